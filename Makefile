@@ -1,0 +1,70 @@
+# Everything a newcomer or a CI needs, on a machine with only Python 3.11+, pip and make. `make help` lists it.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
+UV     ?= $(shell command -v uv 2>/dev/null)
+
+# The one place that says what the demo is and what is measured.
+DEMO_REPORT ?= demo.html
+DEMO        ?= $(BIN)/pumice simulate examples/demo --report $(DEMO_REPORT)
+BENCH       ?= $(BIN)/python -m bench
+TEST_ARGS   ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test check format bench lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.installed ## make .venv with pumice in it (again: costs nothing)
+
+demo: setup ## simulate the example cluster and write a report
+	$(DEMO)
+
+test: setup ## all tests but those that need a Kubernetes API server
+	$(BIN)/python -m pytest -n auto -m "not kube" $(TEST_ARGS)
+
+check: setup ## style, types, import rule, and the rules that are tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/tidy
+
+format: setup ## rewrite the code in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## the figures of docs/performance.md
+	$(BENCH)
+
+# uv where it is, pip where it is not or where uv cannot reach what pip is configured to reach.
+# Two stamps: a new hash installs requirements; a new entry point or version installs the package itself (offline).
+$(VENV)/.requirements: requirements-dev.txt
+	@test -n "$(PYTHON)" || { echo "pumice needs Python 3.11 or newer; say which with make PYTHON=…" >&2; exit 1; }
+	@echo "setting up $(VENV) with $(if $(UV),uv,pip) (a few seconds with uv, a quarter of a minute with pip)"
+	@if [ -n "$(UV)" ] && UV_PYTHON_DOWNLOADS=never "$(UV)" venv --quiet --allow-existing --python "$(PYTHON)" $(VENV) \
+		&& "$(UV)" pip sync --quiet --require-hashes --python $(BIN)/python $<; then :; else \
+		"$(PYTHON)" -m venv --without-pip $(VENV) && \
+		"$(PYTHON)" -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --no-compile --require-hashes -r $<; fi
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.requirements pyproject.toml src/pumice/__init__.py
+	@if [ -n "$(UV)" ] && "$(UV)" pip install --quiet --no-deps --no-build-isolation --offline --python $(BIN)/python -e .; then :; else \
+		"$(PYTHON)" -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .; fi
+	@touch $@
+	@echo "ready: $(BIN)/pumice"
+
+# Needs uv. Names no index, so the file works wherever pip works; every Python from 3.11 on is in one file.
+LOCK := UV_PYTHON_DOWNLOADS=never uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --annotation-style line --custom-compile-command "make lock"
+lock: ## pin the requirements anew (needs uv; UPGRADE=--upgrade for newer versions)
+	$(LOCK) $(UPGRADE) --extra dev -o requirements-dev.txt
+	$(LOCK) -c requirements-dev.txt -o requirements.txt
+
+clean: ## remove all that make and the tools made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(DEMO_REPORT)
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,3 @@
+"""Pumice: a batch scheduler for Kubernetes over one columnar, transactional core."""
+
+__version__ = "0.1.0"

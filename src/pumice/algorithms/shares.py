@@ -1,0 +1,68 @@
+"""Shares: dominant share of allocations, and water filling of deserved resources over weighted queues. Arrays in, arrays out."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+F64 = npt.NDArray[np.float64]
+Bool = npt.NDArray[np.bool_]
+
+EPS = 0.1
+
+
+def dominant_share(allocated: F64, total: F64) -> F64:
+    """Largest part of ``total`` taken, over the dimensions there are. Shapes (..., R) and (R,) -> (...).
+
+    Source: dominant resource fairness (Ghodsi et al., NSDI'11); dimensions below 0.1 are not there, as in Volcano.
+    """
+    there = total >= EPS
+    if not there.any():
+        return np.zeros(allocated.shape[:-1])
+    shares: F64 = (allocated[..., there] / total[there]).max(axis=-1)
+    return np.maximum(shares, 0.0)
+
+
+def queue_share(allocated: F64, deserved: F64) -> F64:
+    """Largest part of what each queue deserves that it has. Shapes (Q, R) -> (Q,).
+
+    Dimensions that a queue deserves less than 0.1 of are left out. Source: Volcano proportion.
+    """
+    there = deserved >= EPS
+    ratio = np.divide(allocated, deserved, out=np.zeros_like(allocated), where=there)
+    return np.asarray(np.where(there, ratio, 0.0).max(axis=-1)) if deserved.shape[-1] else np.zeros(len(deserved))
+
+
+def at_most(a: F64, b: F64) -> Bool:
+    """a <= b in every dimension, within 0.1. Shapes (..., R) -> (...)."""
+    return np.asarray((a - b < EPS).all(axis=-1))
+
+
+def water_filling(total: F64, weight: F64, request: F64, guarantee: F64, limit: F64) -> F64:
+    """What each queue deserves: the total shared by weight, nobody more than it asks or may have, nobody less than its guarantee.
+
+    Shapes: ``total`` (R,), ``weight`` (Q,), the others (Q, R); ``limit`` may be inf. Returns (Q, R).
+    Each pass hands the remainder to the queues that still want something; ends when nothing is left or nothing moves.
+    Source: Volcano proportion (the remainder is fixed during a pass).
+    """
+    deserved = np.zeros_like(request)
+    met = np.zeros(len(weight), dtype=bool)
+    remaining = total.copy()
+    while not met.all():
+        wanting = np.flatnonzero(~met)
+        weights = weight[wanting].sum()
+        if weights == 0:
+            break
+        old = deserved[wanting]
+        new = old + remaining * (weight[wanting] / weights)[:, None]
+        np.minimum(new, limit[wanting], out=new)
+        np.minimum(new, request[wanting], out=new)
+        np.maximum(new, guarantee[wanting], out=new)
+        deserved[wanting] = new
+        met[wanting] = at_most(request[wanting], new) | (new == old).all(axis=1)
+        moved = (new - old).sum(axis=0)
+        rest = np.maximum(remaining - moved, 0.0)
+        if (rest < EPS).all() or (rest == remaining).all():
+            break
+        remaining = rest
+    return deserved

@@ -1,0 +1,99 @@
+"""Jobs (PodGroups) and their sub-jobs as columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray, Bool, ResourceAxis
+from pumice.columns.growth import Growing
+from pumice.model.podgroup import NetworkTopology, PodGroup
+from pumice.model.status import STATUS_COUNT, PodGroupPhase
+
+PHASES = list(PodGroupPhase)
+PHASE_CODE = {phase: code for code, phase in enumerate(PHASES)}
+PENDING_PHASE, INQUEUE_PHASE, RUNNING_PHASE = (
+    PHASE_CODE[p] for p in (PodGroupPhase.PENDING, PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING)
+)
+
+
+class JobTable(Growing):
+    """J rows.
+
+    ``counts`` (J, statuses) tasks by state; ``best_effort`` pending tasks without request; ``allocated`` (J, R) what its tasks
+    hold. ``role_min`` maps a role number to its minimum. ``waits`` counts pending tasks
+    that allocate may place (not gated, not best effort). ``gated`` counts tasks with gates of others. ``settled`` says that
+    status writing found nothing to do for the job as it stands, so an untouched job need not be looked at again. ``sla_wait`` is the
+    job's own waiting time in seconds, 0 for none.
+    """
+
+    NUMBERS = {
+        "queue": (np.int32, -1), "min_available": (np.int32, 0), "priority": (np.int64, 0), "creation": (np.float64, 0.0),
+        "role_total": (np.int32, 0), "has_min": (np.bool_, False), "has_policy": (np.bool_, False),
+        "has_topology": (np.bool_, False), "size": (np.int32, 0), "phase": (np.int8, 0), "best_effort": (np.int32, 0),
+        "waits": (np.int32, 0), "gated": (np.int32, 0), "hypernode": (np.int32, -1), "settled": (np.bool_, False),
+        "sla_wait": (np.float64, 0.0),
+    }  # fmt: skip
+    WIDE = {"counts": np.int32, "allocated": np.float64, "min_resources": np.float64}
+    MOVING = ("phase", "best_effort", "waits", "hypernode", "counts", "allocated")
+    OBJECTS = ("uids", "groups", "tasks", "subs", "role_min")
+
+    queue: I32
+    min_available: I32
+    priority: I64
+    creation: F64
+    role_total: I32
+    has_min: Bool
+    has_policy: Bool
+    has_topology: Bool
+    size: I32
+    phase: I8
+    best_effort: I32
+    waits: I32
+    gated: I32
+    hypernode: I32
+    settled: Bool
+    sla_wait: F64
+    counts: I32
+    allocated: F64
+    min_resources: F64
+    uids: list[str]
+    groups: list[PodGroup]
+    tasks: list[AnyArray]
+    subs: list[tuple[int, ...]]
+    role_min: list[dict[int, int]]
+
+    def __init__(self, axis: ResourceAxis) -> None:
+        width = len(axis)
+        super().__init__({"counts": STATUS_COUNT, "allocated": width, "min_resources": width})
+
+
+class SubJobTable(Growing):
+    """S rows; every job has at least its default sub-job as soon as it has a task outside all policies.
+
+    ``hypernode`` and ``nominated`` are rows of the hypernode tree, -1 none. ``match_index`` orders sub-jobs of one policy.
+    """
+
+    NUMBERS = {
+        "job": (np.int32, -1), "min_available": (np.int32, 0), "match_index": (np.int64, 0), "priority": (np.int64, 0),
+        "best_effort": (np.int32, 0), "hypernode": (np.int32, -1), "nominated": (np.int32, -1), "group": (np.int32, -1),
+    }  # fmt: skip
+    WIDE = {"counts": np.int32}
+    MOVING = ("best_effort", "hypernode", "nominated", "counts")
+    OBJECTS = ("uids", "gids", "topologies", "tasks")
+
+    job: I32
+    min_available: I32
+    match_index: I64
+    priority: I64
+    best_effort: I32
+    hypernode: I32
+    nominated: I32
+    group: I32
+    counts: I32
+    uids: list[str]
+    gids: list[str]
+    topologies: list[NetworkTopology | None]
+    tasks: list[AnyArray]
+
+    def __init__(self) -> None:
+        super().__init__({"counts": STATUS_COUNT})

@@ -1,0 +1,132 @@
+"""The books: every move of a task between states, with what it means for its node, its job and its sub-job.
+
+Store and session move tasks through the same code; the store with a writer that just writes, the session through its journal.
+Source: Volcano node accounting (AddTask, RemoveTask) and job indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.journal import ChangeLog
+from pumice.columns.tables import Tables
+from pumice.model.status import ALLOCATED_STATUSES, LEGAL_MOVES, STATUS_COUNT, TaskStatus
+
+PENDING = int(TaskStatus.PENDING)
+
+#: What one task in a state does to its node: idle, used, releasing, pipelined, future (rows of ``NodeTable.books``), in requests.
+_BOOKS: F64 = np.zeros((STATUS_COUNT, 5))
+for _status in TaskStatus:
+    _BOOKS[_status] = (-1, 1, 0, 0, -1)
+_BOOKS[TaskStatus.PENDING] = 0
+_BOOKS[TaskStatus.RELEASING] = (-1, 1, 1, 0, 0)
+_BOOKS[TaskStatus.PIPELINED] = (0, 0, 0, 1, -1)
+_HOLDS = [float(s in ALLOCATED_STATUSES) for s in TaskStatus]
+_LEGAL = [[TaskStatus(b) in LEGAL_MOVES[TaskStatus(a)] for b in range(STATUS_COUNT)] for a in range(STATUS_COUNT)]
+
+
+class Writer(Protocol):
+    """Who carries out a write: the journal, or a writer that does not remember."""
+
+    def put(self, array: AnyArray, index: Any, value: Any) -> None: ...
+    def touch(self, log: ChangeLog, rows: list[int]) -> None: ...
+
+
+class DirectWriter:
+    """Writes and forgets: for the store, where events are facts."""
+
+    def put(self, array: AnyArray, index: Any, value: Any) -> None:
+        array[index] = value
+
+    def touch(self, log: ChangeLog, rows: list[int]) -> None:
+        log.rows.extend(rows)
+
+
+class Ledger:
+    """Moves tasks and keeps every sum that follows from it."""
+
+    __slots__ = ("tables", "writer")
+
+    def __init__(self, tables: Tables, writer: Writer) -> None:
+        self.tables = tables
+        self.writer = writer
+
+    def move(self, rows: Sequence[int], status: TaskStatus, nodes: Sequence[int]) -> None:
+        """Move tasks of one sub-job, one class and one present state to ``status`` on ``nodes`` (-1: none), one node a task.
+
+        A task that is on a node already must stay there or go to -1.
+        Raises: AssertionError for a move that the table of legal moves does not have.
+        """
+        tasks = self.tables.tasks
+        first = rows[0]
+        before = int(tasks.status[first])
+        assert _LEGAL[before][status], f"illegal move of {tasks.pods[first].key}: {TaskStatus(before).label} -> {status.label}"
+        where = nodes if before == PENDING else tasks.node[list(rows)].tolist()
+        self._node_books(int(tasks.cls[first]), _BOOKS[status] - _BOOKS[before], where)
+        index: Any = list(rows) if len(rows) > 1 else first
+        self.writer.put(tasks.status, index, status)
+        self.writer.put(tasks.node, index, nodes if len(rows) > 1 else nodes[0])
+        self.count(first, before, -len(rows))
+        self.count(first, status, len(rows))
+
+    def enter(self, row: int, status: TaskStatus, node: int) -> None:
+        """Book a task that was not there before, in any state."""
+        tasks = self.tables.tasks
+        self.writer.put(tasks.status, row, status)
+        self.writer.put(tasks.node, row, node)
+        self.count(row, status, 1)
+        if node >= 0:
+            self._node_books(int(tasks.cls[row]), _BOOKS[status], [node])
+
+    def rebook(self, row: int, node: int) -> None:
+        """Book a task on a node of a fresh node table; its job's sums stand as they are."""
+        tasks = self.tables.tasks
+        self.writer.put(tasks.node, row, node)
+        if node >= 0:
+            self._node_books(int(tasks.cls[row]), _BOOKS[int(tasks.status[row])], [node])
+
+    def leave(self, row: int) -> None:
+        """Take a task out of every book."""
+        tasks = self.tables.tasks
+        status, node = int(tasks.status[row]), int(tasks.node[row])
+        self.count(row, status, -1)
+        if node >= 0:
+            self._node_books(int(tasks.cls[row]), -_BOOKS[status], [node])
+
+    def _node_books(self, cls: int, change: F64, where: Sequence[int]) -> None:
+        if not change.any():
+            return
+        books, put = self.tables.nodes.books, self.writer.put
+        step = change[:, None] * self.tables.classes.req[cls]
+        if len(where) == 1:
+            put(books, where[0], books[where[0]] + step)
+            self.writer.touch(self.tables.nodes.changed, [where[0]])
+            return
+        times: dict[int, int] = {}
+        for node in where:
+            times[node] = times.get(node, 0) + 1
+        distinct = list(times)
+        put(books, distinct, books[distinct] + np.array(list(times.values()), dtype=np.float64)[:, None, None] * step)
+        self.writer.touch(self.tables.nodes.changed, distinct)
+
+    def count(self, row: int, status: int, amount: int) -> None:
+        """Add ``amount`` tasks like the one at ``row`` in ``status`` to the sums of its job and sub-job."""
+        tasks, jobs, subs, put = self.tables.tasks, self.tables.jobs, self.tables.subs, self.writer.put
+        job, sub = int(tasks.job[row]), int(tasks.sub[row])
+        if job < 0:
+            return
+        put(jobs.counts, (job, status), jobs.counts[job, status] + amount)
+        put(subs.counts, (sub, status), subs.counts[sub, status] + amount)
+        if _HOLDS[status]:
+            put(jobs.allocated, job, jobs.allocated[job] + amount * self.tables.classes.req[tasks.cls[row]])
+        if status != PENDING:
+            return
+        if tasks.best_effort[row]:
+            put(jobs.best_effort, job, jobs.best_effort[job] + amount)
+            put(subs.best_effort, sub, subs.best_effort[sub] + amount)
+        elif tasks.gate[row] < 2:
+            put(jobs.waits, job, jobs.waits[job] + amount)

@@ -1,0 +1,29 @@
+"""A snapshot: the cluster at one moment, as a value that a cycle reads and never writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pumice.columns.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """``number`` counts snapshots of one store and names the session in conditions. ``shard`` is None without sharding."""
+
+    tables: Tables
+    number: int = 0
+    shard: Shard | None = None
+
+    @property
+    def uid(self) -> str:
+        """The session's identity: deterministic, unique within one store."""
+        return f"session-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Nodes that are this scheduler's. ``hard``: only these; soft: these first."""
+
+    nodes: frozenset[str]
+    hard: bool

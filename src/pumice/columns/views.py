@@ -1,0 +1,522 @@
+"""Handles: flyweights that read one row (or some rows) by name. No setters, no cache, equal by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, I32, I64, AnyArray, Bool
+from pumice.columns.jobs import PHASES
+from pumice.columns.nodes import FUTURE, IDLE, USED, NodeFacts
+from pumice.columns.tables import Tables
+from pumice.model.node import Node as NodeObject
+from pumice.model.pod import Pod, PodSpec
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import Queue as QueueObject
+from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, PodGroupPhase, TaskStatus
+
+READY = np.zeros(STATUS_COUNT, dtype=np.int32)
+READY[[TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED, TaskStatus.SUCCEEDED]] = 1
+HELD = np.zeros(STATUS_COUNT, dtype=np.int32)
+HELD[list(ALLOCATED_STATUSES)] = 1
+VALID = READY.copy()
+VALID[[TaskStatus.PIPELINED, TaskStatus.PENDING]] = 1
+SCHEDULED = np.zeros(STATUS_COUNT, dtype=np.int32)
+SCHEDULED[[TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED]] = 1
+
+
+class _Row:
+    """One row of one table."""
+
+    __slots__ = ("row", "tables")
+
+    def __init__(self, tables: Tables, row: int) -> None:
+        self.tables = tables
+        self.row = row
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.row == other.row  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self.row))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self, 'key', self.row)!r})"
+
+
+class TaskClass(_Row):
+    """What equal tasks share. A hook that takes it cannot see the single task, so its answer is kept for the class."""
+
+    __slots__ = ()
+
+    @property
+    def spec(self) -> PodSpec:
+        return self.tables.classes.specs[self.row]
+
+    @property
+    def req(self) -> F64:
+        """Request (R,)."""
+        return self.tables.classes.req[self.row]
+
+    @property
+    def nonzero(self) -> F64:
+        """Request in kube-scheduler's non-zero terms: milli-cpu, bytes."""
+        return self.tables.classes.nonzero[self.row]
+
+
+class Task(_Row):
+    """One pod. A hook that takes it is asked each time."""
+
+    __slots__ = ()
+
+    @property
+    def pod(self) -> Pod:
+        return self.tables.tasks.pods[self.row]
+
+    @property
+    def key(self) -> str:
+        return self.pod.key
+
+    @property
+    def cls(self) -> TaskClass:
+        return TaskClass(self.tables, int(self.tables.tasks.cls[self.row]))
+
+    @property
+    def req(self) -> F64:
+        return self.tables.classes.req[self.tables.tasks.cls[self.row]]
+
+    @property
+    def job(self) -> Job:
+        return Job(self.tables, int(self.tables.tasks.job[self.row]))
+
+    @property
+    def sub_job(self) -> SubJob:
+        return SubJob(self.tables, int(self.tables.tasks.sub[self.row]))
+
+    @property
+    def role(self) -> str:
+        return self.tables.roles[self.tables.tasks.role[self.row]]
+
+    @property
+    def status(self) -> TaskStatus:
+        return TaskStatus(int(self.tables.tasks.status[self.row]))
+
+    @property
+    def node(self) -> int:
+        """Row of its node, -1 for none."""
+        return int(self.tables.tasks.node[self.row])
+
+    @property
+    def node_name(self) -> str:
+        return self.tables.nodes.facts.names[self.node] if self.node >= 0 else ""
+
+    @property
+    def priority(self) -> int:
+        return int(self.tables.tasks.priority[self.row])
+
+    @property
+    def best_effort(self) -> bool:
+        return bool(self.tables.tasks.best_effort[self.row])
+
+    @property
+    def preemptable(self) -> bool:
+        return bool(self.tables.tasks.preemptable[self.row])
+
+    @property
+    def job_hypernode(self) -> int:
+        """Hypernode its job holds while this task is being placed, -1 none."""
+        return int(self.tables.tasks.job_hypernode[self.row])
+
+
+class _Counters(_Row):
+    """The counting rules that jobs and sub-jobs share. Source: Volcano JobInfo and SubJobInfo."""
+
+    __slots__ = ()
+
+    @property
+    def _table(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def counts(self) -> I32:
+        """Tasks by state, (statuses,)."""
+        found: I32 = self._table.counts[self.row]
+        return found
+
+    @property
+    def min_available(self) -> int:
+        return int(self._table.min_available[self.row])
+
+    @property
+    def ready_count(self) -> int:
+        """Bound, Binding, Running, Allocated and Succeeded."""
+        return int(self.counts @ READY)
+
+    @property
+    def waiting_count(self) -> int:
+        return int(self.counts[TaskStatus.PIPELINED])
+
+    @property
+    def best_effort_count(self) -> int:
+        """Pending tasks that ask for nothing."""
+        return int(self._table.best_effort[self.row])
+
+    @property
+    def is_ready(self) -> bool:
+        return self.missing_count <= 0
+
+    @property
+    def missing_count(self) -> int:
+        """How many more tasks must be placed until the minimum is ready; <= 0 when it is."""
+        return self.min_available - self.ready_count - self.best_effort_count
+
+    @property
+    def is_pipelined(self) -> bool:
+        return self.waiting_count + self.ready_count + self.best_effort_count >= self.min_available
+
+    @property
+    def is_starving(self) -> bool:
+        return self.waiting_count + self.ready_count < self.min_available
+
+
+class SubJob(_Counters):
+    __slots__ = ()
+
+    @property
+    def _table(self) -> Any:
+        return self.tables.subs
+
+    @property
+    def uid(self) -> str:
+        return self.tables.subs.uids[self.row]
+
+    @property
+    def gid(self) -> str:
+        return self.tables.subs.gids[self.row]
+
+    @property
+    def job(self) -> Job:
+        return Job(self.tables, int(self.tables.subs.job[self.row]))
+
+    @property
+    def match_index(self) -> int:
+        return int(self.tables.subs.match_index[self.row])
+
+    @property
+    def hypernode(self) -> int:
+        """The hypernode its tasks live in, -1 none."""
+        return int(self.tables.subs.hypernode[self.row])
+
+    @property
+    def tasks(self) -> AnyArray:
+        return self.tables.subs.tasks[self.row]
+
+
+class Job(_Counters):
+    __slots__ = ()
+
+    @property
+    def _table(self) -> Any:
+        return self.tables.jobs
+
+    @property
+    def key(self) -> str:
+        """``namespace/podgroup``."""
+        return self.tables.jobs.uids[self.row]
+
+    @property
+    def group(self) -> PodGroup:
+        return self.tables.jobs.groups[self.row]
+
+    @property
+    def queue(self) -> int:
+        """Row of its queue, -1 when there is no such queue."""
+        return int(self.tables.jobs.queue[self.row])
+
+    @property
+    def priority(self) -> int:
+        return int(self.tables.jobs.priority[self.row])
+
+    @property
+    def creation(self) -> float:
+        return float(self.tables.jobs.creation[self.row])
+
+    @property
+    def phase(self) -> PodGroupPhase:
+        return PHASES[self.tables.jobs.phase[self.row]]
+
+    @property
+    def tasks(self) -> AnyArray:
+        """Rows of its tasks."""
+        return self.tables.jobs.tasks[self.row]
+
+    @property
+    def sub_jobs(self) -> tuple[int, ...]:
+        return self.tables.jobs.subs[self.row]
+
+    @property
+    def size(self) -> int:
+        return int(self.tables.jobs.size[self.row])
+
+    @property
+    def held_count(self) -> int:
+        """Tasks that hold resources (Succeeded not counted)."""
+        return int(self.counts @ HELD)
+
+    @property
+    def valid_count(self) -> int:
+        return int(self.counts @ VALID)
+
+    @property
+    def scheduled_count(self) -> int:
+        return int(self.counts @ SCHEDULED)
+
+    @property
+    def roles_matter(self) -> bool:
+        """Whether role minima are looked at: they are not when they add up to more than the job's minimum."""
+        return bool(self.role_min) and self.min_available >= int(self.tables.jobs.role_total[self.row])
+
+    @property
+    def role_min(self) -> dict[int, int]:
+        return self.tables.jobs.role_min[self.row]
+
+    def role_counts(self, statuses: I32, *, with_best_effort: bool = False) -> dict[int, int]:
+        """For each role with a minimum: its tasks whose state is marked in ``statuses`` (0/1 per state), plus pending ones without
+        request when asked for."""
+        tasks, rows = self.tables.tasks, self.tasks
+        counted = statuses[tasks.status[rows]].astype(bool)
+        if with_best_effort:
+            counted |= (tasks.status[rows] == TaskStatus.PENDING) & tasks.best_effort[rows]
+        roles = tasks.role[rows][counted]
+        return {role: int(np.count_nonzero(roles == role)) for role in self.role_min}
+
+
+class Queue(_Row):
+    __slots__ = ()
+
+    @property
+    def obj(self) -> QueueObject:
+        return self.tables.queues.objs[self.row]
+
+    @property
+    def name(self) -> str:
+        return self.tables.queues.names[self.row]
+
+    key = name
+
+    @property
+    def open(self) -> bool:
+        return bool(self.tables.queues.open[self.row])
+
+
+class Node(_Row):
+    """One node, for hooks written one node at a time."""
+
+    __slots__ = ()
+
+    @property
+    def obj(self) -> NodeObject:
+        return self.tables.nodes.facts.objs[self.row]
+
+    @property
+    def name(self) -> str:
+        return self.tables.nodes.facts.names[self.row]
+
+    key = name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.obj.labels
+
+    @property
+    def allocatable(self) -> F64:
+        return self.tables.nodes.facts.allocatable[self.row]
+
+    @property
+    def idle(self) -> F64:
+        return self.tables.nodes.books[self.row, IDLE]
+
+    @property
+    def used(self) -> F64:
+        return self.tables.nodes.books[self.row, USED]
+
+    @property
+    def future(self) -> F64:
+        return self.tables.nodes.books[self.row, FUTURE]
+
+
+class NodeRows:
+    """Some rows of the node table, as arrays. Shape (rows,) or (rows, R).
+
+    With ``after`` the rows are as they would be after that many more tasks of a class were placed on each: a hook over rows
+    cannot tell the difference, which is what lets a whole gang be placed with one call.
+    """
+
+    __slots__ = ("_after", "_cls", "rows", "tables")
+
+    def __init__(self, tables: Tables, rows: AnyArray, *, after: F64 | None = None, cls: int = -1) -> None:
+        self.tables = tables
+        self.rows = rows
+        self._after = after
+        self._cls = cls
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def is_real(self) -> bool:
+        """Whether these are the rows as they are now."""
+        return self._after is None
+
+    def __iter__(self) -> Iterator[Node]:
+        """One handle a row; only for rows as they are now."""
+        assert self.is_real
+        return (Node(self.tables, row) for row in self.rows.tolist())
+
+    @property
+    def facts(self) -> NodeFacts:
+        return self.tables.nodes.facts
+
+    @property
+    def allocatable(self) -> F64:
+        return self.tables.nodes.facts.allocatable[self.rows]
+
+    @property
+    def view_allocatable(self) -> F64:
+        """status.allocatable without oversubscription, as kube-scheduler's plugins see it."""
+        return self.tables.nodes.facts.view_allocatable[self.rows]
+
+    def _book(self, book: int, sign: float) -> F64:
+        found: F64 = self.tables.nodes.books[self.rows, book]
+        if self._after is not None:
+            found = found + (sign * self._after)[:, None] * self.tables.classes.req[self._cls]
+        return found
+
+    @property
+    def idle(self) -> F64:
+        return self._book(IDLE, -1.0)
+
+    @property
+    def used(self) -> F64:
+        return self._book(USED, 1.0)
+
+    @property
+    def future(self) -> F64:
+        return self._book(FUTURE, -1.0)
+
+    @property
+    def view(self) -> F64:
+        """``NodeTable.view`` of the rows, all of it, as a copy (rows, R + 3)."""
+        found: F64 = self.tables.nodes.view.take(self.rows, axis=0)
+        if self._after is not None and self.tables.nodes.view_follows:
+            classes = self.tables.classes
+            found += self._after[:, None] * np.concatenate((classes.req[self._cls], classes.nonzero[self._cls], (1.0,)))
+        return found
+
+    def _view(self, first: int, last: int, step: F64 | float) -> F64:
+        found: F64 = self.tables.nodes.view[self.rows, first:last]
+        if self._after is not None and self.tables.nodes.view_follows:
+            found = found + self._after[:, None] * step
+        return found
+
+    @property
+    def view_used(self) -> F64:
+        """Requests of the pods on the node in kube-scheduler's view (rows, R)."""
+        width = len(self.tables.axis)
+        return self._view(0, width, self.tables.classes.req[self._cls])
+
+    @property
+    def view_nonzero(self) -> F64:
+        """The same with defaults for containers without request: milli-cpu and bytes (rows, 2)."""
+        width = len(self.tables.axis)
+        return self._view(width, width + 2, self.tables.classes.nonzero[self._cls])
+
+    @property
+    def view_pods(self) -> F64:
+        """Number of pods on the node in kube-scheduler's view (rows,)."""
+        width = len(self.tables.axis)
+        return self._view(width + 2, width + 3, 1.0)[:, 0]
+
+
+class JobRows:
+    """Some rows of the job table, for hooks that answer for many jobs at once."""
+
+    __slots__ = ("rows", "tables")
+
+    def __init__(self, tables: Tables, rows: AnyArray) -> None:
+        self.tables = tables
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def priority(self) -> I64:
+        return self.tables.jobs.priority[self.rows]
+
+    @property
+    def creation(self) -> F64:
+        return self.tables.jobs.creation[self.rows]
+
+    @property
+    def ready(self) -> Bool:
+        """IsReady of each."""
+        jobs = self.tables.jobs
+        have = jobs.counts[self.rows] @ READY + jobs.best_effort[self.rows]
+        return np.asarray(have >= jobs.min_available[self.rows])
+
+
+class TaskRows:
+    """Some rows of the task table, for hooks that order many tasks at once."""
+
+    __slots__ = ("rows", "tables")
+
+    def __init__(self, tables: Tables, rows: AnyArray) -> None:
+        self.tables = tables
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def priority(self) -> I64:
+        return self.tables.tasks.priority[self.rows]
+
+
+class TaskRun:
+    """Equal tasks of one job that were placed, or left their nodes, together: ``rows[i]`` on ``nodes[i]``."""
+
+    __slots__ = ("nodes", "rows", "tables")
+
+    def __init__(self, tables: Tables, rows: Sequence[int], nodes: Sequence[int]) -> None:
+        self.tables = tables
+        self.rows = rows
+        self.nodes = nodes
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def job(self) -> int:
+        return int(self.tables.tasks.job[self.rows[0]])
+
+    @property
+    def sub(self) -> int:
+        return int(self.tables.tasks.sub[self.rows[0]])
+
+    @property
+    def queue(self) -> int:
+        """Row of the job's queue, -1 without."""
+        job = self.job
+        return int(self.tables.jobs.queue[job]) if job >= 0 else -1
+
+    @property
+    def cls(self) -> int:
+        return int(self.tables.tasks.cls[self.rows[0]])
+
+    @property
+    def req(self) -> F64:
+        """Request of one of them."""
+        return self.tables.classes.req[self.cls]

@@ -1,0 +1,28 @@
+"""Who asks for victims, and for what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from pumice.columns.views import Job, Task
+
+
+class EvictionKind(IntEnum):
+    """Source: Volcano's unified eviction kinds."""
+
+    UNKNOWN = 0
+    GANG_PREEMPT = 1
+    GANG_RECLAIM = 2
+    TASK_PREEMPT = 3
+    TASK_RECLAIM = 4
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionContext:
+    """``task`` is None for gang evictions; ``hypernode`` is the domain that is looked at, -1 none."""
+
+    kind: EvictionKind
+    job: Job
+    task: Task | None = None
+    hypernode: int = -1

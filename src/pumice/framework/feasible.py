@@ -1,0 +1,160 @@
+"""Where a class of tasks can go, and how good each node is for it.
+
+A class is evaluated over all nodes once a session, then only for node rows that changed since: whoever moves a task notes the
+rows in the change log, and each class catches up when it is asked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pumice.columns.dtypes import EPS, F64, I32, Bool
+from pumice.columns.views import Node, NodeRows, Task, TaskClass
+from pumice.framework.verdict import Code, FitErrors, Unfit, Verdict, histogram
+
+if TYPE_CHECKING:
+    from pumice.framework.session import Session
+
+_FIT_REASON = "Insufficient {}"
+
+
+class ClassFit:
+    """One class over all nodes (N,), as of ``position`` in the change log.
+
+    ``allowed``: no filter objects. ``idle_fits``/``future_fits``: the request fits what is idle / what will be. ``score``: sum of all
+    scores that look at one node alone. ``idle_score`` is the score where the class may be placed now, -inf elsewhere.
+    """
+
+    __slots__ = ("_cls", "_errors", "_errors_at", "_ssn", "allowed", "future_fits", "idle_fits", "idle_score", "position", "score")
+
+    def __init__(self, ssn: Session, cls: int) -> None:
+        count = len(ssn.tables.nodes.facts)
+        self._ssn = ssn
+        self._cls = TaskClass(ssn.tables, cls)
+        self.allowed: Bool = np.zeros(count, dtype=bool)
+        self.idle_fits: Bool = np.zeros(count, dtype=bool)
+        self.future_fits: Bool = np.zeros(count, dtype=bool)
+        self.score: F64 = np.zeros(count)
+        self.idle_score: F64 = np.full(count, -np.inf)
+        self._errors: FitErrors | None = None
+        self._errors_at = -1
+        self.position = len(ssn.tables.nodes.changed.rows)
+        self._evaluate(ssn.all_nodes)
+
+    def refresh(self) -> None:
+        """Catch up with the rows that changed."""
+        log = self._ssn.tables.nodes.changed
+        if self.position == len(log.rows):
+            return
+        rows = np.array(log.since(self.position), dtype=np.int64)
+        self.position = len(log.rows)
+        self._evaluate(NodeRows(self._ssn.tables, rows))
+
+    def _evaluate(self, nodes: NodeRows) -> None:
+        allowed, idle_fits, future_fits, score = self.look(nodes)
+        rows = nodes.rows
+        self.allowed[rows] = allowed
+        self.idle_fits[rows] = idle_fits
+        self.future_fits[rows] = future_fits
+        self.score[rows] = score
+        self.idle_score[rows] = np.where(allowed & idle_fits, score, -np.inf)
+
+    def look(self, nodes: NodeRows) -> tuple[Bool, Bool, Bool, F64]:
+        """allowed, idle_fits, future_fits and score for some rows, which may be virtual."""
+        ssn, cls = self._ssn, self._cls
+        limit = ssn.tables.classes.limits[cls.row]
+        idle_fits = (nodes.idle > limit).all(axis=1)
+        future_fits = idle_fits if not ssn.futures_differ else (nodes.future > limit).all(axis=1)
+        allowed = np.ones(len(nodes), dtype=bool)
+        for hook in ssn.class_predicates:
+            allowed &= _codes(hook, cls, nodes) == 0
+        score = np.zeros(len(nodes))
+        for scorer in ssn.class_scores:
+            score += scorer(cls, nodes)
+        return allowed, idle_fits, future_fits, score
+
+    def errors(self) -> FitErrors:
+        """Why no node takes the class right now, by the filters that look at a class. Kept until a node changes."""
+        if self._errors is None or self._errors_at != self.position:
+            self._errors = fit_errors(self._ssn, self._cls, self._ssn.all_nodes, [])
+            self._errors_at = self.position
+        return self._errors
+
+
+def _codes(hook: Any, cls: TaskClass, nodes: NodeRows) -> I32:
+    verdict = hook(cls, nodes)
+    codes: I32 = verdict.codes
+    return codes
+
+
+def shortage(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict:
+    """Which dimension is short first, against what will be free. Shape (rows,)."""
+    needed = ssn.tables.classes.compared[cls.row]
+    short = (cls.req - nodes.future >= EPS) & needed
+    first = np.where(short.any(axis=1), short.argmax(axis=1) + 1, 0)
+    why: tuple[tuple[Unfit, ...], ...] = ((), *((Unfit(_FIT_REASON.format(name)),) for name in ssn.tables.axis.names))
+    return Verdict(first.astype(np.int32), why)
+
+
+def fit_errors(ssn: Session, cls: TaskClass, nodes: NodeRows, task_verdicts: list[Verdict], hypernode: str = "") -> FitErrors:
+    """The reasons against every row: resources first, then the first filter that objects.
+
+    ``task_verdicts`` are the answers of hooks that look at the single task, for the same rows.
+    """
+    verdicts = [shortage(ssn, cls, nodes), *(hook(cls, nodes) for hook in ssn.class_predicates), *task_verdicts]
+    first = np.zeros(len(nodes), dtype=np.int64)
+    code = np.zeros(len(nodes), dtype=np.int64)
+    why: list[tuple[Unfit, ...]] = [()]
+    for verdict in verdicts:
+        fresh = (first == 0) & (verdict.codes > 0)
+        code[fresh] = verdict.codes[fresh] + len(why) - 1
+        first[fresh] = 1
+        why += verdict.why[1:]
+    counts = np.bincount(code, minlength=len(why)).tolist()
+    worst = np.array([max((u.code for u in reasons), default=Code.SUCCESS) for reasons in why], dtype=np.int8)
+    return FitErrors(
+        histogram((why[i], counts[i]) for i in range(1, len(why)) if counts[i]), len(nodes), hypernode=hypernode,
+        node_rows=np.asarray(nodes.rows, dtype=np.int32), codes=worst[code],
+    )  # fmt: skip
+
+
+class Feasibility:
+    """The classes looked at in this session."""
+
+    __slots__ = ("_fits", "_ssn")
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._fits: dict[int, ClassFit] = {}
+
+    def of(self, cls: int) -> ClassFit:
+        """The class, caught up."""
+        fit = self._fits.get(cls)
+        if fit is None:
+            fit = self._fits[cls] = ClassFit(self._ssn, cls)
+        else:
+            fit.refresh()
+        return fit
+
+
+def rows_hook(ssn: Session, form: str, hook: Any, *, filters: bool) -> Any:
+    """A hook written one node at a time, as a hook over rows: one contract, two ways to write it."""
+    if form in ("class", "task"):
+        return hook
+
+    def over_rows(subject: TaskClass | Task, nodes: NodeRows) -> Any:
+        assert nodes.is_real, "a hook for one node cannot look at nodes as they would be"
+        if not filters:
+            return np.array([hook(subject, Node(ssn.tables, row)) for row in nodes.rows.tolist()], dtype=np.float64)
+        why: list[tuple[Unfit, ...]] = [()]
+        codes = np.zeros(len(nodes), dtype=np.int32)
+        for i, row in enumerate(nodes.rows.tolist()):
+            unfit = hook(subject, Node(ssn.tables, row))
+            if unfit is not None:
+                codes[i] = len(why)
+                why.append((unfit,))
+        return Verdict(codes, tuple(why))
+
+    return over_rows

@@ -1,0 +1,108 @@
+"""Why tasks of a job found no node, noted while actions run, and the texts users read about it.
+
+Source: Volcano job fit errors (texts kept byte for byte).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pumice.columns.views import Job
+from pumice.framework.verdict import FitErrors
+from pumice.model.status import STATUS_COUNT, TaskStatus
+
+if TYPE_CHECKING:
+    from pumice.framework.session import Session
+
+UNSCHEDULABLE, SCHEDULABLE = "Unschedulable", "Schedulable"
+
+
+class FitNotes:
+    """Fit errors of this session by job and task."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self.by_job: dict[int, dict[int, FitErrors]] = {}
+
+    def note(self, row: int, errors: FitErrors) -> None:
+        """Note why a task found no node; replaces an older note."""
+        job = int(self._ssn.tables.tasks.job[row])
+        self.by_job.setdefault(job, {})[row] = errors
+        self._ssn.touched[job] = True
+
+    def of(self, row: int) -> FitErrors | None:
+        return self.by_job.get(int(self._ssn.tables.tasks.job[row]), {}).get(row)
+
+    def reset_job(self, job: int) -> None:
+        self.by_job.pop(job, None)
+
+    def reset_sub(self, sub: int) -> None:
+        """Forget the notes of one sub-job."""
+        notes = self.by_job.get(int(self._ssn.tables.subs.job[sub]))
+        for row in [r for r in notes or () if self._ssn.tables.tasks.sub[r] == sub]:
+            assert notes is not None
+            del notes[row]
+
+    def failed_roles(self, sub: int) -> set[int]:
+        """Roles of tasks of the sub-job that found no node."""
+        tasks = self._ssn.tables.tasks
+        notes = self.by_job.get(int(self._ssn.tables.subs.job[sub]))
+        return {int(tasks.role[r]) for r in notes if tasks.sub[r] == sub} if notes else set()
+
+    # -- texts -----------------------------------------------------------------------------------------------------------------
+
+    def last_or_live(self, row: int) -> tuple[int, int, bool]:
+        """Status, node and whether an eviction happened for it: of the transaction discarded last, else as it is."""
+        tasks = self._ssn.tables.tasks
+        if tasks.last_status[row] >= 0:
+            return int(tasks.last_status[row]), int(tasks.last_node[row]), bool(tasks.last_evicted[row])
+        return int(tasks.status[row]), int(tasks.node[row]), bool(tasks.evicted_for[row])
+
+    def task_reason(self, row: int) -> tuple[str, str, str]:
+        """(reason, message, nominated node) for one task. Source: Volcano TaskSchedulingReason."""
+        tables = self._ssn.tables
+        status, node, evicted = self.last_or_live(row)
+        key = tables.tasks.pods[row].key
+        name = tables.nodes.facts.names[node] if node >= 0 else ""
+        if status == TaskStatus.ALLOCATED:
+            return SCHEDULABLE, f"Pod {key} can possibly be assigned to {name}, once minAvailable is satisfied", ""
+        if status == TaskStatus.PIPELINED:
+            message = f"Pod {key} can possibly be assigned to {name}, once resource is released and minAvailable is satisfied"
+            return UNSCHEDULABLE, message, name if evicted else ""
+        if status == TaskStatus.PENDING:
+            errors = self.of(row)
+            return UNSCHEDULABLE, errors.text if errors else "", ""
+        return TaskStatus(status).label, "", ""
+
+    def job_text(self, job: int) -> str:
+        """``pod group is not ready, 8 Pending, 8 minAvailable; Pending: …. Origin reason is …``
+
+        The origin is the first failing task in task order, where Volcano takes any.
+        """
+        tables = self._ssn.tables
+        handle = Job(tables, job)
+        counts = handle.counts
+        parts = [f"{int(counts[s])} {TaskStatus(s).label}" for s in range(STATUS_COUNT) if counts[s]]
+        parts = sorted([*parts, f"{handle.min_available} minAvailable"])
+        text = ", ".join(["pod group is ready" if handle.is_ready else "pod group is not ready", *parts])
+        notes = self.by_job.get(job, {})
+        if counts[TaskStatus.PENDING]:
+            reasons: dict[str, int] = {}
+            rows = handle.tasks[tables.tasks.status[handle.tasks] == TaskStatus.PENDING]
+            for status in tables.tasks.last_status[rows].tolist():
+                label = self._pending_label(status)
+                reasons[label] = reasons.get(label, 0) + 1
+            text += "; Pending: " + ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
+        if notes:
+            origin = next((row for row in handle.tasks.tolist() if row in notes), None)
+            if origin is not None:
+                text += f". Origin reason is {tables.tasks.pods[origin].name}: {notes[origin].text}"
+        return text
+
+    @staticmethod
+    def _pending_label(last: int) -> str:
+        if last == TaskStatus.ALLOCATED:
+            return SCHEDULABLE
+        if last in (-1, TaskStatus.PENDING, TaskStatus.PIPELINED):
+            return UNSCHEDULABLE
+        return TaskStatus(last).label

@@ -1,0 +1,177 @@
+"""Choosing nodes: for a run of equal tasks in one go, or for one task with everything that looks at the single task.
+
+``pick_run`` gives exactly the nodes that picking one task after the other would give. That holds because the score of a node depends on
+that node alone: at every step at most k-1 of the k best nodes have changed, so one of them is still at least as good as any outsider.
+Source: Volcano's choice of the best node (idle first, then what is being released); of equal nodes the first row, where Volcano draws lots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heapify, heapreplace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pumice.algorithms.top_k import top_k
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.views import NodeRows, Task
+from pumice.framework import points
+from pumice.framework.feasible import ClassFit, fit_errors
+from pumice.framework.verdict import FitErrors, Verdict
+
+if TYPE_CHECKING:
+    from pumice.framework.session import Session
+
+#: Virtual rows looked at in one call; more cost more than they save.
+_LOOK_MAX = 256
+
+
+def pick_run(ssn: Session, cls: int, count: int, domain: AnyArray | None) -> list[int]:
+    """Nodes for up to ``count`` tasks of a class on idle resources, in order of picking; fewer when no node is left.
+
+    ``domain``: node rows to choose from, None for all.
+    """
+    fit = ssn.feasibility.of(cls)
+    score = fit.idle_score if domain is None else fit.idle_score[domain]
+    if count == 1:
+        best = int(score.argmax())
+        picked = [] if score[best] == -np.inf else [best]
+        return picked if domain is None else [int(domain[i]) for i in picked]
+    top = top_k(score, count)
+    if not len(top):
+        return []
+    rows = top if domain is None else domain[top]
+    ladder = _Ladder(ssn, fit, cls, rows, score[top], count)
+    return ladder.climb()
+
+
+class _Ladder:
+    """For each of the best nodes the score after 0, 1, 2 … more tasks of the class, made as far as needed."""
+
+    def __init__(self, ssn: Session, fit: ClassFit, cls: int, rows: AnyArray, score: F64, count: int) -> None:
+        self._ssn, self._fit, self._cls, self._count = ssn, fit, cls, count
+        self._rows: list[int] = rows.tolist()
+        self._steps = [[s] for s in score.tolist()]
+        width = max(1, min(count - 1, _LOOK_MAX // len(rows)))
+        after = np.arange(1, width + 1, dtype=np.float64)
+        found = self._look(np.repeat(rows, width), np.tile(after, len(rows))).reshape(len(rows), width).tolist()
+        for steps, more in zip(self._steps, found, strict=True):
+            steps += more
+
+    def _look(self, rows: AnyArray, after: F64) -> F64:
+        nodes = NodeRows(self._ssn.tables, rows, after=after, cls=self._cls)
+        allowed, idle_fits, _, score = self._fit.look(nodes)
+        return np.where(allowed & idle_fits, score, -np.inf)
+
+    def _step(self, i: int, level: int) -> float:
+        steps = self._steps[i]
+        if level >= len(steps):
+            more = np.arange(len(steps), min(2 * len(steps) + 16, self._count), dtype=np.float64)
+            if not len(more):
+                return -np.inf
+            rows = np.full(len(more), self._rows[i], dtype=np.int64)
+            steps += self._look(rows, more).tolist()
+        return steps[level]
+
+    def climb(self) -> list[int]:
+        """Pick the best head again and again."""
+        heap = [(-steps[0], row, i, 0) for i, (row, steps) in enumerate(zip(self._rows, self._steps, strict=True))]
+        heapify(heap)
+        picked: list[int] = []
+        while len(picked) < self._count and heap[0][0] < np.inf:
+            _, row, i, level = heap[0]
+            picked.append(row)
+            heapreplace(heap, (-self._step(i, level + 1), row, i, level + 1))
+        return picked
+
+
+def constant_scores(ssn: Session, task: Task, candidates: NodeRows) -> bool:
+    """Whether the scores that look at the task are the same for every candidate, and stay so for its whole class."""
+    return all(not isinstance(hook(task, candidates), np.ndarray) for hook in ssn.task_scores)
+
+
+def unopposed(ssn: Session, task: Task, nodes: NodeRows) -> bool:
+    """Whether no filter that looks at the task objects to it or to further tasks of its class."""
+    return all(hook(task, nodes) is None for hook in ssn.task_predicates)
+
+
+class Choice:
+    """Where one task can go: ``node`` and whether on idle resources (else on what is being released), or ``errors``."""
+
+    __slots__ = ("errors", "idle", "node")
+
+    def __init__(self, node: int = -1, *, idle: bool = False, errors: FitErrors | None = None) -> None:
+        self.node, self.idle, self.errors = node, idle, errors
+
+
+def choose_node(
+    ssn: Session, row: int, nodes: NodeRows, *, blocked: Bool | None = None, hypernode: str = "", resources: bool = True
+) -> Choice:
+    """The best node for one task among ``nodes``.
+
+    ``blocked`` (N,): nodes that failed this role before. ``resources`` False leaves out the check of resources (backfill).
+    A Choice without node and without errors: candidates there were, but none was scored.
+    """
+    task = Task(ssn.tables, row)
+    fit = ssn.feasibility.of(int(ssn.tables.tasks.cls[row]))
+    rows = nodes.rows
+    verdicts = [v for hook in ssn.task_predicates if (v := hook(task, nodes)) is not None]
+    passes = fit.allowed[rows].copy()
+    if resources:
+        passes &= fit.future_fits[rows]
+    for verdict in verdicts:
+        passes &= verdict.codes == 0
+    if ssn.shard_mask is not None and ssn.snapshot.shard is not None and ssn.snapshot.shard.hard:
+        passes &= ssn.shard_mask[rows]
+    if blocked is not None:
+        passes &= ~blocked[rows]
+    nominated = int(ssn.tables.tasks.nominated[row])
+    if nominated >= 0 and passes[rows == nominated].any() and fit.future_fits[nominated]:
+        passes &= rows == nominated
+    candidates = rows[passes]
+    if not len(candidates):
+        return Choice(errors=_errors(ssn, fit, task, nodes, verdicts, hypernode))
+    for idle, group in _groups(ssn, fit, candidates, resources):
+        best = best_of(ssn, task, fit, group)
+        if best >= 0:
+            return Choice(best, idle=idle)
+    return Choice()
+
+
+def _errors(ssn: Session, fit: ClassFit, task: Task, nodes: NodeRows, verdicts: list[Verdict], hypernode: str) -> FitErrors:
+    if nodes is ssn.all_nodes and not verdicts and not hypernode:
+        return fit.errors()
+    return fit_errors(ssn, task.cls, nodes, verdicts, hypernode)
+
+
+def _groups(ssn: Session, fit: ClassFit, candidates: AnyArray, resources: bool) -> Iterator[tuple[bool, AnyArray]]:
+    """Candidates by preference: idle before releasing; inside each the own shard before others."""
+    idle = fit.idle_fits[candidates]
+    kinds = ((True, candidates[idle]), (False, candidates[~idle])) if resources else ((True, candidates),)
+    for is_idle, group in kinds:
+        if ssn.shard_mask is None:
+            parts = (group,)
+        else:
+            mine = ssn.shard_mask[group]
+            parts = (group[mine], group[~mine])
+        for part in parts:
+            if len(part):
+                yield is_idle, part
+
+
+def best_of(ssn: Session, task: Task, fit: ClassFit, group: AnyArray) -> int:
+    """The candidate to take: the only one, what a plugin names, else the highest score (first row among equals)."""
+    if len(group) == 1:
+        return int(group[0])
+    nodes = NodeRows(ssn.tables, group)
+    score = fit.score[group].copy()
+    for hook in ssn.task_scores:
+        answer = hook(task, nodes)
+        if answer is not None:
+            score += answer
+    score += ssn.reduced_scores(task, nodes)
+    named = ssn.ask(points.best_node, task, nodes, score)
+    if named is not None:
+        return int(named)
+    return int(group[int(score.argmax())])

@@ -1,0 +1,145 @@
+"""What a plugin is, in each of its forms, and how its arguments are read from its signature.
+
+* a function with ``@plugin("name")`` over ``@some_point``: ``(ssn, …, *, argument: float = 1.0)``;
+* a class with ``@plugin("name")``: ``__init__(self, ssn, *, argument=…)`` and methods under points;
+* a class with ``on_session_open(ssn)`` / ``on_session_close(ssn)`` (Volcano's life cycle), which adds hooks with ``ssn.add(point, function)``.
+
+An instance may name hooks that its arguments switch off in ``unused_points``. Keyword parameters are the arguments. A name in the conf matches when it is the same after ``.`` and ``-`` become ``_``;
+a parameter that ends in ``_`` collects every argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from pumice.framework.errors import PluginError, did_you_mean
+from pumice.framework.points import HOOKS_ATTRIBUTE, Point
+
+P = TypeVar("P", bound=Callable[..., Any])
+PLUGIN_ATTRIBUTE = "__pumice_plugin__"
+_TRUE, _FALSE = {"1", "t", "true"}, {"0", "f", "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    name: str
+    type: str
+    default: Any
+
+
+@dataclass(frozen=True)
+class PluginSpec:
+    """One plugin, ready to be built afresh for every session.
+
+    ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python`` (plain state: a
+    rollback then tells ``on_deallocate`` and ``on_allocate``).
+    """
+
+    name: str
+    target: Callable[..., Any]
+    arguments: dict[str, Argument]
+    hooks: tuple[tuple[Point, str, str], ...]  # point, form, attribute (empty for a function)
+    keeps: str
+
+    def build(self, ssn: Any, arguments: Mapping[str, Any]) -> tuple[Any, list[tuple[Point, str, Callable[..., Any]]]]:
+        """A fresh instance and its hooks (point, form, callable without ``self`` and ``ssn``)."""
+        if not inspect.isclass(self.target):
+            bound = partial(self.target, ssn, **arguments)
+            return bound, [(point, form, bound) for point, form, _ in self.hooks]
+        instance = self.target(ssn, **arguments)
+        return instance, [(point, form, getattr(instance, attribute)) for point, form, attribute in self.hooks]
+
+
+def plugin(name: str, *, keeps: str = "columns") -> Callable[[P], P]:
+    """Name a plugin as conf files do."""
+
+    def mark(target: P) -> P:
+        setattr(target, PLUGIN_ATTRIBUTE, spec_of(name, target, keeps))
+        return target
+
+    return mark
+
+
+def spec_of(name: str, target: Callable[..., Any], keeps: str) -> PluginSpec:
+    """Read a plugin's hooks and arguments. Raises: PluginError when it has no hook or an argument without default."""
+    hooks: list[tuple[Point, str, str]] = []
+    if inspect.isclass(target):
+        if hasattr(target, "on_session_open"):
+            keeps = "python"
+        for attribute, member in inspect.getmembers(target, inspect.isfunction):
+            hooks += [(point, form, attribute) for point, form in getattr(member, HOOKS_ATTRIBUTE, ())]
+        parameters = _keywords(target.__init__, name)
+    else:
+        hooks = [(point, form, "") for point, form in getattr(target, HOOKS_ATTRIBUTE, ())]
+        parameters = _keywords(target, name)
+    if not hooks and not hasattr(target, "on_session_open"):
+        raise PluginError(f"plugin {name}: no hook found; put @<point> under @plugin, or define on_session_open(ssn)")
+    return PluginSpec(name, target, parameters, tuple(hooks), keeps)
+
+
+def _keywords(function: Callable[..., Any], plugin_name: str) -> dict[str, Argument]:
+    found = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            continue
+        if parameter.default is inspect.Parameter.empty:
+            raise PluginError(f"plugin {plugin_name}: argument {parameter.name} has no default")
+        found[parameter.name] = Argument(parameter.name, str(parameter.annotation), parameter.default)
+    return found
+
+
+def normalised(name: str) -> str:
+    """An argument name as a Python identifier would spell it."""
+    return re.sub(r"[.\-]", "_", name)
+
+
+def read_arguments(
+    known: Mapping[str, Argument], given: Mapping[str, Any], where: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Arguments for the constructor, and the problems found; a wrong value leaves the default.
+
+    Source: Volcano takes ints for ints, ints and floats for floats, bools or parsable strings for bools, strings for strings.
+    """
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    families = {name: arg for name, arg in known.items() if name.endswith("_")}
+    for key, value in given.items():
+        name = normalised(str(key))
+        family = next((f for f in families if name.startswith(f) and name != f), None)
+        argument = known.get(name) or (families[family] if family else None)
+        if argument is None:
+            problems.append(f'{where}: unknown argument "{key}"{did_you_mean(str(key), known)}')
+            continue
+        wanted = argument.type if not family or name in known else "float"
+        read, ok = _convert(value, wanted)
+        if not ok:
+            problems.append(f"{where}: argument {key}: found {value!r}, wanted {_WANTED.get(wanted, wanted)}")
+        elif family and name not in known:
+            values.setdefault(family, {})[str(key)[len(family) :]] = read
+        else:
+            values[name] = read
+    return values, problems
+
+
+_WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "Any": "any value"}
+
+
+def _convert(value: Any, wanted: str) -> tuple[Any, bool]:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    match wanted:
+        case "int":
+            return value, isinstance(value, int) and not isinstance(value, bool)
+        case "float":
+            return (float(value), True) if is_number and abs(value) < 1e300 else (value, False)
+        case "bool":
+            if isinstance(value, str):
+                return value.lower() in _TRUE, value.lower() in _TRUE | _FALSE
+            return value, isinstance(value, bool)
+        case "str":
+            return value, isinstance(value, str)
+    return value, True

@@ -1,0 +1,186 @@
+"""The conf file (``volcano-scheduler.conf``), read strictly, and the policy it stands for.
+
+Source: Volcano's format (``actions``, ``tiers``, ``configurations``, ``metrics``) and its rule that a switch which is not written is on.
+Beyond it, both spellings of a switch are accepted, and whatever is not understood is named instead of ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pumice.framework.errors import PolicyError, did_you_mean
+from pumice.framework.plugin import PluginSpec, read_arguments
+from pumice.framework.points import SWITCHES, Point
+from pumice.framework.registry import Registry
+
+ENTRIES_MAX = 200  # plugins and actions a conf may list; each costs work in every cycle
+_TOP_KEYS = ("actions", "tiers", "configurations", "metrics", "dialect")
+_SWITCH_OF = {prefix + stem.lower(): stem for stem in SWITCHES for prefix in ("enable", "enabled")}
+
+
+@dataclass(frozen=True)
+class PluginOption:
+    """One plugin in one tier: which of its hooks are on, and its arguments."""
+
+    spec: PluginSpec
+    switches: Mapping[str, bool]
+    arguments: Mapping[str, Any]
+
+    def enabled(self, point: Point) -> bool:
+        """Whether the plugin's hooks at the point are on."""
+        return not point.any_switch or any(self.switches.get(s, False) for s in point.any_switch)
+
+
+@dataclass(frozen=True)
+class ActionOption:
+    """One step of the cycle: ``run(ssn, **arguments)``."""
+
+    name: str
+    run: Any
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What decides: actions in order, plugins in tiers. ``warnings`` are the problems that a lenient reading put aside."""
+
+    actions: tuple[ActionOption, ...]
+    tiers: tuple[tuple[PluginOption, ...], ...]
+    dialect: str = "volcano"
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def has_action(self, name: str) -> bool:
+        return any(action.name == name for action in self.actions)
+
+
+def read_policy(conf: Any, registry: Registry, *, strict: bool = True, unset_switches: bool = True) -> Policy:
+    """The policy of a parsed conf document.
+
+    ``strict`` turns every problem into an error; a lenient reading drops what it does not understand, as Volcano does, and lists it
+    in ``warnings`` (an unknown action is an error in both). ``unset_switches`` is the value of switches that are not written.
+    Raises: PolicyError with every problem found.
+    """
+    reader = _Reader(registry, unset_switches)
+    policy = reader.read(conf)
+    if reader.fatal or (strict and reader.problems):
+        raise PolicyError(reader.fatal + reader.problems)
+    return policy
+
+
+class _Reader:
+    def __init__(self, registry: Registry, unset: bool) -> None:
+        self.registry = registry
+        self.unset = unset
+        self.problems: list[str] = []
+        self.fatal: list[str] = []
+
+    def read(self, conf: Any) -> Policy:
+        if not isinstance(conf, Mapping):
+            self.fatal.append(f"conf: found {type(conf).__name__}, wanted a mapping with actions and tiers")
+            return Policy((), ())
+        for key in conf:
+            if key not in _TOP_KEYS:
+                self.problems.append(f'conf: unknown key "{key}"{did_you_mean(str(key), _TOP_KEYS)}')
+        dialect = conf.get("dialect", "volcano")
+        if dialect not in self.registry.dialects:
+            self.fatal.append(f'conf: dialect: found "{dialect}", wanted one of {", ".join(sorted(self.registry.dialects))}')
+            return Policy((), ())
+        actions = self._actions(conf, dialect)
+        tiers = self._tiers(conf.get("tiers"), dialect)
+        metrics = conf.get("metrics") or {}
+        return Policy(actions, tiers, dialect, metrics if isinstance(metrics, Mapping) else {}, tuple(self.problems))
+
+    def _actions(self, conf: Mapping[str, Any], dialect: str) -> tuple[ActionOption, ...]:
+        text = conf.get("actions")
+        if not isinstance(text, str) or not text.strip():
+            self.fatal.append(f"conf: actions: found {text!r}, wanted a comma separated list such as enqueue, allocate, backfill")
+            return ()
+        known = self.registry.actions(dialect)
+        given = self._configurations(conf.get("configurations"))
+        steps = []
+        for name in [part.strip() for part in text.split(",")][:ENTRIES_MAX]:
+            action = self.registry.action(dialect, name)
+            if action is None:
+                missing = self.registry.why_missing(dialect, name)
+                self.fatal.append("conf: actions: " + (missing or f'unknown action "{name}"{did_you_mean(name, known)}'))
+                continue
+            values, problems = read_arguments(action.arguments, given.get(name, {}), f"conf: configurations: {name}")
+            self.problems += problems
+            steps.append(ActionOption(name, action.run, values))
+        for name in given:
+            if name not in known:
+                self.problems.append(f'conf: configurations: unknown action "{name}"{did_you_mean(name, known)}')
+        return tuple(steps)
+
+    def _configurations(self, entries: Any) -> dict[str, Mapping[str, Any]]:
+        found: dict[str, Mapping[str, Any]] = {}
+        for i, entry in enumerate(self._list(entries, "configurations")):
+            arguments = entry.get("arguments") or {} if isinstance(entry, Mapping) else None
+            if not isinstance(arguments, Mapping) or not isinstance(entry.get("name"), str):
+                self.problems.append(f"conf: configurations[{i}]: found {entry!r}, wanted a name and arguments")
+                continue
+            found.setdefault(entry["name"], arguments)
+        return found
+
+    def _list(self, value: Any, where: str) -> list[Any]:
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self.problems.append(f"conf: {where}: found {type(value).__name__}, wanted a list")
+            return []
+        return value[:ENTRIES_MAX]
+
+    def _tiers(self, entries: Any, dialect: str) -> tuple[tuple[PluginOption, ...], ...]:
+        tiers = []
+        for i, tier in enumerate(self._list(entries, "tiers")):
+            if not isinstance(tier, Mapping):
+                self.problems.append(f"conf: tiers[{i}]: found {tier!r}, wanted a mapping with plugins")
+                continue
+            self._unknown_keys(tier, ("plugins",), f"tiers[{i}]")
+            where = f"tiers[{i}].plugins"
+            plugins = [self._plugin(p, dialect, f"{where}[{k}]") for k, p in enumerate(self._list(tier.get("plugins"), where))]
+            options = tuple(p for p in plugins if p is not None)
+            names = {p.spec.name: p for p in options}
+            if "proportion" in names and "drf" in names and names["drf"].switches.get("Hierarchy"):
+                self.fatal.append(f"conf: {where}: proportion and drf with hierarchy enabled conflicts")
+            tiers.append(options)
+        return tuple(tiers)
+
+    def _unknown_keys(self, entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+        for key in entry:
+            if key not in known:
+                self.problems.append(f'conf: {where}: unknown key "{key}"{did_you_mean(str(key), known)}')
+
+    def _plugin(self, entry: Any, dialect: str, where: str) -> PluginOption | None:
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+            self.problems.append(f"conf: {where}: found {entry!r}, wanted a mapping with the plugin's name")
+            return None
+        name = entry["name"]
+        spec = self.registry.plugin(dialect, name)
+        if spec is None:
+            reason = self.registry.why_missing(dialect, name)
+            unknown = f'unknown plugin "{name}"{did_you_mean(name, self.registry.plugins(dialect))}'
+            self.problems.append(f"conf: {where}: {reason or unknown}")
+            return None
+        switches = {stem: self.unset and default for stem, default in SWITCHES.items()}
+        for key, value in entry.items():
+            if key in ("name", "arguments"):
+                continue
+            stem = _SWITCH_OF.get(str(key).lower())
+            if stem is None:
+                known = ["name", "arguments", *(f"enable{s}" for s in SWITCHES)]
+                self.problems.append(f'conf: {where} ({name}): unknown switch "{key}"{did_you_mean(str(key), known)}')
+            elif not isinstance(value, bool):
+                self.problems.append(f"conf: {where} ({name}): {key}: found {value!r}, wanted true or false")
+            else:
+                switches[stem] = value
+        given = entry.get("arguments") or {}
+        if not isinstance(given, Mapping):
+            self.problems.append(f"conf: {where} ({name}): arguments: found {given!r}, wanted a mapping")
+            given = {}
+        arguments, problems = read_arguments(spec.arguments, given, f"conf: {where} ({name})")
+        self.problems += problems
+        return PluginOption(spec, switches, arguments)

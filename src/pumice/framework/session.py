@@ -1,0 +1,310 @@
+"""One scheduling cycle's world: tables to write on through the journal, the plugins' hooks, and what has been noted so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.journal import Journal
+from pumice.columns.ledger import Ledger
+from pumice.columns.nodes import PIPELINED, RELEASING
+from pumice.columns.snapshot import Snapshot
+from pumice.columns.views import Job, NodeRows, Queue, SubJob, Task, TaskRun
+from pumice.framework import points
+from pumice.framework.errors import PluginError
+from pumice.framework.feasible import Feasibility, rows_hook
+from pumice.framework.fitting import FitNotes
+from pumice.framework.points import Point, shape_of
+from pumice.framework.policy import Policy
+from pumice.framework.statement import Kind, Operation, Statement
+from pumice.framework.status import Conditions
+from pumice.framework.story import Entry, GroupEvent
+from pumice.framework.topology import TopologyRules, recover_hypernodes
+from pumice.framework.verdict import Unfit
+from pumice.model.decisions import Decision, Refusal
+from pumice.model.status import TaskStatus
+
+V = TypeVar("V")
+HookList = list[tuple[str, Callable[..., Any]]]  # (form, hook)
+
+
+class Planner(Protocol):
+    """The one seam for effects: takes each committed decision, may refuse it."""
+
+    def submit(self, decision: Decision) -> Refusal | None: ...
+
+
+class Session:
+    """Opened on a snapshot under a policy at a moment; closed by ``close``.
+
+    ``now`` is seconds since the epoch. ``touched`` (J,) marks jobs whose status may have to be written anew.
+    """
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner) -> None:
+        self.snapshot = snapshot
+        self.policy = policy
+        self.now = now
+        self.planner = planner
+        self.uid = snapshot.uid
+        self.tables = snapshot.tables.session_copy()
+        self.journal = Journal()
+        self.ledger = Ledger(self.tables, self.journal)
+        self.open_statements = 0
+        self.topology = TopologyRules(self.tables)
+        self.touched: Bool = np.zeros(self.tables.jobs.capacity, dtype=bool)
+        self.moved_hypernodes: set[int] = set()  # jobs whose hypernodes should be remembered
+        self.story: list[Entry] = []
+        self.events: list[GroupEvent] = []
+        self.fit_notes = FitNotes(self)
+        self.conditions = Conditions(self)
+        self.action = ""
+        self.error_cache = True
+        books = self.tables.nodes.books
+        self.futures_differ = bool(books[:, RELEASING].any() or books[:, PIPELINED].any())
+        self.total: F64 = self.tables.nodes.facts.total
+        self.all_nodes = NodeRows(self.tables, np.arange(len(self.tables.nodes.facts)))
+        self.plugins: list[tuple[str, Any]] = []
+        self._hooks: dict[Point, dict[str, HookList]] = {}
+        self._tiers: dict[Point, list[HookList]] = {}
+        self._asked: dict[Point, Any] = {}
+        self._opening = ""
+        self._python_plugins: set[str] = set()
+        self._shared: dict[Hashable, Any] = {}
+        self.feasibility = Feasibility(self)
+        if self.tables.tree.ready:
+            recover_hypernodes(self)
+        self._open_plugins()
+
+    # -- plugins ---------------------------------------------------------------------------------------------------------------
+
+    def _open_plugins(self) -> None:
+        for tier in self.policy.tiers:
+            for option in tier:
+                self._opening = option.spec.name
+                if option.spec.keeps == "python":
+                    self._python_plugins.add(option.spec.name)
+                arguments = dict(option.arguments)
+                if "hierarchy" in option.spec.arguments:
+                    arguments["hierarchy"] = option.switches.get("Hierarchy", False)
+                instance, hooks = option.spec.build(self, arguments)
+                own: dict[Point, HookList] = {}
+                unused = getattr(instance, "unused_points", ())
+                for point, form, hook in hooks:
+                    if point not in unused:
+                        own.setdefault(point, []).append((form, hook))
+                for point, registered in own.items():
+                    self._hooks.setdefault(point, {})[self._opening] = registered
+                if hasattr(instance, "on_session_open"):
+                    instance.on_session_open(self)
+                self.plugins.append((option.spec.name, instance))
+        self._opening = ""
+
+    def add(self, point: Point, hook: Callable[..., Any]) -> None:
+        """Register a hook while a plugin's ``on_session_open`` runs (Volcano's life cycle).
+
+        Raises: PluginError outside of it, or when the hook's parameters have no known shape.
+        """
+        if not self._opening:
+            raise PluginError(f"hook at point {point.name} added outside of on_session_open")
+        shape = shape_of(hook, skip=0)
+        form = point.forms.get(shape)
+        if form is None:
+            known = " or ".join("(" + ", ".join(f) + ")" for f in point.forms)
+            raise PluginError(f"plugin {self._opening}, point {point.name}: found parameters ({', '.join(shape)}), wanted {known}")
+        self._hooks.setdefault(point, {}).setdefault(self._opening, []).append((form, hook))
+
+    def tiers(self, point: Point) -> list[HookList]:
+        """Hooks at a point by tier, as (form, hook); plugins that are switched off there, and empty tiers, are left out."""
+        found = self._tiers.get(point)
+        if found is None:
+            by_plugin = self._hooks.get(point, {})
+            found = []
+            for tier in self.policy.tiers:
+                hooks: HookList = []
+                for option in tier:
+                    if option.spec.name in by_plugin and option.enabled(point):
+                        hooks += by_plugin[option.spec.name]
+                if hooks:
+                    found.append(hooks)
+            self._tiers[point] = found
+        return found
+
+    def ask(self, point: Point, *args: Any) -> Any:
+        """Put a question to every plugin at the point and combine the answers as the point says."""
+        hooks = self._asked.get(point)
+        if hooks is None:
+            hooks = self._asked[point] = [[hook for _, hook in tier] for tier in self.tiers(point)]
+        return point.combinator(hooks, *args)
+
+    def has(self, point: Point) -> bool:
+        """Whether any plugin answers at the point."""
+        return bool(self.tiers(point))
+
+    def column(self, shape: int | tuple[int, ...]) -> F64:
+        """A plugin's own numbers, zero at first; write them with ``ssn.journal.put`` and a rollback restores them."""
+        return np.zeros(shape)
+
+    def shared(self, key: Hashable, build: Callable[[], V]) -> V:
+        """What several plugins need in this session, built by the first that asks."""
+        if key not in self._shared:
+            self._shared[key] = build()
+        return self._shared[key]  # type: ignore[no-any-return]
+
+    # -- readiness: a sub-job of a job without sub-group policies is asked as its job -------------------------------------------
+
+    def job_missing(self, job: int) -> int:
+        """How many more tasks must be placed at least until JobReady; 0 when ready."""
+        return int(self.ask(points.job_ready, Job(self.tables, job)))
+
+    def job_ready(self, job: int) -> bool:
+        return self.job_missing(job) == 0
+
+    def job_pipelined(self, job: int) -> bool:
+        return bool(self.ask(points.job_pipelined, Job(self.tables, job)))
+
+    def sub_missing(self, sub: int) -> int:
+        """The same for a sub-job."""
+        job = int(self.tables.subs.job[sub])
+        if not self.tables.jobs.has_policy[job]:
+            return self.job_missing(job)
+        return int(self.ask(points.sub_job_ready, SubJob(self.tables, sub)))
+
+    def sub_pipelined(self, sub: int) -> bool:
+        job = int(self.tables.subs.job[sub])
+        if not self.tables.jobs.has_policy[job]:
+            return self.job_pipelined(job)
+        return bool(self.ask(points.sub_job_pipelined, SubJob(self.tables, sub)))
+
+    def allowed_count(self, queue: int, task: int, count: int) -> int:
+        """How many of the next ``count`` tasks equal to ``task`` the queue may take on (Allocatable of every plugin)."""
+        if queue < 0:
+            return count
+        handle = Queue(self.tables, queue)
+        one = Task(self.tables, task)
+        for tier in self.tiers(points.allocatable):
+            for form, hook in tier:
+                if form == "run":
+                    count = min(count, hook(handle, one.cls, count))
+                else:
+                    count = min(count, 1) if hook(handle, one) else 0
+                if count <= 0:
+                    return 0
+        return count
+
+    def pre_predicate(self, task: Task) -> Unfit | None:
+        """The first reason not to look at nodes at all."""
+        for tier in self.tiers(points.pre_predicate):
+            for form, hook in tier:
+                unfit: Unfit | None = hook(task.cls if form == "class" else task)
+                if unfit is not None:
+                    return unfit
+        return None
+
+    # -- filters and scores, by what they look at -------------------------------------------------------------------------------
+
+    def _over_nodes(self, point: Point, kinds: tuple[str, ...], *, filters: bool) -> list[Any]:
+        return [rows_hook(self, form, hook, filters=filters) for tier in self.tiers(point) for form, hook in tier if form in kinds]
+
+    @cached_property
+    def class_predicates(self) -> list[Any]:
+        """Filters (TaskClass, NodeRows) -> Verdict."""
+        return self._over_nodes(points.predicate, ("class", "class_node"), filters=True)
+
+    @cached_property
+    def task_predicates(self) -> list[Any]:
+        """Filters (Task, NodeRows) -> Verdict or None."""
+        return self._over_nodes(points.predicate, ("task", "task_node"), filters=True)
+
+    @cached_property
+    def class_scores(self) -> list[Any]:
+        """Scores (TaskClass, NodeRows) -> array."""
+        kinds = ("class", "class_node")
+        return self._over_nodes(points.node_order, kinds, filters=False) + self._over_nodes(points.batch_node_order, kinds, filters=False)
+
+    @cached_property
+    def task_scores(self) -> list[Any]:
+        """Scores (Task, NodeRows) -> array, a number for all, or None."""
+        kinds = ("task", "task_node")
+        return self._over_nodes(points.node_order, kinds, filters=False) + self._over_nodes(points.batch_node_order, kinds, filters=False)
+
+    @cached_property
+    def mergeable(self) -> bool:
+        """Whether a run of equal tasks may be placed in one go: every hook over single nodes can look at nodes as they would be."""
+        single = [form for p in (points.predicate, points.node_order) for tier in self.tiers(p) for form, _ in tier if form == "class_node"]
+        return not single and not self.has(points.best_node) and not self.has(points.node_map) and self.snapshot.shard is None
+
+    @cached_property
+    def shard_mask(self) -> Bool | None:
+        """Nodes of this scheduler's shard (N,), None without sharding."""
+        shard = self.snapshot.shard
+        return None if shard is None else np.array([name in shard.nodes for name in self.tables.nodes.facts.names], dtype=bool)
+
+    def reduced_scores(self, task: Task, nodes: NodeRows) -> F64 | float:
+        """Sum of mapped scores after each plugin's own reduction; a map without a reduction counts for nothing."""
+        total: F64 | float = 0.0
+        maps, reduces = self._hooks.get(points.node_map, {}), self._hooks.get(points.node_reduce, {})
+        if not reduces:
+            return total
+        for name in [option.spec.name for tier in self.policy.tiers for option in tier if option.enabled(points.node_map)]:
+            for (_, mapper), (_, reducer) in zip(maps.get(name, []), reduces.get(name, []), strict=False):
+                mapped = np.array([int(mapper(task, node)) for node in nodes], dtype=np.int64)
+                total = total + reducer(task, nodes, mapped)
+        return total
+
+    # -- writing ----------------------------------------------------------------------------------------------------------------
+
+    def statement(self) -> Statement:
+        """A set of operations that is committed or leaves no trace."""
+        return Statement(self)
+
+    def set_phase(self, job: int, phase: int) -> None:
+        self.journal.put(self.tables.jobs.phase, job, phase)
+        self.touched[job] = True
+
+    def dispatch(self, job: int) -> None:
+        """Bind every allocated task of a job, whichever statement placed it. Source: Volcano Session.Allocate."""
+        tasks = self.tables.tasks
+        rows = self.tables.jobs.tasks[job]
+        for row in rows[tasks.status[rows] == TaskStatus.ALLOCATED].tolist():
+            stmt = self.statement()
+            stmt.operations.append(Operation(Kind.ALLOCATE, [row], [int(tasks.node[row])]))
+            stmt.commit()
+
+    def take_back(self, row: int) -> None:
+        """Undo a pipelining that an earlier statement left standing."""
+        node = int(self.tables.tasks.node[row])
+        self.ledger.move([row], TaskStatus.PENDING, [-1])
+        self.ask(points.on_deallocate, self.run_of([row], [node]))
+
+    def told_by_inverse(self, point: Point) -> list[Any]:
+        """Event hooks of plugins with plain Python state, which a rollback must tell."""
+        if not self._python_plugins:
+            return []
+        by_plugin = self._hooks.get(point, {})
+        return [hook for name in sorted(self._python_plugins) for _, hook in by_plugin.get(name, [])]
+
+    def run_of(self, rows: list[int], nodes: list[int]) -> TaskRun:
+        return TaskRun(self.tables, rows, nodes)
+
+    def tell(self, subject: str, what: str, detail: str = "") -> None:
+        """Add to the story."""
+        self.story.append(Entry(self.action, subject, what, detail))
+
+    def live_jobs(self) -> AnyArray:
+        """Rows of jobs that belong to the session: with a pod group and a queue that exists."""
+        jobs = self.tables.jobs
+        return np.flatnonzero(jobs.alive & (jobs.queue >= 0))
+
+    @cached_property
+    def _unsettled(self) -> AnyArray:
+        jobs = self.tables.jobs
+        return jobs.alive & (jobs.queue >= 0) & ~jobs.settled
+
+    def jobs_to_close(self) -> AnyArray:
+        """Rows of jobs whose status may have to be written: touched in this session, or changed since it was last found in order."""
+        jobs = self.tables.jobs
+        return np.flatnonzero(self._unsettled | (self.touched & (jobs.queue >= 0)))

@@ -1,0 +1,104 @@
+"""What a filter says about nodes, and what stands against a task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from pumice.columns.dtypes import I8, I32, Bool
+
+
+class Code(IntEnum):
+    """Status codes of a filter. Source: kube-scheduler."""
+
+    SUCCESS = 0
+    ERROR = 1
+    UNSCHEDULABLE = 2
+    UNRESOLVABLE = 3  # UnschedulableAndUnresolvable
+    WAIT = 4
+    SKIP = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """One reason against."""
+
+    reason: str
+    code: Code = Code.UNSCHEDULABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Reasons per node: ``why[codes[i]]`` stands against node i; code 0 is none. Shape (rows,)."""
+
+    codes: I32
+    why: tuple[tuple[Unfit, ...], ...]
+
+    @staticmethod
+    def of(fits: Bool, unfit: Unfit) -> Verdict:
+        """One reason against every row where ``fits`` is False."""
+        return Verdict((~fits).astype(np.int32), ((), (unfit,)))
+
+
+def gather(verdicts: Sequence[Verdict], count: int) -> Verdict:
+    """All reasons of several filters together, in their order. Shape (count,)."""
+    if len(verdicts) == 1:
+        return verdicts[0]
+    codes = np.zeros(count, dtype=np.int64)
+    for verdict in verdicts:
+        codes = codes * len(verdict.why) + verdict.codes
+    distinct, inverse = np.unique(codes, return_inverse=True)
+    why: list[tuple[Unfit, ...]] = [()]
+    renumber = np.zeros(len(distinct), dtype=np.int32)
+    for i, mixed in enumerate(distinct.tolist()):
+        reasons: tuple[Unfit, ...] = ()
+        for verdict in reversed(verdicts):
+            mixed, code = divmod(mixed, len(verdict.why))
+            reasons = verdict.why[code] + reasons
+        if reasons:
+            renumber[i] = len(why)
+            why.append(reasons)
+    return Verdict(renumber[inverse].astype(np.int32), tuple(why))
+
+
+@dataclass(slots=True)
+class FitErrors:
+    """Why one task found no node: a histogram of reasons over nodes, or a message of its own.
+
+    Source: Volcano FitErrors. ``node_rows`` and ``codes`` say for each node that was looked at how bad it is, for later eviction.
+    """
+
+    histogram: Counter[str] = field(default_factory=Counter)
+    node_count: int = 0
+    message: str = ""
+    hypernode: str = ""
+    node_rows: I32 | None = None
+    codes: I8 | None = None
+
+    @property
+    def text(self) -> str:
+        """``0/6 nodes are unavailable: 6 Insufficient cpu.``"""
+        head = self.message or f"0/{self.node_count} nodes are unavailable"
+        if self.histogram:
+            reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in self.histogram.items()))
+            head = f"{head}: {reasons}."
+        return f"In hyperNode {self.hypernode}: {head}" if self.hypernode else head
+
+    @staticmethod
+    def everywhere(unfit: Unfit, node_count: int) -> FitErrors:
+        """The same reason on every node."""
+        return FitErrors(Counter({unfit.reason: node_count} if node_count else {}), node_count)
+
+
+def histogram(verdicts: Iterable[tuple[tuple[Unfit, ...], int]]) -> Counter[str]:
+    """Reasons counted over nodes, from (reasons, number of nodes) pairs."""
+    counts: Counter[str] = Counter()
+    for reasons, times in verdicts:
+        for unfit in reasons:
+            if unfit.reason:
+                counts[unfit.reason] += times
+    return counts

@@ -1,0 +1,56 @@
+"""What a cycle decides, as values. A planner takes them one by one; nothing else leaves the core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pumice.model.podgroup import PodGroupStatus
+
+
+class Bind(NamedTuple):
+    """Put a pod on a node."""
+
+    pod: str  # namespace/name
+    uid: str
+    node: str
+    job: str  # namespace/podgroup
+
+
+class Evict(NamedTuple):
+    """Take a pod off its node, for a reason that users see."""
+
+    pod: str
+    uid: str
+    node: str
+    job: str
+    reason: str
+
+
+Decision = Bind | Evict
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A planner's no to one decision. The task it names is undone, nothing else."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupUpdate:
+    """A PodGroup status that differs from the one in the snapshot and should be written."""
+
+    job: str
+    status: PodGroupStatus
+
+
+@dataclass(frozen=True, slots=True)
+class PodNotice:
+    """The PodScheduled=False condition a waiting pod should carry, and the node it is nominated to (or empty)."""
+
+    pod: str
+    uid: str
+    reason: str
+    message: str
+    nominated_node: str = ""

@@ -1,0 +1,31 @@
+"""What happened in the cluster, as values: the only input of the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import PriorityClass, Queue
+from pumice.model.topology import HyperNode
+
+Object = Pod | Node | PodGroup | Queue | PriorityClass | HyperNode
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An object is there, new or changed. Seeing the same thing twice is harmless."""
+
+    obj: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """An object is not there any more. ``key`` is ``namespace/name``, or the name of a cluster-wide object."""
+
+    kind: type[Object]
+    key: str
+
+
+Event = Seen | Gone

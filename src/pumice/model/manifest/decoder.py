@@ -1,0 +1,90 @@
+"""One decoded Kubernetes object in, one of our values out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pumice.model.job import BatchJob, VolcanoJob
+from pumice.model.manifest.fields import FieldError, ManifestError, Obj, UnsupportedKind, shown
+from pumice.model.manifest.groups import read_pod_group, read_priority_class, read_queue, read_resource_quota
+from pumice.model.manifest.hypernodes import read_hypernode
+from pumice.model.manifest.job_fields import read_batch_job, read_volcano_job
+from pumice.model.manifest.nodes import read_node
+from pumice.model.manifest.pod_spec import SpecCache
+from pumice.model.manifest.pods import read_pod
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import PriorityClass, Queue, ResourceQuota
+from pumice.model.topology import HyperNode
+
+Value = Pod | Node | PodGroup | Queue | PriorityClass | ResourceQuota | HyperNode | VolcanoJob | BatchJob
+
+
+class Decoder:
+    """Turns objects into values. It owns the cache that makes equal pod specs one object; use one a thread.
+
+    ``default_queue`` and ``default_scheduler`` stand where an object names none.
+    """
+
+    def __init__(
+        self, *, default_queue: str = "default", default_scheduler: str = "volcano", specs_max: int = 65_536
+    ) -> None:
+        self.default_queue = default_queue
+        self.default_scheduler = default_scheduler
+        self.specs = SpecCache(specs_max)
+
+    def decode(self, obj: object) -> Value:
+        """The value of a decoded object.
+
+        Raises: UnsupportedKind for a kind that Pumice does not read, ManifestError for anything wrong in the object.
+        """
+        if type(obj) is not dict:
+            raise ManifestError("object", shown(obj), "an object with apiVersion and kind")
+        api_version, kind = obj.get("apiVersion"), obj.get("kind")
+        for key, value in (("apiVersion", api_version), ("kind", kind)):
+            if type(value) is not str or not value:
+                raise ManifestError(f"{where(obj)}: {key}", shown(value), "a string that is not empty")
+        return self.decode_as(str(api_version), str(kind), obj)
+
+    def decode_as(self, api_version: str, kind: str, obj: Obj) -> Value:
+        """The same for an object whose kind is known from elsewhere, as in a typed list."""
+        reader = _READERS.get((api_version, kind))
+        if reader is None:
+            raise UnsupportedKind(where(obj, kind), _short(f"{api_version} {kind}"))
+        try:
+            return reader(self, obj)
+        except FieldError as error:
+            raise ManifestError(f"{where(obj, kind)}: {error.path}", error.found, error.wanted) from None
+
+
+def where(obj: Obj, kind: str = "") -> str:
+    """``Pod bench/x``, as far as the object says."""
+    metadata = obj.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    parts = [_short(metadata.get(key)) for key in ("namespace", "name")]
+    return f"{_short(kind or obj.get('kind')) or 'object'} {'/'.join(part for part in parts if part) or '(no name)'}"
+
+
+def _short(value: object) -> str:
+    if not isinstance(value, str):
+        return ""
+    return value if len(value) <= 80 and value.isprintable() else shown(value)
+
+
+_READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
+    ("v1", "Pod"): lambda decoder, obj: read_pod(obj, decoder.specs, decoder.default_scheduler),
+    ("v1", "Node"): lambda _, obj: read_node(obj),
+    ("v1", "ResourceQuota"): lambda _, obj: read_resource_quota(obj),
+    ("scheduling.k8s.io/v1", "PriorityClass"): lambda _, obj: read_priority_class(obj),
+    ("scheduling.volcano.sh/v1beta1", "PodGroup"): lambda decoder, obj: read_pod_group(obj, decoder.default_queue),
+    ("scheduling.volcano.sh/v1beta1", "Queue"): lambda _, obj: read_queue(obj),
+    ("topology.volcano.sh/v1alpha1", "HyperNode"): lambda _, obj: read_hypernode(obj),
+    ("batch.volcano.sh/v1alpha1", "Job"): lambda decoder, obj: read_volcano_job(
+        obj, decoder.specs, decoder.default_queue, decoder.default_scheduler
+    ),
+    ("batch/v1", "Job"): lambda decoder, obj: read_batch_job(obj, decoder.specs, decoder.default_scheduler),
+}
+
+#: ``(apiVersion, kind)`` of everything that can be decoded.
+SUPPORTED_KINDS = tuple(_READERS)

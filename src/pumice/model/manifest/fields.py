@@ -1,0 +1,278 @@
+"""Typed readers of one field of a decoded object. What is wrong is told by JSON path, what was found, what was wanted.
+
+A reader takes the object that holds the field, the key, and the path of that object ("" at the top); the full path is
+put together only when something is wrong. A field that is absent and one that is null are the same, as in Kubernetes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from pumice.model.pod import EMPTY_MAP
+from pumice.model.quantity import QuantityError, milli_value, whole_value
+from pumice.model.resources import Resource
+
+Obj = dict[str, Any]
+
+INT32_MAX = 2**31 - 1
+INT32_MIN = -(2**31)
+INT64_MAX = 2**63 - 1
+NAME_MAX = 253
+
+_SHOWN_MAX = 80
+_INSTANT = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]{1,9})?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
+)
+_INSTANT_MAX = 40
+_DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
+
+
+class FieldError(ValueError):
+    """One wrong field, by its path inside the object."""
+
+    def __init__(self, path: str, found: str, wanted: str) -> None:
+        super().__init__(path, found, wanted)
+        self.path, self.found, self.wanted = path, found, wanted
+
+
+class ManifestError(ValueError):
+    """One object that cannot be used. ``where`` names kind, namespace/name and the path of the field."""
+
+    def __init__(self, where: str, found: str, wanted: str) -> None:
+        super().__init__(where, found, wanted)
+        self.where, self.found, self.wanted = where, found, wanted
+
+    def __str__(self) -> str:
+        return f"{self.where}: found {self.found}, wanted {self.wanted}"
+
+
+class UnsupportedKind(ManifestError):
+    """A kind that Pumice does not read. ``kind`` is ``apiVersion Kind``."""
+
+    def __init__(self, where: str, kind: str) -> None:
+        super().__init__(where, kind, "a kind that Pumice reads")
+        self.kind = kind
+
+
+def shown(value: object) -> str:
+    """The value as JSON, short enough for one line of an error message."""
+    match value:
+        case None:
+            return "nothing"
+        case str():
+            cut = value if len(value) <= _SHOWN_MAX else f"{value[:_SHOWN_MAX]}…"
+            text = json.dumps(cut, ensure_ascii=not cut.isprintable())
+            return text if cut is value else f"{text} ({len(value)} characters)"
+        case bool() | float():
+            return json.dumps(value)
+        case int():
+            return str(value) if value.bit_length() <= 256 else f"an integer of {value.bit_length()} bits"
+        case dict():
+            return "an object" if value else "an empty object"
+        case list() | tuple():
+            return f"a list of {len(value)}"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+def at(path: str, key: object) -> str:
+    return f"{path}.{key}" if path else str(key)
+
+
+def wrong(obj: Obj, key: str, path: str, wanted: str) -> FieldError:
+    """The error for ``obj[key]``."""
+    return FieldError(at(path, key), shown(obj.get(key)), wanted)
+
+
+def text(obj: Obj, key: str, path: str, default: str = "") -> str:
+    value = obj.get(key)
+    if value is None:
+        return default
+    if type(value) is not str:
+        raise wrong(obj, key, path, "a string")
+    return value
+
+
+def name(obj: Obj, key: str, path: str) -> str:
+    """A name that must be there. Wider than Kubernetes' own rule: tests and old clusters carry ``_`` and capitals."""
+    value = obj.get(key)
+    if type(value) is not str or not value or len(value) > NAME_MAX or not is_name(value):
+        raise wrong(obj, key, path, f"a name of 1 to {NAME_MAX} characters without spaces or /")
+    return value
+
+
+def is_name(value: str) -> bool:
+    return value.isprintable() and "/" not in value and " " not in value
+
+
+def short_text(obj: Obj, key: str, path: str, default: str = "") -> str:
+    """A reference by name: may be absent, is bounded like a name."""
+    value = text(obj, key, path) or default
+    if len(value) > NAME_MAX:
+        raise wrong(obj, key, path, f"at most {NAME_MAX} characters")
+    return value
+
+
+def whole(obj: Obj, key: str, path: str, default: int, low: int = INT32_MIN, high: int = INT32_MAX) -> int:
+    value = maybe_whole(obj, key, path, low, high)
+    return default if value is None else value
+
+
+def maybe_whole(obj: Obj, key: str, path: str, low: int = INT32_MIN, high: int = INT32_MAX) -> int | None:
+    value = obj.get(key)
+    if value is None:
+        return None
+    if type(value) is not int or not low <= value <= high:
+        raise wrong(obj, key, path, f"an integer from {low} to {high}")
+    return value
+
+
+def flag(obj: Obj, key: str, path: str, default: bool = False) -> bool:
+    value = obj.get(key)
+    if value is None:
+        return default
+    if type(value) is not bool:
+        raise wrong(obj, key, path, "true or false")
+    return value
+
+
+def choice(obj: Obj, key: str, path: str, accepted: tuple[str, ...], default: str | None = None) -> str:
+    """One of a few words. Without a default the field must be there; an empty text counts as absent."""
+    value = obj.get(key)
+    if default is not None and (value is None or value == ""):
+        return default
+    if type(value) is not str or value not in accepted:
+        raise wrong(obj, key, path, f"one of {', '.join(accepted)}")
+    return value
+
+
+def table(obj: Obj, key: str, path: str) -> Obj:
+    value = obj.get(key)
+    if value is None:
+        return {}
+    if type(value) is not dict:
+        raise wrong(obj, key, path, "an object")
+    return value
+
+
+def maybe_table(obj: Obj, key: str, path: str) -> Obj | None:
+    return None if obj.get(key) is None else table(obj, key, path)
+
+
+def listing(obj: Obj, key: str, path: str) -> list[Any]:
+    value = obj.get(key)
+    if value is None:
+        return []
+    if type(value) is not list:
+        raise wrong(obj, key, path, "a list")
+    return value
+
+
+def tables(obj: Obj, key: str, path: str) -> list[Obj]:
+    items = listing(obj, key, path)
+    for i, item in enumerate(items):
+        if type(item) is not dict:
+            raise FieldError(f"{at(path, key)}[{i}]", shown(item), "an object")
+    return items
+
+
+def texts(obj: Obj, key: str, path: str) -> tuple[str, ...]:
+    items = listing(obj, key, path)
+    for i, item in enumerate(items):
+        if type(item) is not str:
+            raise FieldError(f"{at(path, key)}[{i}]", shown(item), "a string")
+    return tuple(items)
+
+
+def text_map(obj: Obj, key: str, path: str) -> Mapping[str, str]:
+    """Labels, annotations and the like: a copy. A null value reads as the empty text, as in Kubernetes."""
+    found = table(obj, key, path)
+    if not found:
+        return EMPTY_MAP
+    for k, value in found.items():
+        if type(value) is not str or type(k) is not str:
+            return _text_map_slowly(found, at(path, key))
+    return found.copy()
+
+
+def _text_map_slowly(found: Obj, path: str) -> Mapping[str, str]:
+    for k, value in found.items():
+        if type(k) is not str:
+            raise FieldError(path, f"a key {shown(k)}", "keys that are strings")
+        if value is not None and type(value) is not str:
+            raise FieldError(at(path, k), shown(value), "a string")
+    return {k: value or "" for k, value in found.items()}
+
+
+def quantities(obj: Obj, key: str, path: str) -> Obj | None:
+    """A resource list, checked: every amount is a quantity of at least 0 that fits. None when it is not there."""
+    found = maybe_table(obj, key, path)
+    if found is None:
+        return None
+    for k, value in found.items():
+        problem = _amount_problem(k, value)
+        if problem is not None:
+            raise FieldError(at(at(path, key), k), *problem)
+    return found
+
+
+def maybe_resource(obj: Obj, key: str, path: str) -> Resource | None:
+    """A resource list as an amount; None when it is not there."""
+    found = quantities(obj, key, path)
+    return None if found is None else Resource.from_list(found)
+
+
+def _amount_problem(key: object, value: object) -> tuple[str, str] | None:
+    """What is wrong with one entry of a resource list: (found, wanted), or None."""
+    if type(key) is not str:
+        return f"a key {shown(key)}", "keys that are strings"
+    if type(value) not in (str, int, float):
+        return shown(value), "a quantity >= 0"
+    try:
+        amount = whole_value(value) if key in ("memory", "pods") else milli_value(value)  # type: ignore[arg-type]
+    except QuantityError as error:
+        return shown(value), f"a quantity >= 0 ({error})"
+    return (shown(value), "a quantity >= 0") if amount < 0 else None
+
+
+def instant(obj: Obj, key: str, path: str) -> float | None:
+    """RFC 3339 text as seconds since the epoch; None when absent."""
+    value = obj.get(key)
+    if value is None or value == "":
+        return None
+    seconds = epoch_of(value) if type(value) is str and len(value) <= _INSTANT_MAX else None
+    if seconds is None:
+        raise wrong(obj, key, path, "an RFC 3339 time such as 2024-01-01T00:00:00Z")
+    return seconds
+
+
+@lru_cache(maxsize=16_384)
+def epoch_of(stamp: str) -> float | None:
+    """Seconds since the epoch, None for what is no RFC 3339 time. By arithmetic: the core imports no calendar."""
+    match = _INSTANT.fullmatch(stamp)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(part) for part in match.group(1, 2, 3, 4, 5, 6))
+    if not (1 <= month <= 12 and 1 <= day <= _month_length(year, month) and hour < 24 and minute < 60 and second <= 60):
+        return None
+    earlier = year - 1
+    days = 365 * earlier + earlier // 4 - earlier // 100 + earlier // 400 + _DAYS_BEFORE[month - 1] + day - 719_163
+    days += month > 2 and _is_leap(year)
+    seconds: float = days * 86_400 + hour * 3600 + minute * 60 + second
+    fraction, sign, east_hours, east_minutes = match.group(7, 8, 9, 10)
+    if sign:
+        offset = int(east_hours) * 3600 + int(east_minutes) * 60
+        seconds -= offset if sign == "+" else -offset
+    return float(seconds + float(fraction) if fraction else seconds)
+
+
+def _is_leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def _month_length(year: int, month: int) -> int:
+    return _DAYS_BEFORE[month] - _DAYS_BEFORE[month - 1] + (month == 2 and _is_leap(year))

@@ -1,0 +1,224 @@
+"""A job from its decoded object. What the admission webhooks would fill in or refuse is filled in and refused here.
+
+Source: Volcano's ``/jobs/mutate`` and ``/jobs/validate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pumice.model.job import JOB_PODS_MAX, BatchJob, JobTask, LifecyclePolicy, PartitionPolicy, PodTemplate, VolcanoJob
+from pumice.model.manifest.fields import (
+    INT32_MAX,
+    INT32_MIN,
+    FieldError,
+    Obj,
+    at,
+    choice,
+    flag,
+    instant,
+    is_name,
+    maybe_table,
+    maybe_whole,
+    name,
+    short_text,
+    table,
+    tables,
+    text,
+    text_map,
+    texts,
+    whole,
+    wrong,
+)
+from pumice.model.manifest.groups import maybe_topology
+from pumice.model.manifest.pod_spec import SpecCache, gates, read_pod_spec
+from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.terms import Owner
+from pumice.model.quantity import DurationError, parse_duration
+
+_ACTIONS = (
+    "AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob", "ResumeJob",
+    "SyncJob", "EnqueueJob",
+)  # fmt: skip
+_TOPOLOGY_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
+
+
+def read_volcano_job(obj: Obj, cache: SpecCache, default_queue: str, default_scheduler: str) -> VolcanoJob:
+    metadata = table(obj, "metadata", "")
+    spec = table(obj, "spec", "")
+    namespace = namespace_of(metadata)
+    class_name = short_text(spec, "priorityClassName", "spec")
+    own_name = name(metadata, "name", "metadata")
+    reader = _Templates(
+        namespace, own_name, text(spec, "schedulerName", "spec") or default_scheduler, class_name, cache
+    )
+    tasks = tuple(_task(item, f"spec.tasks[{i}]", i, reader) for i, item in enumerate(tables(spec, "tasks", "spec")))
+    _check_tasks(tasks)
+    minimum = sum(task.minimum for task in tasks)
+    replicas = sum(task.replicas for task in tasks)
+    min_available = whole(spec, "minAvailable", "spec", 0, 0) or minimum
+    if min_available > replicas:
+        raise wrong(spec, "minAvailable", "spec", f"at most the {replicas} replicas of all tasks")
+    return VolcanoJob(
+        namespace=namespace,
+        name=own_name,
+        tasks=tasks,
+        min_available=min_available,
+        uid=text(metadata, "uid", "metadata"),
+        queue=short_text(spec, "queue", "spec", default_queue),
+        priority_class_name=class_name,
+        min_success=maybe_whole(spec, "minSuccess", "spec", 1),
+        policies=_policies(spec, "spec"),
+        max_retry=whole(spec, "maxRetry", "spec", 3),
+        ttl_s=maybe_whole(spec, "ttlSecondsAfterFinished", "spec", 0),
+        running_estimate_s=_maybe_duration(spec, "runningEstimate", "spec"),
+        topology=maybe_topology(spec, "networkTopology", "spec"),
+        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        labels=text_map(metadata, "labels", "metadata"),
+        annotations=text_map(metadata, "annotations", "metadata"),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+    )
+
+
+def read_batch_job(obj: Obj, cache: SpecCache, default_scheduler: str) -> BatchJob:
+    metadata = table(obj, "metadata", "")
+    spec = table(obj, "spec", "")
+    namespace = namespace_of(metadata)
+    own_name = name(metadata, "name", "metadata")
+    job = BatchJob(
+        namespace=namespace,
+        name=own_name,
+        template=_Templates(namespace, own_name, default_scheduler, "", cache).read(spec, "spec"),
+        uid=text(metadata, "uid", "metadata"),
+        parallelism=whole(spec, "parallelism", "spec", 1, 0),
+        completions=maybe_whole(spec, "completions", "spec", 0),
+        suspended=flag(spec, "suspend", "spec"),
+        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        labels=text_map(metadata, "labels", "metadata"),
+        annotations=text_map(metadata, "annotations", "metadata"),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+    )
+    if job.replicas > JOB_PODS_MAX:
+        raise FieldError("spec.parallelism", str(job.replicas), f"at most {JOB_PODS_MAX} pods of one job")
+    return job
+
+
+class _Templates:
+    """Reads pod templates of one job."""
+
+    def __init__(self, namespace: str, job: str, scheduler: str, class_name: str, cache: SpecCache) -> None:
+        self.namespace, self.job, self.scheduler, self.class_name, self.cache = (
+            namespace,
+            job,
+            scheduler,
+            class_name,
+            cache,
+        )
+
+    def read(self, owner: Obj, path: str) -> PodTemplate:
+        """The ``template`` of a task or job."""
+        template = table(owner, "template", path)
+        path = at(path, "template")
+        metadata, raw = table(template, "metadata", path), table(template, "spec", path)
+        labels = text_map(metadata, "labels", at(path, "metadata"))
+        path = at(path, "spec")
+        spec = read_pod_spec(raw, {}, path, Owner(self.namespace, labels), self.job, self.cache)
+        if self.class_name and not spec.priority_class_name:
+            spec = self.cache.intern(replace(spec, priority_class_name=self.class_name))
+        return PodTemplate(
+            spec=spec,
+            labels=labels,
+            annotations=text_map(metadata, "annotations", "metadata"),
+            scheduler_name=text(raw, "schedulerName", path) or self.scheduler,
+            gates=gates(raw, path),
+        )
+
+
+# -- tasks
+
+
+def _task(item: Obj, path: str, index: int, templates: _Templates) -> JobTask:
+    task_name = short_text(item, "name", path) or f"default{index}"
+    if not is_name(task_name):
+        raise wrong(item, "name", path, "a name without spaces or /")
+    replicas = whole(item, "replicas", path, 1, 0)
+    if replicas > JOB_PODS_MAX:
+        raise wrong(item, "replicas", path, f"at most {JOB_PODS_MAX} pods of one job")
+    depends = table(item, "dependsOn", path)
+    return JobTask(
+        name=task_name,
+        replicas=replicas,
+        template=templates.read(item, path),
+        min_available=maybe_whole(item, "minAvailable", path, 0, replicas),
+        policies=_policies(item, path),
+        max_retry=whole(item, "maxRetry", path, 3),
+        topology_policy=choice(item, "topologyPolicy", path, _TOPOLOGY_POLICIES, ""),
+        depends_on=texts(depends, "name", at(path, "dependsOn")),
+        depends_on_any=choice(depends, "iteration", at(path, "dependsOn"), ("any", "all"), "all") == "any",
+        partition=_partition(item, path, replicas),
+    )
+
+
+def _check_tasks(tasks: tuple[JobTask, ...]) -> None:
+    """Names are unique, dependencies are among them, and together there are not too many pods."""
+    names: set[str] = set()
+    for i, task in enumerate(tasks):
+        if task.name in names:
+            raise FieldError(f"spec.tasks[{i}].name", f"{task.name} a second time", "a name of its own")
+        names.add(task.name)
+    for i, task in enumerate(tasks):
+        for other in task.depends_on:
+            if other not in names:
+                raise FieldError(f"spec.tasks[{i}].dependsOn.name", other, f"one of {', '.join(sorted(names)[:20])}")
+    total = sum(task.replicas for task in tasks)
+    if total > JOB_PODS_MAX:
+        raise FieldError("spec.tasks", f"{total} replicas", f"at most {JOB_PODS_MAX} pods of one job")
+
+
+def _partition(item: Obj, path: str, replicas: int) -> PartitionPolicy | None:
+    found = maybe_table(item, "partitionPolicy", path)
+    if found is None:
+        return None
+    path = at(path, "partitionPolicy")
+    policy = PartitionPolicy(
+        total=whole(found, "totalPartitions", path, 0, 0),
+        size=whole(found, "partitionSize", path, 0, 0),
+        min_partitions=whole(found, "minPartitions", path, 0, 0),
+        topology=maybe_topology(found, "networkTopology", path),
+    )
+    if policy.total * policy.size != replicas or policy.size < 1:
+        raise FieldError(path, f"{policy.total} partitions of {policy.size}", f"the {replicas} replicas of the task")
+    if policy.min_partitions > policy.total:
+        raise wrong(found, "minPartitions", path, f"at most the {policy.total} partitions there are")
+    return policy
+
+
+def _policies(obj: Obj, path: str) -> tuple[LifecyclePolicy, ...]:
+    return tuple(_policy(item, f"{at(path, 'policies')}[{i}]") for i, item in enumerate(tables(obj, "policies", path)))
+
+
+def _policy(item: Obj, path: str) -> LifecyclePolicy:
+    return LifecyclePolicy(
+        action=choice(item, "action", path, _ACTIONS),
+        events=tuple(dict.fromkeys(_events(item, path))),
+        exit_code=maybe_whole(item, "exitCode", path, INT32_MIN, INT32_MAX),
+        timeout_s=_maybe_duration(item, "timeout", path),
+    )
+
+
+def _events(item: Obj, path: str) -> Iterator[str]:
+    one = text(item, "event", path)
+    if one:
+        yield one
+    yield from texts(item, "events", path)
+
+
+def _maybe_duration(obj: Obj, key: str, path: str) -> float | None:
+    written = text(obj, key, path)
+    if not written:
+        return None
+    try:
+        return parse_duration(written)
+    except DurationError:
+        raise wrong(obj, key, path, "a duration such as 1h30m") from None

@@ -1,0 +1,242 @@
+"""From a job to its PodGroup and pods, and from a bare pod to a PodGroup of its own, as Volcano's controllers do it.
+
+Source: Volcano's job controller (``createOrUpdatePodGroup``, ``createJobPod``) and podgroup controller.
+A created PodGroup has the phase Pending, where Volcano leaves it empty until the first session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from pumice.model.job import BatchJob, JobTask, PodTemplate, VolcanoJob
+from pumice.model.manifest.pods import SECOND_GROUP_NAME_ANNOTATION
+from pumice.model.pod import (
+    EMPTY_MAP,
+    GROUP_NAME_ANNOTATION,
+    PREEMPTABLE_KEY,
+    TASK_SPEC_KEY,
+    LabelSelector,
+    Pod,
+    PodSpec,
+    Requirement,
+)
+from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
+from pumice.model.resources import EMPTY, Resource
+
+TASK_INDEX_KEY = "volcano.sh/task-index"
+JOB_NAME_KEY = "volcano.sh/job-name"
+JOB_NAMESPACE_KEY = "volcano.sh/job-namespace"
+QUEUE_NAME_KEY = "volcano.sh/queue-name"
+PARTITION_KEY = "volcano.sh/partition-id"
+GROUP_QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+GROUP_MIN_MEMBER_ANNOTATION = "scheduling.volcano.sh/group-min-member"
+
+_COOLDOWN_KEY = "volcano.sh/cooldown-time"
+_REVOCABLE_ZONE = "volcano.sh/revocable-zone"
+_MIN_AVAILABLE_BUDGET = "volcano.sh/jdb-min-available"
+_MAX_UNAVAILABLE_BUDGET = "volcano.sh/jdb-max-unavailable"
+_NUMA_POLICY = "volcano.sh/numa-topology-policy"
+_TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
+_TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
+
+Values = Mapping[str, int]  # of priority classes
+NO_VALUES: Values = {}
+
+
+# -- Volcano's Job
+
+
+def podgroup_of(job: VolcanoJob, priorities: Values = NO_VALUES) -> PodGroup:
+    """The PodGroup of a job. ``priorities``, the value of each PriorityClass, decide whose requests count first."""
+    group_name = group_name_of(job)
+    return PodGroup(
+        namespace=job.namespace,
+        name=group_name,
+        uid=f"{job.namespace}/{group_name}",
+        queue=job.queue,
+        min_member=job.min_available,
+        min_task_member={task.name: task.minimum for task in job.tasks},
+        min_resources=_min_resources(job, priorities),
+        priority_class_name=job.priority_class_name,
+        topology=job.topology,
+        sub_groups=tuple(_sub_group(task) for task in job.tasks if task.partition is not None),
+        creation=job.creation,
+        labels=job.labels,
+        annotations=job.annotations,
+    )
+
+
+def group_name_of(job: VolcanoJob) -> str:
+    """``<job>-<uid>``; the name alone for a job that no API server has given a uid."""
+    return f"{job.name}-{job.uid}" if job.uid else job.name
+
+
+def pods_of(job: VolcanoJob, priorities: Values = NO_VALUES) -> Iterator[Pod]:
+    """The pods of a job, task by task. The pods of one task share one ``PodSpec``."""
+    group = group_name_of(job)
+    for task in job.tasks:
+        spec = _with_priority(task.template.spec, priorities)
+        annotations, labels = _shared_annotations(job, task, group), _shared_labels(job, task)
+        for i in range(task.replicas):
+            own = {TASK_INDEX_KEY: str(i)}
+            partition = {} if task.partition is None else {PARTITION_KEY: str(i // task.partition.size)}
+            yield Pod(
+                namespace=job.namespace,
+                name=f"{job.name}-{task.name}-{i}",
+                uid=f"{job.uid or job.key}-{task.name}-{i}",
+                spec=spec,
+                creation=job.creation,
+                labels=labels | own | partition,
+                annotations=annotations | own,
+                scheduler_name=task.template.scheduler_name,
+                gates=task.template.gates,
+                owner=("Job", job.name, job.uid),
+            )
+
+
+def _shared_annotations(job: VolcanoJob, task: JobTask, group: str) -> dict[str, str]:
+    inherited = (PREEMPTABLE_KEY, _COOLDOWN_KEY, _REVOCABLE_ZONE)
+    return {
+        **task.template.annotations,
+        TASK_SPEC_KEY: task.name,
+        GROUP_NAME_ANNOTATION: group,
+        JOB_NAME_KEY: job.name,
+        QUEUE_NAME_KEY: job.queue,
+        "volcano.sh/job-version": "0",
+        "volcano.sh/job-retry-count": "0",
+        "volcano.sh/template-uid": f"{job.name}-{task.name}",
+        **({_NUMA_POLICY: task.topology_policy} if task.topology_policy else {}),
+        **{key: job.annotations[key] for key in inherited if key in job.annotations},
+        **_budget(job.annotations),
+    }
+
+
+def _shared_labels(job: VolcanoJob, task: JobTask) -> dict[str, str]:
+    return {
+        **task.template.labels,
+        JOB_NAME_KEY: job.name,
+        TASK_SPEC_KEY: task.name,
+        JOB_NAMESPACE_KEY: job.namespace,
+        QUEUE_NAME_KEY: job.queue,
+        **{key: job.labels[key] for key in (PREEMPTABLE_KEY, _COOLDOWN_KEY) if key in job.labels},
+    }
+
+
+def _sub_group(task: JobTask) -> SubGroupPolicy:
+    assert task.partition is not None
+    return SubGroupPolicy(
+        name=task.name,
+        topology=task.partition.topology,
+        sub_group_size=task.partition.size,
+        min_sub_groups=task.partition.min_partitions,
+        selector=LabelSelector((Requirement(TASK_SPEC_KEY, "In", (task.name,)),)),
+        match_label_keys=(PARTITION_KEY,),
+    )
+
+
+def _min_resources(job: VolcanoJob, priorities: Values) -> Resource:
+    """The requests of the pods that must run: tasks of higher priority before others, ``min_available`` in all."""
+    order = sorted(job.tasks, key=lambda task: -priorities.get(task.template.spec.priority_class_name, 0))
+    counts = dict.fromkeys((task.name for task in order), 0)
+    left = job.min_available
+    enough_for_all = left >= sum(task.minimum for task in order)
+    for limit in ("minimum", "replicas") if enough_for_all else ("replicas",):
+        for task in order:
+            count = min(left, max(getattr(task, limit) - counts[task.name], 0))
+            counts[task.name] += count
+            left -= count
+    total = EMPTY
+    for task in order:
+        if counts[task.name]:
+            total = total.add(task.template.spec.request.multi(counts[task.name]))
+    return total
+
+
+# -- Kubernetes' own Job, and pods that nobody groups
+
+
+def pods_of_batch_job(job: BatchJob, priorities: Values = NO_VALUES) -> Iterator[Pod]:
+    """The pods that a ``batch/v1`` Job runs at first, in no group yet. (Kubernetes gives them random names.)"""
+    template: PodTemplate = job.template
+    labels = {**template.labels, "batch.kubernetes.io/job-name": job.name, "job-name": job.name}
+    spec = _with_priority(template.spec, priorities)
+    for i in range(job.replicas):
+        yield Pod(
+            namespace=job.namespace,
+            name=f"{job.name}-{i}",
+            uid=f"{job.uid or job.key}-{i}",
+            spec=spec,
+            creation=job.creation,
+            labels=labels,
+            annotations=template.annotations,
+            scheduler_name=template.scheduler_name,
+            gates=template.gates,
+            owner=("Job", job.name, job.uid or job.key),
+        )
+
+
+def podgroup_for_bare_pod(pod: Pod, owner_annotations: Mapping[str, str] = EMPTY_MAP) -> tuple[PodGroup, Pod]:
+    """The PodGroup that Volcano makes for a pod without one, and the pod as it then names it.
+
+    Pods of one controlling owner come to the same group. ``owner_annotations`` are those of the owner (a ReplicaSet,
+    DaemonSet, StatefulSet or Job); they may set the minimum, which otherwise is one.
+    """
+    group_name = f"podgroup-{(pod.owner[2] if pod.owner else '') or pod.uid}".replace("/", "-")
+    min_member = _count(owner_annotations.get(GROUP_MIN_MEMBER_ANNOTATION, ""))
+    kept = (PREEMPTABLE_KEY, _COOLDOWN_KEY, _REVOCABLE_ZONE)
+    group = PodGroup(
+        namespace=pod.namespace,
+        name=group_name,
+        uid=f"{pod.namespace}/{group_name}",
+        queue=pod.annotations.get(GROUP_QUEUE_ANNOTATION) or "default",
+        min_member=min_member,
+        min_resources=pod.spec.request.multi(min_member),
+        priority_class_name=pod.spec.priority_class_name,
+        topology=_topology_wish(pod.annotations),
+        creation=pod.creation,
+        labels={key: pod.labels[key] for key in (PREEMPTABLE_KEY, _COOLDOWN_KEY) if key in pod.labels},
+        annotations={
+            **{key: value for key, value in owner_annotations.items() if key.startswith("volcano.sh/")},
+            **{key: pod.annotations[key] for key in kept if key in pod.annotations},
+            **_budget(pod.annotations),
+        },
+    )
+    return group, replace(pod, annotations={**pod.annotations, GROUP_NAME_ANNOTATION: group_name})
+
+
+def is_bare(pod: Pod, scheduler_names: tuple[str, ...] = ("volcano",)) -> bool:
+    """Whether a pod is ours and names no group."""
+    annotations = pod.annotations
+    named = annotations.get(GROUP_NAME_ANNOTATION) or annotations.get(SECOND_GROUP_NAME_ANNOTATION)
+    return not named and pod.scheduler_name in scheduler_names
+
+
+def _topology_wish(annotations: Mapping[str, str]) -> NetworkTopology | None:
+    """Either annotation makes a wish: hard unless a valid mode is given, bounded only by an integer."""
+    mode, tier = annotations.get(_TOPOLOGY_MODE), annotations.get(_TOPOLOGY_TIER)
+    if mode is None and tier is None:
+        return None
+    lowered = (mode or "").lower()
+    bound = int(tier) if tier is not None and tier.isascii() and tier.isdecimal() and len(tier) < 10 else None
+    return NetworkTopology(lowered if lowered in ("hard", "soft") else "hard", bound)
+
+
+def _budget(annotations: Mapping[str, str]) -> dict[str, str]:
+    """One of the two disruption budgets; the minimum goes first."""
+    for key in (_MIN_AVAILABLE_BUDGET, _MAX_UNAVAILABLE_BUDGET):
+        if key in annotations:
+            return {key: annotations[key]}
+    return {}
+
+
+def _count(written: str) -> int:
+    """An annotated minimum; 1 where it is no number of at least 0."""
+    return int(written) if written.isascii() and written.isdecimal() and len(written) < 10 else 1
+
+
+def _with_priority(spec: PodSpec, priorities: Values) -> PodSpec:
+    """What Kubernetes' admission does: the value of the named class becomes the pod's priority."""
+    if spec.priority is not None or spec.priority_class_name not in priorities:
+        return spec
+    return replace(spec, priority=priorities[spec.priority_class_name])

@@ -1,0 +1,74 @@
+"""A node from its decoded object."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from pumice.model.manifest.fields import (
+    INT64_MAX,
+    Obj,
+    flag,
+    instant,
+    maybe_resource,
+    name,
+    table,
+    tables,
+    text,
+    text_map,
+    texts,
+    whole,
+)
+from pumice.model.manifest.terms import effect, required_text
+from pumice.model.node import Node, NodeImage, Taint
+from pumice.model.resources import EMPTY, Resource
+
+_OVERSUBSCRIPTION_CPU = "volcano.sh/oversubscription-cpu"
+_OVERSUBSCRIPTION_MEMORY = "volcano.sh/oversubscription-memory"
+
+
+def read_node(obj: Obj) -> Node:
+    metadata = table(obj, "metadata", "")
+    spec = table(obj, "spec", "")
+    status = table(obj, "status", "")
+    annotations = text_map(metadata, "annotations", "metadata")
+    return Node(
+        name=name(metadata, "name", "metadata"),
+        allocatable=maybe_resource(status, "allocatable", "status") or EMPTY,
+        capacity=maybe_resource(status, "capacity", "status") or EMPTY,
+        oversubscription=_oversubscription(annotations),
+        uid=text(metadata, "uid", "metadata"),
+        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        labels=text_map(metadata, "labels", "metadata"),
+        annotations=annotations,
+        taints=tuple(_taint(item, f"spec.taints[{i}]") for i, item in enumerate(tables(spec, "taints", "spec"))),
+        unschedulable=flag(spec, "unschedulable", "spec"),
+        images=tuple(_image(item, f"status.images[{i}]") for i, item in enumerate(tables(status, "images", "status"))),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+    )
+
+
+def _taint(item: Obj, path: str) -> Taint:
+    return Taint(required_text(item, "key", path), text(item, "value", path), effect(item, path, default=None))
+
+
+def _image(item: Obj, path: str) -> NodeImage:
+    return NodeImage(texts(item, "names", path), whole(item, "sizeBytes", path, 0, 0, INT64_MAX))
+
+
+def _oversubscription(annotations: Mapping[str, str]) -> Resource:
+    """What an agent offers on top of allocatable: milli-cores and bytes, as floats.
+
+    Source: Volcano ``setNodeOthersResource``: what cannot be read counts as 0.
+    """
+    if _OVERSUBSCRIPTION_CPU not in annotations and _OVERSUBSCRIPTION_MEMORY not in annotations:
+        return EMPTY
+    return Resource(_float(annotations.get(_OVERSUBSCRIPTION_CPU)), _float(annotations.get(_OVERSUBSCRIPTION_MEMORY)))
+
+
+def _float(written: str | None) -> float:
+    try:
+        value = float(written or 0)
+    except ValueError:
+        return 0.0
+    return value if math.isfinite(value) and value > 0 else 0.0

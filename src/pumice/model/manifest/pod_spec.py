@@ -1,0 +1,252 @@
+"""The part of a pod that decides where it can run, as one interned value.
+
+Reading a spec is the costly step of decoding a pod, and the pods of a job share theirs. So the raw fields that matter
+are first packed into a key; a key seen before gives the very ``PodSpec`` of that time, without reading again.
+"""
+
+from __future__ import annotations
+
+import marshal
+from hashlib import blake2b
+from typing import Any
+
+from pumice.model.manifest.fields import (
+    INT32_MAX,
+    INT32_MIN,
+    FieldError,
+    Obj,
+    at,
+    choice,
+    flag,
+    listing,
+    maybe_whole,
+    quantities,
+    shown,
+    table,
+    tables,
+    text,
+    text_map,
+    whole,
+)
+from pumice.model.manifest.qos import qos_class
+from pumice.model.manifest.terms import Owner, affinity, spread, tolerations
+from pumice.model.pod import HostPort, PodSpec
+from pumice.model.pod_request import nonzero_request, pod_limit, pod_request
+from pumice.model.quantity import QuantityError
+
+
+class SpecCache:
+    """Equal specs as one object, for the last ``size`` different ones. Owned by a decoder; not shared by threads."""
+
+    __slots__ = ("_by_key", "_by_value", "_size")
+
+    def __init__(self, size: int = 65_536) -> None:
+        self._size = size
+        self._by_key: dict[bytes, PodSpec] = {}
+        self._by_value: dict[PodSpec, PodSpec] = {}
+
+    def known(self, key: bytes | None) -> PodSpec | None:
+        return None if key is None else self._by_key.get(key)
+
+    def intern(self, spec: PodSpec, key: bytes | None = None) -> PodSpec:
+        """The one object that stands for ``spec``, remembered under ``key``."""
+        kept = self._by_value.setdefault(spec, spec)
+        if len(self._by_value) > self._size:
+            del self._by_value[next(iter(self._by_value))]
+        if key is not None:
+            self._by_key[key] = kept
+            if len(self._by_key) > self._size:
+                del self._by_key[next(iter(self._by_key))]
+        return kept
+
+
+def read_pod_spec(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, cache: SpecCache) -> PodSpec:
+    """The interned value of a raw ``spec`` found at ``path``. ``pod_name`` names the claims of ephemeral volumes."""
+    key = _key(spec, status, path, owner, pod_name)
+    known = cache.known(key)
+    if known is not None:
+        return known
+    return cache.intern(_read(spec, status, path, owner, pod_name), key)
+
+
+# -- the key
+
+
+def _key(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str) -> bytes | None:
+    """A digest of the raw fields that matter; None where they hold what JSON does not.
+
+    Two keys may stand for equal values (another order of fields), one key never for two.
+    """
+    statuses = status.get("containerStatuses")
+    volumes = [
+        (volume.get("persistentVolumeClaim"), volume.get("ephemeral") is not None and (pod_name, volume.get("name")))
+        for volume in tables(spec, "volumes", path)
+        if volume.get("persistentVolumeClaim") is not None or volume.get("ephemeral") is not None
+    ]
+    terms = spec.get("affinity")
+    parts = (
+        [_container_part(container) for container in tables(spec, "containers", path)],
+        [_container_part(container) for container in tables(spec, "initContainers", path)],
+        volumes,
+        spec.get("nodeSelector"),
+        terms and (owner.namespace, terms),
+        spec.get("tolerations"),
+        spec.get("topologySpreadConstraints"),
+        spec.get("resources"),
+        spec.get("overhead"),
+        spec.get("resourceClaims"),
+        spec.get("hostNetwork"),
+        spec.get("priority"),
+        spec.get("priorityClassName"),
+        spec.get("preemptionPolicy"),
+        statuses and _resizes(status),
+    )
+    try:
+        key = marshal.dumps(parts, 0)
+        if b"atchLabelKeys" in key:  # matchLabelKeys and mismatchLabelKeys refer to the pod's own labels
+            key += marshal.dumps(dict(owner.labels), 0)
+    except ValueError:
+        return None
+    return blake2b(key, digest_size=16).digest()
+
+
+def _container_part(container: Obj) -> tuple[Any, ...]:
+    get = container.get
+    return get("name"), get("image"), get("resources"), get("ports"), get("restartPolicy")
+
+
+def _resizes(status: Obj) -> list[Any]:
+    """What in a status changes the request: resources in force, and a resize that cannot be done."""
+    held: list[Any] = [
+        (each.get("name"), each.get("resources"), each.get("allocatedResources"))
+        for each in tables(status, "containerStatuses", "status")
+        if each.get("resources") is not None
+    ]
+    if held:
+        held += [c.get("reason") for c in tables(status, "conditions", "status") if c.get("type") == "PodResizePending"]
+    return held
+
+
+# -- the value
+
+
+def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str) -> PodSpec:
+    containers = tables(spec, "containers", path)
+    first = tables(spec, "initContainers", path)
+    _check_amounts(spec, status, path)
+    try:
+        request, limit = pod_request(spec, status), pod_limit(spec, status)
+        nonzero_milli_cpu, nonzero_memory = nonzero_request(spec)
+    except QuantityError as error:  # each amount was checked; what is left is a rule that lives there
+        raise FieldError(path, str(error), "quantities that can be summed") from None
+    sidecars = [c for c in first if c.get("restartPolicy") == "Always"]
+    return PodSpec(
+        request=request,
+        limit=limit,
+        nonzero_milli_cpu=nonzero_milli_cpu,
+        nonzero_memory=nonzero_memory,
+        node_selector=tuple(sorted(text_map(spec, "nodeSelector", path).items())),
+        affinity=affinity(spec, path, owner),
+        tolerations=tolerations(spec, path),
+        spread=spread(spec, path, owner),
+        host_ports=_host_ports(spec, path),
+        images=tuple(_images(spec, path)),
+        container_count=len(containers) + len(first),
+        claim_names=_claim_names(spec, path, pod_name),
+        resource_claims=_resource_claims(spec, path),
+        priority=maybe_whole(spec, "priority", path, INT32_MIN, INT32_MAX),
+        priority_class_name=text(spec, "priorityClassName", path),
+        preemption_policy=choice(spec, "preemptionPolicy", path, ("Never", "PreemptLowerPriority"), ""),
+        qos=qos_class(spec),
+        has_sidecar=bool(sidecars),
+    )
+
+
+def _check_amounts(spec: Obj, status: Obj, path: str) -> None:
+    """Every amount that the request is made of: raises for the first wrong one, by its own path."""
+    quantities(spec, "overhead", path)
+    _check_resources(spec, path)
+    for key in ("containers", "initContainers"):
+        for i, container in enumerate(tables(spec, key, path)):
+            _check_resources(container, f"{at(path, key)}[{i}]")
+    for i, each in enumerate(tables(status, "containerStatuses", "status")):
+        _check_resources(each, f"status.containerStatuses[{i}]")
+        quantities(each, "allocatedResources", f"status.containerStatuses[{i}]")
+        text(each, "name", f"status.containerStatuses[{i}]")
+
+
+def _check_resources(owner: Obj, path: str) -> None:
+    found = table(owner, "resources", path)
+    quantities(found, "requests", at(path, "resources"))
+    quantities(found, "limits", at(path, "resources"))
+
+
+def _images(spec: Obj, path: str) -> list[str]:
+    found = []
+    for key in ("initContainers", "containers"):
+        for i, container in enumerate(tables(spec, key, path)):
+            here = f"{at(path, key)}[{i}]"
+            text(container, "name", here)
+            text(container, "restartPolicy", here)
+            image = text(container, "image", here)
+            if image:
+                found.append(image)
+    return found
+
+
+def _host_ports(spec: Obj, path: str) -> tuple[HostPort, ...]:
+    """Ports taken on the node: of containers and sidecars. With hostNetwork every container port is one."""
+    on_host = flag(spec, "hostNetwork", path)
+    found: dict[HostPort, None] = {}
+    for key in ("containers", "initContainers"):
+        for i, container in enumerate(tables(spec, key, path)):
+            for j, port in enumerate(tables(container, "ports", f"{at(path, key)}[{i}]")):
+                value = _host_port(port, f"{at(path, key)}[{i}].ports[{j}]", on_host)
+                if value.port and (key == "containers" or container.get("restartPolicy") == "Always"):
+                    found[value] = None
+    return tuple(found)
+
+
+def _host_port(port: Obj, path: str, on_host: bool) -> HostPort:
+    inside = whole(port, "containerPort", path, 0, 0, 65_535)
+    outside = whole(port, "hostPort", path, 0, 0, 65_535)
+    return HostPort(
+        outside or (inside if on_host else 0),
+        choice(port, "protocol", path, ("TCP", "UDP", "SCTP"), "TCP"),
+        text(port, "hostIP", path) or "0.0.0.0",
+    )
+
+
+def _claim_names(spec: Obj, path: str, pod_name: str) -> tuple[str, ...]:
+    """PersistentVolumeClaims: named ones, and those of ephemeral volumes, which are called ``<pod>-<volume>``."""
+    found: dict[str, None] = {}
+    for i, volume in enumerate(tables(spec, "volumes", path)):
+        here = f"{at(path, 'volumes')}[{i}]"
+        claim = text(table(volume, "persistentVolumeClaim", here), "claimName", f"{here}.persistentVolumeClaim")
+        if not claim and volume.get("ephemeral") is not None:
+            claim = f"{pod_name}-{text(volume, 'name', here)}"
+        if claim:
+            found[claim] = None
+    return tuple(found)
+
+
+def _resource_claims(spec: Obj, path: str) -> tuple[str, ...]:
+    """ResourceClaims by name; one made from a template as ``template/<name>``: so the pods of a job stay equal."""
+    found = []
+    for i, claim in enumerate(tables(spec, "resourceClaims", path)):
+        here = f"{at(path, 'resourceClaims')}[{i}]"
+        own, template = text(claim, "resourceClaimName", here), text(claim, "resourceClaimTemplateName", here)
+        if bool(own) == bool(template):
+            raise FieldError(here, shown(claim), "one of resourceClaimName and resourceClaimTemplateName")
+        found.append(own or f"template/{template}")
+    return tuple(found)
+
+
+def gates(spec: Obj, path: str) -> tuple[str, ...]:
+    """The names of the scheduling gates."""
+    if not listing(spec, "schedulingGates", path):
+        return ()
+    return tuple(
+        text(item, "name", f"{at(path, 'schedulingGates')}[{i}]")
+        for i, item in enumerate(tables(spec, "schedulingGates", path))
+    )

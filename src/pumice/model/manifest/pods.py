@@ -1,0 +1,82 @@
+"""A pod from its decoded object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pumice.model.manifest.fields import NAME_MAX, Obj, instant, is_name, name, table, tables, text, text_map, wrong
+from pumice.model.manifest.pod_spec import SpecCache, gates, read_pod_spec
+from pumice.model.manifest.terms import Owner
+from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodCondition
+
+#: Read where the first choice, ``scheduling.k8s.io/group-name``, is absent; a decoded pod always carries the first one.
+SECOND_GROUP_NAME_ANNOTATION = "scheduling.volcano.sh/group-name"
+
+
+def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
+    metadata = table(obj, "metadata", "")
+    spec = table(obj, "spec", "")
+    status = table(obj, "status", "")
+    own_name = name(metadata, "name", "metadata")
+    namespace = namespace_of(metadata)
+    labels = text_map(metadata, "labels", "metadata")
+    return Pod(
+        namespace=namespace,
+        name=own_name,
+        uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
+        spec=read_pod_spec(spec, status, "spec", Owner(namespace, labels), own_name, cache),
+        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        labels=labels,
+        annotations=_with_group_name(text_map(metadata, "annotations", "metadata")),
+        scheduler_name=text(spec, "schedulerName", "spec") or default_scheduler,
+        node_name=text(spec, "nodeName", "spec"),
+        phase=text(status, "phase", "status") or "Pending",
+        deletion=instant(metadata, "deletionTimestamp", "metadata"),
+        start_time=instant(status, "startTime", "status"),
+        nominated_node=text(status, "nominatedNodeName", "status"),
+        gates=gates(spec, "spec"),
+        conditions=_conditions(status),
+        owner=controller_of(metadata),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+    )
+
+
+def namespace_of(metadata: Obj) -> str:
+    """The namespace, ``default`` where none is given."""
+    value = text(metadata, "namespace", "metadata") or "default"
+    if len(value) > NAME_MAX or not is_name(value):
+        raise wrong(metadata, "namespace", "metadata", f"at most {NAME_MAX} characters without spaces or /")
+    return value
+
+
+def controller_of(metadata: Obj) -> tuple[str, str, str] | None:
+    """(kind, name, uid) of the owner that controls the object."""
+    for i, owner in enumerate(tables(metadata, "ownerReferences", "metadata")):
+        if owner.get("controller") is True:
+            here = f"metadata.ownerReferences[{i}]"
+            return text(owner, "kind", here), text(owner, "name", here), text(owner, "uid", here)
+    return None
+
+
+def _with_group_name(annotations: Mapping[str, str]) -> Mapping[str, str]:
+    second = annotations.get(SECOND_GROUP_NAME_ANNOTATION)
+    if not second or annotations.get(GROUP_NAME_ANNOTATION):
+        return annotations
+    return {**annotations, GROUP_NAME_ANNOTATION: second}
+
+
+def _conditions(status: Obj) -> tuple[PodCondition, ...]:
+    found = tables(status, "conditions", "status")
+    if not found:
+        return ()
+    return tuple(_condition(item, f"status.conditions[{i}]") for i, item in enumerate(found))
+
+
+def _condition(item: Obj, path: str) -> PodCondition:
+    return PodCondition(
+        type=text(item, "type", path),
+        status=text(item, "status", path),
+        reason=text(item, "reason", path),
+        message=text(item, "message", path),
+        last_transition=instant(item, "lastTransitionTime", path) or 0.0,
+    )

@@ -1,0 +1,51 @@
+"""The quality-of-service class of a pod.
+
+Source: Kubernetes ``ComputePodQOS``, including pod-level resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pumice.model.manifest.fields import Obj
+from pumice.model.quantity import milli_value, whole_value
+
+_COUNTED = ("cpu", "memory")
+
+
+def qos_class(spec: Obj) -> str:
+    """``Guaranteed``, ``Burstable`` or ``BestEffort``, of a raw spec whose quantities were checked."""
+    requests: dict[str, int] = {}
+    limits: dict[str, int] = {}
+    guaranteed = True
+    for resources in _owners(spec):
+        _add(requests, resources.get("requests"))
+        limited = _add(limits, resources.get("limits"))
+        guaranteed = guaranteed and limited == len(_COUNTED)
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _owners(spec: Obj) -> Iterator[Any]:
+    """The ``resources`` that count: the pod's own where it has some, else those of every container."""
+    own = spec.get("resources")
+    if own:
+        yield own
+        return
+    for key in ("containers", "initContainers"):
+        for container in spec.get(key) or ():
+            yield container.get("resources") or {}
+
+
+def _add(sums: dict[str, int], amounts: Obj | None) -> int:
+    """Adds the positive amounts of cpu and memory; answers how many of the two there were."""
+    count = 0
+    for name in _COUNTED:
+        quantity = (amounts or {}).get(name)
+        amount = 0 if quantity is None else (milli_value if name == "cpu" else whole_value)(quantity)
+        if amount > 0:
+            sums[name] = sums.get(name, 0) + amount
+            count += 1
+    return count

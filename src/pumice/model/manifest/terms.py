@@ -1,0 +1,218 @@
+"""Selectors, affinity, tolerations, spread: the terms that say where a pod may run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pumice.model.manifest.fields import (
+    INT32_MAX,
+    FieldError,
+    Obj,
+    at,
+    choice,
+    maybe_table,
+    shown,
+    table,
+    tables,
+    text,
+    text_map,
+    texts,
+    whole,
+    wrong,
+)
+from pumice.model.pod import (
+    NO_AFFINITY,
+    Affinity,
+    LabelSelector,
+    NodeSelectorTerm,
+    PodAffinityTerm,
+    PreferredNodeTerm,
+    Requirement,
+    Toleration,
+    TopologySpreadConstraint,
+)
+
+_LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+_NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What the terms of a pod refer to implicitly: its own namespace and labels."""
+
+    namespace: str
+    labels: Mapping[str, str]
+
+
+def required_text(obj: Obj, key: str, path: str) -> str:
+    value = text(obj, key, path)
+    if not value:
+        raise wrong(obj, key, path, "a string that is not empty")
+    return value
+
+
+def effect(obj: Obj, path: str, default: str | None) -> str:
+    return choice(obj, "effect", path, _EFFECTS, default)
+
+
+def requirements(
+    obj: Obj, key: str, path: str, operators: tuple[str, ...] = _LABEL_OPERATORS
+) -> tuple[Requirement, ...]:
+    """A list of ``{key, operator, values}``."""
+    return tuple(
+        _requirement(item, f"{at(path, key)}[{i}]", operators) for i, item in enumerate(tables(obj, key, path))
+    )
+
+
+def _requirement(obj: Obj, path: str, operators: tuple[str, ...]) -> Requirement:
+    key = required_text(obj, "key", path)
+    operator = choice(obj, "operator", path, operators)
+    values = texts(obj, "values", path)
+    if operator in ("In", "NotIn") and not values:
+        raise wrong(obj, "values", path, f"at least one value with {operator}")
+    if operator in ("Exists", "DoesNotExist") and values:
+        raise wrong(obj, "values", path, f"no values with {operator}")
+    if operator in ("Gt", "Lt") and (len(values) != 1 or not values[0].removeprefix("-").isdecimal()):
+        raise wrong(obj, "values", path, f"one integer with {operator}")
+    return Requirement(key, operator, values)
+
+
+def maybe_label_selector(obj: Obj, key: str, path: str) -> LabelSelector | None:
+    """A LabelSelector, None where it is not given. ``matchLabels`` become ``In`` with one value, sorted by key."""
+    found = maybe_table(obj, key, path)
+    if found is None:
+        return None
+    path = at(path, key)
+    equal = tuple(Requirement(k, "In", (value,)) for k, value in sorted(text_map(found, "matchLabels", path).items()))
+    return LabelSelector(equal + requirements(found, "matchExpressions", path))
+
+
+def tolerations(spec: Obj, path: str) -> tuple[Toleration, ...]:
+    return tuple(
+        _toleration(item, f"{at(path, 'tolerations')}[{i}]") for i, item in enumerate(tables(spec, "tolerations", path))
+    )
+
+
+def _toleration(obj: Obj, path: str) -> Toleration:
+    return Toleration(
+        key=text(obj, "key", path),
+        operator=choice(obj, "operator", path, ("Equal", "Exists"), "Equal"),
+        value=text(obj, "value", path),
+        effect=effect(obj, path, default=""),
+    )
+
+
+# -- affinity
+
+
+def affinity(spec: Obj, path: str, owner: Owner) -> Affinity:
+    found = maybe_table(spec, "affinity", path)
+    if not found:
+        return NO_AFFINITY
+    path = at(path, "affinity")
+    node, near, far = (table(found, key, path) for key in ("nodeAffinity", "podAffinity", "podAntiAffinity"))
+    node_path, near_path, far_path = (at(path, key) for key in ("nodeAffinity", "podAffinity", "podAntiAffinity"))
+    value = Affinity(
+        node_required=_node_required(node, node_path),
+        node_preferred=_node_preferred(node, node_path),
+        pod_required=_pod_required(near, near_path, owner),
+        pod_preferred=_pod_preferred(near, near_path, owner),
+        anti_required=_pod_required(far, far_path, owner),
+        anti_preferred=_pod_preferred(far, far_path, owner),
+    )
+    return NO_AFFINITY if value == NO_AFFINITY else value
+
+
+def _node_required(obj: Obj, path: str) -> tuple[NodeSelectorTerm, ...] | None:
+    found = maybe_table(obj, _REQUIRED, path)
+    if found is None:
+        return None
+    path = at(path, _REQUIRED)
+    return tuple(
+        _node_term(item, f"{path}.nodeSelectorTerms[{i}]")
+        for i, item in enumerate(tables(found, "nodeSelectorTerms", path))
+    )
+
+
+def _node_preferred(obj: Obj, path: str) -> tuple[PreferredNodeTerm, ...]:
+    terms = []
+    for i, item in enumerate(tables(obj, _PREFERRED, path)):
+        here = f"{at(path, _PREFERRED)}[{i}]"
+        term = _node_term(table(item, "preference", here), at(here, "preference"))
+        terms.append(PreferredNodeTerm(whole(item, "weight", here, 0, 1, 100), term))
+    return tuple(terms)
+
+
+def _node_term(obj: Obj, path: str) -> NodeSelectorTerm:
+    labels = requirements(obj, "matchExpressions", path, _NODE_OPERATORS)
+    fields = requirements(obj, "matchFields", path, ("In", "NotIn"))
+    for i, field in enumerate(fields):
+        if field.key != "metadata.name":
+            raise FieldError(f"{path}.matchFields[{i}].key", shown(field.key), "metadata.name")
+    return NodeSelectorTerm(labels, fields)
+
+
+def _pod_required(obj: Obj, path: str, owner: Owner) -> tuple[PodAffinityTerm, ...]:
+    return tuple(
+        _pod_term(item, f"{at(path, _REQUIRED)}[{i}]", owner) for i, item in enumerate(tables(obj, _REQUIRED, path))
+    )
+
+
+def _pod_preferred(obj: Obj, path: str, owner: Owner) -> tuple[PodAffinityTerm, ...]:
+    terms = []
+    for i, item in enumerate(tables(obj, _PREFERRED, path)):
+        here = f"{at(path, _PREFERRED)}[{i}]"
+        weight = whole(item, "weight", here, 0, 1, 100)
+        terms.append(_pod_term(table(item, "podAffinityTerm", here), at(here, "podAffinityTerm"), owner, weight))
+    return tuple(terms)
+
+
+def _pod_term(obj: Obj, path: str, owner: Owner, weight: int = 0) -> PodAffinityTerm:
+    """One inter-pod term. Without ``namespaces`` and ``namespaceSelector`` it means the pod's own namespace."""
+    namespaces = texts(obj, "namespaces", path)
+    namespace_selector = maybe_label_selector(obj, "namespaceSelector", path)
+    if not namespaces and namespace_selector is None:
+        namespaces = (owner.namespace,)
+    selector = maybe_label_selector(obj, "labelSelector", path)
+    selector = _with_own(selector, texts(obj, "matchLabelKeys", path), "In", owner)
+    selector = _with_own(selector, texts(obj, "mismatchLabelKeys", path), "NotIn", owner)
+    return PodAffinityTerm(required_text(obj, "topologyKey", path), selector, namespaces, namespace_selector, weight)
+
+
+def _with_own(
+    selector: LabelSelector | None, keys: tuple[str, ...], operator: str, owner: Owner
+) -> LabelSelector | None:
+    """The selector and the pod's own values of ``keys``. The API server merges them; a file has them bare."""
+    if selector is None or not keys:
+        return selector
+    own = (Requirement(key, operator, (owner.labels[key],)) for key in keys if key in owner.labels)
+    return LabelSelector(selector.requirements + tuple(term for term in own if term not in selector.requirements))
+
+
+# -- spread
+
+
+def spread(spec: Obj, path: str, owner: Owner) -> tuple[TopologySpreadConstraint, ...]:
+    key = "topologySpreadConstraints"
+    return tuple(
+        _spread_constraint(item, f"{at(path, key)}[{i}]", owner) for i, item in enumerate(tables(spec, key, path))
+    )
+
+
+def _spread_constraint(obj: Obj, path: str, owner: Owner) -> TopologySpreadConstraint:
+    selector = maybe_label_selector(obj, "labelSelector", path)
+    if "maxSkew" not in obj:
+        raise wrong(obj, "maxSkew", path, f"an integer from 1 to {INT32_MAX}")
+    return TopologySpreadConstraint(
+        max_skew=whole(obj, "maxSkew", path, 1, 1),
+        topology_key=required_text(obj, "topologyKey", path),
+        when_unsatisfiable=choice(obj, "whenUnsatisfiable", path, ("DoNotSchedule", "ScheduleAnyway")),
+        selector=_with_own(selector, texts(obj, "matchLabelKeys", path), "In", owner),
+        min_domains=whole(obj, "minDomains", path, 1, 1),
+        node_affinity_policy=choice(obj, "nodeAffinityPolicy", path, ("Honor", "Ignore"), "Honor"),
+        node_taints_policy=choice(obj, "nodeTaintsPolicy", path, ("Honor", "Ignore"), "Ignore"),
+    )

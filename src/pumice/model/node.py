@@ -1,0 +1,40 @@
+"""What the API server said about a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Mapping
+
+from pumice.model.pod import EMPTY_MAP
+from pumice.model.resources import EMPTY, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeImage:
+    names: tuple[str, ...]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node. ``allocatable`` is status.allocatable in canonical units; ``oversubscription`` comes on top of it."""
+
+    name: str
+    allocatable: Resource
+    capacity: Resource = EMPTY
+    oversubscription: Resource = EMPTY
+    uid: str = ""
+    creation: float = 0.0
+    labels: Mapping[str, str] = EMPTY_MAP
+    annotations: Mapping[str, str] = EMPTY_MAP
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    images: tuple[NodeImage, ...] = ()
+    resource_version: str = ""

@@ -1,0 +1,195 @@
+"""What the API server said about a pod, cut down to what a scheduler reads.
+
+``PodSpec`` holds everything that two pods of one job normally share. Equal specs should be one object: the core
+groups tasks by it (see ``columns.classes``), so interning them is what makes a gang of a thousand cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+from pumice.model.resources import EMPTY, Resource
+
+
+class _EmptyMap(dict[str, str]):
+    """A mapping that stays empty and, unlike Python 3.11's mappingproxy, may be the default of a dataclass field."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return 0
+
+    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
+        raise TypeError("EMPTY_MAP is shared by everything that has none: make a mapping of your own")
+
+    __setitem__ = __ior__ = update = setdefault = _refuse
+
+
+EMPTY_MAP: Mapping[str, str] = _EmptyMap()
+
+GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
+TASK_SPEC_KEY = "volcano.sh/task-spec"
+TASK_PRIORITY_ANNOTATION = "volcano.sh/task-priority"
+PREEMPTABLE_KEY = "volcano.sh/preemptable"
+QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One ``matchExpressions`` (or ``matchFields``) entry. Operators: In NotIn Exists DoesNotExist Gt Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """AND of all requirements; ``matchLabels`` are stored as ``In`` with one value. Empty matches everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSelectorTerm:
+    """AND of label requirements and of field requirements (only ``metadata.name``). An empty term matches nothing."""
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredNodeTerm:
+    weight: int
+    term: NodeSelectorTerm
+
+
+@dataclass(frozen=True, slots=True)
+class PodAffinityTerm:
+    """One inter-pod (anti-)affinity term. ``namespaces`` is already resolved to the pod's own when none is named.
+
+    ``selector`` None matches no pod. ``namespace_selector`` None means it was not given; an empty one means every namespace.
+    """
+
+    topology_key: str
+    selector: LabelSelector | None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    weight: int = 0  # preferred terms only
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySpreadConstraint:
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: str  # DoNotSchedule | ScheduleAnyway
+    selector: LabelSelector | None
+    min_domains: int = 1
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Affinity:
+    node_required: tuple[NodeSelectorTerm, ...] | None = None  # OR of terms; None: not given
+    node_preferred: tuple[PreferredNodeTerm, ...] = ()
+    pod_required: tuple[PodAffinityTerm, ...] = ()
+    pod_preferred: tuple[PodAffinityTerm, ...] = ()
+    anti_required: tuple[PodAffinityTerm, ...] = ()
+    anti_preferred: tuple[PodAffinityTerm, ...] = ()
+
+
+NO_AFFINITY = Affinity()
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    port: int
+    protocol: str = "TCP"
+    ip: str = "0.0.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class PodSpec:
+    """The part of a pod that decides where it can run. Hashable; equal values are interchangeable.
+
+    ``request`` is the whole request incl. init containers, overhead and ``pods: 1`` (canonical units);
+    ``nonzero_milli_cpu`` and ``nonzero_memory`` are kube-scheduler's request with defaults (100m, 200MB a container).
+    """
+
+    request: Resource
+    limit: Resource = EMPTY
+    nonzero_milli_cpu: float = 0.0
+    nonzero_memory: float = 0.0
+    node_selector: tuple[tuple[str, str], ...] = ()  # sorted by key
+    affinity: Affinity = NO_AFFINITY
+    tolerations: tuple[Toleration, ...] = ()
+    spread: tuple[TopologySpreadConstraint, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    images: tuple[str, ...] = ()
+    container_count: int = 1
+    claim_names: tuple[str, ...] = ()  # PersistentVolumeClaims
+    resource_claims: tuple[str, ...] = ()  # dynamic resource allocation
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+    qos: str = "Burstable"
+    has_sidecar: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodCondition:
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One pod. Times are seconds since the epoch."""
+
+    namespace: str
+    name: str
+    uid: str
+    spec: PodSpec
+    creation: float = 0.0
+    labels: Mapping[str, str] = EMPTY_MAP
+    annotations: Mapping[str, str] = EMPTY_MAP
+    scheduler_name: str = "volcano"
+    node_name: str = ""
+    phase: str = "Pending"
+    deletion: float | None = None
+    start_time: float | None = None
+    nominated_node: str = ""
+    gates: tuple[str, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
+    owner: tuple[str, str, str] | None = None  # kind, name, uid of the controller
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``"""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def group_key(self) -> str:
+        """``namespace/podgroup``, empty when the pod belongs to none."""
+        group = self.annotations.get(GROUP_NAME_ANNOTATION, "")
+        return f"{self.namespace}/{group}" if group else ""
+
+    @property
+    def role(self) -> str:
+        """The task role (``volcano.sh/task-spec``): annotation first, then label."""
+        return self.annotations.get(TASK_SPEC_KEY) or self.labels.get(TASK_SPEC_KEY, "")

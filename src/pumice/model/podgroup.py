@@ -1,0 +1,76 @@
+"""The gang: a PodGroup, its sub-groups, its topology wish and its status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Mapping
+
+from pumice.model.pod import EMPTY_MAP, LabelSelector
+from pumice.model.resources import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTopology:
+    """``mode`` hard or soft; the bound is a tier number or, when that is unset, a tier name."""
+
+    mode: str = "hard"
+    highest_tier: int | None = None
+    highest_tier_name: str = ""
+
+    @property
+    def is_hard(self) -> bool:
+        """Hard with a resolved bound. Without a bound a hard topology constrains nothing (Volcano)."""
+        return self.mode == "hard" and self.highest_tier is not None
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroupPolicy:
+    name: str
+    topology: NetworkTopology | None = None
+    sub_group_size: int | None = None
+    min_sub_groups: int | None = None
+    selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupCondition:
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    transition_id: str = ""
+    last_transition: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupStatus:
+    phase: str = "Pending"
+    conditions: tuple[PodGroupCondition, ...] = ()
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    namespace: str
+    name: str
+    uid: str
+    queue: str = "default"
+    min_member: int = 0
+    min_task_member: Mapping[str, int] = EMPTY_MAP  # type: ignore[assignment]
+    min_resources: Resource | None = None
+    priority_class_name: str = ""
+    topology: NetworkTopology | None = None
+    sub_groups: tuple[SubGroupPolicy, ...] = ()
+    creation: float = 0.0
+    labels: Mapping[str, str] = EMPTY_MAP
+    annotations: Mapping[str, str] = EMPTY_MAP
+    status: PodGroupStatus = PodGroupStatus()
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``: the job's identity in the scheduler."""
+        return f"{self.namespace}/{self.name}"

@@ -1,0 +1,169 @@
+"""Kubernetes quantities and Go durations: text in, exact numbers out, and back.
+
+Source: Kubernetes ``resource.Quantity`` (MilliValue, Value, String) and Go's ``time.ParseDuration``. Stricter in what
+would silently become a wrong number there: no digits, or more than an int64 holds, is an error here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+INT64_MAX = 2**63 - 1
+INT64_MIN = -(2**63)
+
+Quantity = int | float | str
+
+_TEXT_MAX = 64
+_CACHED_TEXTS = 16384
+
+_DECIMAL_POWERS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY_FACTORS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
+_QUANTITY = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,2}))?")
+_QUANTITY_FORM = (
+    "a number with an optional suffix (n u m k M G T P E, Ki Mi Gi Ti Pi Ei) or an exponent of one or two digits, "
+    "such as 500m, 1.5Gi or 1e3"
+)
+
+_NANOSECONDS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,  # U+00B5, the micro sign
+    "μs": 10**3,  # U+03BC, the Greek letter
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_UNITS = "|".join(_NANOSECONDS)
+_DURATION = re.compile(rf"([+-]?)(?:0|((?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:{_UNITS}))+))")
+_DURATION_PART = re.compile(rf"([0-9]*)\.?([0-9]*)({_UNITS})")
+_DURATION_FORM = "numbers with units (ns us ms s m h) such as 1h30m, 1.5h or 500ms"
+
+
+class QuantityError(ValueError):
+    """Not a Kubernetes quantity, or one that does not fit."""
+
+
+class DurationError(ValueError):
+    """Not a Go duration, or one that does not fit."""
+
+
+def milli_value(quantity: Quantity) -> int:
+    """The quantity in thousandths, rounded away from zero: ``100.1m`` is 101.
+
+    Raises: QuantityError naming what was found and what is accepted.
+    """
+    if isinstance(quantity, str):
+        return _milli_of_text(quantity)
+    return _scaled_number(quantity, 1000)
+
+
+def whole_value(quantity: Quantity) -> int:
+    """The quantity in whole units, rounded away from zero: ``1500m`` is 2.
+
+    Raises: QuantityError naming what was found and what is accepted.
+    """
+    if isinstance(quantity, str):
+        return _whole_of_text(quantity)
+    return _scaled_number(quantity, 1)
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def _milli_of_text(text: str) -> int:
+    return _scaled_text(text, 1000)
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def _whole_of_text(text: str) -> int:
+    return _scaled_text(text, 1)
+
+
+def _scaled_number(quantity: Quantity, scale: int) -> int:
+    if isinstance(quantity, float):
+        return _scaled_text(repr(quantity), scale)  # the shortest text that reads back as this float
+    if isinstance(quantity, bool) or not isinstance(quantity, int):
+        raise QuantityError(f"a {type(quantity).__name__} is not a quantity; accepted: {_QUANTITY_FORM}")
+    shown = str(quantity) if quantity.bit_length() <= 128 else f"an integer of {quantity.bit_length()} bits"
+    return _fitting(quantity * scale, shown, scale)
+
+
+def _scaled_text(text: str, scale: int) -> int:
+    match = _QUANTITY.fullmatch(text) if len(text) <= _TEXT_MAX else None
+    if match is None:
+        raise QuantityError(f"{_shown(text)} is not a quantity; accepted: {_QUANTITY_FORM}")
+    sign, whole, fraction, suffix, exponent = match.groups(default="")
+    power = int(exponent or _DECIMAL_POWERS.get(suffix, 0)) - len(fraction)
+    numerator = int(whole + fraction) * _BINARY_FACTORS.get(suffix, 1) * scale * 10 ** max(power, 0)
+    magnitude = -(-numerator // 10 ** max(-power, 0))
+    return _fitting(-magnitude if sign == "-" else magnitude, _shown(text), scale)
+
+
+def _fitting(amount: int, shown: str, scale: int) -> int:
+    if INT64_MIN <= amount <= INT64_MAX:
+        return amount
+    bound = f"larger than {INT64_MAX}" if amount > 0 else f"smaller than {INT64_MIN}"
+    raise QuantityError(f"{shown} is {bound}{' thousandths' if scale == 1000 else ''}, the bound of an int64")
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= _TEXT_MAX else f"{text[:16]!r}... ({len(text)} characters, at most {_TEXT_MAX})"
+
+
+def format_quantity(name: str, value: float) -> str:
+    """The canonical text for an amount of resource ``name``, as Kubernetes itself would write it.
+
+    Units: ``cpu`` milli-cores, ``memory`` bytes, ``pods`` whole, every other name thousandths. A fraction of the unit
+    is cut off. Memory of 1 KiB and more takes a binary suffix where that is exact, all else a decimal one.
+    Raises: QuantityError where the value is not finite or larger than an int64.
+    """
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise QuantityError(f"{value} of {name} cannot be written as a quantity: it is beyond an int64")
+    amount = int(value)
+    if name == "memory" and abs(amount) >= 1024:
+        return _with_suffix(amount, 1024, ("", *_BINARY_FACTORS))
+    if name in ("memory", "pods"):
+        return _with_suffix(amount, 1000, ("", "k", "M", "G", "T", "P", "E"))
+    return _with_suffix(amount, 1000, ("m", "", "k", "M", "G", "T", "P", "E"))
+
+
+def _with_suffix(amount: int, step: int, suffixes: tuple[str, ...]) -> str:
+    if amount == 0:
+        return "0"
+    level = 0
+    while amount % step == 0:
+        amount //= step
+        level += 1
+    return f"{amount}{suffixes[level]}"
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of a Go duration such as ``1h30m`` or ``500ms``, exact to the nanosecond.
+
+    Raises: DurationError naming what was found and what is accepted.
+    """
+    if not isinstance(text, str):
+        raise DurationError(f"a {type(text).__name__} is not a duration; accepted: {_DURATION_FORM}")
+    match = _DURATION.fullmatch(text) if len(text) <= _TEXT_MAX else None
+    if match is None:
+        raise DurationError(f"{_shown(text)} is not a duration; accepted: {_DURATION_FORM}")
+    sign, parts = match.groups(default="")
+    total = sum(_nanoseconds(*part) for part in _DURATION_PART.findall(parts))
+    if total > INT64_MAX:
+        raise DurationError(f"{_shown(text)} is longer than {INT64_MAX} nanoseconds, the bound of an int64")
+    return (-total if sign == "-" else total) / 10**9
+
+
+def _nanoseconds(whole: str, fraction: str, unit: str) -> int:
+    places: int = 10 ** len(fraction)
+    return int(whole + fraction) * _NANOSECONDS[unit] // places
+
+
+def saturating_add(a: int, b: int) -> int:
+    """``a + b``, held at the bounds of an int64. Source: Volcano's counts of dynamic resources."""
+    return min(max(a + b, INT64_MIN), INT64_MAX)
+
+
+def saturating_mul(a: int, b: int) -> int:
+    """``a * b``, held at the bounds of an int64. Source: Volcano's counts of dynamic resources."""
+    return min(max(a * b, INT64_MIN), INT64_MAX)

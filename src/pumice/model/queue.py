@@ -1,0 +1,60 @@
+"""Queues, priority classes and quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pumice.model.pod import EMPTY_MAP
+from pumice.model.resources import EMPTY, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroupAffinity:
+    """Names of node groups (label ``volcano.sh/nodegroup-name``) that a queue must, or would rather, use or avoid."""
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    anti_required: tuple[str, ...] = ()
+    anti_preferred: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue. ``capability``, ``deserved`` and ``guarantee`` are None where the spec does not give them."""
+
+    name: str
+    weight: int = 1
+    capability: Resource | None = None
+    deserved: Resource | None = None
+    guarantee: Resource | None = None
+    reclaimable: bool = True
+    priority: int = 0
+    parent: str = ""
+    state: str = "Open"
+    creation: float = 0.0
+    annotations: Mapping[str, str] = EMPTY_MAP
+    labels: Mapping[str, str] = EMPTY_MAP
+    allocated: Resource = EMPTY  # status.allocated as last written
+    uid: str = ""
+    resource_version: str = ""
+    affinity: NodeGroupAffinity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClass:
+    name: str
+    value: int
+    global_default: bool = False
+    preemption_policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceQuota:
+    """What a namespace may use (``hard``) and uses (``used``); ``requests.`` prefixes are dropped from the names."""
+
+    namespace: str
+    name: str
+    hard: Resource = EMPTY
+    used: Resource = EMPTY
+    limited: tuple[str, ...] = ()  # the names in ``hard``, sorted: an amount of 0 limits too

@@ -1,0 +1,226 @@
+"""Files into decoded documents, each by itself: a broken one is a problem, the others are served all the same.
+
+YAML is cut into documents before it is parsed, so that one that is no YAML does not take the rest of the file with it.
+What can be made large by few characters (aliases, nesting) is bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+
+from pumice.runtime.problems import Problem
+
+FILE_BYTES_MAX = 2**30
+#: Nodes that a document with aliases may come to when every alias is written out.
+EXPANDED_NODES_MAX = 1_000_000
+NESTING_MAX = 500
+
+_MERGE = "tag:yaml.org,2002:merge"
+_SIXTIES = "(?::[0-5]?[0-9])+"  # YAML 1.1 numbers to base sixty
+
+_Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MARKER = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^%(?:YAML|TAG)[ \t].*$", re.MULTILINE)
+_SOMETHING = re.compile(r"^[ \t]*[^\s#]", re.MULTILINE)
+_BARE_MARKERS = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:#.*)?$", re.MULTILINE)
+_BLOCK_OPENING = re.compile(r"^ *(?:[-?:] +)*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One decoded document, and the words to name it by."""
+
+    where: str
+    obj: Any
+
+
+class _Refused(Exception):
+    """A document that is not served, and why."""
+
+
+def documents(path: Path) -> Iterator[Document | Problem]:
+    """The documents of one file, in order."""
+    try:
+        size = path.stat().st_size
+        if size > FILE_BYTES_MAX:
+            yield Problem(str(path), f"found {size} bytes, wanted at most {FILE_BYTES_MAX}")
+            return
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        yield Problem(str(path), f"cannot be read: {error.strerror or error}")
+        return
+    except UnicodeDecodeError as error:
+        yield Problem(str(path), f"is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}")
+        return
+    if path.suffix.lower() == ".json":
+        yield _json_document(path, text)
+    else:
+        yield from _yaml_documents(path, text)
+
+
+# -- JSON
+
+
+def _json_document(path: Path, text: str) -> Document | Problem:
+    where = f"{path} document 1"
+    try:
+        return Document(where, _from_json(text))
+    except json.JSONDecodeError as error:
+        return Problem(where, f"is no JSON: line {error.lineno}, column {error.colno}: {error.msg}")
+    except (ValueError, RecursionError) as error:
+        return Problem(where, f"is no JSON that can be used: {_first_line(error)}")
+
+
+def _from_json(text: str) -> Any:
+    return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+# -- YAML
+
+
+class _Loader(_Base):  # type: ignore[misc, valid-type]
+    """YAML as Kubernetes reads it: times and ``1:30`` stay text, and a key is given once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        merges = any(key.tag == _MERGE for key, _ in node.value)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        if len(mapping) < len(node.value) and not merges:
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"key {key.value} a second time", key.start_mark
+                    )
+                seen.add(key.value)
+        return mapping
+
+
+_Loader.yaml_implicit_resolvers = {
+    letter: [
+        (tag, re.compile(regex.pattern.replace(_SIXTIES, "(?!)"), regex.flags))
+        for tag, regex in resolvers
+        if not tag.endswith(":timestamp")
+    ]
+    for letter, resolvers in _Base.yaml_implicit_resolvers.items()
+}
+
+
+def _yaml_documents(path: Path, text: str) -> Iterator[Document | Problem]:
+    number = 0
+    for first_line, chunk in _chunks(text):
+        count = 0
+        try:
+            for obj in _from_yaml(chunk):
+                count += 1
+                yield Document(f"{path} document {number + count}", obj)
+        except yaml.MarkedYAMLError as error:
+            count += 1
+            yield Problem(f"{path} document {number + count}", f"is no YAML: {_marked(error, first_line)}")
+        except (yaml.YAMLError, ValueError, RecursionError, _Refused) as error:
+            count += 1
+            where = f"{path} document {number + count}"
+            yield Problem(where, f"is no YAML that can be used: from line {first_line}: {_first_line(error)}")
+        number += count
+
+
+def _chunks(text: str) -> Iterator[tuple[int, str]]:
+    """(first line, text) of each document that holds something. A ``---`` at the start of a line opens one, always."""
+    starts = [match.start() for match in _MARKER.finditer(text)]
+    if not starts or starts[0] > 0:
+        starts.insert(0, 0)
+    line = 1
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        chunk = text[start:end]
+        lines = chunk.count("\n")
+        chunk = _DIRECTIVE.sub("", chunk)
+        if _SOMETHING.search(_BARE_MARKERS.sub("", chunk)):
+            yield line, chunk
+        line += lines
+
+
+def _from_yaml(chunk: str) -> Iterator[Any]:
+    """The documents of one chunk: one, or several where ``...`` ends them."""
+    if chunk.lstrip().startswith("{"):
+        try:
+            yield _from_json(chunk)
+            return
+        except (ValueError, RecursionError):
+            pass  # YAML in flow style
+    _check_nesting(chunk)
+    loader = _Loader(chunk)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            if "*" in chunk:
+                _check_aliases(node)
+            yield loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check_nesting(chunk: str) -> None:
+    """Refuses what is nested so deep that composing it would overrun the C stack.
+
+    A cheap bound clears almost every document: block nesting needs indentation, flow nesting needs brackets.
+    """
+    openings = chunk.count("[") + chunk.count("{")
+    if openings + max(len(match) for match in _BLOCK_OPENING.findall(chunk)) <= NESTING_MAX:
+        return
+    depth = 0
+    for event in yaml.parse(chunk, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > NESTING_MAX:
+                raise _Refused(f"nested more than {NESTING_MAX} deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _check_aliases(root: yaml.Node) -> None:
+    """Refuses a document that refers to itself, or that is far larger than it looks once aliases are written out."""
+    sizes: dict[int, int] = {}
+    open_nodes: set[int] = set()
+    waiting: list[tuple[yaml.Node, bool]] = [(root, False)]
+    while waiting:
+        node, done = waiting.pop()
+        parts = _parts(node)
+        if done:
+            open_nodes.discard(id(node))
+            sizes[id(node)] = 1 + sum(sizes[id(part)] for part in parts)
+            if sizes[id(node)] > EXPANDED_NODES_MAX:
+                raise _Refused(f"aliases that expand to more than {EXPANDED_NODES_MAX} values")
+        elif id(node) in open_nodes:
+            raise _Refused("an alias inside of what it stands for")
+        elif id(node) not in sizes:
+            open_nodes.add(id(node))
+            waiting.append((node, True))
+            waiting += [(part, False) for part in parts]
+
+
+def _parts(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
+def _marked(error: yaml.MarkedYAMLError, first_line: int) -> str:
+    mark = error.problem_mark or error.context_mark
+    what = " ".join(str(part) for part in (error.context, error.problem) if part)
+    if mark is None:
+        return f"from line {first_line}: {what}"
+    return f"line {first_line + mark.line}, column {mark.column + 1}: {what}"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,87 @@
+"""The loop around the cycle: what happened goes into the store, what was decided goes to the cluster.
+
+One ``step`` is one cycle. When to take it is the caller's business: a simulation steps when its virtual clock says so, a live
+scheduler when something changed and a schedule period has passed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pumice.cycle import Observer, run_cycle
+from pumice.framework.outcome import Outcome
+from pumice.framework.policy import Policy
+from pumice.model.decisions import Bind, Decision, Refusal
+from pumice.runtime.digest import Digest
+from pumice.runtime.ports import Cluster
+from pumice.state.store import Store
+
+
+def _nobody(phase: str) -> None:
+    """Nobody watches."""
+
+
+@dataclass(slots=True)
+class ClusterPlanner:
+    """Carries decisions out on a cluster as they are committed, and keeps those that were taken."""
+
+    cluster: Cluster
+    taken: list[Decision] = field(default_factory=list)
+
+    def submit(self, decision: Decision) -> Refusal | None:
+        refusal = self.cluster.bind(decision) if isinstance(decision, Bind) else self.cluster.evict(decision)
+        if refusal is None:
+            self.taken.append(decision)
+        return refusal
+
+
+@dataclass(slots=True)
+class ListPlanner:
+    """Takes every decision and does nothing with it: for one cycle on a snapshot."""
+
+    taken: list[Decision] = field(default_factory=list)
+
+    def submit(self, decision: Decision) -> Refusal | None:
+        self.taken.append(decision)
+        return None
+
+
+class Loop:
+    """A store, a policy and a cluster. ``decisions`` are those of the last step; ``cycles`` counts steps."""
+
+    def __init__(self, store: Store, policy: Policy, cluster: Cluster) -> None:
+        self.store = store
+        self.policy = policy
+        self.cluster = cluster
+        self.digest = Digest()
+        self.cycles = 0
+        self.decisions: list[Decision] = []
+
+    def take_in(self) -> int:
+        """Apply what happened since the last call. Returns the number of events."""
+        events = self.cluster.drain()
+        for event in events:
+            self.store.apply(event)
+        return len(events)
+
+    def step(self, now: float, observe: Observer = _nobody) -> Outcome:
+        """Run one cycle at ``now`` (seconds since the epoch) and carry out what it decided."""
+        self.take_in()
+        planner = ClusterPlanner(self.cluster)
+        outcome = run_cycle(self.store.snapshot(), self.policy, now, planner, observe)
+        self.cycles += 1
+        self.decisions = planner.taken
+        self.digest.add(now, planner.taken)
+        self._write(outcome)
+        self.take_in()
+        for decision in planner.taken:
+            self.store.assume(decision)
+        return outcome
+
+    def _write(self, outcome: Outcome) -> None:
+        """Hand the cluster what changed in statuses, and the store what it should remember."""
+        self.store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled)
+        for update in outcome.groups:
+            self.cluster.write_group(update)
+        for name, allocated in outcome.queues.items():
+            self.cluster.write_queue(name, allocated)

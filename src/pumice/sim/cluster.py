@@ -1,0 +1,288 @@
+"""A simulated cluster behind the ``Cluster`` port: the truth that an API server would hold, and its kubelets.
+
+Pods go Pending -> bound -> Running (after ``start_latency_s``) -> Succeeded (after their ``pumice.dev/duration``, or when their
+job's controller says so). Nothing here costs more than what it touches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pumice.model.decisions import Bind, Evict, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.node import Node
+from pumice.model.pod import Pod, PodCondition
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import PriorityClass, Queue
+from pumice.model.resources import Resource
+from pumice.model.topology import HyperNode
+from pumice.sim.engine import Engine, Priority
+from pumice.sim.spans import DURATION_ANNOTATION, seconds_of
+from pumice.sim.telling import Telling, key_of
+
+PodHook = Callable[[Pod], None]
+Objection = Callable[[Bind | Evict], str | None]
+
+_SCHEDULED = (PodCondition("PodScheduled", "True"),)
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(slots=True)
+class Hooks:
+    """Whom to call when something happened to a pod (given as it is now) or a PodGroup was written."""
+
+    added: list[PodHook] = field(default_factory=list)
+    bound: list[PodHook] = field(default_factory=list)  # holds room on its node from now on
+    started: list[PodHook] = field(default_factory=list)
+    finished: list[PodHook] = field(default_factory=list)
+    left: list[PodHook] = field(default_factory=list)  # holds no room any more: finished or removed
+    removed: list[PodHook] = field(default_factory=list)
+    group_written: list[Callable[[PodGroup], None]] = field(default_factory=list)
+    node_changed: list[Callable[[Node | None, Node | None], None]] = field(default_factory=list)  # before, after
+
+
+class SimCluster:
+    """API objects by key. Everything else that knows the truth (usage, history, laws, controller) hooks in.
+
+    ``start_latency_s``: from bound to Running. ``grace_s``: from eviction to gone, while the pod still holds its room.
+    ``objection``: a fault's reason to refuse a decision.
+    """
+
+    def __init__(self, engine: Engine, *, start_latency_s: float = 0.0, grace_s: float = 0.0) -> None:
+        self.engine = engine
+        self.start_latency_s = start_latency_s
+        self.grace_s = grace_s
+        self.hooks = Hooks()
+        self.telling = Telling(engine)
+        self.objection: Objection | None = None
+        self.pods: dict[str, Pod] = {}
+        self.groups: dict[str, PodGroup] = {}
+        self.nodes: dict[str, Node] = {}
+        self.queues: dict[str, Queue] = {}
+        self.priority_classes: dict[str, PriorityClass] = {}
+        self.hypernodes: dict[str, HyperNode] = {}
+        self.pods_on: dict[str, dict[str, None]] = {}  # node -> keys of pods that hold room on it
+        self.binds_done = 0
+        self.evictions_done = 0
+        self._tables: dict[type[Object], dict[str, Any]] = {
+            Pod: self.pods, PodGroup: self.groups, Node: self.nodes, Queue: self.queues,
+            PriorityClass: self.priority_classes, HyperNode: self.hypernodes,
+        }  # fmt: skip
+
+    # -- the port --------------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something was told, and not drained yet, that may change a decision."""
+        return self.telling.has_news
+
+    def drain(self) -> list[Event]:
+        """What happened since the last call, oldest first."""
+        return self.telling.drain()
+
+    def bind(self, decision: Bind) -> Refusal | None:
+        """Put a waiting pod on a node that exists."""
+        pod = self.pods.get(decision.pod)
+        why = _not_this(pod, decision)
+        if pod is None or why is not None:
+            return Refusal(why or "")
+        if pod.node_name:
+            return Refusal(f"pod {decision.pod} is already on node {pod.node_name}")
+        if pod.phase in _ENDED:
+            return Refusal(f"pod {decision.pod} has {pod.phase.lower()}")
+        if decision.node not in self.nodes:
+            return Refusal(f"node {decision.node} does not exist")
+        if self.objection is not None and (why := self.objection(decision)) is not None:
+            return Refusal(why)
+        bound = replace(pod, node_name=decision.node, nominated_node="", conditions=_SCHEDULED)
+        self.pods[decision.pod] = bound
+        self.binds_done += 1
+        self._tell_pod(bound, decision.pod, news=False)  # the planner is told by the answer
+        self._take_room(bound, decision.pod)
+        return None
+
+    def evict(self, decision: Evict) -> Refusal | None:
+        """Delete a pod, at once or after the grace period. Its job's controller may make another one."""
+        pod = self.pods.get(decision.pod)
+        why = _not_this(pod, decision)
+        if why is None and self.objection is not None:
+            why = self.objection(decision)
+        if pod is None or why is not None:
+            return Refusal(why or "")
+        self.evictions_done += 1
+        self.delete_pod(decision.pod)
+        return None
+
+    def write_group(self, update: PodGroupUpdate) -> None:
+        """Store a PodGroup's status. A group that is gone is none of anyone's business."""
+        group = self.groups.get(update.job)
+        if group is None or group.status == update.status:
+            return
+        group = self.groups[update.job] = replace(group, status=update.status)
+        self.telling.tell(Seen(group), PodGroup, update.job, news=False)
+        for hook in self.hooks.group_written:
+            hook(group)
+
+    def write_queue(self, name: str, allocated: Resource) -> None:
+        """Store a queue's status.allocated."""
+        queue = self.queues.get(name)
+        if queue is None or queue.allocated == allocated:
+            return
+        queue = self.queues[name] = replace(queue, allocated=allocated)
+        self.telling.tell(Seen(queue), Queue, name, news=False)
+
+    def notice(self, notice: PodNotice) -> None:
+        """Store why a waiting pod waits, and where it is nominated to."""
+        pod = self.pods.get(notice.pod)
+        if pod is None or pod.uid != notice.uid or pod.node_name:
+            return
+        said = PodCondition("PodScheduled", "False", notice.reason, notice.message, self.engine.now)
+        if pod.nominated_node == notice.nominated_node and _same_words(pod.conditions, said):
+            return
+        pod = self.pods[notice.pod] = replace(pod, conditions=(said,), nominated_node=notice.nominated_node)
+        self._tell_pod(pod, notice.pod, news=False)
+
+    # -- objects come and go ---------------------------------------------------------------------------------------------------
+
+    def put(self, obj: Object) -> None:
+        """Add an object, or replace the one of its name. A pod that has a node keeps it."""
+        key = key_of(obj)
+        if isinstance(obj, Pod):
+            self._put_pod(obj, key)
+            return
+        before = self._tables[type(obj)].get(key)
+        self._tables[type(obj)][key] = obj
+        self.telling.tell(Seen(obj), type(obj), key)
+        if isinstance(obj, Node):
+            for hook in self.hooks.node_changed:
+                hook(before, obj)
+
+    def delete(self, kind: type[Object], key: str) -> bool:
+        """Remove an object at once. A node takes the pods on it along. False when there is none."""
+        if kind is Pod:
+            return self.remove_pod(key)
+        before = self._tables[kind].pop(key, None)
+        if before is None:
+            return False
+        self.telling.tell(Gone(kind, key), kind, key)
+        if kind is Node:
+            for hook in self.hooks.node_changed:
+                hook(before, None)
+            for pod in list(self.pods_on.get(key, ())):
+                self.remove_pod(pod)
+        return True
+
+    def delete_pod(self, key: str) -> bool:
+        """Ask a pod to go: it holds its room for the grace period. False when there is none."""
+        pod = self.pods.get(key)
+        if pod is None:
+            return False
+        if self.grace_s <= 0 or not pod.node_name or pod.phase in _ENDED:
+            return self.remove_pod(key)
+        if pod.deletion is None:
+            leaving = self.pods[key] = replace(pod, deletion=self.engine.now + self.grace_s)
+            self._tell_pod(leaving, key)
+            self.engine.after(self.grace_s, self._remove_this, key, pod.uid)
+        return True
+
+    def remove_pod(self, key: str) -> bool:
+        """Take a pod out of the cluster at once. False when there is none."""
+        pod = self.pods.pop(key, None)
+        if pod is None:
+            return False
+        self.telling.tell(Gone(Pod, key), Pod, key)
+        self._give_room_back(pod, key)
+        for hook in self.hooks.removed:
+            hook(pod)
+        return True
+
+    def finish(self, key: str, uid: str) -> None:
+        """End a pod successfully, if it still runs and is still the same one."""
+        pod = self.pods.get(key)
+        if pod is None or pod.uid != uid or pod.phase != "Running":
+            return
+        done = self.pods[key] = replace(pod, phase="Succeeded")
+        self._tell_pod(done, key)
+        self._give_room_back(done, key)
+        for hook in self.hooks.finished:
+            hook(done)
+
+    # -- kubelets --------------------------------------------------------------------------------------------------------------
+
+    def _start(self, key: str, uid: str) -> None:
+        pod = self.pods.get(key)
+        if pod is None or pod.uid != uid or pod.phase != "Pending" or pod.deletion is not None:
+            return
+        pod = self.pods[key] = replace(pod, phase="Running", start_time=self.engine.now)
+        self._tell_pod(pod, key)
+        self._runs(pod, key)
+
+    def _runs(self, pod: Pod, key: str) -> None:
+        seconds = seconds_of(pod.annotations, DURATION_ANNOTATION)
+        if seconds is not None:
+            self.engine.after(seconds, self.finish, key, pod.uid)
+        for hook in self.hooks.started:
+            hook(pod)
+
+    # -- pieces ----------------------------------------------------------------------------------------------------------------
+
+    def _put_pod(self, pod: Pod, key: str) -> None:
+        before = self.pods.get(key)
+        if before is not None and before.uid != pod.uid:
+            self.remove_pod(key)
+            before = None
+        if before is not None and before.node_name != pod.node_name:
+            raise ValueError(f"pod {key} is on node {before.node_name or '(none)'}; only bind moves a pod")
+        self.pods[key] = pod
+        self._tell_pod(pod, key)
+        if before is not None:
+            return
+        for hook in self.hooks.added:
+            hook(pod)
+        if pod.node_name and pod.phase not in _ENDED:
+            self._take_room(pod, key)
+            if pod.phase == "Running":
+                self._runs(pod, key)
+
+    def _take_room(self, pod: Pod, key: str) -> None:
+        self.pods_on.setdefault(pod.node_name, {})[key] = None
+        if pod.phase == "Pending":
+            self.engine.after(self.start_latency_s, self._start, key, pod.uid, priority=Priority.START)
+        for hook in self.hooks.bound:
+            hook(pod)
+
+    def _give_room_back(self, pod: Pod, key: str) -> None:
+        held = self.pods_on.get(pod.node_name)
+        if held is None or key not in held:
+            return
+        del held[key]
+        for hook in self.hooks.left:
+            hook(pod)
+
+    def _remove_this(self, key: str, uid: str) -> None:
+        pod = self.pods.get(key)
+        if pod is not None and pod.uid == uid:
+            self.remove_pod(key)
+
+    def _tell_pod(self, pod: Pod, key: str, news: bool = True) -> None:
+        self.telling.tell(Seen(pod), Pod, key, news)
+
+
+def _not_this(pod: Pod | None, decision: Bind | Evict) -> str | None:
+    """Why a decision is not about the pod that is there."""
+    if pod is None:
+        return f"pod {decision.pod} does not exist"
+    if pod.uid != decision.uid:
+        return f"pod {decision.pod} is another one by now: uid {pod.uid}, not {decision.uid}"
+    if pod.deletion is not None:
+        return f"pod {decision.pod} is being deleted"
+    return None
+
+
+def _same_words(conditions: tuple[PodCondition, ...], said: PodCondition) -> bool:
+    return any(
+        c.type == said.type and c.status == said.status and c.reason == said.reason and c.message == said.message
+        for c in conditions
+    )

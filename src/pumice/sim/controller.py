@@ -1,0 +1,224 @@
+"""A small job controller: work that arrives becomes a PodGroup and pods, runs as a gang, and is cleared away when done.
+
+Gang semantics: from the moment at which at least ``minAvailable`` pods run, the job takes its duration; then all its pods have
+succeeded. When evictions leave fewer running, it starts over once it is whole again: nothing is saved in between.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.status import PodGroupPhase
+from pumice.sim.cluster import SimCluster
+from pumice.sim.engine import EventId, Priority
+from pumice.sim.work import Work
+
+
+@dataclass(slots=True, eq=False)
+class JobRun:
+    """A job from arrival to end. ``started`` is when its gang ran for the first time. Times are the simulation's."""
+
+    key: str
+    queue: str
+    size: int
+    min_available: int
+    duration_s: float
+    submitted: float
+    started: float | None = None
+    ended: float | None = None
+    restarts: int = 0
+    recreates: bool = True
+    wanted: dict[str, Pod] = field(default_factory=dict)  # pods to keep there, as first created, by key
+    running: set[str] = field(default_factory=set)  # keys; only asked, never walked
+    succeeded: int = 0
+    remade: int = 0
+    whole: bool = False  # the gang runs now
+    end: EventId | None = None
+
+
+JobHook = Callable[[JobRun], None]
+
+
+@dataclass(slots=True)
+class JobHooks:
+    """Whom to tell when a job arrives, its gang runs (again), is broken up, ends."""
+
+    arrived: list[JobHook] = field(default_factory=list)
+    started: list[JobHook] = field(default_factory=list)
+    broken: list[JobHook] = field(default_factory=list)
+    ended: list[JobHook] = field(default_factory=list)
+
+
+class Controller:
+    """Runs jobs on a simulated cluster.
+
+    ``keep_until_completed``: a finished job's PodGroup and succeeded pods stay until the scheduler has written the phase
+    Completed; otherwise they go at once (Volcano's ``ttlSecondsAfterFinished: 0``).
+    """
+
+    def __init__(self, cluster: SimCluster, *, keep_until_completed: bool = False) -> None:
+        self.cluster = cluster
+        self.engine = cluster.engine
+        self.keep_until_completed = keep_until_completed
+        self.hooks = JobHooks()
+        self.start = cluster.engine.now
+        self.live: dict[str, JobRun] = {}  # arrived and not ended, by PodGroup key, oldest first
+        self.submitted_count = 0
+        self.arrived_count = 0
+        self.ended_count = 0
+        self.problems: list[str] = []
+        self._keys: set[str] = set()
+        cluster.hooks.started.append(self._pod_started)
+        cluster.hooks.finished.append(self._pod_finished)
+        cluster.hooks.left.append(self._pod_left)
+        cluster.hooks.removed.append(self._pod_removed)
+        cluster.hooks.group_written.append(self._group_written)
+
+    # -- work comes ------------------------------------------------------------------------------------------------------------
+
+    def submit(self, work: Work) -> None:
+        """Have work arrive at its time.
+
+        Raises: ValueError for a second work of the same namespace and name.
+        """
+        key = work.key
+        if key in self._keys:
+            raise ValueError(f"job {key} is there already: names must be unique")
+        self._keys.add(key)
+        self.submitted_count += 1
+        self.engine.at(self.start + work.arrival_s, self._arrive, work, priority=Priority.ARRIVE)
+
+    def submit_all(self, works: Iterable[Work]) -> None:
+        """Have all of it arrive, each at its time."""
+        for work in works:
+            self.submit(work)
+
+    def _arrive(self, work: Work) -> None:
+        group, pods = work.expand(self.engine.now)
+        run = JobRun(
+            key=group.key,
+            queue=group.queue,
+            size=len(pods),
+            min_available=max(group.min_member, 1),
+            duration_s=work.duration_s,
+            submitted=self.engine.now,
+            recreates=work.recreates,
+        )
+        self.live[run.key] = run
+        self.arrived_count += 1
+        for hook in self.hooks.arrived:
+            hook(run)
+        self.cluster.put(group)
+        for pod in pods:
+            key = pod.key
+            if key in self.cluster.pods:
+                self.problems.append(f"job {run.key}: pod {key} exists already and was not made")
+                continue
+            run.wanted[key] = pod
+            self.cluster.put(pod)
+
+    # -- pods start and end ----------------------------------------------------------------------------------------------------
+
+    def _run_of(self, pod: Pod, key: str) -> JobRun | None:
+        run = self.live.get(pod.group_key)
+        return run if run is not None and key in run.wanted else None
+
+    def _pod_started(self, pod: Pod) -> None:
+        key = pod.key
+        run = self._run_of(pod, key)
+        if run is None:
+            return
+        run.running.add(key)
+        if run.whole or len(run.running) + run.succeeded < run.min_available:
+            return
+        run.whole = True
+        if run.started is None:
+            run.started = self.engine.now
+        if math.isfinite(run.duration_s):
+            run.end = self.engine.after(run.duration_s, self._finish, run)
+        for hook in self.hooks.started:
+            hook(run)
+
+    def _pod_finished(self, pod: Pod) -> None:
+        """A pod succeeded on its own, before its job's end."""
+        run = self._run_of(pod, pod.key)
+        if run is None:
+            return
+        run.succeeded += 1
+        if run.succeeded == run.size:
+            self._finish(run)
+
+    def _pod_left(self, pod: Pod) -> None:
+        key = pod.key
+        run = self._run_of(pod, key)
+        if run is None or key not in run.running:
+            return
+        run.running.remove(key)
+        still = len(run.running) + run.succeeded + (pod.phase == "Succeeded")
+        if not run.whole or still >= run.min_available or run.ended is not None:
+            return
+        run.whole = False
+        run.restarts += 1
+        if run.end is not None:
+            self.engine.cancel(run.end)
+            run.end = None
+        for hook in self.hooks.broken:
+            hook(run)
+
+    def _pod_removed(self, pod: Pod) -> None:
+        """Somebody deleted a pod that the job still wants: make it again, under a new uid."""
+        key = pod.key
+        run = self._run_of(pod, key)
+        if run is None:
+            return
+        wanted = run.wanted[key]
+        if pod.phase == "Succeeded" or not run.recreates:
+            return
+        run.remade += 1
+        uid = f"{wanted.uid}~{run.remade}"
+        self.cluster.put(
+            replace(
+                wanted, uid=uid, creation=self.engine.now, node_name="", phase="Pending", deletion=None, start_time=None,
+                nominated_node="", conditions=(),
+            )
+        )  # fmt: skip
+
+    # -- the end ---------------------------------------------------------------------------------------------------------------
+
+    def _finish(self, run: JobRun) -> None:
+        """The job is done. Pods that never started go with it."""
+        if run.ended is not None:
+            return
+        run.ended = self.engine.now
+        self.ended_count += 1
+        if run.end is not None:
+            self.engine.cancel(run.end)
+        for hook in self.hooks.ended:
+            hook(run)
+        if not self.keep_until_completed:
+            self._clear(run)
+            return
+        run.recreates = False
+        for key in run.wanted:
+            pod = self.cluster.pods.get(key)
+            if pod is not None and pod.phase == "Running":
+                self.cluster.finish(key, pod.uid)
+            elif pod is not None and pod.phase != "Succeeded":
+                self.cluster.remove_pod(key)
+
+    def _group_written(self, group: PodGroup) -> None:
+        run = self.live.get(group.key)
+        if run is not None and run.ended is not None and group.status.phase == PodGroupPhase.COMPLETED:
+            self.engine.at(self.engine.now, self._clear, run)
+
+    def _clear(self, run: JobRun) -> None:
+        if self.live.pop(run.key, None) is None:
+            return
+        for key in run.wanted:
+            self.cluster.remove_pod(key)
+        self.cluster.delete(PodGroup, run.key)
+        run.wanted, run.running = {}, set()

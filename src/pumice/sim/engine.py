@@ -1,0 +1,102 @@
+"""The clock of a simulation: what happens next, and when. Idle time costs nothing.
+
+Events are ordered by (time, priority, id); ids count up, so events of one moment and priority run in the order in which they
+were asked for. Nothing else decides, so a run is the same every time. Source: the shape of SimPy's core.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+_COMPACT_FROM = 1024
+
+#: A handle to an event, for ``cancel``.
+EventId = int
+
+
+class Priority(IntEnum):
+    """What goes first within one moment: what ends frees room before what arrives asks for it."""
+
+    FAULT = 0
+    END = 1
+    ARRIVE = 2
+    START = 3
+    TELL = 4
+
+
+class Engine:
+    """A virtual clock and a heap of calls to make. ``now`` is in seconds and moves only in ``advance``."""
+
+    def __init__(self, start: float = 0.0) -> None:
+        self.now = start
+        self.events_run = 0
+        self._heap: list[tuple[float, int, EventId]] = []
+        self._calls: dict[EventId, tuple[Callable[..., object], tuple[Any, ...]]] = {}
+        self._next_id = 0
+
+    def __len__(self) -> int:
+        """Events that are still to come."""
+        return len(self._calls)
+
+    def at(self, time: float, call: Callable[..., object], *values: Any, priority: int = Priority.END) -> EventId:
+        """Have ``call(*values)`` made at ``time``.
+
+        Raises: ValueError for a time that is past or no number.
+        """
+        if not (self.now <= time < math.inf):
+            raise ValueError(f"cannot schedule at {time}: wanted a time from {self.now} on")
+        event = self._next_id
+        self._next_id += 1
+        self._calls[event] = (call, values)
+        heapq.heappush(self._heap, (time, priority, event))
+        return event
+
+    def after(self, delay: float, call: Callable[..., object], *values: Any, priority: int = Priority.END) -> EventId:
+        """Have ``call(*values)`` made ``delay`` seconds from now."""
+        return self.at(self.now + delay, call, *values, priority=priority)
+
+    def cancel(self, event: EventId) -> bool:
+        """Forget an event. False when it has run or was cancelled before."""
+        if self._calls.pop(event, None) is None:
+            return False
+        if len(self._heap) > _COMPACT_FROM and len(self._heap) > 2 * len(self._calls):
+            self._heap = [entry for entry in self._heap if entry[2] in self._calls]
+            heapq.heapify(self._heap)
+        return True
+
+    def next_time(self) -> float | None:
+        """When the next event is due, None when there is none."""
+        heap = self._heap
+        while heap and heap[0][2] not in self._calls:
+            heapq.heappop(heap)
+        return heap[0][0] if heap else None
+
+    def step(self) -> bool:
+        """Run the next event, moving the clock to it. False when there is none."""
+        time = self.next_time()
+        if time is None:
+            return False
+        event = heapq.heappop(self._heap)[2]
+        call, values = self._calls.pop(event)
+        self.now = time
+        self.events_run += 1
+        call(*values)
+        return True
+
+    def advance(self, time: float, after_each: Callable[[], object] | None = None) -> int:
+        """Run every event up to and including ``time``, also those that are added meanwhile; then it is ``time``.
+
+        Answers how many ran.
+        """
+        count = 0
+        while (due := self.next_time()) is not None and due <= time:
+            self.step()
+            count += 1
+            if after_each is not None:
+                after_each()
+        self.now = max(self.now, time)
+        return count

@@ -1,0 +1,224 @@
+"""What happened in a simulation, in bounded memory: jobs, allocation over time, queue shares, waiting jobs, busy nodes.
+
+Everything is booked when it changes, nothing is polled. Read by reports; nothing decides by it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.sim.cluster import SimCluster
+from pumice.sim.controller import Controller, JobRun
+from pumice.sim.series import ROWS_MAX, HeatMap, StepSeries
+from pumice.sim.usage import Amounts, Usage, amounts_of
+
+GANTT_JOBS_MAX = 100
+GANTT_NODES_MAX = 64
+
+
+@dataclass(slots=True, eq=False)
+class JobRecord:
+    """One job's times. ``started``: its gang ran for the first time; None where that never happened."""
+
+    key: str
+    queue: str
+    size: int
+    submitted: float
+    started: float | None = None
+    ended: float | None = None
+    restarts: int = 0
+
+    @property
+    def wait_s(self) -> float | None:
+        """From submission to the first start."""
+        return None if self.started is None else self.started - self.submitted
+
+    @property
+    def completion_s(self) -> float | None:
+        """From submission to the end."""
+        return None if self.ended is None else self.ended - self.submitted
+
+
+@dataclass(frozen=True, slots=True)
+class QueueShare:
+    """What a cycle found for one queue; both in shares of the cluster, 0 to 1."""
+
+    share: float
+    deserved: float
+
+
+@dataclass(frozen=True, slots=True)
+class LongJob:
+    """A bar of the gantt. At most GANTT_NODES_MAX nodes are named; ``node_count`` is how many there were."""
+
+    record: JobRecord
+    nodes: tuple[str, ...]
+    node_count: int
+
+
+class History:
+    """Watches a cluster and its controller from now on."""
+
+    def __init__(self, cluster: SimCluster, controller: Controller, *, longest: int = GANTT_JOBS_MAX) -> None:
+        self._cluster = cluster
+        self._live = controller.live
+        self.start = cluster.engine.now
+        self.jobs: list[JobRecord] = []
+        self.capacity: dict[str, StepSeries] = {}  # by resource
+        self.allocated: dict[str, StepSeries] = {}  # by resource
+        self.queue_allocated: dict[str, dict[str, StepSeries]] = {}  # by queue, by resource
+        self.waiting = StepSeries(self.start)  # jobs that have arrived and whose gang has not run yet
+        self.queue_waiting: dict[str, StepSeries] = {}
+        self.running = StepSeries(self.start)  # jobs whose gang runs
+        self.queue_share: dict[str, StepSeries] = {}
+        self.queue_deserved: dict[str, StepSeries] = {}
+        self.usage = Usage(cluster)
+        self.heat_rows: list[list[str]] = []  # node names by row of the heat map
+        self._records: dict[str, JobRecord] = {}
+        self._sums: dict[tuple[str, str], float] = {}  # (queue or "", resource)
+        self._changed: dict[tuple[str, str], None] = {}
+        self._longest = longest
+        self._bars: list[tuple[float, int, LongJob]] = []  # a heap: (seconds, -how many had ended, bar)
+        self._ended_count = 0
+        self._row_of_node: dict[str, int] = {}
+        self._heat = self._lay_out()
+        self.usage.moved.append(self._moved)
+        controller.hooks.arrived.append(self._arrived)
+        controller.hooks.started.append(self._started)
+        controller.hooks.broken.append(self._broken)
+        controller.hooks.ended.append(self._ended)
+        cluster.hooks.node_changed.append(self._node_changed)
+        for node in cluster.nodes.values():
+            self._node_changed(None, node)
+        self.tick()
+
+    # -- read ------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> float:
+        return self._cluster.engine.now
+
+    def heat(self) -> tuple[list[list[str]], float, list[list[float]]]:
+        """(nodes of each row, seconds of one column, busy share by row and column). Several nodes may share a row."""
+        return self.heat_rows, self._heat.width_s, self._heat.grid(self.now).tolist()
+
+    def longest_jobs(self) -> list[LongJob]:
+        """The jobs that ran longest, longest first; those that still run count up to now."""
+        bars = list(self._bars)
+        for key, run in self._live.items():
+            if run.started is not None and run.ended is None:
+                bars.append((self.now - run.started, 0, self._bar(run, self._records[key])))
+        return [bar for *_, bar in sorted(bars, key=lambda b: (-b[0], b[2].record.key))[: self._longest]]
+
+    # -- booked by the simulation ----------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Write down what changed in this moment. Called before time moves on."""
+        now = self.now
+        for queue, resource in self._changed:
+            table = self.queue_allocated.setdefault(queue, {}) if queue else self.allocated
+            series = table.get(resource)
+            if series is None:
+                series = table[resource] = StepSeries(self.start)
+            series.set(now, self._sums[queue, resource])
+        self._changed.clear()
+
+    def observe_shares(self, shares: Mapping[str, QueueShare]) -> None:
+        """Take a cycle's shares in, by queue."""
+        now = self.now
+        for queue, found in shares.items():
+            for table, value in ((self.queue_share, found.share), (self.queue_deserved, found.deserved)):
+                series = table.get(queue)
+                if series is None:
+                    series = table[queue] = StepSeries(self.start)
+                series.set(now, value)
+
+    # -- hooks -----------------------------------------------------------------------------------------------------------------
+
+    def _moved(self, pod: Pod, amounts: Amounts, sign: int, share_delta: float) -> None:
+        run = self._live.get(pod.group_key)
+        queue = run.queue if run is not None else self._queue_of(pod)
+        for resource, amount in amounts:
+            for key in (("", resource), (queue, resource)) if queue else (("", resource),):
+                self._sums[key] = self._sums.get(key, 0.0) + sign * amount
+                self._changed[key] = None
+        row = self._row_of_node.get(pod.node_name)
+        if row is not None and share_delta:
+            self._heat.add(self.now, row, share_delta / len(self.heat_rows[row]))
+
+    def _queue_of(self, pod: Pod) -> str:
+        group = self._cluster.groups.get(pod.group_key)
+        if group is not None:
+            return group.queue
+        record = self._records.get(pod.group_key)
+        return record.queue if record is not None else ""
+
+    def _arrived(self, run: JobRun) -> None:
+        record = self._records[run.key] = JobRecord(run.key, run.queue, run.size, run.submitted)
+        self.jobs.append(record)
+        self._wait(run.queue, 1)
+
+    def _started(self, run: JobRun) -> None:
+        record = self._records[run.key]
+        if record.started is None:
+            record.started = run.started
+            self._wait(run.queue, -1)
+        self.running.set(self.now, self.running.value + 1)
+
+    def _broken(self, run: JobRun) -> None:
+        self._records[run.key].restarts = run.restarts
+        self.running.set(self.now, self.running.value - 1)
+
+    def _ended(self, run: JobRun) -> None:
+        record = self._records.pop(run.key)
+        record.ended = run.ended
+        if run.whole:
+            self.running.set(self.now, self.running.value - 1)
+        if record.started is None:
+            self._wait(run.queue, -1)
+            return
+        self._ended_count += 1
+        seconds = self.now - record.started
+        if len(self._bars) < self._longest:
+            heapq.heappush(self._bars, (seconds, -self._ended_count, self._bar(run, record)))
+        elif self._bars and seconds > self._bars[0][0]:
+            heapq.heapreplace(self._bars, (seconds, -self._ended_count, self._bar(run, record)))
+
+    def _bar(self, run: JobRun, record: JobRecord) -> LongJob:
+        pods = (self._cluster.pods.get(key) for key in run.wanted)
+        nodes = dict.fromkeys(pod.node_name for pod in pods if pod is not None and pod.node_name)
+        return LongJob(record, tuple(sorted(nodes)[:GANTT_NODES_MAX]), len(nodes))
+
+    def _wait(self, queue: str, by: int) -> None:
+        series = self.queue_waiting.get(queue)
+        if series is None:
+            series = self.queue_waiting[queue] = StepSeries(self.start)
+        series.set(self.now, series.value + by)
+        self.waiting.set(self.now, self.waiting.value + by)
+
+    def _node_changed(self, before: Node | None, after: Node | None) -> None:
+        for node, sign in ((before, -1.0), (after, 1.0)):
+            for resource, amount in amounts_of(node.allocatable) if node is not None else ():
+                series = self.capacity.get(resource)
+                if series is None:
+                    series = self.capacity[resource] = StepSeries(self.start)
+                series.set(self.now, series.value + sign * amount)
+        if before is None and after is not None and after.name not in self._row_of_node:
+            row = len(self.heat_rows) - 1  # a node that comes later joins the last row
+            self._row_of_node[after.name] = row
+            self.heat_rows[row].append(after.name)
+
+    def _lay_out(self) -> HeatMap:
+        """Rows for the nodes there are: neighbours by name share one when there are more than ROWS_MAX."""
+        names = sorted(self._cluster.nodes)
+        count = min(len(names), ROWS_MAX)
+        self.heat_rows = [[] for _ in range(max(count, 1))]
+        for i, name in enumerate(names):
+            row = i * count // len(names)
+            self._row_of_node[name] = row
+            self.heat_rows[row].append(name)
+        return HeatMap(len(self.heat_rows), self.start)

@@ -1,0 +1,124 @@
+"""Values over time in bounded memory: step functions and a heat map, both of which keep their means when they grow coarser."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+
+from pumice.columns.dtypes import F64
+
+POINTS_MAX = 4096
+BUCKETS = 512
+ROWS_MAX = 256
+
+
+class StepSeries:
+    """A value that changes at moments and holds in between.
+
+    Above ``points_max`` points, neighbours are merged into their mean over time: the integral stays exact, the shape gets
+    coarser. ``peak`` is of the values as they were set.
+    """
+
+    def __init__(self, start: float, value: float = 0.0, points_max: int = POINTS_MAX) -> None:
+        self._times = array("d", (start,))
+        self._values = array("d", (value,))
+        self._points_max = points_max
+        self.start = start
+        self.value = value
+        self.peak = value
+        self._area = 0.0
+        self._since = start
+
+    def __len__(self) -> int:
+        return len(self._times)
+
+    def set(self, time: float, value: float) -> None:
+        """From ``time`` on it is ``value``. Times must not go back."""
+        if value == self.value:
+            return
+        self._area += self.value * (time - self._since)
+        self._since, self.value = time, value
+        self.peak = max(self.peak, value)
+        if time == self._times[-1]:
+            self._values[-1] = value
+            return
+        self._times.append(time)
+        self._values.append(value)
+        if len(self._times) > self._points_max:
+            self._thin()
+
+    def area(self, until: float) -> float:
+        """The integral from the start, exact."""
+        return self._area + self.value * max(until - self._since, 0.0)
+
+    def mean(self, until: float) -> float:
+        """The mean over time from the start."""
+        span = until - self.start
+        return self.area(until) / span if span > 0 else self.value
+
+    def arrays(self) -> tuple[F64, F64]:
+        """(times, values): ``values[i]`` holds from ``times[i]`` on. Shape (points,) each."""
+        return np.array(self._times, dtype=np.float64), np.array(self._values, dtype=np.float64)
+
+    def _thin(self) -> None:
+        """Merge points 0 and 1, 2 and 3, and so on; the last one, whose end is not known, stays alone."""
+        times, values = self.arrays()
+        pairs = (len(times) - 1) // 2
+        spans = np.diff(times)[: 2 * pairs].reshape(pairs, 2)
+        means = (values[: 2 * pairs].reshape(pairs, 2) * spans).sum(axis=1) / spans.sum(axis=1)
+        self._times = array("d", [*times[0 : 2 * pairs : 2].tolist(), *times[2 * pairs :].tolist()])
+        self._values = array("d", [*means.tolist(), *values[2 * pairs :].tolist()])
+
+
+class HeatMap:
+    """Mean value of rows over time in at most ``buckets`` columns; when time runs out of them, they double in width.
+
+    A change costs the same however long the value held: it is booked as a step whose effect is summed up at the end.
+    """
+
+    def __init__(self, rows: int, start: float, *, width_s: float = 60.0, buckets: int = BUCKETS) -> None:
+        self.start, self.width_s = start, width_s
+        self._buckets = buckets
+        self._now = np.zeros(max(rows, 1))  # the value of each row at the moment
+        self._part = np.zeros((max(rows, 1), buckets))  # what each bucket has beyond the steps before it
+        self._step = np.zeros((max(rows, 1), buckets + 1))
+
+    def add(self, time: float, row: int, delta: float) -> None:
+        """From ``time`` on the row's value is more by ``delta``."""
+        place = (time - self.start) / self.width_s
+        while place >= self._buckets:
+            self._widen()
+            place = (time - self.start) / self.width_s
+        bucket = int(place)
+        self._part[row, bucket] += delta * (bucket + 1 - place)
+        self._step[row, bucket + 1] += delta
+        self._now[row] += delta
+
+    def grid(self, until: float) -> F64:
+        """Means per row and bucket up to ``until``; the last bucket's is over the part of it that has passed.
+
+        Shape (rows, buckets that have begun).
+        """
+        while until - self.start > self.width_s * self._buckets:
+            self._widen()
+        place = (until - self.start) / self.width_s
+        begun = min(int(np.ceil(place)), self._buckets)
+        means = self._means()[:, :begun]
+        if begun and place < begun:
+            rest = begun - place
+            means[:, -1] = (means[:, -1] - self._now * rest) / (1 - rest)
+        return means
+
+    def _means(self) -> F64:
+        means: F64 = self._part + np.cumsum(self._step[:, :-1], axis=1)
+        return means
+
+    def _widen(self) -> None:
+        """Make every bucket twice as wide. What has been is kept as means; the steps start anew from the value at the moment."""
+        means, half = self._means(), self._buckets // 2
+        self._part = np.zeros_like(self._part)
+        self._part[:, :half] = (means[:, 0::2] + means[:, 1::2]) / 2
+        self._step = np.zeros_like(self._step)
+        self._step[:, half] = self._now
+        self.width_s *= 2

@@ -1,0 +1,72 @@
+"""What the cluster has to tell and has not been asked for yet.
+
+As with a watch of an API server, only the newest state of an object is kept, and what happened to one object is told in order.
+A fault may hold an object's news back (``delay``); then all that happens to the object waits behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pumice.model.events import Event, Object, Seen
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.sim.engine import Engine, Priority
+
+#: Seconds by which an event is told late; 0 is at once.
+Delay = Callable[[Event], float]
+
+
+def key_of(obj: Object) -> str:
+    """``namespace/name``, or the name of a cluster-wide object."""
+    return obj.key if isinstance(obj, (Pod, PodGroup)) else obj.name
+
+
+class Telling:
+    """A buffer of events, newest state an object. ``has_news`` says whether one of them may change a decision."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.has_news = False
+        self.delay: Delay | None = None
+        self._engine = engine
+        self._events: list[Event | None] = []
+        self._seen_at: dict[type[Object], dict[str, int]] = {}
+        self._held: dict[tuple[type[Object], str], list[tuple[Event, bool]]] = {}
+
+    def tell(self, event: Event, kind: type[Object], key: str, news: bool = True) -> None:
+        """Add an event about the object. ``news`` False: an echo of what the scheduler itself wrote."""
+        if self.delay is None and not self._held:
+            self._add(event, kind, key, news)
+            return
+        waiting = self._held.get((kind, key))
+        if waiting is not None:
+            waiting.append((event, news))
+            return
+        late_by = self.delay(event) if self.delay is not None else 0.0
+        if late_by > 0:
+            self._held[kind, key] = [(event, news)]
+            self._engine.after(late_by, self._release, kind, key, priority=Priority.TELL)
+        else:
+            self._add(event, kind, key, news)
+
+    def drain(self) -> list[Event]:
+        """All events since the last call, oldest first."""
+        events = [event for event in self._events if event is not None]
+        self._events, self._seen_at, self.has_news = [], {}, False
+        return events
+
+    def _release(self, kind: type[Object], key: str) -> None:
+        for event, news in self._held.pop((kind, key)):
+            self._add(event, kind, key, news)
+
+    def _add(self, event: Event, kind: type[Object], key: str, news: bool) -> None:
+        places = self._seen_at.get(kind)
+        if places is None:
+            places = self._seen_at[kind] = {}
+        older = places.pop(key, None)
+        if isinstance(event, Seen):
+            if older is not None:
+                self._events[older] = None
+            places[key] = len(self._events)
+        self._events.append(event)
+        self.has_news = self.has_news or news

@@ -1,0 +1,133 @@
+"""Alibaba's GPU cluster of 2023: pods that ask for cores, memory and GPUs, some of certain models only; and its nodes.
+
+A row that asks for a part of a GPU is left out, counted and named: GPUs are whole here. Source: openb, Weng et al., USENIX ATC'23.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pumice.model.node import Node
+from pumice.model.queue import Queue
+from pumice.sim.spans import SPAN_MAX_S
+from pumice.sim.traces.shapes import PODS_PER_NODE, Shapes, amounts, node_of
+from pumice.sim.traces.tables import CPU_MILLI_MAX, GPUS_MAX, BadField, Row, Table, place
+from pumice.sim.traces.trace import Problem, Problems, Trace, TraceError
+from pumice.sim.work import FOREVER, SimJob, SimTask
+
+NODE_FILES = ("openb_node_list_gpu_node.csv", "openb_node_list_all_node.csv")
+POD_FILE = "openb_pod_list_default.csv"
+COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+WHOLE_GPU = 1000
+NAMESPACE = "openb"
+MIB = 2**20
+MEMORY_MIB_MAX = 2**40
+SHARED = f"gpu_milli below {WHOLE_GPU}: a part of a GPU, which is not supported yet"
+
+
+def read(path: Path) -> Trace:
+    """A pod list, or the folder with the default one; the nodes from the node list beside it.
+
+    Lists without times have a pod arrive each second, in their order, and run for ever.
+    """
+    file = trace_file(path)
+    table = Table(file, COLUMNS)
+    timed = {"creation_time", "deletion_time"} <= set(table.columns)
+    shapes, problems = Shapes(), Problems()
+    jobs: list[SimJob] = []
+    seen: set[str] = set()
+    for line, row in table.rows():
+        try:
+            if isinstance(row, BadField):
+                raise row
+            job = _job(row, shapes, timed)
+            if job.name in seen:
+                raise BadField("a name is there twice", job.name)
+            seen.add(job.name)
+            jobs.append(job)
+        except BadField as error:
+            problems.add(str(file), error.reason, place(line, error))
+    nodes, node_problems, node_file = _nodes_beside(file)
+    return Trace(
+        name=f"openb {file.stem.removeprefix('openb_pod_list_')}",
+        jobs=jobs,
+        nodes=nodes,
+        queues=[Queue("default", uid="default")],
+        notes=[
+            f"{len(jobs):,} jobs of one pod each"
+            + ("" if timed else "; the list has no times: one arrives each second, and runs for ever"),
+            f"{len(nodes):,} nodes from {node_file}" if nodes else f"no {' or '.join(NODE_FILES)} beside it: name the nodes",
+        ],
+        problems=problems.listed() + node_problems,
+    )
+
+
+def trace_file(path: Path) -> Path:
+    """The pod list that a path stands for.
+
+    Raises: TraceError when there is none.
+    """
+    if path.is_file():
+        return path
+    if (path / POD_FILE).is_file():
+        return path / POD_FILE
+    found = [p.name for p in sorted(path.glob("openb_pod_list_*.csv"))]
+    raise TraceError(f"{path}: found no {POD_FILE}; name one of {', '.join(found[:10]) or 'the pod lists'}")
+
+
+def read_nodes(path: Path) -> tuple[list[Node], list[Problem]]:
+    """The nodes of a node list."""
+    problems = Problems()
+    nodes: dict[str, Node] = {}
+    for line, row in Table(path, NODE_COLUMNS).rows():
+        try:
+            if isinstance(row, BadField):
+                raise row
+            name = _name(row.text("sn"))
+            if name in nodes:
+                raise BadField("a node is there twice", name)
+            milli_cpu = row.whole("cpu_milli", 0, CPU_MILLI_MAX)
+            memory = MIB * row.whole("memory_mib", 0, MEMORY_MIB_MAX)
+            room = amounts(milli_cpu, memory, row.whole("gpu", 0, GPUS_MAX), PODS_PER_NODE)
+            nodes[name] = node_of(name, room, row.text("model"))
+        except BadField as error:
+            problems.add(str(path), error.reason, place(line, error))
+    return list(nodes.values()), problems.listed()
+
+
+def _nodes_beside(file: Path) -> tuple[list[Node] | None, list[Problem], str]:
+    for name in NODE_FILES:
+        if (file.parent / name).is_file():
+            return *read_nodes(file.parent / name), name
+    return None, [], ""
+
+
+def _job(row: Row, shapes: Shapes, timed: bool) -> SimJob:
+    name = _name(row.text("name"))
+    gpus = row.whole("num_gpu", 0, GPUS_MAX)
+    milli = row.whole("gpu_milli", 0, WHOLE_GPU)
+    if gpus and milli < WHOLE_GPU:
+        raise BadField(SHARED)
+    milli_cpu = row.whole("cpu_milli", 0, CPU_MILLI_MAX)
+    memory = MIB * row.whole("memory_mib", 0, MEMORY_MIB_MAX)
+    models = tuple(sorted({model for part in row.text("gpu_spec").split("|") if (model := part.strip())}))
+    arrival, seconds = _times(row) if timed else (float(row.line - 2), FOREVER)
+    task = SimTask("pod", 1, shapes.pod(milli_cpu, memory, gpus, models))
+    return SimJob(NAMESPACE, name, "default", (task,), 1, seconds, arrival)
+
+
+def _times(row: Row) -> tuple[float, float]:
+    """(arrival, run time): from being scheduled, or where it never was from creation, to deletion."""
+    created = row.number("creation_time", 0, SPAN_MAX_S)
+    deleted = row.number("deletion_time", 0, SPAN_MAX_S)
+    began = row.number("scheduled_time", 0, SPAN_MAX_S) if row.text("scheduled_time") else created
+    if deleted < began:
+        raise BadField("deletion_time is before the start", row.text("deletion_time"))
+    return created, deleted - began
+
+
+def _name(text: str) -> str:
+    if not 1 <= len(text) <= 200 or not text.isprintable() or "/" in text or " " in text:
+        raise BadField("a name is empty, too long, or has spaces or /", text)
+    return text

@@ -1,0 +1,174 @@
+"""Philly jobs as Gavel published them: a file a virtual cluster, a line a job, durations from a table of measured throughputs.
+
+Source: ``scheduler/traces/msr`` and ``simulation_throughputs.json`` of Gavel (OSDI'20), from Microsoft Philly (ATC'19).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pumice.model.queue import Queue
+from pumice.sim.spans import SPAN_MAX_S
+from pumice.sim.traces.shapes import GI, PODS_PER_NODE, Shapes, amounts, uniform_nodes
+from pumice.sim.traces.tables import GANG_PODS_MAX, BadField, lines, number, place, whole
+from pumice.sim.traces.trace import Problems, Trace, TraceError, did_you_mean
+from pumice.sim.work import SimJob, SimTask
+
+NODES, GPUS_PER_NODE, NODE_CPU, NODE_MEMORY_GI = 125, 4, 32, 256
+POD_CPU, POD_MEMORY_GI = 4, 32
+GPU_TYPE = "v100"
+THROUGHPUTS = "simulation_throughputs.json"
+NAMESPACE = "philly"
+_THROUGHPUTS_BYTES_MAX = 64 * 2**20
+_LEVELS_UP = 3
+
+#: Places of (total steps, arrival, gang size) by the number of columns: the traces of the simulations and of the physical cluster.
+_PLACES = {7: (4, 5, 6), 10: (5, 9, 6)}
+
+
+def read(path: Path) -> Trace:
+    """A folder of ``*.trace`` files (or with them in ``seed0/``), or one such file."""
+    files = trace_files(path)
+    throughputs = Throughputs(_find_throughputs(files[0].parent))
+    shapes, problems = Shapes(), Problems()
+    spec = shapes.pod(POD_CPU * 1000, POD_MEMORY_GI * GI, 1)
+    jobs: list[SimJob] = []
+    names: dict[str, Path] = {}
+    for file in files:
+        stem = _label(file.stem)
+        if stem in names:
+            raise TraceError(f"{file}: its queue vc-{stem} is that of {names[stem]} already")
+        names[stem] = file
+        for line, text in lines(file):
+            if not text.strip():
+                continue
+            try:
+                jobs.append(_job(text, f"{stem}-{line:05d}", f"vc-{stem}", spec, throughputs))
+            except BadField as error:
+                problems.add(str(file), error.reason, place(line, error))
+    room = amounts(NODE_CPU * 1000, NODE_MEMORY_GI * GI, GPUS_PER_NODE, PODS_PER_NODE)
+    return Trace(
+        name="philly-gavel",
+        jobs=jobs,
+        nodes=uniform_nodes(NODES, room),
+        queues=[Queue(f"vc-{stem}", uid=f"vc-{stem}") for stem in names],
+        notes=[
+            f"{len(jobs):,} jobs of {len(names)} virtual clusters, each a queue of weight 1",
+            f"durations are total_steps / throughput on {GPU_TYPE}, from {throughputs.source}",
+            *throughputs.notes(),
+            f"the trace has GPUs only: each pod takes 1 GPU, {POD_CPU} cores and {POD_MEMORY_GI} GiB; a node has {GPUS_PER_NODE} GPUs, "
+            f"{NODE_CPU} cores and {NODE_MEMORY_GI} GiB",
+        ],
+        problems=problems.listed(),
+    )
+
+
+def trace_files(path: Path) -> list[Path]:
+    """The trace files that a path stands for, by name.
+
+    Raises: TraceError when there is none.
+    """
+    if path.is_file():
+        return [path]
+    for folder in (path, path / "seed0"):
+        found = sorted(folder.glob("*.trace"))
+        if found:
+            return found
+    raise TraceError(f"{path}: found no *.trace file, in it or in seed0/")
+
+
+class Throughputs:
+    """Steps a second by job type and gang size. Where a size was not measured: that of one GPU times the size, counted."""
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+        self._rates = _load(source)
+        self._guessed: Counter[int] = Counter()
+
+    def rate(self, job_type: str, size: int) -> float:
+        """Raises: BadField for a job type that is not in the table, or one that makes no progress there."""
+        rate = self._rates.get((job_type, size))
+        if rate is None:
+            alone = self._rates.get((job_type, 1))
+            if alone is None:
+                hint = did_you_mean(job_type, sorted({name for name, _ in self._rates}))
+                raise BadField(f"no throughput for the job type in {self.source.name}", f"{job_type[:40]}{hint}")
+            self._guessed[size] += 1
+            rate = alone * size
+        if not rate > 0:
+            raise BadField(f"throughput of the job type is 0 on {GPU_TYPE}", job_type)
+        return rate
+
+    def notes(self) -> list[str]:
+        """What was guessed."""
+        if not self._guessed:
+            return []
+        sizes = ", ".join(f"{size}: {count}" for size, count in sorted(self._guessed.items()))
+        return [
+            f"{self._guessed.total():,} jobs have a gang size without a measured throughput: that of one GPU times the size was "
+            f"taken (jobs by size: {sizes})"
+        ]
+
+
+def _job(text: str, name: str, queue: str, spec: Any, throughputs: Throughputs) -> SimJob:
+    fields = text.split("\t")
+    places = _PLACES.get(len(fields))
+    if places is None:
+        raise BadField(f"a line does not have {' or '.join(map(str, _PLACES))} columns", f"{len(fields)} columns")
+    size = whole(fields[places[2]], "scale_factor", 1, GANG_PODS_MAX)
+    steps = number(fields[places[0]], "total_steps", 0, 1e18)
+    arrival = number(fields[places[1]], "arrival_time", 0, SPAN_MAX_S)
+    seconds = steps / throughputs.rate(fields[0], size)
+    if seconds > SPAN_MAX_S:
+        raise BadField("total_steps take more than 100 years", fields[places[0]])
+    task = SimTask("worker", size, spec)
+    return SimJob(NAMESPACE, name, queue, (task,), size, seconds, arrival)
+
+
+def _label(stem: str) -> str:
+    """A file's stem as a part of Kubernetes names."""
+    return re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:60] or "x"
+
+
+def _find_throughputs(folder: Path) -> Path:
+    folders = [folder, *folder.resolve().parents[:_LEVELS_UP]]
+    for each in folders:
+        if (each / THROUGHPUTS).is_file():
+            return each / THROUGHPUTS
+    raise TraceError(f"{folder}: found no {THROUGHPUTS} beside the traces or in the {_LEVELS_UP} folders above; durations need it")
+
+
+def _load(path: Path) -> dict[tuple[str, int], float]:
+    """Rates of jobs that run alone, from ``{gpu type: {"('job type', size)": {"null": rate, …}}}``."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_THROUGHPUTS_BYTES_MAX + 1)
+        if len(raw) > _THROUGHPUTS_BYTES_MAX:
+            raise TraceError(f"{path}: more than {_THROUGHPUTS_BYTES_MAX >> 20} MiB")
+        table = json.loads(raw)
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{path}: not JSON: {error}") from None
+    rows = table.get(GPU_TYPE) if isinstance(table, dict) else None
+    if not isinstance(rows, dict):
+        found = sorted(table)[:10] if isinstance(table, dict) else type(table).__name__
+        raise TraceError(f"{path}: found {found}, wanted a table with {GPU_TYPE!r}")
+    return dict(_rates(path, rows.items()))
+
+
+_ROW_KEY = re.compile(r"\('(.*)', (\d{1,9})\)")
+
+
+def _rates(path: Path, rows: Iterable[tuple[str, Any]]) -> Iterable[tuple[tuple[str, int], float]]:
+    for key, row in rows:
+        match = _ROW_KEY.fullmatch(key)
+        rate = row.get("null") if isinstance(row, dict) else None
+        if match is None or isinstance(rate, bool) or not isinstance(rate, (int, float)):
+            raise TraceError(f"{path}: row {key[:60]!r}: wanted \"('job type', size)\" with a number under \"null\"")
+        yield (match[1], int(match[2])), float(rate)

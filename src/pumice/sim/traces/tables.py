@@ -1,0 +1,140 @@
+"""Rows of text files, read with bounds: how long a line may be, how many there may be, what a number may be."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pumice.sim.traces.trace import TraceError, missing_columns
+
+LINE_BYTES_MAX = 65_536
+LINES_MAX = 5_000_000
+#: Seconds since the epoch, lengths of time, amounts: what a float still counts exactly, and nobody means more.
+SECONDS_MAX = 1e10
+WHOLE_MAX = 2**53
+GANG_PODS_MAX = 100_000
+CPU_MILLI_MAX = 10**9
+MEMORY_MAX = 2**60
+GPUS_MAX = 100_000
+
+
+class BadField(ValueError):
+    """One field of one row: ``reason`` is the same for all rows with this trouble, ``found`` is this one's text."""
+
+    def __init__(self, reason: str, found: str = "") -> None:
+        super().__init__(reason, found)
+        self.reason, self.found = reason, found
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(number, text without line end) of each line.
+
+    Raises: TraceError for a file that cannot be read, is binary, or is longer than any trace.
+    """
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while raw := file.readline(LINE_BYTES_MAX + 1):
+                number += 1
+                if len(raw) > LINE_BYTES_MAX or b"\0" in raw:
+                    found = "a zero byte" if b"\0" in raw else f"a line of more than {LINE_BYTES_MAX:,} bytes"
+                    raise TraceError(f"{path}: line {number}: found {found}, wanted a table in a text file")
+                if number > LINES_MAX:
+                    raise TraceError(f"{path}: more than {LINES_MAX:,} lines")
+                text = raw.decode("utf-8", "replace").rstrip("\r\n")
+                yield number, text.removeprefix("\ufeff") if number == 1 else text
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror or error}") from None
+
+
+def number(text: str, name: str, low: float, high: float) -> float:
+    """The number in a field.
+
+    Raises: BadField when it is none, or out of bounds.
+    """
+    try:
+        value = float(text) if "_" not in text else math.nan
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        raise BadField(f"{name} is not a number", text)
+    if value < low:
+        raise BadField(f"{name} is below {low:,.10g}", text)
+    if value > high:
+        raise BadField(f"{name} is above {high:,.10g}", text)
+    return value
+
+
+def whole(text: str, name: str, low: int, high: int = WHOLE_MAX) -> int:
+    """The whole number in a field; ``8.0`` is one.
+
+    Raises: BadField when it is none, or out of bounds.
+    """
+    value = number(text, name, low, high)
+    if value != int(value):
+        raise BadField(f"{name} is not a whole number", text)
+    return int(value)
+
+
+class Row:
+    """One line of a table with named columns."""
+
+    __slots__ = ("_columns", "_fields", "line")
+
+    def __init__(self, line: int, fields: Sequence[str], columns: dict[str, int]) -> None:
+        self.line, self._fields, self._columns = line, fields, columns
+
+    def text(self, name: str) -> str:
+        """The field, stripped; empty where the table has no such column."""
+        place = self._columns.get(name)
+        return "" if place is None else self._fields[place].strip()
+
+    def number(self, name: str, low: float = 0.0, high: float = SECONDS_MAX) -> float:
+        return number(self.text(name), name, low, high)
+
+    def whole(self, name: str, low: int = 0, high: int = WHOLE_MAX) -> int:
+        return whole(self.text(name), name, low, high)
+
+
+class Table:
+    """A CSV file with a header.
+
+    Raises: TraceError when a wanted column is missing. ``rows`` gives a BadField in place of a row of the wrong length.
+    """
+
+    def __init__(self, path: Path, wanted: Sequence[str]) -> None:
+        self.path = path
+        self._lines = lines(path)
+        self._wanted = wanted
+        header = next(self._lines, (1, ""))[1]
+        self.columns = [name.strip() for name in next(csv.reader([header]), [])]
+        if not set(wanted) <= set(self.columns):
+            raise missing_columns(str(path), self.columns, wanted)
+
+    def rows(self) -> Iterator[tuple[int, Row | BadField]]:
+        """(line, row) of each line that is not blank."""
+        places = {name: i for i, name in enumerate(self.columns)}
+        count = len(self.columns)
+        for line, text in self._lines:
+            if not text.strip():
+                continue
+            fields = text.split(",") if '"' not in text else next(csv.reader([text]), [])
+            if len(fields) == count:
+                yield line, Row(line, fields, places)
+            else:
+                yield line, BadField(f"a row does not have {count} fields", f"{len(fields)} fields")
+
+
+def header_of(path: Path) -> list[str]:
+    """The first line of a file as CSV fields; empty for an empty file."""
+    for _, text in lines(path):
+        return [name.strip() for name in next(csv.reader([text]), [])]
+    return []
+
+
+def place(line: int, error: BadField) -> str:
+    """``line 7 ('x')``, short whatever the field holds."""
+    found = error.found if len(error.found) <= 30 else error.found[:30] + "…"
+    return f"line {line} ({found!r})" if found else f"line {line}"

@@ -1,0 +1,108 @@
+"""Tiresias' sixty deep learning jobs, and its cluster shapes: nodes under switches, which become HyperNodes.
+
+Source: ``simulator/`` of Tiresias (NSDI'19).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pumice.model.node import Node
+from pumice.model.queue import Queue
+from pumice.model.topology import HyperNode, HyperNodeMember
+from pumice.sim.spans import SPAN_MAX_S
+from pumice.sim.traces.shapes import GI, NODES_MAX, PODS_PER_NODE, Shapes, amounts, uniform_nodes
+from pumice.sim.traces.tables import GANG_PODS_MAX, BadField, Row, Table, place
+from pumice.sim.traces.trace import Problems, Trace, TraceError
+from pumice.sim.work import SimJob, SimTask
+
+CLUSTER_FILE = "cluster_spec.csv"
+POD_CPU, POD_MEMORY_GI = 4, 16
+NAMESPACE = "tiresias"
+RACK_LABEL = "topology.kubernetes.io/rack"
+COLUMNS = ("job_id", "num_gpu", "submit_time", "duration")
+CLUSTER_COLUMNS = ("num_switch", "num_node_p_switch", "num_gpu_p_node", "num_cpu_p_node", "mem_p_node")
+
+
+def read(path: Path) -> Trace:
+    """``*_job.csv``, or the folder it is in; the cluster from ``cluster_spec.csv`` beside it."""
+    file = trace_file(path)
+    table = Table(file, COLUMNS)
+    problems = Problems()
+    spec = Shapes().pod(POD_CPU * 1000, POD_MEMORY_GI * GI, 1)
+    jobs: list[SimJob] = []
+    for line, row in table.rows():
+        try:
+            if isinstance(row, BadField):
+                raise row
+            size = row.whole("num_gpu", 1, GANG_PODS_MAX)
+            jobs.append(
+                SimJob(
+                    NAMESPACE, f"dl-{line:05d}", "default", (SimTask("worker", size, spec),), size,
+                    row.number("duration", 0, SPAN_MAX_S), row.number("submit_time", 0, SPAN_MAX_S),
+                )
+            )  # fmt: skip
+        except BadField as error:
+            problems.add(str(file), error.reason, place(line, error))
+    cluster = file.parent / CLUSTER_FILE
+    nodes, racks = read_cluster(cluster) if cluster.is_file() else (None, [])
+    return Trace(
+        name="tiresias",
+        jobs=jobs,
+        nodes=nodes,
+        queues=[Queue("default", uid="default")],
+        hypernodes=racks,
+        notes=[
+            f"{len(jobs):,} jobs; the trace has GPUs only: each pod takes 1 GPU, {POD_CPU} cores and {POD_MEMORY_GI} GiB",
+            f"{len(nodes)} nodes under {len(racks)} switches, from {cluster.name}" if nodes else f"no {CLUSTER_FILE} beside it: name the nodes",
+        ],
+        problems=problems.listed(),
+    )  # fmt: skip
+
+
+def trace_file(path: Path) -> Path:
+    """The one table of jobs that a path stands for.
+
+    Raises: TraceError when there is none, or more than one.
+    """
+    if path.is_file():
+        return path
+    found = sorted(path.glob("*_job.csv"))
+    if len(found) != 1:
+        raise TraceError(f"{path}: found {len(found)} files *_job.csv, wanted one; name the file")
+    return found[0]
+
+
+def read_cluster(path: Path) -> tuple[list[Node], list[HyperNode]]:
+    """The nodes of a cluster shape, and one HyperNode of tier 1 a switch.
+
+    Raises: TraceError when the file has no usable row.
+    """
+    for line, row in Table(path, CLUSTER_COLUMNS).rows():
+        try:
+            if isinstance(row, BadField):
+                raise row
+            return _cluster(row)
+        except BadField as error:
+            raise TraceError(f"{path}: {error.reason}: {place(line, error)}") from None
+    raise TraceError(f"{path}: found no row below the header, wanted one")
+
+
+def _cluster(row: Row) -> tuple[list[Node], list[HyperNode]]:
+    switches = row.whole("num_switch", 1, NODES_MAX)
+    per_switch = row.whole("num_node_p_switch", 1, NODES_MAX)
+    if switches * per_switch > NODES_MAX:
+        raise BadField(f"num_switch x num_node_p_switch is above {NODES_MAX:,}", f"{switches} x {per_switch}")
+    room = amounts(
+        1000 * row.whole("num_cpu_p_node", 1, 10**6), GI * row.whole("mem_p_node", 1, 10**8),
+        row.whole("num_gpu_p_node", 0, 10**6), PODS_PER_NODE,
+    )  # fmt: skip
+    nodes, racks = [], []
+    for i, node in enumerate(uniform_nodes(switches * per_switch, room)):
+        rack = f"rack-{i // per_switch:03d}"
+        nodes.append(replace(node, labels={**node.labels, RACK_LABEL: rack}))
+    for s in range(switches):
+        members = tuple(HyperNodeMember("Node", exact=n.name) for n in nodes[s * per_switch : (s + 1) * per_switch])
+        racks.append(HyperNode(f"rack-{s:03d}", 1, members, tier_name="rack"))
+    return nodes, racks

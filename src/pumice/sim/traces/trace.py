@@ -1,0 +1,91 @@
+"""What a trace reader gives, and how it says what was wrong: counted, named, with the first places; the rest is served."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pumice.model.node import Node
+from pumice.model.queue import Queue
+from pumice.model.topology import HyperNode
+from pumice.sim.work import SimJob
+
+PLACES_SHOWN = 5
+
+
+class TraceError(ValueError):
+    """A trace that cannot be read at all: what was found, what was wanted, where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Rows of one file that were left out for one reason. ``places``: the first few, as ``line 7 ('x')``."""
+
+    source: str
+    reason: str
+    count: int
+    places: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        rows = "1 row" if self.count == 1 else f"{self.count:,} rows"
+        more = ", …" if self.count > len(self.places) else ""
+        where = f": {', '.join(self.places)}{more}" if self.places else ""
+        return f"{self.source}: {rows} left out, {self.reason}{where}"
+
+
+class Problems:
+    """Collects what is wrong with rows; as many reasons as there are columns, however many rows."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], tuple[int, list[str]]] = {}
+
+    def add(self, source: str, reason: str, place: str = "") -> None:
+        """One more row that is left out."""
+        count, places = self._found.get((source, reason), (0, []))
+        if place and len(places) < PLACES_SHOWN:
+            places.append(place)
+        self._found[source, reason] = (count + 1, places)
+
+    def listed(self) -> list[Problem]:
+        """All of it, in the order in which the reasons came up."""
+        return [
+            Problem(source, reason, count, tuple(places)) for (source, reason), (count, places) in self._found.items()
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A workload, and the cluster it ran on where that is known. ``notes``: what was assumed, for the reader of a report.
+
+    ``problems``: what was left out.
+    """
+
+    name: str
+    jobs: list[SimJob]
+    nodes: list[Node] | None = None
+    queues: list[Queue] = field(default_factory=list)
+    hypernodes: list[HyperNode] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`` (did you mean 'x'?)``, or nothing."""
+    close = difflib.get_close_matches(word[:100], list(known), n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def missing_columns(source: str, found: Sequence[str], wanted: Sequence[str]) -> TraceError:
+    """The error for a table without some columns."""
+    missing = [name for name in wanted if name not in found]
+    spare = [name for name in found if name not in wanted]
+    hints = ", ".join(f"{name!r}{did_you_mean(name, spare)}" for name in missing)
+    return TraceError(
+        f"{source}: missing column{'s' if len(missing) > 1 else ''} {hints}; found {_shown(found)}; wanted {_shown(wanted)}"
+    )
+
+
+def _shown(names: Sequence[str]) -> str:
+    listed = ", ".join(name[:40] for name in names[:20])
+    return f"{listed}, … ({len(names)} in all)" if len(names) > 20 else listed or "none"

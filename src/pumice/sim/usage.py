@@ -1,0 +1,88 @@
+"""How much of each node is taken, kept up to date pod by pod. Units: those of ``Resource``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pumice.model.node import Node
+from pumice.model.pod import Pod, PodSpec
+from pumice.model.resources import MIN_RESOURCE, PODS, Resource
+from pumice.sim.cluster import SimCluster
+
+Amounts = tuple[tuple[str, float], ...]
+
+#: (the pod, what it asks for, +1 when it takes room and -1 when it gives it back, change of the node's busy share)
+Moved = Callable[[Pod, Amounts, int, float], None]
+
+
+class NodeUse(NamedTuple):
+    """``used`` by resource name; ``busy_share`` is the share of the resource that is nearest to its end."""
+
+    used: dict[str, float]
+    busy_share: float
+
+
+def amounts_of(resource: Resource) -> Amounts:
+    """All amounts but those of nothing."""
+    pairs = (("cpu", resource.milli_cpu), ("memory", resource.memory), *(resource.scalars or {}).items())
+    return tuple((name, amount) for name, amount in pairs if amount >= MIN_RESOURCE)
+
+
+class Usage:
+    """What pods take of each node. ``moved`` is called after each change."""
+
+    def __init__(self, cluster: SimCluster) -> None:
+        self.moved: list[Moved] = []
+        self._cluster = cluster
+        self._used: dict[str, dict[str, float]] = {}
+        self._share: dict[str, float] = {}
+        self._room: dict[str, tuple[Node, Amounts]] = {}
+        self._asked: dict[int, tuple[PodSpec, Amounts]] = {}
+        cluster.hooks.bound.append(self._bound)
+        cluster.hooks.left.append(self._left)
+
+    def of(self, node: str) -> NodeUse:
+        """The node's use at the moment."""
+        return NodeUse(dict(self._used.get(node, {})), self._share.get(node, 0.0))
+
+    def asked(self, spec: PodSpec) -> Amounts:
+        """What a pod of this spec takes. Specs are few and shared, so they are remembered by identity."""
+        found = self._asked.get(id(spec))
+        if found is None:
+            found = self._asked[id(spec)] = (spec, amounts_of(spec.request))
+        return found[1]
+
+    def _bound(self, pod: Pod) -> None:
+        self._move(pod, 1)
+
+    def _left(self, pod: Pod) -> None:
+        self._move(pod, -1)
+
+    def _move(self, pod: Pod, sign: int) -> None:
+        amounts = self.asked(pod.spec)
+        name = pod.node_name
+        used = self._used.get(name)
+        if used is None:
+            used = self._used[name] = {}
+        for resource, amount in amounts:
+            used[resource] = used.get(resource, 0.0) + sign * amount
+        before = self._share.get(name, 0.0)
+        share = self._share[name] = self._busy(name, used)
+        for tell in self.moved:
+            tell(pod, amounts, sign, share - before)
+
+    def _busy(self, name: str, used: dict[str, float]) -> float:
+        node = self._cluster.nodes.get(name)
+        if node is None:
+            return 0.0
+        room = self._room.get(name)
+        if room is None or room[0] is not node:
+            limits = tuple((r, 1 / a) for r, a in amounts_of(node.allocatable) if r != PODS)
+            room = self._room[name] = (node, limits)
+        share = 0.0
+        for resource, inverse in room[1]:
+            amount = used.get(resource)
+            if amount is not None and amount * inverse > share:
+                share = amount * inverse
+        return share

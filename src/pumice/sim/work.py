@@ -1,0 +1,192 @@
+"""What arrives in a simulation: jobs of a trace, Volcano jobs of a manifest, PodGroups with their pods. Each expands when it comes.
+
+Source: names, labels and annotations of pods are those that Volcano's job controller gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from pumice.model.job import VolcanoJob
+from pumice.model.manifest.jobs import group_name_of, podgroup_of, pods_of
+from pumice.model.pod import EMPTY_MAP, GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
+from pumice.model.podgroup import NetworkTopology, PodGroup
+from pumice.model.resources import EMPTY, Resource
+from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of
+
+JOB_NAME_KEY = "volcano.sh/job-name"
+
+#: A job that nobody says the duration of runs for ever.
+FOREVER = math.inf
+
+
+class Work(Protocol):
+    """One thing to run. ``arrival_s`` counts from the start of the simulation; ``duration_s`` from when the gang runs."""
+
+    @property
+    def key(self) -> str:
+        """``namespace/podgroup``"""
+        ...
+
+    @property
+    def arrival_s(self) -> float: ...
+
+    @property
+    def duration_s(self) -> float: ...
+
+    @property
+    def recreates(self) -> bool:
+        """Whether a pod that is deleted is made again."""
+        ...
+
+    def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
+        """The PodGroup and the pods, as they are created at ``now``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SimTask:
+    """Equal pods of a job. Jobs of one shape should share ``spec``: the core groups tasks by its identity."""
+
+    role: str
+    replicas: int
+    spec: PodSpec
+    min_available: int | None = None  # None: all of them
+
+    @property
+    def minimum(self) -> int:
+        return self.replicas if self.min_available is None else self.min_available
+
+
+@dataclass(frozen=True, slots=True)
+class SimJob:
+    """A gang from a trace. ``estimate_s`` is how long its user thought it would run, where the trace says."""
+
+    namespace: str
+    name: str
+    queue: str
+    tasks: tuple[SimTask, ...]
+    min_available: int
+    duration_s: float
+    arrival_s: float = 0.0
+    priority_class: str = ""
+    min_resources: Resource | None = None  # None: of the first ``min_available`` pods
+    topology: NetworkTopology | None = None
+    estimate_s: float | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def size(self) -> int:
+        """Pods of all tasks."""
+        return sum(task.replicas for task in self.tasks)
+
+    @property
+    def recreates(self) -> bool:
+        return True
+
+    def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
+        return self.group(now), self.pods(now)
+
+    def group(self, now: float) -> PodGroup:
+        """The PodGroup, phase Pending."""
+        return PodGroup(
+            namespace=self.namespace,
+            name=self.name,
+            uid=self.key,
+            queue=self.queue,
+            min_member=self.min_available,
+            min_task_member={task.role: task.minimum for task in self.tasks},
+            min_resources=self.min_resources if self.min_resources is not None else self._first_requests(),
+            priority_class_name=self.priority_class,
+            topology=self.topology,
+            creation=now,
+        )
+
+    def pods(self, now: float) -> list[Pod]:
+        """The pods, task by task; those of a task share spec, labels and annotations."""
+        pods = []
+        for task in self.tasks:
+            annotations = {GROUP_NAME_ANNOTATION: self.name, TASK_SPEC_KEY: task.role}
+            labels = {JOB_NAME_KEY: self.name, TASK_SPEC_KEY: task.role}
+            stem = f"{self.name}-{task.role}-"
+            owner = ("Job", self.name, self.key)
+            for i in range(task.replicas):
+                name = f"{stem}{i}"
+                uid = f"{self.namespace}/{name}"
+                pods.append(
+                    Pod(self.namespace, name, uid, task.spec, now, labels=labels, annotations=annotations, owner=owner)
+                )
+        return pods
+
+    def _first_requests(self) -> Resource:
+        total, left = EMPTY, self.min_available
+        for task in self.tasks:
+            count = min(left, task.replicas)
+            left -= count
+            if count:
+                total = total.add(task.spec.request.multi(float(count)))
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestJob:
+    """A ``batch.volcano.sh`` Job. It runs as long as its annotation says, else its ``runningEstimate``, else for ever."""
+
+    job: VolcanoJob
+    priorities: Mapping[str, int] = EMPTY_MAP  # type: ignore[assignment]
+
+    @property
+    def key(self) -> str:
+        return f"{self.job.namespace}/{group_name_of(self.job)}"
+
+    @property
+    def arrival_s(self) -> float:
+        return seconds_of(self.job.annotations, ARRIVAL_ANNOTATION) or 0.0
+
+    @property
+    def duration_s(self) -> float:
+        said = seconds_of(self.job.annotations, DURATION_ANNOTATION)
+        said = self.job.running_estimate_s if said is None else said
+        return FOREVER if said is None else max(said, 0.0)
+
+    @property
+    def recreates(self) -> bool:
+        return True
+
+    def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
+        job = self.job if self.job.creation else replace(self.job, creation=now)
+        return podgroup_of(job, self.priorities), list(pods_of(job, self.priorities))
+
+
+@dataclass(frozen=True, slots=True)
+class LooseGang:
+    """A PodGroup and pods that exist without a job. Only pods that some controller owns are made again."""
+
+    group: PodGroup
+    pods: tuple[Pod, ...]
+
+    @property
+    def key(self) -> str:
+        return self.group.key
+
+    @property
+    def arrival_s(self) -> float:
+        return seconds_of(self.group.annotations, ARRIVAL_ANNOTATION) or 0.0
+
+    @property
+    def duration_s(self) -> float:
+        said = seconds_of(self.group.annotations, DURATION_ANNOTATION)
+        return FOREVER if said is None else said
+
+    @property
+    def recreates(self) -> bool:
+        return any(pod.owner is not None for pod in self.pods)
+
+    def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
+        return self.group, self.pods

@@ -1,0 +1,199 @@
+"""A simulation: moves the clock from event to event and has a cycle run when something changed.
+
+A cycle runs at most once a schedule period; a change within the period waits for its end. What the cluster tells back of the
+scheduler's own writes is no change. Source: Volcano runs a cycle each ``--schedule-period`` (1 s); those in which nothing could
+be different are left out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from pumice.model.decisions import Decision
+from pumice.sim.cluster import SimCluster
+from pumice.sim.controller import Controller
+from pumice.sim.history import History, QueueShare
+
+#: Cycles in a row in which no job comes and none ends: more is a scheduler that goes in circles.
+CIRCLES_MAX = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class CycleReport:
+    """What a cycle did. ``decisions``: all that it submitted, refused ones too. ``queues``: shares for the history.
+
+    ``wake_at``: run again then even if nothing happens (a policy that waits for a time).
+    """
+
+    decisions: Sequence[Decision] = ()
+    queues: Mapping[str, QueueShare] = field(default_factory=dict)
+    wake_at: float | None = None
+
+
+#: One scheduling cycle at a moment: drains the cluster, decides, carries out.
+CycleFn = Callable[[float], CycleReport]
+
+
+class Progress(NamedTuple):
+    """How far a simulation is; given to the observer after each cycle."""
+
+    now: float
+    cycles: int
+    jobs: int
+    ended: int
+    waiting: int
+    running: int
+
+
+class Ending(StrEnum):
+    """Why a simulation stopped."""
+
+    DONE = "done"  # nothing is left to happen
+    UNTIL = "until"
+    INTERRUPTED = "interrupted"
+    CIRCLES = "circles"  # the scheduler decides for ever and gets nowhere
+
+
+@dataclass(frozen=True, slots=True)
+class SimResult:
+    """How it ended. ``pending``: jobs that never ran, ``unfinished``: that ran and have not ended; both by key, in order of arrival."""
+
+    ending: Ending
+    start: float
+    now: float
+    cycles: int
+    jobs: int
+    completed: int
+    pending: tuple[str, ...]
+    unfinished: tuple[str, ...]
+    binds: int
+    evictions: int
+    events: int
+    history: History
+    problems: tuple[str, ...]
+
+    @property
+    def simulated_s(self) -> float:
+        return self.now - self.start
+
+
+class Simulation:
+    """A cluster, its controller and a scheduler on one clock.
+
+    ``after_event`` and ``after_cycle`` are for checks (``sim.laws``): called after every event, and after every cycle with its decisions.
+    """
+
+    def __init__(
+        self,
+        cluster: SimCluster,
+        controller: Controller,
+        cycle_fn: CycleFn,
+        *,
+        period_s: float = 1.0,
+        history: History | None = None,
+        after_event: Callable[[], object] | None = None,
+        after_cycle: Callable[[Sequence[Decision]], object] | None = None,
+    ) -> None:
+        if not period_s > 0:
+            raise ValueError(f"schedule period: found {period_s}, wanted more than 0 seconds")
+        self.cluster = cluster
+        self.controller = controller
+        self.engine = cluster.engine
+        self.cycle_fn = cycle_fn
+        self.period_s = period_s
+        self.history = history if history is not None else History(cluster, controller)
+        self.start = self.engine.now
+        self.cycles = 0
+        self._after_event = after_event
+        self._after_cycle = after_cycle
+        self._earliest = self.start  # no cycle before
+        self._again = False  # the last cycle decided something
+        self._wake_at: float | None = None
+        self._moved = (0, 0)
+        self._idle_cycles = 0
+
+    def run(self, until: float | None = None, observe: Callable[[Progress], object] | None = None) -> SimResult:
+        """Run to the end of all events, or until that many seconds after the start. Ctrl-C ends it with what there is."""
+        horizon = None if until is None else self.start + until
+        try:
+            ending = self._run(horizon, observe)
+        except KeyboardInterrupt:
+            ending = Ending.INTERRUPTED
+        self.history.tick()
+        return self._result(ending)
+
+    def progress(self) -> Progress:
+        """How far it is."""
+        history, controller = self.history, self.controller
+        return Progress(
+            self.engine.now, self.cycles, controller.submitted_count, controller.ended_count,
+            int(history.waiting.value), int(history.running.value),
+        )  # fmt: skip
+
+    def _run(self, horizon: float | None, observe: Callable[[Progress], object] | None) -> Ending:
+        while (moment := self._next_moment()) is not None:
+            if horizon is not None and moment > horizon:
+                self.history.tick()
+                self.engine.advance(horizon)
+                return Ending.UNTIL
+            if moment > self.engine.now:
+                self.history.tick()
+            self.engine.advance(moment, self._after_event)
+            if self._next_cycle() == moment:
+                self._cycle(moment)
+                if observe is not None:
+                    observe(self.progress())
+                if self._goes_in_circles():
+                    return Ending.CIRCLES
+        return Ending.DONE
+
+    def _next_moment(self) -> float | None:
+        event, cycle = self.engine.next_time(), self._next_cycle()
+        if event is None or cycle is None:
+            return event if cycle is None else cycle
+        return min(event, cycle)
+
+    def _next_cycle(self) -> float | None:
+        """When a cycle is due, None while there is no reason for one."""
+        if self.cluster.has_news or self._again:
+            return max(self.engine.now, self._earliest)
+        return None if self._wake_at is None else max(self._wake_at, self._earliest)
+
+    def _cycle(self, now: float) -> None:
+        report = self.cycle_fn(now)
+        self.cycles += 1
+        self._earliest = now + self.period_s
+        self._again = len(report.decisions) > 0
+        self._wake_at = report.wake_at
+        self.history.observe_shares(report.queues)
+        if self._after_cycle is not None:
+            self._after_cycle(report.decisions)
+
+    def _goes_in_circles(self) -> bool:
+        """Whether very many cycles have run since a job last came or ended."""
+        moved = (self.controller.arrived_count, self.controller.ended_count)
+        self._idle_cycles = self._idle_cycles + 1 if moved == self._moved else 0
+        self._moved = moved
+        return self._idle_cycles > CIRCLES_MAX
+
+    def _result(self, ending: Ending) -> SimResult:
+        controller, cluster = self.controller, self.cluster
+        live = [run for run in controller.live.values() if run.ended is None]
+        return SimResult(
+            ending=ending,
+            start=self.start,
+            now=self.engine.now,
+            cycles=self.cycles,
+            jobs=controller.submitted_count,
+            completed=controller.ended_count,
+            pending=tuple(run.key for run in live if run.started is None),
+            unfinished=tuple(run.key for run in live if run.started is not None),
+            binds=cluster.binds_done,
+            evictions=cluster.evictions_done,
+            events=self.engine.events_run,
+            history=self.history,
+            problems=tuple(controller.problems),
+        )

@@ -1,0 +1,297 @@
+"""The cluster over time: takes events, keeps the columns in step, gives snapshots.
+
+What an event touches is marked and rebuilt when the next snapshot is taken; a snapshot after no events costs nothing.
+Source: Volcano cache event handlers (which pods count, when a job exists, what an update in flight may not undo).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from pumice.columns.classes import ClassTable
+from pumice.columns.dtypes import I64, ResourceAxis
+from pumice.columns.hypernodes import build_tree
+from pumice.columns.jobs import JobTable, SubJobTable
+from pumice.columns.ledger import DirectWriter, Ledger
+from pumice.columns.nodes import NodeFacts, NodeTable
+from pumice.columns.queues import QueueTable
+from pumice.columns.roles import RoleNames
+from pumice.columns.snapshot import Shard, Snapshot
+from pumice.columns.tables import Tables
+from pumice.columns.tasks import TaskTable
+from pumice.model.decisions import Bind, Evict
+from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import PriorityClass, Queue
+from pumice.model.resources import Resource
+from pumice.model.status import ALLOCATED_STATUSES, COMPLETED_STATUSES, TaskStatus, status_of_pod
+from pumice.model.topology import HyperNode
+from pumice.state.job_rows import JobKeeper
+from pumice.state.task_fields import fill_task
+
+
+class Store:
+    """The columns behind every snapshot.
+
+    ``scheduler_names``: pods of other schedulers count only once they are on a node. ``default_queue``: where a PodGroup without queue goes.
+    """
+
+    def __init__(
+        self,
+        *,
+        scheduler_names: Iterable[str] = ("volcano",),
+        default_queue: str = "default",
+        use_priority_classes: bool = True,
+    ) -> None:
+        self.scheduler_names = frozenset(scheduler_names)
+        self.use_priority_classes = use_priority_classes
+        self.shard: Shard | None = None
+        self.nodes: dict[str, Node] = {}
+        self.queues: dict[str, Queue] = {}
+        self.priority_classes: dict[str, PriorityClass] = {}
+        self.hypernodes: dict[str, HyperNode] = {}
+        self._row_of_pod: dict[str, int] = {}
+        self._number = 0
+        self._stale_nodes = self._stale_queues = self._stale_tree = self._stale_priorities = False
+        axis = ResourceAxis()
+        tables = Tables(
+            axis, NodeTable(NodeFacts((), axis)), TaskTable(), JobTable(axis), SubJobTable(), QueueTable((), axis), ClassTable(axis),
+            build_tree((), (), ()), RoleNames(),
+        )  # fmt: skip
+        self._tables = tables
+        self._ledger = Ledger(tables, DirectWriter())
+        self._jobs = JobKeeper(tables, self._ledger, default_queue)
+
+    # -- events ----------------------------------------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> None:
+        """Take one event in. Raises nothing for events that are merely late, repeated or about unknown objects."""
+        if isinstance(event, Seen):
+            self._seen(event.obj)
+        else:
+            self._gone(event)
+
+    def _seen(self, obj: Object) -> None:
+        match obj:
+            case Pod():
+                self._pod_seen(obj)
+            case PodGroup():
+                self._cover(obj.min_resources)
+                self._jobs.group_seen(obj)
+                self._stale_priorities = True
+            case Node():
+                if self.nodes.get(obj.name) != replace(obj, resource_version=self._version_of(obj.name)):
+                    self._stale_nodes = True
+                self.nodes[obj.name] = obj
+            case Queue():
+                known = self.queues.get(obj.name)
+                if known is None or replace(obj, resource_version="", allocated=known.allocated) != replace(known, resource_version=""):
+                    self._stale_queues = True
+                self.queues[obj.name] = obj
+            case PriorityClass():
+                self.priority_classes[obj.name] = obj
+                self._jobs.all_priorities_stale()
+                self._stale_priorities = True
+            case HyperNode():
+                self.hypernodes[obj.name] = obj
+                self._stale_tree = True
+
+    def _version_of(self, node: str) -> str:
+        known = self.nodes.get(node)
+        return known.resource_version if known else ""
+
+    def _gone(self, event: Gone) -> None:
+        if event.kind is Pod:
+            row = self._row_of_pod.pop(event.key, None)
+            if row is not None:
+                self._remove_task(row)
+        elif event.kind is PodGroup:
+            self._jobs.group_gone(event.key)
+        elif event.kind is Node:
+            self._stale_nodes |= self.nodes.pop(event.key, None) is not None
+        elif event.kind is Queue:
+            self._stale_queues |= self.queues.pop(event.key, None) is not None
+        elif event.kind is PriorityClass:
+            self.priority_classes.pop(event.key, None)
+            self._jobs.all_priorities_stale()
+            self._stale_priorities = True
+        elif event.kind is HyperNode:
+            self._stale_tree |= self.hypernodes.pop(event.key, None) is not None
+
+    def _pod_seen(self, pod: Pod) -> None:
+        key = pod.key
+        row = self._row_of_pod.get(key)
+        tasks = self._tables.tasks
+        if pod.scheduler_name not in self.scheduler_names and not pod.node_name and row is None:
+            return
+        if row is not None:
+            known = tasks.pods[row]
+            in_flight = TaskStatus(int(tasks.status[row])) in ALLOCATED_STATUSES and not pod.node_name
+            if in_flight and known.uid == pod.uid and not pod.deletion:
+                tasks.pods[row] = pod
+                return
+            if known.uid == pod.uid and known.spec is pod.spec and known.labels == pod.labels and known.annotations == pod.annotations:
+                self._ledger.leave(row)
+                tasks.pods[row] = pod
+                self._enter(row, pod)
+                return
+            self._remove_task(row)
+        self._cover(pod.spec.request)
+        row = tasks.new_row()
+        self._row_of_pod[key] = row
+        tasks.pods[row] = pod
+        tasks.cls[row] = self._tables.classes.row(pod.spec)
+        fill_task(self._tables, row, pod)
+        if pod.group_key:
+            self._jobs.add_task(row, pod)
+        self._enter(row, pod)
+
+    def _enter(self, row: int, pod: Pod) -> None:
+        tables = self._tables
+        status = status_of_pod(pod.phase, node_name=pod.node_name, deleting=pod.deletion is not None)
+        node = tables.nodes.facts.row_of.get(pod.node_name, -1) if pod.node_name and status not in COMPLETED_STATUSES else -1
+        tables.tasks.nominated[row] = tables.nodes.facts.row_of.get(pod.nominated_node, -1) if pod.nominated_node else -1
+        self._ledger.enter(row, status, node)
+        self._view(row, node, 1.0)
+        self._jobs.changed(row)
+
+    def _remove_task(self, row: int) -> None:
+        self._leave(row)
+        self._jobs.remove_task(row)
+        self._tables.tasks.free_row(row)
+
+    def _leave(self, row: int) -> None:
+        self._ledger.leave(row)
+        self._view(row, int(self._tables.tasks.view_node[row]), -1.0)
+        self._jobs.changed(row)
+
+    def _view(self, row: int, node: int, sign: float) -> None:
+        """The same move in kube-scheduler's view of the node: every pod that is on it, in whatever state."""
+        tables = self._tables
+        tables.tasks.view_node[row] = node if sign > 0 else -1
+        if node >= 0:
+            cls = tables.tasks.cls[row]
+            tables.nodes.view[node] += sign * np.concatenate((tables.classes.req[cls], tables.classes.nonzero[cls], (1.0,)))
+
+    # -- decisions in flight ---------------------------------------------------------------------------------------------------
+
+    def assume(self, decision: Bind | Evict) -> None:
+        """Count a decision that was sent as if it had happened, until events say what really did.
+
+        Nothing to do when events were faster.
+        """
+        row = self._row_of_pod.get(decision.pod)
+        tasks = self._tables.tasks
+        if row is None or tasks.pods[row].uid != decision.uid:
+            return
+        confirmed = tasks.status[row] != TaskStatus.PENDING if isinstance(decision, Bind) else tasks.status[row] == TaskStatus.RELEASING
+        if confirmed:
+            return
+        self._leave(row)
+        status = TaskStatus.BINDING if isinstance(decision, Bind) else TaskStatus.RELEASING
+        node = self._tables.nodes.facts.row_of.get(decision.node, -1)
+        self._ledger.enter(row, status, node)
+        self._view(row, node, 1.0)
+
+    def forget(self, pod_key: str) -> None:
+        """A decision in flight failed: the pod is again what the API server last said."""
+        row = self._row_of_pod.get(pod_key)
+        if row is not None:
+            self._leave(row)
+            self._enter(row, self._tables.tasks.pods[row])
+
+    def remember(self, job_hypernodes: Mapping[int, int], sub_hypernodes: Mapping[int, int], settled: I64) -> None:
+        """Keep what a cycle found out: the hypernode of each job and sub-job (by row), and the jobs that need no further look until
+        they change."""
+        jobs, subs = self._tables.jobs, self._tables.subs
+        for row, hypernode in job_hypernodes.items():
+            jobs.hypernode[row] = hypernode
+        for row, hypernode in sub_hypernodes.items():
+            subs.hypernode[row] = hypernode
+        jobs.settled[settled] = True
+
+    # -- snapshots -------------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The cluster as it is now. Cost follows what changed since the last one."""
+        tables = self._tables
+        if self._stale_nodes:
+            self._rebuild_nodes()
+        if self._stale_tree:
+            self._rebuild_tree()
+        if self._stale_queues:
+            tables.queues = QueueTable(self.queues.values(), tables.axis)
+            self._jobs.all_queues_stale()
+            self._stale_queues = False
+        self._jobs.refresh()
+        if self._stale_priorities:
+            self._jobs.refresh_priorities(self.priority_classes if self.use_priority_classes else {})
+            self._stale_priorities = False
+        self._number += 1
+        return Snapshot(tables, self._number, self.shard)
+
+    def _cover(self, resource: Resource | None) -> None:
+        """Make sure that every scalar has a column; a new one rebuilds all tables, which is rare."""
+        if resource is not None and not self._tables.axis.covers(resource):
+            self._widen(resource.scalars or {})
+
+    def _widen(self, names: Iterable[str]) -> None:
+        old = self._tables
+        axis = ResourceAxis([*old.axis.names, *names])
+        tables = Tables(
+            axis, NodeTable(NodeFacts((), axis)), TaskTable(), JobTable(axis), SubJobTable(), QueueTable(self.queues.values(), axis),
+            ClassTable(axis), old.tree, RoleNames(),
+        )  # fmt: skip
+        keeper = self._jobs
+        self._tables = tables
+        self._ledger = Ledger(tables, DirectWriter())
+        self._jobs = JobKeeper(tables, self._ledger, keeper.default_queue)
+        for group in keeper.groups():
+            self._jobs.group_seen(group)
+        pods = [old.tasks.pods[row] for row in self._row_of_pod.values()]
+        assumed = {p.key: (int(old.tasks.status[r]), old.nodes.facts.names[old.tasks.node[r]]) for p, r in
+                   zip(pods, self._row_of_pod.values(), strict=True) if old.tasks.status[r] == TaskStatus.BINDING}  # fmt: skip
+        self._row_of_pod = {}
+        self._stale_nodes = self._stale_tree = self._stale_priorities = True
+        for pod in pods:
+            self._pod_seen(pod)
+        self._rebuild_nodes()
+        for key, (_, node) in assumed.items():
+            pod = tables.tasks.pods[self._row_of_pod[key]]
+            self.assume(Bind(key, pod.uid, node, pod.group_key))
+
+    def _rebuild_nodes(self) -> None:
+        for node in self.nodes.values():
+            if not (self._tables.axis.covers(node.allocatable) and self._tables.axis.covers(node.oversubscription)):
+                scalars = [n for x in self.nodes.values() for n in (x.allocatable.scalars or {})]
+                self._stale_nodes = False
+                self._widen(scalars)
+                return
+        tables = self._tables
+        tasks, old_names = tables.tasks, tables.nodes.facts.names
+        facts = NodeFacts(list(self.nodes.values()), tables.axis)
+        tables.nodes = NodeTable(facts)
+        for row in self._row_of_pod.values():
+            pod, status, node = tasks.pods[row], TaskStatus(int(tasks.status[row])), int(tasks.node[row])
+            name = old_names[node] if node >= 0 else pod.node_name
+            where = facts.row_of.get(name, -1) if name and status not in COMPLETED_STATUSES else -1
+            tasks.nominated[row] = facts.row_of.get(pod.nominated_node, -1)
+            self._ledger.rebook(row, where)
+            self._view(row, where, 1.0)
+        self._stale_nodes = False
+        self._stale_tree = True
+
+    def _rebuild_tree(self) -> None:
+        tables = self._tables
+        facts = tables.nodes.facts
+        before = tables.tree.names
+        tables.tree = build_tree(self.hypernodes.values(), facts.names, [n.labels for n in facts.objs])
+        for column in (tables.jobs.hypernode, tables.subs.hypernode, tables.subs.nominated):
+            for row in np.flatnonzero(column >= 0).tolist():
+                column[row] = tables.tree.row_of.get(before[column[row]], -1)
+        self._stale_tree = False

@@ -1,0 +1,124 @@
+"""allocate: place waiting gangs on idle resources, or promise them what is being released. Source: Volcano allocate (spec 03 §2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
+from pumice.columns.views import Job, Queue
+from pumice.framework import points
+from pumice.framework.ordering import Heap, job_keyer, queue_keyer
+from pumice.framework.session import Session
+from pumice.volcano.domains import allocate_for_job
+from pumice.volcano.dry_runs import DryRuns
+from pumice.volcano.placement import Domain, allocate_tasks, try_nomination
+from pumice.volcano.worksheet import Worksheet
+
+
+def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:  # noqa: N803 - Volcano's name
+    """Best queue first, best job first; a job is placed up to its minimum a turn and comes back for the rest.
+
+    What is ready is committed. What is only pipelined stays reserved for the session. Everything else is undone.
+    """
+    ssn.error_cache = predicateErrorCacheEnable
+    _Allocation(ssn).run()
+
+
+class _Allocation:
+    def __init__(self, ssn: Session) -> None:
+        self.ssn = ssn
+        self.runs = DryRuns(ssn)
+        self.worksheets: dict[int, Worksheet] = {}
+
+    def run(self) -> None:
+        ssn = self.ssn
+        heaps = self._jobs_by_queue()
+        queues = Heap(queue_keyer(ssn), list(heaps))
+        while queues:
+            queue = queues.pop()
+            if ssn.ask(points.overused, Queue(ssn.tables, queue)):
+                ssn.tell(ssn.tables.queues.names[queue], "queue overused")
+                continue
+            if not heaps[queue]:
+                continue
+            job = heaps[queue].pop()
+            if self._allocate(job):
+                heaps[queue].push(job)
+            queues.push(queue)
+
+    def _jobs_by_queue(self) -> dict[int, Heap]:
+        """Jobs with tasks to place, by queue. Whether a job is valid is asked when its turn comes: nothing here changes that."""
+        ssn, jobs = self.ssn, self.ssn.tables.jobs
+        live = jobs.alive & (jobs.queue >= 0)
+        pending = live & (jobs.phase == PENDING_PHASE)
+        if pending.any() and not ssn.policy.has_action("enqueue"):
+            for job in np.flatnonzero(pending).tolist():
+                ssn.set_phase(job, INQUEUE_PHASE)
+            pending = np.zeros_like(pending)
+        rows = np.flatnonzero(live & ~pending & (jobs.waits > 0))
+        by_queue: dict[int, list[int]] = {}
+        for row, queue in zip(rows.tolist(), jobs.queue[rows].tolist(), strict=True):
+            by_queue.setdefault(queue, []).append(row)
+        keyer = job_keyer(ssn)
+        return {queue: Heap(keyer, members) for queue, members in by_queue.items()}
+
+    def _allocate(self, job: int) -> bool:
+        """One turn of a job. Whether it should come back."""
+        ssn = self.ssn
+        worksheet = self.worksheets.get(job)
+        if worksheet is None:
+            if not self._eligible(job):
+                return False
+            worksheet = Worksheet(ssn, job)
+        if not worksheet:
+            return False
+        if ssn.tables.jobs.has_policy[job] or ssn.topology.has_hard(job):
+            return self._in_best_domain(job, worksheet)
+        return self._anywhere(job, worksheet)
+
+    def _eligible(self, job: int) -> bool:
+        ssn = self.ssn
+        invalid = ssn.ask(points.job_valid, Job(ssn.tables, job))
+        if invalid is not None:
+            ssn.tell(ssn.tables.jobs.uids[job], "invalid", invalid.message)
+            return False
+        if not ssn.tables.tree.ready and ssn.tables.jobs.has_topology[job]:
+            ssn.tell(ssn.tables.jobs.uids[job], "hypernodes not ready")
+            return False
+        return True
+
+    def _in_best_domain(self, job: int, worksheet: Worksheet) -> bool:
+        ssn = self.ssn
+        stmt = ssn.statement()
+        left = allocate_for_job(ssn, stmt, job, worksheet, self.runs)
+        if left is None:
+            stmt.discard()
+            return False
+        if not ssn.job_ready(job):
+            stmt.leave_standing()
+            return False
+        stmt.commit()
+        ssn.moved_hypernodes.add(job)
+        self.worksheets[job] = left
+        return bool(left)
+
+    def _anywhere(self, job: int, worksheet: Worksheet) -> bool:
+        ssn = self.ssn
+        sub = next((s for s in worksheet.sheets if ssn.tables.subs.uids[s] == ssn.tables.jobs.uids[job]), -1)
+        if sub < 0:
+            return False
+        sheet = worksheet.sheets[sub]
+        stmt = ssn.statement()
+        nominated = ssn.tables.subs.nominated[sub] >= 0
+        placed = nominated and try_nomination(ssn, stmt, sub, sheet)
+        if not placed and not allocate_tasks(ssn, stmt, sub, sheet, Domain(ssn, ssn.tables.tree.top)):
+            stmt.discard()
+            return False
+        if not ssn.job_ready(job):
+            stmt.leave_standing()
+            return False
+        stmt.commit()
+        if ssn.tables.subs.nominated[sub] >= 0:
+            ssn.journal.put(ssn.tables.subs.nominated, sub, -1)
+        self.worksheets[job] = worksheet
+        return bool(sheet)

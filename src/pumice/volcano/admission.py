@@ -1,0 +1,55 @@
+"""What waiting jobs have been promised, and what a job asks for at admission. Source: Volcano GetInqueueResource, DeductSchGatedResources."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
+from pumice.columns.tasks import GATED
+from pumice.columns.views import HELD, Job
+from pumice.framework.session import Session
+
+
+def promised_rows(ssn: Session) -> tuple[AnyArray, AnyArray]:
+    """Jobs whose minimum counts as promised: admitted ones, and running ones that hold at least their minimum."""
+    jobs = ssn.tables.jobs
+    asks = jobs.alive & (jobs.queue >= 0) & jobs.has_min
+    admitted = np.flatnonzero(asks & (jobs.phase == INQUEUE_PHASE))
+    running = np.flatnonzero(asks & (jobs.phase == RUNNING_PHASE))
+    if len(running):
+        running = running[jobs.counts[running] @ HELD >= jobs.min_available[running]]
+    return admitted, running
+
+
+def still_wanted(ssn: Session, rows: AnyArray) -> F64:
+    """For each job its minimum less what it holds already, gated tasks deducted. Shape (rows, R)."""
+    jobs = ssn.tables.jobs
+    return without_gated(ssn, rows, np.maximum(jobs.min_resources[rows] - jobs.allocated[rows], 0.0))
+
+
+def without_gated(ssn: Session, rows: AnyArray, wanted: F64) -> F64:
+    """Deduct what tasks behind others' gates ask for; they cannot use it yet. Shape (rows, R)."""
+    tables = ssn.tables
+    for i in np.flatnonzero(tables.jobs.gated[rows]).tolist():
+        members = tables.jobs.tasks[rows[i]]
+        gated = members[tables.tasks.gate[members] == GATED]
+        held_back = tables.classes.matrix[tables.tasks.cls[gated]].sum(axis=0)
+        wanted[i] = np.maximum(wanted[i] - held_back, 0.0)
+    return wanted
+
+
+def minimum(ssn: Session, job: Job) -> F64:
+    """What an admitted job is promised: its minimum, gated tasks deducted. Shape (R,)."""
+    rows = np.array([job.row])
+    return without_gated(ssn, rows, ssn.tables.jobs.min_resources[rows].copy())[0]
+
+
+def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:
+    """Names of the dimensions in ``asked`` in which ``wanted`` is above ``limit``; ``pods`` is not looked at.
+
+    Source: Volcano LessEqualWithDimensionAndResourcesName.
+    """
+    over: Bool = (asked > 0) & (wanted > limit)
+    over[ssn.tables.axis.pods] = False
+    return [ssn.tables.axis.names[i] for i in np.flatnonzero(over).tolist()]

@@ -1,0 +1,114 @@
+"""Dry runs that need not be done again: the same gang in a domain whose nodes have not changed fits in the same way.
+
+Only for jobs whose dry run depends on nothing else: one sub-job, no task placed yet, one class of tasks, no filter that looks at single
+tasks. What was found is kept with the bytes of the domain's books and used while they are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pumice.columns.dtypes import F64
+from pumice.columns.views import Task
+from pumice.framework import points
+from pumice.framework.placing import unopposed
+from pumice.framework.session import Session
+from pumice.framework.statement import Kind, Operation, Plan
+from pumice.volcano.placement import Domain
+from pumice.volcano.worksheet import Worksheet
+
+Signature = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Candidate:
+    """One domain in which the job could be placed. ``subs`` are the hypernodes its sub-jobs took there."""
+
+    hypernode: int
+    plan: Plan
+    worksheet: Worksheet
+    score: float
+    works: bool
+    subs: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class DryRun:
+    """Positions in the sheet that were placed, and where; ``works`` False: the job did not fit."""
+
+    books: F64
+    view: F64
+    works: bool
+    operations: tuple[tuple[Kind, tuple[int, ...], list[int]], ...] = ()
+    position: int = 0
+    score: float = 0.0
+    hypernode: int = -1
+
+    def candidate(self, worksheet: Worksheet, hypernode: int) -> Candidate:
+        """The same placement for the tasks of another, equal job."""
+        (sub, sheet), *_ = worksheet.sheets.items()
+        plan = tuple(Operation(kind, [sheet.rows[p] for p in positions], nodes) for kind, positions, nodes in self.operations)
+        left = worksheet.copy()
+        left.pop()
+        left.sheets[sub].position = self.position
+        if left.sheets[sub]:
+            left.push(sub)
+        return Candidate(hypernode, plan, left, self.score, self.works, {sub: self.hypernode})
+
+
+class DryRuns:
+    """Found in this action so far, by domain and kind of job."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._known: dict[tuple[Signature, int], DryRun] = {}
+        self._signatures: dict[int, Signature | None] = {}
+        self._usable = ssn.mergeable and not ssn.has(points.best_node)
+
+    def recall(self, job: int, worksheet: Worksheet, domain: Domain) -> DryRun | None:
+        """What an equal job found in the domain, if nothing there has changed since."""
+        signature = self._signature(job, worksheet)
+        if signature is None:
+            return None
+        known = self._known.get((signature, domain.hypernode))
+        nodes, rows = self._ssn.tables.nodes, domain.nodes.rows
+        if known is None or not (np.array_equal(known.books, nodes.books[rows]) and np.array_equal(known.view, nodes.view[rows])):
+            return None
+        return known
+
+    def note(self, job: int, worksheet: Worksheet, domain: Domain, found: Candidate) -> None:
+        """Keep what a dry run found."""
+        signature = self._signature(job, worksheet)
+        if signature is None:
+            return
+        (sub, sheet), *_ = worksheet.sheets.items()
+        position = {row: i for i, row in enumerate(sheet.rows)}
+        nodes, rows = self._ssn.tables.nodes, domain.nodes.rows
+        operations = tuple((op.kind, tuple(position[r] for r in op.rows), op.nodes) for op in found.plan)
+        self._known[signature, domain.hypernode] = DryRun(
+            nodes.books[rows], nodes.view[rows], found.works, operations, found.worksheet.sheets[sub].position, found.score,
+            found.subs.get(sub, -1),
+        )  # fmt: skip
+
+    def _signature(self, job: int, worksheet: Worksheet) -> Signature | None:
+        """What the dry run depends on besides the domain; None when on too much."""
+        if not self._usable or len(worksheet.sheets) != 1:
+            return None
+        ssn, tables = self._ssn, self._ssn.tables
+        (sub, sheet), *_ = worksheet.sheets.items()
+        fresh = sheet.position == 0 and len(sheet.rows) == tables.jobs.size[job] and tables.subs.hypernode[sub] < 0
+        if not fresh or not sheet.is_one_run or tables.jobs.has_policy[job] or tables.jobs.hypernode[job] >= 0:
+            return None
+        rows = sheet.rows
+        if (tables.tasks.nominated[rows] >= 0).any() or tables.tasks.gate[rows].any():
+            return None
+        if not unopposed(ssn, Task(tables, rows[0]), ssn.all_nodes):
+            return None
+        missing = ssn.job_missing(job)
+        allowed = ssn.allowed_count(int(tables.jobs.queue[job]), rows[0], max(1, missing))
+        bound = ssn.topology.job_bound(job)
+        roles = tuple(sorted(tables.jobs.role_min[job].items()))
+        return (int(tables.tasks.cls[rows[0]]), int(tables.tasks.role[rows[0]]), len(rows), missing, allowed, bound, roles,
+                int(tables.jobs.min_available[job]), ssn.topology.sub_bound(sub))  # fmt: skip

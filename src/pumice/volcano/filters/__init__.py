@@ -1,0 +1,1 @@
+"""kube-scheduler's filters over columns: helpers of the plugin ``predicates``, and what ``nodeorder`` shares with it."""

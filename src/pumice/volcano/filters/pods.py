@@ -1,0 +1,176 @@
+"""Pods as kube-scheduler's filters see them: which match a selector, and how many of those are in each topology domain.
+
+What a pod is does not change within a session; where it is does. So the pods that a selector matches are found once, and only
+counting them by domain is done again when a node has changed. The view is ``tasks.view_node``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+
+import numpy as np
+
+from pumice.algorithms.selectors import EncodedColumn, matches, matches_over
+from pumice.columns.dtypes import I64, AnyArray, Bool
+from pumice.columns.tables import Tables
+from pumice.framework.session import Session
+from pumice.model.pod import LabelSelector, Pod, PodAffinityTerm, PodSpec
+
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+
+
+def namespace_labels(namespace: str) -> Mapping[str, str]:
+    """Labels of a namespace: only the one that the API server gives to each. Namespace objects are not read (yet)."""
+    return {NAMESPACE_NAME: namespace}
+
+
+def covers(term: PodAffinityTerm, namespace: str) -> bool:
+    """Whether a term looks at pods of a namespace."""
+    if namespace in term.namespaces:
+        return True
+    return term.namespace_selector is not None and matches(term.namespace_selector, namespace_labels(namespace))
+
+
+def means(term: PodAffinityTerm, pod: Pod) -> bool:
+    """Whether a term is about a pod. Without a label selector it is about none."""
+    return term.selector is not None and covers(term, pod.namespace) and matches(term.selector, pod.labels)
+
+
+class PodSet:
+    """Some tasks (rows ascending), counted by where they are now."""
+
+    __slots__ = ("_counts", "_stamp", "_tables", "rows")
+
+    def __init__(self, tables: Tables, rows: AnyArray) -> None:
+        self._tables = tables
+        self.rows = rows
+        self._counts: dict[Hashable, I64] = {}
+        self._stamp = -1
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def nodes(self) -> AnyArray:
+        """Node rows of those that are on a node, one entry a task."""
+        where = self._tables.tasks.view_node[self.rows]
+        return where[where >= 0]
+
+    def per_node(self) -> I64:
+        """How many are on each node (N,)."""
+        return self._kept(None, lambda: np.bincount(self.nodes(), minlength=len(self._tables.nodes.facts)))
+
+    def per_domain(self, key: str, eligible: Bool | None = None, kind: Hashable = None) -> I64:
+        """How many are in each domain of a node label (D + 1,); the last entry, for nodes without the label, is 0.
+
+        ``eligible`` (N,) leaves out pods on other nodes; ``kind`` names that mask.
+        """
+
+        def count() -> I64:
+            where = self.nodes()
+            if eligible is not None:
+                where = where[eligible[where]]
+            label = self._tables.nodes.facts.label(key)
+            codes = label.codes[where]
+            return np.bincount(codes[codes >= 0], minlength=len(label.values) + 1)
+
+        return self._kept((key, kind), count)
+
+    def _kept(self, name: Hashable, count: Callable[[], I64]) -> I64:
+        stamp = len(self._tables.nodes.changed.rows)
+        if stamp != self._stamp:
+            self._counts.clear()
+            self._stamp = stamp
+        found = self._counts.get(name)
+        if found is None:
+            found = self._counts[name] = count()
+        return found
+
+
+class PodIndex:
+    """Finds tasks by selector. One a session, made when the first term asks for it."""
+
+    __slots__ = ("_columns", "_namespaces", "_sets", "_staying", "tables")
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self._columns: dict[str, EncodedColumn] = {}
+        self._sets: dict[Hashable, PodSet] = {}
+        pods = tables.tasks.pods
+        alive = tables.tasks.alive.tolist()
+        self._namespaces = EncodedColumn(p.namespace if a else None for p, a in zip(pods, alive, strict=True))
+        self._staying: Bool | None = None
+
+    def matching(self, terms: tuple[PodAffinityTerm, ...]) -> PodSet:
+        """Tasks that every one of the terms is about; none without terms."""
+        return self._set(("terms", terms), lambda: self._all_of(terms))
+
+    def in_namespace(self, selector: LabelSelector | None, namespace: str) -> PodSet:
+        """Tasks of a namespace that a selector matches and that are not being deleted.
+
+        An empty selector counts nobody. Source: PodTopologySpread ``countPodsMatchSelector``.
+        """
+        return self._set(("spread", selector, namespace), lambda: self._stay(selector, namespace))
+
+    def of_classes(self, classes: tuple[int, ...]) -> PodSet:
+        """Tasks of some classes."""
+        tasks = self.tables.tasks
+        return self._set(("classes", classes), lambda: np.isin(tasks.cls, classes) & tasks.alive)
+
+    def _set(self, key: Hashable, find: Callable[[], Bool]) -> PodSet:
+        found = self._sets.get(key)
+        if found is None:
+            found = self._sets[key] = PodSet(self.tables, np.flatnonzero(find()))
+        return found
+
+    def _column(self, key: str) -> EncodedColumn:
+        column = self._columns.get(key)
+        if column is None:
+            tasks = self.tables.tasks
+            found = (p.labels.get(key) if a else None for p, a in zip(tasks.pods, tasks.alive.tolist(), strict=True))
+            column = self._columns[key] = EncodedColumn(found)
+        return column
+
+    def _all_of(self, terms: tuple[PodAffinityTerm, ...]) -> Bool:
+        found = self.tables.tasks.alive & bool(terms)
+        for term in terms:
+            found &= self._mask(term)
+        return found
+
+    def _mask(self, term: PodAffinityTerm) -> Bool:
+        if term.selector is None:
+            return np.zeros(self.tables.tasks.capacity, dtype=bool)
+        covered = [covers(term, namespace) for namespace in self._namespaces.values]
+        found: Bool = np.array([*covered, False])[self._namespaces.codes]
+        return found & matches_over(term.selector, self._column, len(found))
+
+    def _stay(self, selector: LabelSelector | None, namespace: str) -> Bool:
+        tasks = self.tables.tasks
+        if selector is None or not selector.requirements:
+            return np.zeros(tasks.capacity, dtype=bool)
+        if self._staying is None:
+            self._staying = np.array([p is not None and p.deletion is None for p in tasks.pods], dtype=bool)
+        own = np.array([*(n == namespace for n in self._namespaces.values), False])[self._namespaces.codes]
+        found: Bool = own & self._staying & matches_over(selector, self._column, tasks.capacity)
+        return found
+
+
+def pod_index(ssn: Session) -> PodIndex:
+    """The index of this session, shared by the plugins that need it."""
+    return ssn.shared("pods by label", lambda: PodIndex(ssn.tables))
+
+
+def classes_where(tables: Tables, what: str, wanted: Callable[[PodSpec], bool]) -> tuple[int, ...]:
+    """Classes of live tasks whose spec is ``wanted``, ascending; ``what`` names the question.
+
+    Specs are looked at once: their list only grows, so the answer is kept beside the node facts until there are more of them.
+    """
+    classes, tasks = tables.classes, tables.tasks
+
+    def find() -> tuple[int, ...]:
+        return tuple(row for row, spec in enumerate(classes.specs) if wanted(spec))
+
+    found = tables.nodes.facts.remember((what, classes, len(classes)), find)
+    if not found:
+        return ()
+    live = np.bincount(tasks.cls[tasks.alive], minlength=len(classes))
+    return tuple(row for row in found if live[row])

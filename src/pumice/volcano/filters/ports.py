@@ -1,0 +1,48 @@
+"""Host ports: is one that the pod wants taken on the node? Source: kube-scheduler NodePorts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.views import NodeRows, Task
+from pumice.framework.verdict import Unfit, Verdict
+from pumice.model.pod import HostPort
+from pumice.volcano.filters.pods import PodIndex, PodSet, classes_where
+
+TAKEN = Unfit("node(s) didn't have free ports for the requested pod ports")
+EVERY_ADDRESS = "0.0.0.0"
+
+
+class PortFilter:
+    """Asked only for tasks of classes that it ``concerns``."""
+
+    def __init__(self, index: PodIndex) -> None:
+        self._index = index
+        self._holders: dict[int, PodSet] = {}
+
+    def concerns(self, cls: int) -> bool:
+        return bool(self._index.tables.classes.specs[cls].host_ports)
+
+    def verdict(self, task: Task, nodes: NodeRows) -> Verdict:
+        """Nodes with a pod whose ports clash are out. Shape (rows,)."""
+        taken = self._holders_of(task.cls.row).per_node()[nodes.rows] > 0
+        return Verdict(taken.astype(np.int32), ((), (TAKEN,)))
+
+    def _holders_of(self, cls: int) -> PodSet:
+        """Tasks whose ports clash with those of the class."""
+        found = self._holders.get(cls)
+        if found is None:
+            tables = self._index.tables
+            specs = tables.classes.specs
+            others = classes_where(tables, "host ports", lambda spec: bool(spec.host_ports))
+            clashing = tuple(c for c in others if any(clash(a, b) for a in specs[cls].host_ports for b in specs[c].host_ports))
+            found = self._holders[cls] = self._index.of_classes(clashing)
+        return found
+
+
+def clash(one: HostPort, other: HostPort) -> bool:
+    """Whether two pods cannot have these ports on one node."""
+    if (one.port, one.protocol or "TCP") != (other.port, other.protocol or "TCP"):
+        return False
+    addresses = {one.ip or EVERY_ADDRESS, other.ip or EVERY_ADDRESS}
+    return len(addresses) == 1 or EVERY_ADDRESS in addresses

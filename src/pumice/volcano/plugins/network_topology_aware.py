@@ -1,0 +1,258 @@
+"""network-topology-aware: gangs inside few hypernodes. Source: Volcano network-topology-aware (spec 04 §20)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+
+from pumice.columns.dtypes import EPS, F64, I32
+from pumice.columns.nodes import FUTURE, IDLE, USED
+from pumice.columns.views import Job, NodeRows, SubJob, Task, TaskRun
+from pumice.framework import points
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+from pumice.model.status import TaskStatus
+
+MAX_SCORE = 100.0
+PURPOSE_EVICT = "evict"
+
+
+@plugin("network-topology-aware")
+class NetworkTopologyAware:
+    """Sums over hypernodes are (H, R). What is idle and what will be is as the session found it; only ``used`` moves, as in Volcano."""
+
+    def __init__(
+        self,
+        ssn: Session,
+        *,
+        weight: float = 1.0,
+        hypernode_binpack_cpu: float = 1.0,
+        hypernode_binpack_memory: float = 1.0,
+        hypernode_binpack_resources: str = "",
+        hypernode_binpack_resources_: Mapping[str, float] | None = None,
+        hypernode_binpack_normal_pod_enable: bool = True,
+        hypernode_binpack_normal_pod_fading: float = 0.8,
+        hypernode_gradient_evict_max_hypernodes: int = 8,
+    ) -> None:
+        self.ssn = ssn
+        self.tree = ssn.tables.tree
+        self.weight = weight if weight >= 0 else 1.0
+        self.normal_pods = hypernode_binpack_normal_pod_enable
+        self.fading = hypernode_binpack_normal_pod_fading if hypernode_binpack_normal_pod_fading >= 0 else 0.8
+        self.evict_max = hypernode_gradient_evict_max_hypernodes if hypernode_gradient_evict_max_hypernodes > 0 else 8
+        self.dimension_weight = self._weights(
+            hypernode_binpack_cpu, hypernode_binpack_memory, hypernode_binpack_resources, hypernode_binpack_resources_ or {}
+        )
+        books = ssn.tables.nodes.books
+        self.allocatable = self._sums(ssn.tables.nodes.facts.allocatable)
+        self.idle = self._sums(books[:, IDLE])
+        self.future = self._sums(books[:, FUTURE])
+        self.used = self._sums(books[:, USED])
+
+    def _weights(self, cpu: float, memory: float, names: str, each: Mapping[str, float]) -> F64:
+        """Weight per dimension (R,), -1 for those that are not looked at."""
+        found = np.full(len(self.ssn.tables.axis), -1.0)
+        found[0] = cpu if cpu >= 0 else 1.0
+        found[1] = memory if memory >= 0 else 1.0
+        for name in (part.strip() for part in names.split(",")):
+            column = self.ssn.tables.axis.column.get(name)
+            if column is not None:
+                wanted = each.get(name, 1.0)
+                found[column] = wanted if wanted >= 0 else 1.0
+        return found
+
+    def _sums(self, per_node: F64) -> F64:
+        return np.array([per_node[rows].sum(axis=0) for rows in self.tree.nodes])
+
+    # -- which hypernodes to try ------------------------------------------------------------------------------------------------
+
+    @points.hyper_node_gradient_for_job
+    def gradient_for_job(self, job: Job, start: int, purpose: str) -> list[list[int]] | None:
+        bound = self.ssn.topology.job_bound(job.row)
+        if bound is None:
+            return [[start]]
+        held = int(self.ssn.tables.jobs.hypernode[job.row])
+        return self._gradient(start, bound, held, self.ssn.tables.jobs.min_resources[job.row], purpose)
+
+    @points.hyper_node_gradient_for_sub_job
+    def gradient_for_sub_job(self, sub: SubJob, start: int, purpose: str) -> list[list[int]] | None:
+        bound = self.ssn.topology.sub_bound(sub.row)
+        if bound is None:
+            return [[start]]
+        tasks = self.ssn.tables.tasks
+        pending = sub.tasks[tasks.status[sub.tasks] == TaskStatus.PENDING]
+        needed = self.ssn.tables.classes.matrix[tasks.cls[pending]].sum(axis=0)
+        return self._gradient(start, bound, sub.hypernode, needed, purpose)
+
+    def _gradient(self, start: int, bound: int, held: int, needed: F64, purpose: str) -> list[list[int]] | None:
+        """Hypernodes below the start that may be enough, by tier, lowest first; None when there is nothing to search."""
+        tree = self.tree
+        root = start if held < 0 else self._search_root(start, bound, held)
+        if root < 0:
+            return None
+        below, frontier = [], [root]
+        while frontier:
+            below += frontier
+            frontier = [child for h in frontier for child in tree.children[h].tolist()]
+        rows = np.array(below)
+        eligible = tree.tier[rows] <= bound
+        if held < 0:
+            eligible &= self._enough(rows, needed, purpose)
+        by_tier: dict[int, list[int]] = {}
+        for row in rows[eligible].tolist():
+            by_tier.setdefault(int(tree.tier[row]), []).append(row)
+        groups = [by_tier[tier] for tier in sorted(by_tier)]
+        return self._fewer(groups) if purpose == PURPOSE_EVICT else groups
+
+    def _enough(self, rows: I32, needed: F64, purpose: str) -> np.ndarray:
+        looked_at = needed > 0
+        looked_at[:2] = True
+
+        def fits(room: F64) -> np.ndarray:
+            return np.asarray((~looked_at | (needed - room[rows] < EPS)).all(axis=1))
+
+        if purpose == PURPOSE_EVICT:
+            return fits(self.allocatable)
+        return fits(self.idle) | fits(self.future)
+
+    def _search_root(self, start: int, bound: int, held: int) -> int:
+        """The smaller of the start and the widest allowed ancestor of what is held; -1 when neither contains the other."""
+        tree = self.tree
+        widest = -1
+        for ancestor in tree.ancestors_of(held):
+            if tree.tier[ancestor] <= bound:
+                widest = ancestor
+        if widest < 0:
+            return -1
+        if start in tree.ancestors_of(widest):
+            return widest
+        return start if widest in tree.ancestors_of(start) else -1
+
+    def _fewer(self, groups: list[list[int]]) -> list[list[int]]:
+        """For eviction: wide hypernodes first, a bounded number in all; of a group that is cut, the tail."""
+        left, kept = self.evict_max, []
+        for group in reversed(groups):
+            if left <= 0:
+                break
+            kept.append(group[-left:])
+            left -= len(kept[-1])
+        return kept
+
+    # -- how good they are ------------------------------------------------------------------------------------------------------
+
+    def _binpack(self, rows: I32, request: F64) -> F64:
+        """Weighted share of use that the request would bring each hypernode to; 0 where it would not fit. (rows,) of 0..1."""
+        looked_at = (request >= EPS) & (self.dimension_weight >= 0)
+        total_weight = self.dimension_weight[looked_at].sum()
+        if total_weight <= 0:
+            return np.zeros(len(rows))
+        after = self.used[rows][:, looked_at] + request[looked_at]
+        allocatable = self.allocatable[rows][:, looked_at]
+        there = (allocatable > 0) & (self.dimension_weight[looked_at] > 0)
+        parts = np.divide(after, allocatable, out=np.zeros_like(after), where=there) * self.dimension_weight[looked_at]
+        overflow = ((after > allocatable) & there).any(axis=1)
+        return np.where(overflow, 0.0, parts.sum(axis=1) / total_weight)
+
+    @points.hyper_node_order
+    def hyper_node_order(self, sub: SubJob, hypernodes: I32) -> F64:
+        """Fuller is better; among equals the one that holds more of the job already."""
+        tasks = self.ssn.tables.tasks
+        request = self.ssn.tables.classes.matrix[tasks.cls[sub.tasks]].sum(axis=0)
+        score = self._binpack(hypernodes, request)
+        self._prefer_occupied(score, hypernodes, sub.job.row)
+        return score * MAX_SCORE * self.weight
+
+    def _prefer_occupied(self, score: F64, hypernodes: I32, job: int) -> None:
+        """Where several share the maximum, add the part of the job's tasks that each holds."""
+        best = np.flatnonzero(score == score.max())
+        if len(best) < 2:
+            return
+        held = self._tasks_by_hypernode(job)
+        if held is not None:
+            score[best] += held[hypernodes[best]]
+
+    def _tasks_by_hypernode(self, job: int) -> F64 | None:
+        """Part of the job's tasks placed in each hypernode (H,), None when none is placed."""
+        tables = self.ssn.tables
+        rows = tables.jobs.tasks[job]
+        nodes = tables.tasks.node[rows]
+        nodes = nodes[nodes >= 0]
+        if not len(nodes):
+            return None
+        found = np.zeros(len(self.tree.names))
+        ancestors = self.ancestors_of_node[nodes]
+        np.add.at(found, ancestors[ancestors >= 0], 1.0 / len(rows))
+        return found
+
+    @points.batch_node_order
+    def batch_node_order(self, task: Task, nodes: NodeRows) -> F64 | float | None:
+        """Nodes near what the gang holds; for tasks without topology, full hypernodes at every tier."""
+        if self.ssn.tables.subs.topologies[task.sub_job.row] is None:
+            return self._normal_pod(task, nodes) if self.normal_pods else None
+        leaves = self.tree.leaf_of[nodes.rows]
+        if len(leaves) and (leaves == leaves[0]).all():
+            return 0.0  # all equally near, and that stays so
+        return self._nearness(task, leaves)
+
+    def _nearness(self, task: Task, leaves: I32) -> F64 | float:
+        held = task.job_hypernode
+        if held < 0:
+            return np.zeros(len(leaves))
+        tree = self.tree
+        tiers = tree.tiers
+        lowest, highest = int(tiers[0]), int(tiers[-1])
+        distinct, inverse = np.unique(leaves, return_inverse=True)
+        score = np.empty(len(distinct))
+        for i, leaf in enumerate(distinct.tolist()):
+            if leaf == held or lowest == highest:
+                score[i] = 1.0
+            else:
+                score[i] = (highest - int(tree.tier[tree.lca(leaf, held)])) / (highest - lowest)
+        scores: F64 = score[inverse]
+        self._prefer_occupied(scores, leaves, task.job.row)
+        return scores * MAX_SCORE * self.weight
+
+    def _normal_pod(self, task: Task, nodes: NodeRows) -> F64:
+        """Binpack of the hypernodes above each node, with less weight for higher tiers."""
+        tree = self.tree
+        lowest, highest = int(tree.tiers[0]), int(tree.tiers[-1])
+        binpack = self._binpack(np.arange(len(tree.names), dtype=np.int32), task.req)
+        score, weights = np.zeros(len(nodes)), 0.0
+        for tier in range(lowest, highest + 1):
+            above = self._at_tier(tier)[nodes.rows]
+            weight = self.fading ** (tier - 1)
+            score += weight * np.where(above >= 0, binpack[above], 1.0)
+            weights += weight
+        return score / weights * MAX_SCORE * self.weight
+
+    def _at_tier(self, tier: int) -> I32:
+        """For each node the hypernode of that tier which holds it, -1 for none (N,)."""
+        ancestors = self.ancestors_of_node
+        matches = (ancestors >= 0) & (self.tree.tier[ancestors] == tier)
+        first = matches.argmax(axis=1)
+        return np.where(matches.any(axis=1), ancestors[np.arange(len(ancestors)), first], -1)
+
+    @cached_property
+    def ancestors_of_node(self) -> I32:
+        """For each node every hypernode that holds it (N, D), padded with -1."""
+        return self.tree.ancestors[self.tree.leaf_of]
+
+    # -- what moves -------------------------------------------------------------------------------------------------------------
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> None:
+        self._move(run, 1.0)
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> None:
+        self._move(run, -1.0)
+
+    def _move(self, run: TaskRun, sign: float) -> None:
+        ancestors = self.ancestors_of_node[list(run.nodes)]
+        times = np.bincount(ancestors[ancestors >= 0], minlength=len(self.tree.names))
+        rows = np.flatnonzero(times)
+        self.ssn.journal.put(self.used, rows, self.used[rows] + (sign * times[rows])[:, None] * run.req)
+
+

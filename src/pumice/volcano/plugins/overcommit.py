@@ -1,0 +1,46 @@
+"""overcommit: admit somewhat more than the cluster has. Source: Volcano overcommit (spec 04 §5)."""
+
+from __future__ import annotations
+
+from pumice.columns.dtypes import F64
+from pumice.columns.nodes import USED
+from pumice.columns.views import Job
+from pumice.framework import points
+from pumice.framework.combine import Vote
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+from pumice.framework.story import GroupEvent
+from pumice.volcano.admission import exceeded, minimum, promised_rows, still_wanted, without_gated
+
+DEFAULT_FACTOR = 1.2
+
+
+@plugin("overcommit")
+class Overcommit:
+    """``overcommit-factor`` below 1 counts as 1.2."""
+
+    def __init__(self, ssn: Session, *, overcommit_factor: float = DEFAULT_FACTOR) -> None:
+        self.ssn = ssn
+        factor = overcommit_factor if overcommit_factor >= 1 else DEFAULT_FACTOR
+        self.idle: F64 = ssn.total * factor - ssn.tables.nodes.books[:, USED].sum(axis=0)
+        self.inqueue = ssn.column((1, len(ssn.tables.axis)))
+        admitted, running = promised_rows(ssn)
+        if len(admitted):
+            self.inqueue[0] += without_gated(ssn, admitted, ssn.tables.jobs.min_resources[admitted]).sum(axis=0)
+        if len(running):
+            self.inqueue[0] += still_wanted(ssn, running).sum(axis=0)
+
+    @points.job_enqueueable
+    def job_enqueueable(self, job: Job) -> Vote:
+        asked = self.ssn.tables.jobs.min_resources[job.row]
+        over = exceeded(self.ssn, self.inqueue[0] + asked, self.idle, asked)
+        if not over:
+            return Vote.PERMIT
+        text = "resource in cluster is overused: " + ", ".join(f"overused {name}" for name in over)
+        self.ssn.events.append(GroupEvent(job.key, "Normal", "Unschedulable", text))
+        return Vote.REJECT
+
+    @points.job_enqueued
+    def job_enqueued(self, job: Job) -> None:
+        if self.ssn.tables.jobs.has_min[job.row]:
+            self.ssn.journal.put(self.inqueue, 0, self.inqueue[0] + minimum(self.ssn, job))

@@ -1,0 +1,155 @@
+"""proportion: queues share the cluster by weight. Source: Volcano proportion (spec 04 §7)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.algorithms.shares import at_most, queue_share, water_filling
+from pumice.columns.dtypes import CPU, MEMORY, F64
+from pumice.columns.views import Job, Queue, Task, TaskClass, TaskRun
+from pumice.framework import points
+from pumice.framework.combine import Vote
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+from pumice.framework.story import GroupEvent
+from pumice.model.status import TaskStatus
+from pumice.volcano.admission import exceeded, minimum, promised_rows, still_wanted
+
+
+@plugin("proportion")
+class Proportion:
+    """Only queues with jobs take part. All columns are (Q, R)."""
+
+    def __init__(self, ssn: Session) -> None:
+        self.ssn = ssn
+        tables = ssn.tables
+        shape = (len(tables.queues), len(tables.axis))
+        jobs, live = tables.jobs, ssn.live_jobs()
+        queue_of = jobs.queue[live]
+        self.allocated = ssn.column(shape)
+        np.add.at(self.allocated, queue_of, jobs.allocated[live])
+        self.request = self.allocated + pending_by_queue(ssn)
+        self.inqueue = ssn.column(shape)
+        self.elastic = ssn.column(shape)
+        if len(live):
+            np.add.at(self.elastic, queue_of, np.maximum(jobs.allocated[live] - jobs.min_resources[live], 0.0))
+        for rows in promised_rows(ssn):
+            if len(rows):
+                np.add.at(self.inqueue, jobs.queue[rows], still_wanted(ssn, rows))
+        self.takes_part = np.bincount(queue_of, minlength=shape[0]).astype(bool)
+        guarantee = tables.queues.guarantee
+        self.real_capability = real_capability(ssn, guarantee)
+        self.deserved = ssn.column(shape)
+        part = np.flatnonzero(self.takes_part)
+        self.deserved[part] = water_filling(
+            ssn.total, tables.queues.weight[part], self.request[part], guarantee[part], self.real_capability[part]
+        )
+        self.share = queue_share(self.allocated, self.deserved)
+
+    @points.queue_order
+    def queue_order(self, queue: Queue) -> tuple[float, float]:
+        """Larger spec.priority first, then the smaller share."""
+        return -self.ssn.tables.queues.priority[queue.row], self.share[queue.row]
+
+    @points.overused
+    def overused(self, queue: Queue) -> bool:
+        return bool(at_most(self.deserved[queue.row], self.allocated[queue.row]))
+
+    @points.allocatable
+    def allocatable(self, queue: Queue, task: TaskClass, count: int) -> int:
+        """As many as stay within what the queue deserves, in the dimensions that are asked for; none in a closed queue."""
+        if not queue.open:
+            return 0
+        asked = task.req > 0
+        asked[self.ssn.tables.axis.pods] = False
+        room = self.deserved[queue.row][asked] - self.allocated[queue.row][asked]
+        if not len(room):
+            return count
+        fits = int(np.floor(room / task.req[asked]).min())
+        return max(0, min(count, fits))
+
+    @points.preemptive
+    def preemptive(self, queue: Queue, tasks: list[Task]) -> bool:
+        asked = np.sum([t.req for t in tasks], axis=0)
+        return queue.open and not exceeded(self.ssn, self.allocated[queue.row] + asked, self.deserved[queue.row], asked)
+
+    @points.simulate_allocatable
+    def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
+        return not exceeded(self.ssn, self.allocated[queue.row] + task.req, self.deserved[queue.row], task.req)
+
+    @points.reclaimable
+    def reclaimable(self, reclaimer: Task, candidates: list[Task]) -> tuple[list[Task], Vote]:
+        """Tasks of queues that have more than they deserve, counted down victim by victim."""
+        left: dict[int, F64] = {}
+        victims = []
+        for task in candidates:
+            queue = task.job.queue
+            allocated = left.setdefault(queue, self.allocated[queue].copy())
+            if not at_most(allocated, self.deserved[queue]):
+                allocated -= task.req
+                victims.append(task)
+        return victims, Vote.PERMIT
+
+    @points.job_enqueueable
+    def job_enqueueable(self, job: Job) -> Vote:
+        queue = Queue(self.ssn.tables, job.queue)
+        if not queue.open:
+            return Vote.REJECT
+        asked = self.ssn.tables.jobs.min_resources[job.row]
+        wanted = asked + self.allocated[queue.row] + self.inqueue[queue.row] - self.elastic[queue.row]
+        over = exceeded(self.ssn, wanted, self.real_capability[queue.row], asked)
+        if not over:
+            return Vote.PERMIT
+        text = "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in over)
+        self.ssn.events.append(GroupEvent(job.key, "Normal", "Unschedulable", text))
+        return Vote.REJECT
+
+    @points.job_enqueued
+    def job_enqueued(self, job: Job) -> None:
+        self.ssn.journal.put(self.inqueue, job.queue, self.inqueue[job.queue] + minimum(self.ssn, job))
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> None:
+        self._move(run, 1.0)
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> None:
+        self._move(run, -1.0)
+
+    def _move(self, run: TaskRun, sign: float) -> None:
+        queue = run.queue
+        if queue < 0:
+            return
+        put = self.ssn.journal.put
+        put(self.allocated, queue, self.allocated[queue] + (sign * len(run)) * run.req)
+        put(self.share, queue, queue_share(self.allocated[queue], self.deserved[queue]))
+
+
+def pending_by_queue(ssn: Session) -> F64:
+    """What pending tasks ask for, by queue (Q, R)."""
+    tables = ssn.tables
+    found = np.zeros((len(tables.queues), len(tables.axis)))
+    rows = np.flatnonzero(tables.tasks.status == TaskStatus.PENDING)
+    rows = rows[tables.tasks.job[rows] >= 0]
+    queue = tables.jobs.queue[tables.tasks.job[rows]]
+    rows, queue = rows[queue >= 0], queue[queue >= 0]
+    request = tables.classes.matrix[tables.tasks.cls[rows]]
+    for dimension in range(len(tables.axis)):
+        found[:, dimension] = np.bincount(queue, weights=request[:, dimension], minlength=len(found))
+    return found
+
+
+def real_capability(ssn: Session, guarantee: F64) -> F64:
+    """The most a queue can have: what others' guarantees leave of the cluster, and its own capability. (Q, R), inf where unlimited."""
+    tables = ssn.tables
+    found = np.maximum(ssn.total - guarantee.sum(axis=0), 0.0) + guarantee
+    for row, queue in enumerate(tables.queues.objs):
+        if queue.capability is None:
+            continue
+        limit = tables.axis.vector(queue.capability)
+        named = set(queue.capability.scalars or {})
+        unlimited = np.array([name not in named for name in tables.axis.names])
+        unlimited[[CPU, MEMORY]] = limit[[CPU, MEMORY]] <= 0
+        limit[unlimited] = np.inf
+        found[row] = np.minimum(found[row], limit)
+    return found

@@ -1,0 +1,145 @@
+"""Hierarchical dominant resource fairness: queues as a tree of weighted nodes, jobs as its leaves.
+
+Source: Volcano drf with enableHierarchy (spec 04 §6); H-DRF (Bhattacharya et al., SoCC'13).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pumice.algorithms.shares import EPS, dominant_share
+from pumice.columns.dtypes import F64, Bool
+from pumice.columns.views import Queue, Task
+from pumice.framework.session import Session
+from pumice.model.status import TaskStatus
+
+PATH, WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
+DEPTH_MAX = 64
+
+
+@dataclass(slots=True)
+class _Node:
+    weight: float = 1.0
+    children: dict[str, _Node] = field(default_factory=dict)
+    jobs: list[int] = field(default_factory=list)
+    allocated: F64 = field(default_factory=lambda: np.zeros(0))
+    share: float = 0.0
+    saturated: bool = False
+
+
+class ShareTree:
+    """Evaluated when asked and ``stale``; ``allocated`` (J, R) is the plugin's live column."""
+
+    def __init__(self, ssn: Session, allocated: F64) -> None:
+        self._ssn = ssn
+        self._allocated = allocated
+        self._root = _Node()
+        self._path: dict[int, list[_Node]] = {}
+        self._request = self._allocated + _pending_by_job(ssn)
+        for job in ssn.live_jobs().tolist():
+            self._leaf_of(int(ssn.tables.jobs.queue[job])).jobs.append(job)
+        self.stale = True
+
+    def _leaf_of(self, queue: int) -> _Node:
+        return self._nodes_of(queue)[-1]
+
+    def _nodes_of(self, queue: int) -> list[_Node]:
+        """The queue's nodes from the root down; made on first sight."""
+        known = self._path.get(queue)
+        if known is not None:
+            return known
+        annotations = self._ssn.tables.queues.objs[queue].annotations
+        names = annotations.get(PATH, "root").split("/")[:DEPTH_MAX]
+        weights = annotations.get(WEIGHTS, "").split("/")
+        path = [self._root]
+        for i, name in enumerate(names[1:], start=1):
+            child = path[-1].children.setdefault(name, _Node())
+            child.weight = _weight(weights[i]) if i < len(weights) else 1.0
+            path.append(child)
+        self._path[queue] = path
+        return path
+
+    def compare(self, left: Queue, right: Queue) -> int:
+        """Saturated later, else the smaller share per weight first, level by level down both paths."""
+        if self.stale:
+            self.evaluate()
+        return self._compare(left.row, right.row)
+
+    def _compare(self, left: int, right: int) -> int:
+        a, b = self._nodes_of(left), self._nodes_of(right)
+        depth = min(len(a), len(b))
+        for i in range(depth):
+            if a[i].saturated != b[i].saturated:
+                return 1 if a[i].saturated else -1
+            x, y = a[i].share / a[i].weight, b[i].share / b[i].weight
+            if x != y:
+                return -1 if x < y else 1
+        return 0
+
+    def reclaimable(self, reclaimer: Task, candidates: list[Task]) -> list[Task]:
+        """Candidates whose queue would come after the reclaimer's with the reclaimer placed and the candidate gone."""
+        own = reclaimer.job
+        self._allocated[own.row] += reclaimer.req
+        victims = []
+        for task in candidates:
+            job = task.job
+            self._allocated[job.row] -= task.req
+            self.evaluate()
+            if self._compare(own.queue, job.queue) < 0:
+                victims.append(task)
+            self._allocated[job.row] += task.req
+        self._allocated[own.row] -= reclaimer.req
+        self.stale = True
+        return victims
+
+    def evaluate(self) -> None:
+        """Shares and saturation of every node, from the leaves up."""
+        total = self._ssn.total
+        live = self._ssn.live_jobs()
+        demanding = self._allocated[live].sum(axis=0) < total
+        self._evaluate(self._root, demanding)
+        self.stale = False
+
+    def _evaluate(self, node: _Node, demanding: Bool) -> None:
+        total = self._ssn.total
+        parts: list[tuple[F64, float, bool]] = []
+        for child in node.children.values():
+            self._evaluate(child, demanding)
+            parts.append((child.allocated, child.share, child.saturated))
+        for job in node.jobs:
+            allocated = self._allocated[job]
+            parts.append((allocated, float(dominant_share(allocated, total)), self._saturated(job, demanding)))
+        least = min([1.0, *(share for _, share, full in parts if not full and share != 0)])
+        node.allocated = np.zeros(len(total))
+        for allocated, share, full in parts:
+            if share != 0:
+                node.allocated += allocated if full else allocated * (least / share)
+        node.share = float(dominant_share(node.allocated, total))
+        node.saturated = all(full for _, _, full in parts)
+
+    def _saturated(self, job: int, demanding: Bool) -> bool:
+        """Whether the job has all it asked of something it holds, or holds something of which nothing is left."""
+        allocated, request = self._allocated[job], self._request[job]
+        there = (allocated >= EPS) & (request != 0)
+        return bool((there & ((allocated >= request) | ~demanding)).any())
+
+
+def _weight(text: str) -> float:
+    try:
+        return max(1.0, float(text))
+    except ValueError:
+        return 1.0
+
+
+def _pending_by_job(ssn: Session) -> F64:
+    """What a job's tasks that hold nothing ask for (J, R); with what is held it makes the job's total request."""
+    tables = ssn.tables
+    found = np.zeros_like(tables.jobs.allocated)
+    status = tables.tasks.status
+    rows = np.flatnonzero((status >= 0) & (tables.tasks.job >= 0))
+    held = np.isin(status[rows], [TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING])
+    rows = rows[~held]
+    np.add.at(found, tables.tasks.job[rows], tables.classes.matrix[tables.tasks.cls[rows]])
+    return found

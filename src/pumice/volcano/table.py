@@ -1,0 +1,60 @@
+"""What the Volcano dialect has: a literal table."""
+
+from __future__ import annotations
+
+from pumice.framework.plugin import PLUGIN_ATTRIBUTE, PluginSpec
+from pumice.framework.registry import ActionSpec, Dialect, Registry, action_spec
+from pumice.volcano.actions.allocate import allocate
+from pumice.volcano.actions.backfill import backfill
+from pumice.volcano.actions.enqueue import enqueue
+from pumice.volcano.plugins.binpack import Binpack
+from pumice.volcano.plugins.conformance import Conformance
+from pumice.volcano.plugins.drf import Drf
+from pumice.volcano.plugins.gang import Gang
+from pumice.volcano.plugins.network_topology_aware import NetworkTopologyAware
+from pumice.volcano.plugins.nodeorder import NodeOrder
+from pumice.volcano.plugins.overcommit import Overcommit
+from pumice.volcano.plugins.predicates import Predicates
+from pumice.volcano.plugins.priority import Priority
+from pumice.volcano.plugins.proportion import Proportion
+from pumice.volcano.plugins.sla import Sla
+
+ACTIONS: dict[str, ActionSpec] = {
+    name: action_spec(name, run) for name, run in (("enqueue", enqueue), ("allocate", allocate), ("backfill", backfill))
+}
+PLUGINS: tuple[type, ...] = (
+    Binpack, Conformance, Drf, Gang, NetworkTopologyAware, NodeOrder, Overcommit, Predicates, Priority, Proportion, Sla,
+)  # fmt: skip
+
+#: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
+ACTIONS_NOT_YET = ("preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle")
+PLUGINS_NOT_YET = (
+    "capacity", "resource-strategy-fit", "tdm", "task-topology", "numa-aware", "cdp", "rescheduling", "usage", "pdb", "nodegroup",
+    "extender", "resourcequota", "deviceshare",
+)  # fmt: skip
+
+DEFAULT_CONF = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+
+def volcano_registry() -> Registry:
+    """A registry with the Volcano dialect."""
+    specs: dict[str, PluginSpec] = {}
+    for target in PLUGINS:
+        spec: PluginSpec = getattr(target, PLUGIN_ATTRIBUTE)
+        specs[spec.name] = spec
+    missing = {name: f'action "{name}" is Volcano\'s and not in this version of Pumice yet' for name in ACTIONS_NOT_YET}
+    missing |= {name: f'plugin "{name}" is Volcano\'s and not in this version of Pumice yet' for name in PLUGINS_NOT_YET}
+    return Registry({"volcano": Dialect(dict(ACTIONS), specs, missing)})

@@ -1,0 +1,112 @@
+"""What is left to place of a job: its sub-jobs in order, each with its pending tasks in order. Source: Volcano allocate (spec 03 §2.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.tasks import GATED, QUEUE_GATE_ONLY
+from pumice.framework.ordering import Heap, sorted_tasks, sub_job_keyer
+from pumice.framework.session import Session
+from pumice.model.status import TaskStatus
+
+
+class Sheet:
+    """Task rows of one sub-job in order; ``position`` is the next one. Equal tasks in a row can be asked for as a run."""
+
+    __slots__ = ("_ends", "position", "rows", "uniform_roles")
+
+    def __init__(self, ssn: Session, rows: AnyArray) -> None:
+        self.rows: list[int] = rows.tolist()
+        self.position = 0
+        tasks = ssn.tables.tasks
+        kind = tasks.cls[rows].astype(np.int64) << 32 | tasks.role[rows]
+        borders = np.flatnonzero(kind[1:] != kind[:-1]) + 1
+        self._ends: list[int] = [*borders.tolist(), len(rows)]
+        pairs = len(np.unique(kind))
+        #: Whether every role has one class only: then a node that failed one task of a role fails the others anyway.
+        self.uniform_roles = pairs == len(np.unique(tasks.role[rows]))
+
+    def __bool__(self) -> bool:
+        return self.position < len(self.rows)
+
+    def copy(self) -> Sheet:
+        twin = object.__new__(Sheet)
+        twin.rows, twin.position, twin._ends, twin.uniform_roles = self.rows, self.position, self._ends, self.uniform_roles
+        return twin
+
+    def run_length(self) -> int:
+        """Number of equal tasks from the position on."""
+        return next(end for end in self._ends if end > self.position) - self.position
+
+    @property
+    def is_one_run(self) -> bool:
+        return len(self._ends) == 1
+
+
+class Worksheet:
+    """Sub-jobs that have tasks to place: those that must become ready for the job first, then in sub-job order."""
+
+    __slots__ = ("_heap", "_keyer", "sheets")
+
+    def __init__(self, ssn: Session, job: int) -> None:
+        self._keyer = sub_job_keyer(ssn, _required(ssn, job))
+        self.sheets: dict[int, Sheet] = {}
+        for sub in ssn.tables.jobs.subs[job]:
+            rows = placeable(ssn, ssn.tables.subs.tasks[sub])
+            if len(rows):
+                self.sheets[sub] = Sheet(ssn, sorted_tasks(ssn, rows))
+        self._heap = Heap(self._keyer, list(self.sheets))
+
+    def __bool__(self) -> bool:
+        return bool(len(self._heap))
+
+    def pop(self) -> int:
+        return self._heap.pop()
+
+    def push(self, sub: int) -> None:
+        self._heap.push(sub)
+
+    def copy(self) -> Worksheet:
+        """The same with sheets of its own."""
+        twin = object.__new__(Worksheet)
+        twin._keyer = self._keyer
+        twin.sheets = {sub: sheet.copy() for sub, sheet in self.sheets.items()}
+        twin._heap = self._heap.copy()
+        return twin
+
+
+def placeable(ssn: Session, rows: AnyArray) -> AnyArray:
+    """Pending tasks that ask for something and are not held by others' gates."""
+    tasks = ssn.tables.tasks
+    return rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.best_effort[rows] & (tasks.gate[rows] < GATED)]
+
+
+def is_gated(ssn: Session, row: int) -> bool:
+    """Held by the queue gate: stays out until the gate is taken off."""
+    return bool(ssn.tables.tasks.gate[row] == QUEUE_GATE_ONLY)
+
+
+def _required(ssn: Session, job: int) -> frozenset[int]:
+    """Not yet ready sub-jobs that are needed to reach minSubGroups, in sub-job order."""
+    group = ssn.tables.jobs.groups[job]
+    minimum = {f"{group.key}/{p.name}": p.min_sub_groups for p in group.sub_groups if p.min_sub_groups}
+    if not minimum:
+        return frozenset()
+    subs = ssn.tables.subs
+    ready: dict[str, int] = {}
+    waiting = []
+    for sub in ssn.tables.jobs.subs[job]:
+        if ssn.sub_missing(sub) == 0:
+            ready[subs.gids[sub]] = ready.get(subs.gids[sub], 0) + 1
+        else:
+            waiting.append(sub)
+    required = []
+    heap = Heap(sub_job_keyer(ssn), waiting)
+    while heap:
+        sub = heap.pop()
+        gid = subs.gids[sub]
+        if ready.get(gid, 0) < minimum.get(gid, 0):
+            required.append(sub)
+            ready[gid] = ready.get(gid, 0) + 1
+    return frozenset(required)

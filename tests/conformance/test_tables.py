@@ -1,0 +1,82 @@
+"""Volcano's own function tables (``conformance/volcano/tables``), and that each check looks at all a row expects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pumice.testing.tables import TABLES, TableStatus, load_checks, run_table
+
+SHARED = Path(os.environ.get("PUMICE_SHARED") or Path(__file__).parents[3] / "shared")
+FOLDER = SHARED / "conformance" / "volcano" / "tables"
+
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.skipif(
+        not FOLDER.is_dir(),
+        reason=f"no recorded tables at {FOLDER}: put `shared` beside the checkout or set PUMICE_SHARED",
+    ),
+]
+EXPECTATIONS = ("expect", "want", "result")
+
+load_checks()
+
+
+@pytest.mark.parametrize("file", TABLES)
+def test_table_agrees(file: str) -> None:
+    result = run_table(FOLDER / file)
+    assert (result.status, result.reason) == (TableStatus.PASSED, "")
+
+
+@pytest.mark.parametrize("file", TABLES)
+def test_check_notices_any_other_expectation(file: str) -> None:
+    rows = yaml.safe_load((FOLDER / file).read_text())["rows"]
+    examples = {key: value for row in rows for key, value in row.items() if key.startswith(EXPECTATIONS)}
+    examples = examples or {"expected": []}  # nothing is wanted in any row
+    for row in rows:
+        for key, example in examples.items():
+            for other in others(row[key]) if key in row else [beside(example)]:
+                try:
+                    answer = TABLES[file]({**row, key: other})
+                except (KeyError, ValueError, TypeError, AttributeError):
+                    continue
+                assert answer is not None, f"{row} with {key}={other!r}"
+
+
+def beside(example: Any) -> Any:
+    """Something of the kind that is not its zero value."""
+    match example:
+        case bool():
+            return True
+        case int() | float():
+            return 4711
+        case str():
+            return "another"
+        case list():
+            return ["another"]
+    return {"MilliCPU": 4711}
+
+
+def others(value: Any) -> Iterator[Any]:
+    match value:
+        case bool():
+            yield not value
+        case int() | float():
+            yield value + 1
+        case str():
+            yield value + "x"
+        case list():
+            yield [*value, "another"]
+            for i in range(len(value)):
+                yield value[:i] + value[i + 1 :]
+        case dict():
+            for key, inner in value.items():
+                for other in others(inner):
+                    yield {**value, key: other}
+            if not value:
+                yield {"MilliCPU": 4711}

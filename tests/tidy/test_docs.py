@@ -1,0 +1,79 @@
+"""Pages say what is true: records are listed, rooms exist, commands in the examples can be typed."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+
+import click
+import pytest
+
+from tests.tidy import repo
+
+DECISIONS = repo.ROOT / "docs" / "decisions"
+CONSOLE_BLOCK = re.compile(r"^```console\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!\w+:|#)(?P<target>[^)#\s]+)")
+
+
+def test_every_decision_is_listed_once() -> None:
+    records = [p.name for p in sorted(DECISIONS.glob("[0-9]*.md"))]
+    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", repo.text(DECISIONS / "README.md"))
+    assert sorted(listed) == records
+
+    numbers = [record[:4] for record in records]
+    assert len(set(numbers)) == len(numbers), "two records have one number"
+
+
+@pytest.mark.parametrize("record", [repo.name(p) for p in sorted(DECISIONS.glob("[0-9]*.md"))])
+def test_decision_has_its_parts(record: str) -> None:
+    headings = re.findall(r"^## (.*)$", repo.text(repo.ROOT / record), re.MULTILINE)
+    assert headings[:3] == ["Context", "Choice", "What we gave up"]
+
+
+def test_links_lead_somewhere() -> None:
+    dead = [
+        f"{repo.name(page)}: {hit['target']}"
+        for page in repo.files(".md")
+        for hit in LINK.finditer(repo.text(page))
+        if not (page.parent / hit["target"]).exists()
+    ]
+    assert not dead, repo.listed("these links lead nowhere", dead)
+
+
+def test_rooms_on_the_map_are_the_rooms_there_are() -> None:
+    """ARCHITECTURE.md has a table with a row a room; *not yet* marks the ones that are only planned."""
+    rows = re.findall(r"^\| `(\w+)(?:\.py|/)` \|(.*)$", repo.text(repo.ROOT / "ARCHITECTURE.md"), re.MULTILINE)
+    built = {room for room, about in rows if "*not yet*" not in about}
+    planned = {room for room, _ in rows} - built
+    inside = [p.relative_to(repo.SRC) for p in repo.files(".py", under="src/pumice")]
+    there = {p.parts[0].removesuffix(".py") for p in inside if p.name not in {"__init__.py", "__main__.py"}}
+    assert there - built == set(), "built, but not on the map (or still marked *not yet*)"
+    assert planned & there == set()
+
+
+def console_commands() -> Iterator[tuple[str, list[str]]]:
+    """(where, words after `pumice`) of each `$ pumice …` line in a console block; a trailing \\ continues the line."""
+    for page in repo.files(".md"):
+        for block in CONSOLE_BLOCK.finditer(repo.text(page)):
+            for line in block["body"].replace("\\\n", " ").splitlines():
+                if command := re.match(r"\$ (?:\.venv/bin/)?pumice\b(?P<rest>.*)", line):
+                    words = shlex.split(command["rest"], comments=True)
+                    yield f"{repo.name(page)}: {line}", words
+
+
+def test_console_examples_can_be_typed() -> None:
+    if find_spec("pumice.cli.main") is None:
+        pytest.skip("there is no command line yet")
+    main = import_module("pumice.cli.main").main
+    wrong = []
+    for where, words in console_commands():
+        command, context = main, click.Context(main)
+        while words and not words[0].startswith("-") and isinstance(command, click.Group):
+            command = command.get_command(context, words.pop(0))
+        if command is None:
+            wrong.append(f"{where}: there is no such command")
+            continue
+        known = {o for p in command.get_params(context) for o in (*p.opts, *p.secondary_opts)}
+        wrong += [f"{where}: no option {w}" for w in words if w.startswith("--") and w.split("=")[0] not in known]
+    assert not wrong, repo.listed("what a page says to type must work", wrong)

@@ -1,0 +1,52 @@
+"""Habits of the code: no sleeps in tests, no unfinished work that does not say why."""
+
+import ast
+import re
+
+from tests.tidy import repo
+
+# Spelt in two halves, so that this file keeps its own rule.
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b(?P<rest>.*)")
+REASON = re.compile(r"\b(because|until|once|when|unless)\b", re.IGNORECASE)
+
+
+def is_sleep(call: ast.Call) -> bool:
+    """`time.sleep(…)` or a bare `sleep(…)`; `asyncio.sleep(0)` is a yield and no sleep."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="asyncio"), attr="sleep"):
+            return not (call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0)
+        case ast.Attribute(attr="sleep") | ast.Name(id="sleep"):
+            return True
+    return False
+
+
+def test_tests_do_not_sleep() -> None:
+    found = [
+        f"{repo.name(path)}:{node.lineno}"
+        for path in repo.files(".py", under="tests")
+        for node in ast.walk(repo.tree(path))
+        if isinstance(node, ast.Call) and is_sleep(node)
+    ]
+    assert not found, repo.listed("wait for the event, or move the virtual clock", found)
+
+
+def test_unfinished_work_says_why() -> None:
+    found = [
+        f"{repo.name(path)}:{number}: {line.strip()}"
+        for path in repo.files(".py", ".js", ".sh", ".yaml", ".yml")
+        for number, line in enumerate(repo.text(path).splitlines(), 1)
+        if (hit := UNFINISHED.search(line)) and not REASON.search(hit["rest"])
+    ]
+    assert not found, repo.listed(
+        "say what is missing and `because …`, `until …` or `once …`; or do it, or file it", found
+    )
+
+
+def test_modules_say_what_they_are() -> None:
+    """The first thing in a module is the line a reader needs; an empty __init__ needs none."""
+    silent = [
+        repo.name(path)
+        for path in repo.files(".py", under="src")
+        if repo.tree(path).body and ast.get_docstring(repo.tree(path)) is None
+    ]
+    assert not silent, repo.listed("a module begins with a docstring", silent)

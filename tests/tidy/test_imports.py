@@ -1,0 +1,45 @@
+"""What the core may import from outside, as a list of what is allowed: import-linter can only list what is not."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tidy import repo
+
+CORE = (
+    "model",
+    "algorithms",
+    "columns",
+    "state",
+    "framework",
+    "api.py",
+    "scenario",
+    "volcano",
+    "kai",
+    "cycle.py",
+)  # not `explain`: it stands beside the cycle, over what the cycle told
+
+
+def imported(path: Path) -> Iterator[tuple[str, int]]:
+    """Top-level names of all imports in a file, with their lines; those for type checkers count too."""
+    for node in ast.walk(repo.tree(path)):
+        match node:
+            case ast.Import(names=names):
+                yield from ((alias.name.split(".")[0], node.lineno) for alias in names)
+            case ast.ImportFrom(module=str(module)):
+                yield module.split(".")[0], node.lineno
+
+
+@pytest.mark.parametrize("room", CORE)
+def test_core_imports_numpy_and_the_standard_library(room: str) -> None:
+    allowed = sys.stdlib_module_names | {"pumice"} | ({"numpy"} if room != "model" else set())
+    found = [
+        f"{repo.name(path)}:{line}: {module}"
+        for path in repo.files(".py", under=f"src/pumice/{room}")
+        for module, line in imported(path)
+        if module not in allowed
+    ]
+    assert not found, repo.listed("the core imports NumPy and the standard library only, model not even NumPy", found)

@@ -1,0 +1,68 @@
+"""A file is one idea, a function is one step. The tables of exceptions only shrink: no new entry, no higher number."""
+
+import ast
+from collections.abc import Callable
+
+import pytest
+
+from tests.tidy import repo
+
+FILE_LINES_MAX = 450
+FUNCTION_LINES_MAX = 80
+SLACK = 25  # an entry this far above the truth must be lowered
+
+LONG_FILES: dict[str, int] = {}
+LONG_FUNCTIONS: dict[str, int] = {}
+
+
+def file_lengths() -> dict[str, int]:
+    paths = repo.files(".py", ".js", ".css", ".html", under="src")
+    return {repo.name(p): repo.text(p).count("\n") for p in paths if "vendor" not in p.parts}
+
+
+def function_lengths() -> dict[str, int]:
+    """`path::Class.function` -> lines from `def` to the last statement, without decorators."""
+    found: dict[str, int] = {}
+
+    def walk(node: ast.AST, where: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                inner = f"{where}{child.name}"
+                if not isinstance(child, ast.ClassDef):
+                    lines = (child.end_lineno or child.lineno) - child.lineno + 1
+                    found[inner] = max(lines, found.get(inner, 0))  # overloads and properties share a name
+                walk(child, inner + ".")
+            else:
+                walk(child, where)
+
+    for path in repo.files(".py", under="src"):
+        walk(repo.tree(path), repo.name(path) + "::")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("measure", "limit", "exceptions"),
+    [
+        pytest.param(file_lengths, FILE_LINES_MAX, LONG_FILES, id="files"),
+        pytest.param(function_lengths, FUNCTION_LINES_MAX, LONG_FUNCTIONS, id="functions"),
+    ],
+)
+def test_sizes(measure: Callable[[], dict[str, int]], limit: int, exceptions: dict[str, int]) -> None:
+    actual = measure()
+    too_long = [
+        f"{what}: {lines} lines, at most {exceptions.get(what, limit)}"
+        for what, lines in actual.items()
+        if lines > exceptions.get(what, limit)
+    ]
+    assert not too_long, repo.listed("split it: it is two ideas", too_long)
+
+    stale = [
+        f"{what}: the entry says {entry}, the truth is {actual.get(what, 'gone')}"
+        for what, entry in exceptions.items()
+        if actual.get(what, 0) <= limit or entry - actual[what] >= SLACK
+    ]
+    assert not stale, repo.listed("take the entry out, or lower it", stale)
+
+
+def test_architecture_is_a_map() -> None:
+    assert repo.text(repo.ROOT / "ARCHITECTURE.md").count("\n") <= 200
