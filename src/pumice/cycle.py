@@ -2,7 +2,8 @@
 
     snapshot -> session -> actions -> statements -> decisions
 
-A cycle is a function: it reads no clock, rolls no dice and talks to nobody but the planner. ``(snapshot, policy, now)`` saved is
+A cycle is a function: it reads no clock, rolls no dice and talks to nobody but the planner. ``(snapshot, policy,
+now)`` saved is
 the bug report, and running it again gives the same decisions to the byte.
 """
 
@@ -23,12 +24,11 @@ def _nobody(phase: str) -> None:
     """The observer of a cycle that nobody watches."""
 
 
-def run_cycle(
-    snapshot: Snapshot, policy: Policy, now: float, planner: Planner, observe: Observer = _nobody
-) -> Outcome:
+def run_cycle(snapshot: Snapshot, policy: Policy, now: float, planner: Planner, observe: Observer = _nobody) -> Outcome:
     """Decide what to bind and evict, and what users should be told.
 
-    ``now``: seconds since the epoch. ``observe`` is told the name of each phase as it begins, so that the shell can time it.
+    ``now``: seconds since the epoch. ``observe`` is told the name of each phase as it begins, so that the shell can
+    time it.
     """
     observe("open")
     ssn = Session(snapshot, policy, now, planner)

@@ -1,4 +1,5 @@
-"""Shares: dominant share of allocations, and water filling of deserved resources over weighted queues. Arrays in, arrays out."""
+"""Shares: dominant share of allocations, and water filling of deserved resources over weighted queues. Arrays in,
+arrays out."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def at_most(a: F64, b: F64) -> Bool:
 
 
 def water_filling(total: F64, weight: F64, request: F64, guarantee: F64, limit: F64) -> F64:
-    """What each queue deserves: the total shared by weight, nobody more than it asks or may have, nobody less than its guarantee.
+    """What each queue deserves: the total shared by weight, nobody more than it asks or may have, nobody less than its
+    guarantee.
 
     Shapes: ``total`` (R,), ``weight`` (Q,), the others (Q, R); ``limit`` may be inf. Returns (Q, R).
     Each pass hands the remainder to the queues that still want something; ends when nothing is left or nothing moves.

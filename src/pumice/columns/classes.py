@@ -13,9 +13,21 @@ from pumice.model.pod import PodSpec
 
 
 class ClassTable:
-    """C rows. ``req`` (C, R) in canonical units; room above ``limits`` (R,) in every dimension is room enough for one; ``nonzero`` (C, 2) milli-cpu and bytes with kube-scheduler's defaults."""
+    """C rows. ``req`` (C, R) in canonical units; room above ``limits`` (R,) in every dimension is room enough for one;
+    ``nonzero`` (C, 2) milli-cpu and bytes with kube-scheduler's defaults."""
 
-    __slots__ = ("_matrix", "_row_of_id", "_row_of_value", "axis", "best_effort", "compared", "limits", "nonzero", "req", "specs")
+    __slots__ = (
+        "_matrix",
+        "_row_of_id",
+        "_row_of_value",
+        "axis",
+        "best_effort",
+        "compared",
+        "limits",
+        "nonzero",
+        "req",
+        "specs",
+    )
 
     def __init__(self, axis: ResourceAxis) -> None:
         self.axis = axis
@@ -33,7 +45,8 @@ class ClassTable:
         return len(self.specs)
 
     def row(self, spec: PodSpec) -> int:
-        """The class of a spec, made on first sight. Interned specs are found by identity, which is what makes this cheap."""
+        """The class of a spec, made on first sight. Interned specs are found by identity, which is what makes this
+        cheap."""
         known = self._row_of_id.get(id(spec))
         if known is not None:
             return known[1]

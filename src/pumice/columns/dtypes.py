@@ -1,6 +1,7 @@
 """Array types and the resource axis.
 
-Shape letters used in every docstring: N nodes, T tasks, J jobs, S sub-jobs, Q queues, C task classes, R resources, H hypernodes.
+Shape letters used in every docstring: N nodes, T tasks, J jobs, S sub-jobs, Q queues, C task classes, R resources, H
+hypernodes.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def compared(need: F64) -> Bool:
 
 
 def fits(need: F64, room: F64) -> Bool:
-    """Whether ``need`` is at most ``room``. Shapes (R,) and (rows, R) -> (rows,). Source: Volcano ``LessEqual`` with Zero."""
+    """Whether ``need`` is at most ``room``. Shapes (R,) and (rows, R) -> (rows,). Source: Volcano ``LessEqual`` with
+    Zero."""
     short = need - room >= EPS
     short &= compared(need)
     return np.asarray(~short.any(axis=-1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import numpy as np
 
 from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray, Bool, ResourceAxis
@@ -19,21 +21,35 @@ PENDING_PHASE, INQUEUE_PHASE, RUNNING_PHASE = (
 class JobTable(Growing):
     """J rows.
 
-    ``counts`` (J, statuses) tasks by state; ``best_effort`` pending tasks without request; ``allocated`` (J, R) what its tasks
+    ``counts`` (J, statuses) tasks by state; ``best_effort`` pending tasks without request; ``allocated`` (J, R) what
+    its tasks
     hold. ``role_min`` maps a role number to its minimum. ``waits`` counts pending tasks
-    that allocate may place (not gated, not best effort). ``gated`` counts tasks with gates of others. ``settled`` says that
-    status writing found nothing to do for the job as it stands, so an untouched job need not be looked at again. ``sla_wait`` is the
+    that allocate may place (not gated, not best effort). ``gated`` counts tasks with gates of others. ``settled`` says
+    that
+    status writing found nothing to do for the job as it stands, so an untouched job need not be looked at again.
+    ``sla_wait`` is the
     job's own waiting time in seconds, 0 for none.
     """
 
-    NUMBERS = {
-        "queue": (np.int32, -1), "min_available": (np.int32, 0), "priority": (np.int64, 0), "creation": (np.float64, 0.0),
-        "role_total": (np.int32, 0), "has_min": (np.bool_, False), "has_policy": (np.bool_, False),
-        "has_topology": (np.bool_, False), "size": (np.int32, 0), "phase": (np.int8, 0), "best_effort": (np.int32, 0),
-        "waits": (np.int32, 0), "gated": (np.int32, 0), "hypernode": (np.int32, -1), "settled": (np.bool_, False),
+    NUMBERS: ClassVar[dict[str, tuple[Any, Any]]] = {
+        "queue": (np.int32, -1),
+        "min_available": (np.int32, 0),
+        "priority": (np.int64, 0),
+        "creation": (np.float64, 0.0),
+        "role_total": (np.int32, 0),
+        "has_min": (np.bool_, False),
+        "has_policy": (np.bool_, False),
+        "has_topology": (np.bool_, False),
+        "size": (np.int32, 0),
+        "phase": (np.int8, 0),
+        "best_effort": (np.int32, 0),
+        "waits": (np.int32, 0),
+        "gated": (np.int32, 0),
+        "hypernode": (np.int32, -1),
+        "settled": (np.bool_, False),
         "sla_wait": (np.float64, 0.0),
-    }  # fmt: skip
-    WIDE = {"counts": np.int32, "allocated": np.float64, "min_resources": np.float64}
+    }
+    WIDE: ClassVar[dict[str, Any]] = {"counts": np.int32, "allocated": np.float64, "min_resources": np.float64}
     MOVING = ("phase", "best_effort", "waits", "hypernode", "counts", "allocated")
     OBJECTS = ("uids", "groups", "tasks", "subs", "role_min")
 
@@ -70,14 +86,21 @@ class JobTable(Growing):
 class SubJobTable(Growing):
     """S rows; every job has at least its default sub-job as soon as it has a task outside all policies.
 
-    ``hypernode`` and ``nominated`` are rows of the hypernode tree, -1 none. ``match_index`` orders sub-jobs of one policy.
+    ``hypernode`` and ``nominated`` are rows of the hypernode tree, -1 none. ``match_index`` orders sub-jobs of one
+    policy.
     """
 
-    NUMBERS = {
-        "job": (np.int32, -1), "min_available": (np.int32, 0), "match_index": (np.int64, 0), "priority": (np.int64, 0),
-        "best_effort": (np.int32, 0), "hypernode": (np.int32, -1), "nominated": (np.int32, -1), "group": (np.int32, -1),
-    }  # fmt: skip
-    WIDE = {"counts": np.int32}
+    NUMBERS: ClassVar[dict[str, tuple[Any, Any]]] = {
+        "job": (np.int32, -1),
+        "min_available": (np.int32, 0),
+        "match_index": (np.int64, 0),
+        "priority": (np.int64, 0),
+        "best_effort": (np.int32, 0),
+        "hypernode": (np.int32, -1),
+        "nominated": (np.int32, -1),
+        "group": (np.int32, -1),
+    }
+    WIDE: ClassVar[dict[str, Any]] = {"counts": np.int32}
     MOVING = ("best_effort", "hypernode", "nominated", "counts")
     OBJECTS = ("uids", "gids", "topologies", "tasks")
 

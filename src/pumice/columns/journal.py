@@ -33,9 +33,12 @@ class Journal:
         self._entries: list[tuple[Any, Any, Any]] = []
 
     def put(self, array: AnyArray, index: Any, value: Any) -> None:
-        """Write ``value`` at ``index`` (a row, rows without repeats, or a mask) and remember what stood there."""
+        """Write ``value`` at ``index`` (a row as int, a list or array of rows without repeats, or a mask) and remember
+        what stood there."""
         old = array[index]
-        self._entries.append((array, index, old.copy() if hasattr(old, "copy") else old))
+        if array.ndim > 1 and type(index) is int:
+            old = old.copy()  # one row is a view; everything else that indexing gives is a copy already
+        self._entries.append((array, index, old))
         array[index] = value
 
     def touch(self, log: ChangeLog, rows: list[int]) -> None:

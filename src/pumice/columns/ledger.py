@@ -1,6 +1,7 @@
 """The books: every move of a task between states, with what it means for its node, its job and its sub-job.
 
-Store and session move tasks through the same code; the store with a writer that just writes, the session through its journal.
+Store and session move tasks through the same code; the store with a writer that just writes, the session through its
+journal.
 Source: Volcano node accounting (AddTask, RemoveTask) and job indexes.
 """
 
@@ -14,11 +15,13 @@ import numpy as np
 from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.journal import ChangeLog
 from pumice.columns.tables import Tables
+from pumice.columns.tasks import GATED
 from pumice.model.status import ALLOCATED_STATUSES, LEGAL_MOVES, STATUS_COUNT, TaskStatus
 
 PENDING = int(TaskStatus.PENDING)
 
-#: What one task in a state does to its node: idle, used, releasing, pipelined, future (rows of ``NodeTable.books``), in requests.
+#: What one task in a state does to its node: idle, used, releasing, pipelined, future (rows of ``NodeTable.books``),
+#: in requests.
 _BOOKS: F64 = np.zeros((STATUS_COUNT, 5))
 for _status in TaskStatus:
     _BOOKS[_status] = (-1, 1, 0, 0, -1)
@@ -56,7 +59,8 @@ class Ledger:
         self.writer = writer
 
     def move(self, rows: Sequence[int], status: TaskStatus, nodes: Sequence[int]) -> None:
-        """Move tasks of one sub-job, one class and one present state to ``status`` on ``nodes`` (-1: none), one node a task.
+        """Move tasks of one sub-job, one class and one present state to ``status`` on ``nodes`` (-1: none), one node a
+        task.
 
         A task that is on a node already must stay there or go to -1.
         Raises: AssertionError for a move that the table of legal moves does not have.
@@ -64,14 +68,15 @@ class Ledger:
         tasks = self.tables.tasks
         first = rows[0]
         before = int(tasks.status[first])
-        assert _LEGAL[before][status], f"illegal move of {tasks.pods[first].key}: {TaskStatus(before).label} -> {status.label}"
+        assert _LEGAL[before][status], (
+            f"illegal move of {tasks.pods[first].key}: {TaskStatus(before).label} -> {status.label}"
+        )
         where = nodes if before == PENDING else tasks.node[list(rows)].tolist()
         self._node_books(int(tasks.cls[first]), _BOOKS[status] - _BOOKS[before], where)
         index: Any = list(rows) if len(rows) > 1 else first
         self.writer.put(tasks.status, index, status)
         self.writer.put(tasks.node, index, nodes if len(rows) > 1 else nodes[0])
-        self.count(first, before, -len(rows))
-        self.count(first, status, len(rows))
+        self._count(first, before, status, len(rows))
 
     def enter(self, row: int, status: TaskStatus, node: int) -> None:
         """Book a task that was not there before, in any state."""
@@ -115,18 +120,28 @@ class Ledger:
 
     def count(self, row: int, status: int, amount: int) -> None:
         """Add ``amount`` tasks like the one at ``row`` in ``status`` to the sums of its job and sub-job."""
+        self._count(row, -1, status, amount)
+
+    def _count(self, row: int, before: int, after: int, amount: int) -> None:
+        """Move ``amount`` tasks like the one at ``row`` between states in the sums of their job; -1: from nowhere."""
         tasks, jobs, subs, put = self.tables.tasks, self.tables.jobs, self.tables.subs, self.writer.put
         job, sub = int(tasks.job[row]), int(tasks.sub[row])
         if job < 0:
             return
-        put(jobs.counts, (job, status), jobs.counts[job, status] + amount)
-        put(subs.counts, (sub, status), subs.counts[sub, status] + amount)
-        if _HOLDS[status]:
-            put(jobs.allocated, job, jobs.allocated[job] + amount * self.tables.classes.req[tasks.cls[row]])
-        if status != PENDING:
+        for table, at in ((jobs, job), (subs, sub)):
+            counts = table.counts[at].copy()
+            counts[after] += amount
+            if before >= 0:
+                counts[before] -= amount
+            put(table.counts, at, counts)
+        holds = _HOLDS[after] - (_HOLDS[before] if before >= 0 else 0.0)
+        if holds:
+            put(jobs.allocated, job, jobs.allocated[job] + holds * amount * self.tables.classes.req[tasks.cls[row]])
+        waiting = (after == PENDING) - (before == PENDING)
+        if not waiting:
             return
         if tasks.best_effort[row]:
-            put(jobs.best_effort, job, jobs.best_effort[job] + amount)
-            put(subs.best_effort, sub, subs.best_effort[sub] + amount)
-        elif tasks.gate[row] < 2:
-            put(jobs.waits, job, jobs.waits[job] + amount)
+            put(jobs.best_effort, job, jobs.best_effort[job] + waiting * amount)
+            put(subs.best_effort, sub, subs.best_effort[sub] + waiting * amount)
+        elif tasks.gate[row] < GATED:
+            put(jobs.waits, job, jobs.waits[job] + waiting * amount)

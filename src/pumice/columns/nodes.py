@@ -11,7 +11,6 @@ from pumice.columns.dtypes import F64, I32, Bool, ResourceAxis
 from pumice.columns.journal import ChangeLog
 from pumice.model.node import Node, Taint
 
-
 V = TypeVar("V")
 #: Entries of ``NodeFacts.remember``: at 5,000 nodes and a byte a node some 20 MB.
 MEMO_MAX = 4096
@@ -39,8 +38,21 @@ class NodeFacts:
     Row order is (creation, name): it breaks ties between equal scores, so it must not depend on arrival.
     """
 
-    __slots__ = ("_labels", "_memo", "allocatable", "axis", "max_pods", "names", "objs", "row_of", "taint_code", "taint_sets", "total",
-                 "unschedulable", "view_allocatable")  # fmt: skip
+    __slots__ = (
+        "_labels",
+        "_memo",
+        "allocatable",
+        "axis",
+        "max_pods",
+        "names",
+        "objs",
+        "row_of",
+        "taint_code",
+        "taint_sets",
+        "total",
+        "unschedulable",
+        "view_allocatable",
+    )
 
     def __init__(self, nodes: Sequence[Node], axis: ResourceAxis) -> None:
         self.axis = axis
@@ -87,7 +99,7 @@ class NodeFacts:
             if len(self._memo) >= MEMO_MAX:
                 self._memo.clear()
             found = self._memo[key] = build()
-        return found  # type: ignore[no-any-return]
+        return found
 
 
 #: Rows of ``NodeTable.books``.
@@ -97,9 +109,11 @@ IDLE, USED, RELEASING, PIPELINED, FUTURE = range(5)
 class NodeTable:
     """The moving part, N rows.
 
-    ``books`` (N, 5, R): idle, used, releasing, pipelined and future = idle + releasing - pipelined, kept side by side so that
+    ``books`` (N, 5, R): idle, used, releasing, pipelined and future = idle + releasing - pipelined, kept side by side
+    so that
     one write moves all of a node's books.
-    ``view`` (N, R + 3): the cluster as kube-scheduler's plugins see it: requests of the pods on the node, then milli-cpu and
+    ``view`` (N, R + 3): the cluster as kube-scheduler's plugins see it: requests of the pods on the node, then
+    milli-cpu and
     bytes with 100m and 200MB for a container without request, then the number of pods. Only a plugin that keeps it
     (``predicates``) moves it within a session; ``view_follows`` says that one does.
     Source: Volcano node accounting.

@@ -11,7 +11,8 @@ from pumice.model.queue import Queue
 
 
 class QueueTable:
-    """Q rows in (creation, name) order. ``guarantee`` (Q, R) is 0 where none is given; ``open`` is spec.state == Open."""
+    """Q rows in (creation, name) order. ``guarantee`` (Q, R) is 0 where none is given; ``open`` is spec.state ==
+    Open."""
 
     __slots__ = ("creation", "guarantee", "names", "objs", "open", "parent", "priority", "row_of", "weight")
 

@@ -9,7 +9,8 @@ from pumice.columns.tables import Tables
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """``number`` counts snapshots of one store and names the session in conditions. ``shard`` is None without sharding."""
+    """``number`` counts snapshots of one store and names the session in conditions. ``shard`` is None without
+    sharding."""
 
     tables: Tables
     number: int = 0

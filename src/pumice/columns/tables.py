@@ -31,6 +31,13 @@ class Tables:
     def session_copy(self) -> Tables:
         """The same cluster with moving columns of its own: what a session writes on."""
         return Tables(
-            self.axis, self.nodes.copy(), self.tasks.session_copy(), self.jobs.session_copy(), self.subs.session_copy(),
-            self.queues, self.classes, self.tree, self.roles,
-        )  # fmt: skip
+            self.axis,
+            self.nodes.copy(),
+            self.tasks.session_copy(),
+            self.jobs.session_copy(),
+            self.subs.session_copy(),
+            self.queues,
+            self.classes,
+            self.tree,
+            self.roles,
+        )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.columns.counting import HELD, READY, SCHEDULED, VALID, Counters, Row
 from pumice.columns.dtypes import F64, I32, I64, AnyArray, Bool
 from pumice.columns.jobs import PHASES
 from pumice.columns.nodes import FUTURE, IDLE, USED, NodeFacts
@@ -15,38 +16,10 @@ from pumice.model.node import Node as NodeObject
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue as QueueObject
-from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, PodGroupPhase, TaskStatus
-
-READY = np.zeros(STATUS_COUNT, dtype=np.int32)
-READY[[TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED, TaskStatus.SUCCEEDED]] = 1
-HELD = np.zeros(STATUS_COUNT, dtype=np.int32)
-HELD[list(ALLOCATED_STATUSES)] = 1
-VALID = READY.copy()
-VALID[[TaskStatus.PIPELINED, TaskStatus.PENDING]] = 1
-SCHEDULED = np.zeros(STATUS_COUNT, dtype=np.int32)
-SCHEDULED[[TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED]] = 1
+from pumice.model.status import PodGroupPhase, TaskStatus
 
 
-class _Row:
-    """One row of one table."""
-
-    __slots__ = ("row", "tables")
-
-    def __init__(self, tables: Tables, row: int) -> None:
-        self.tables = tables
-        self.row = row
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.row == other.row  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash((type(self).__name__, self.row))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({getattr(self, 'key', self.row)!r})"
-
-
-class TaskClass(_Row):
+class TaskClass(Row):
     """What equal tasks share. A hook that takes it cannot see the single task, so its answer is kept for the class."""
 
     __slots__ = ()
@@ -66,7 +39,7 @@ class TaskClass(_Row):
         return self.tables.classes.nonzero[self.row]
 
 
-class Task(_Row):
+class Task(Row):
     """One pod. A hook that takes it is asked each time."""
 
     __slots__ = ()
@@ -85,7 +58,8 @@ class Task(_Row):
 
     @property
     def req(self) -> F64:
-        return self.tables.classes.req[self.tables.tasks.cls[self.row]]
+        found: F64 = self.tables.classes.req[self.tables.tasks.cls[self.row]]
+        return found
 
     @property
     def job(self) -> Job:
@@ -130,58 +104,7 @@ class Task(_Row):
         return int(self.tables.tasks.job_hypernode[self.row])
 
 
-class _Counters(_Row):
-    """The counting rules that jobs and sub-jobs share. Source: Volcano JobInfo and SubJobInfo."""
-
-    __slots__ = ()
-
-    @property
-    def _table(self) -> Any:
-        raise NotImplementedError
-
-    @property
-    def counts(self) -> I32:
-        """Tasks by state, (statuses,)."""
-        found: I32 = self._table.counts[self.row]
-        return found
-
-    @property
-    def min_available(self) -> int:
-        return int(self._table.min_available[self.row])
-
-    @property
-    def ready_count(self) -> int:
-        """Bound, Binding, Running, Allocated and Succeeded."""
-        return int(self.counts @ READY)
-
-    @property
-    def waiting_count(self) -> int:
-        return int(self.counts[TaskStatus.PIPELINED])
-
-    @property
-    def best_effort_count(self) -> int:
-        """Pending tasks that ask for nothing."""
-        return int(self._table.best_effort[self.row])
-
-    @property
-    def is_ready(self) -> bool:
-        return self.missing_count <= 0
-
-    @property
-    def missing_count(self) -> int:
-        """How many more tasks must be placed until the minimum is ready; <= 0 when it is."""
-        return self.min_available - self.ready_count - self.best_effort_count
-
-    @property
-    def is_pipelined(self) -> bool:
-        return self.waiting_count + self.ready_count + self.best_effort_count >= self.min_available
-
-    @property
-    def is_starving(self) -> bool:
-        return self.waiting_count + self.ready_count < self.min_available
-
-
-class SubJob(_Counters):
+class SubJob(Counters):
     __slots__ = ()
 
     @property
@@ -214,7 +137,7 @@ class SubJob(_Counters):
         return self.tables.subs.tasks[self.row]
 
 
-class Job(_Counters):
+class Job(Counters):
     __slots__ = ()
 
     @property
@@ -245,7 +168,8 @@ class Job(_Counters):
 
     @property
     def phase(self) -> PodGroupPhase:
-        return PHASES[self.tables.jobs.phase[self.row]]
+        found: PodGroupPhase = PHASES[self.tables.jobs.phase[self.row]]
+        return found
 
     @property
     def tasks(self) -> AnyArray:
@@ -283,7 +207,8 @@ class Job(_Counters):
         return self.tables.jobs.role_min[self.row]
 
     def role_counts(self, statuses: I32, *, with_best_effort: bool = False) -> dict[int, int]:
-        """For each role with a minimum: its tasks whose state is marked in ``statuses`` (0/1 per state), plus pending ones without
+        """For each role with a minimum: its tasks whose state is marked in ``statuses`` (0/1 per state), plus pending
+        ones without
         request when asked for."""
         tasks, rows = self.tables.tasks, self.tasks
         counted = statuses[tasks.status[rows]].astype(bool)
@@ -293,7 +218,7 @@ class Job(_Counters):
         return {role: int(np.count_nonzero(roles == role)) for role in self.role_min}
 
 
-class Queue(_Row):
+class Queue(Row):
     __slots__ = ()
 
     @property
@@ -311,7 +236,7 @@ class Queue(_Row):
         return bool(self.tables.queues.open[self.row])
 
 
-class Node(_Row):
+class Node(Row):
     """One node, for hooks written one node at a time."""
 
     __slots__ = ()
@@ -332,25 +257,30 @@ class Node(_Row):
 
     @property
     def allocatable(self) -> F64:
-        return self.tables.nodes.facts.allocatable[self.row]
+        found: F64 = self.tables.nodes.facts.allocatable[self.row]
+        return found
 
     @property
     def idle(self) -> F64:
-        return self.tables.nodes.books[self.row, IDLE]
+        found: F64 = self.tables.nodes.books[self.row, IDLE]
+        return found
 
     @property
     def used(self) -> F64:
-        return self.tables.nodes.books[self.row, USED]
+        found: F64 = self.tables.nodes.books[self.row, USED]
+        return found
 
     @property
     def future(self) -> F64:
-        return self.tables.nodes.books[self.row, FUTURE]
+        found: F64 = self.tables.nodes.books[self.row, FUTURE]
+        return found
 
 
 class NodeRows:
     """Some rows of the node table, as arrays. Shape (rows,) or (rows, R).
 
-    With ``after`` the rows are as they would be after that many more tasks of a class were placed on each: a hook over rows
+    With ``after`` the rows are as they would be after that many more tasks of a class were placed on each: a hook over
+    rows
     cannot tell the difference, which is what lets a whole gang be placed with one call.
     """
 

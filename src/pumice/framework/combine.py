@@ -56,8 +56,10 @@ def first_tier_agrees(tiers: Tiers, *args: Any) -> bool:
 def intersect(tiers: Tiers, subject: Any, candidates: Sequence[Any], *rest: Any) -> list[Any]:
     """Victims that all voting plugins of a tier name; the first tier that names any decides.
 
-    Each hook sees the whole candidate list and answers (victims, vote); an abstaining one is skipped, an empty list ends its
-    tier only, and after an empty intersection the next plugin of the tier starts afresh. Source: Volcano mode I, traps included.
+    Each hook sees the whole candidate list and answers (victims, vote); an abstaining one is skipped, an empty list
+    ends its
+    tier only, and after an empty intersection the next plugin of the tier starts afresh. Source: Volcano mode I, traps
+    included.
     """
     for tier in tiers:
         victims: list[Any] | None = None
@@ -100,7 +102,8 @@ def any_of(tiers: Tiers, *args: Any) -> bool:
 def most_missing(tiers: Tiers, *args: Any) -> int:
     """``all_of`` for hooks that may also count: the largest number still missing, 0 when all agree.
 
-    A hook answers True, False, or how many more tasks must be placed at least. The count lets a gang be placed in one go.
+    A hook answers True, False, or how many more tasks must be placed at least. The count lets a gang be placed in one
+    go.
     """
     missing = 0
     for tier in tiers:

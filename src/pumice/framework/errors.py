@@ -11,7 +11,8 @@ class PluginError(Exception):
 
 
 class PolicyError(ValueError):
-    """A conf file that cannot be used; carries every problem found, each saying where, what was found and what was wanted."""
+    """A conf file that cannot be used; carries every problem found, each saying where, what was found and what was
+    wanted."""
 
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)

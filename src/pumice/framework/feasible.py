@@ -1,6 +1,7 @@
 """Where a class of tasks can go, and how good each node is for it.
 
-A class is evaluated over all nodes once a session, then only for node rows that changed since: whoever moves a task notes the
+A class is evaluated over all nodes once a session, then only for node rows that changed since: whoever moves a task
+notes the
 rows in the change log, and each class catches up when it is asked.
 """
 
@@ -23,11 +24,23 @@ _FIT_REASON = "Insufficient {}"
 class ClassFit:
     """One class over all nodes (N,), as of ``position`` in the change log.
 
-    ``allowed``: no filter objects. ``idle_fits``/``future_fits``: the request fits what is idle / what will be. ``score``: sum of all
+    ``allowed``: no filter objects. ``idle_fits``/``future_fits``: the request fits what is idle / what will be.
+    ``score``: sum of all
     scores that look at one node alone. ``idle_score`` is the score where the class may be placed now, -inf elsewhere.
     """
 
-    __slots__ = ("_cls", "_errors", "_errors_at", "_ssn", "allowed", "future_fits", "idle_fits", "idle_score", "position", "score")
+    __slots__ = (
+        "_cls",
+        "_errors",
+        "_errors_at",
+        "_ssn",
+        "allowed",
+        "future_fits",
+        "idle_fits",
+        "idle_score",
+        "position",
+        "score",
+    )
 
     def __init__(self, ssn: Session, cls: int) -> None:
         count = len(ssn.tables.nodes.facts)
@@ -65,9 +78,9 @@ class ClassFit:
         """allowed, idle_fits, future_fits and score for some rows, which may be virtual."""
         ssn, cls = self._ssn, self._cls
         limit = ssn.tables.classes.limits[cls.row]
-        idle_fits = (nodes.idle > limit).all(axis=1)
-        future_fits = idle_fits if not ssn.futures_differ else (nodes.future > limit).all(axis=1)
-        allowed = np.ones(len(nodes), dtype=bool)
+        idle_fits: Bool = np.asarray((nodes.idle > limit).all(axis=1))
+        future_fits = np.asarray((nodes.future > limit).all(axis=1)) if ssn.futures_differ else idle_fits
+        allowed: Bool = np.ones(len(nodes), dtype=bool)
         for hook in ssn.class_predicates:
             allowed &= _codes(hook, cls, nodes) == 0
         score = np.zeros(len(nodes))
@@ -98,7 +111,9 @@ def shortage(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict:
     return Verdict(first.astype(np.int32), why)
 
 
-def fit_errors(ssn: Session, cls: TaskClass, nodes: NodeRows, task_verdicts: list[Verdict], hypernode: str = "") -> FitErrors:
+def fit_errors(
+    ssn: Session, cls: TaskClass, nodes: NodeRows, task_verdicts: list[Verdict], hypernode: str = ""
+) -> FitErrors:
     """The reasons against every row: resources first, then the first filter that objects.
 
     ``task_verdicts`` are the answers of hooks that look at the single task, for the same rows.
@@ -115,9 +130,12 @@ def fit_errors(ssn: Session, cls: TaskClass, nodes: NodeRows, task_verdicts: lis
     counts = np.bincount(code, minlength=len(why)).tolist()
     worst = np.array([max((u.code for u in reasons), default=Code.SUCCESS) for reasons in why], dtype=np.int8)
     return FitErrors(
-        histogram((why[i], counts[i]) for i in range(1, len(why)) if counts[i]), len(nodes), hypernode=hypernode,
-        node_rows=np.asarray(nodes.rows, dtype=np.int32), codes=worst[code],
-    )  # fmt: skip
+        histogram((why[i], counts[i]) for i in range(1, len(why)) if counts[i]),
+        len(nodes),
+        hypernode=hypernode,
+        node_rows=np.asarray(nodes.rows, dtype=np.int32),
+        codes=worst[code],
+    )
 
 
 class Feasibility:

@@ -49,7 +49,7 @@ class FitNotes:
         notes = self.by_job.get(int(self._ssn.tables.subs.job[sub]))
         return {int(tasks.role[r]) for r in notes if tasks.sub[r] == sub} if notes else set()
 
-    # -- texts -----------------------------------------------------------------------------------------------------------------
+    # -- texts --------------------------------------------------------------------------------------------------------
 
     def last_or_live(self, row: int) -> tuple[int, int, bool]:
         """Status, node and whether an eviction happened for it: of the transaction discarded last, else as it is."""
@@ -67,7 +67,9 @@ class FitNotes:
         if status == TaskStatus.ALLOCATED:
             return SCHEDULABLE, f"Pod {key} can possibly be assigned to {name}, once minAvailable is satisfied", ""
         if status == TaskStatus.PIPELINED:
-            message = f"Pod {key} can possibly be assigned to {name}, once resource is released and minAvailable is satisfied"
+            message = (
+                f"Pod {key} can possibly be assigned to {name}, once resource is released and minAvailable is satisfied"
+            )
             return UNSCHEDULABLE, message, name if evicted else ""
         if status == TaskStatus.PENDING:
             errors = self.of(row)

@@ -1,7 +1,9 @@
 """Who goes first: queues, jobs, sub-jobs and tasks, by what plugins say and then by age and UID.
 
-When every plugin at a point gives keys, an element's whole key is computed when it is pushed and the heap compares tuples; as soon as one
-plugin compares pairs, elements are compared live. Both give the same order as long as nobody's key changes while it waits, which holds
+When every plugin at a point gives keys, an element's whole key is computed when it is pushed and the heap compares
+tuples; as soon as one
+plugin compares pairs, elements are compared live. Both give the same order as long as nobody's key changes while it
+waits, which holds
 for every action: what an action changes is what it has just popped.
 """
 
@@ -71,7 +73,9 @@ def job_keyer(ssn: Session) -> Keyer:
 def compare_jobs(ssn: Session, left: int, right: int) -> int:
     """What plugins say about two jobs, 0 without opinion. Source: Volcano JobOrderCompare."""
     pair = JobRows(ssn.tables, np.array([left, right]))
-    return _compare(_forms(ssn, points.job_order), lambda hook: hook(pair).tolist(), Job(ssn.tables, left), Job(ssn.tables, right))
+    return _compare(
+        _forms(ssn, points.job_order), lambda hook: hook(pair).tolist(), Job(ssn.tables, left), Job(ssn.tables, right)
+    )
 
 
 def queue_keyer(ssn: Session) -> Keyer:
@@ -142,7 +146,8 @@ def sub_job_keyer(ssn: Session, first: frozenset[int] = frozenset()) -> Keyer:
     subs = ssn.tables.subs
     if all(form == "key" for form, _ in hooks):
         return lambda rows: [
-            (r not in first, *(hook(SubJob(ssn.tables, r)) for _, hook in hooks), subs.match_index[r], subs.uids[r]) for r in rows
+            (r not in first, *(hook(SubJob(ssn.tables, r)) for _, hook in hooks), subs.match_index[r], subs.uids[r])
+            for r in rows
         ]
 
     def compare(a: int, b: int) -> int:

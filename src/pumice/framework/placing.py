@@ -1,13 +1,17 @@
 """Choosing nodes: for a run of equal tasks in one go, or for one task with everything that looks at the single task.
 
-``pick_run`` gives exactly the nodes that picking one task after the other would give. That holds because the score of a node depends on
-that node alone: at every step at most k-1 of the k best nodes have changed, so one of them is still at least as good as any outsider.
-Source: Volcano's choice of the best node (idle first, then what is being released); of equal nodes the first row, where Volcano draws lots.
+``pick_run`` gives exactly the nodes that picking one task after the other would give. That holds because the score of
+a node depends on
+that node alone: at every step at most k-1 of the k best nodes have changed, so one of them is still at least as good
+as any outsider.
+Source: Volcano's choice of the best node (idle first, then what is being released); of equal nodes the first row,
+where Volcano draws lots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from heapq import heapify, heapreplace
 from typing import TYPE_CHECKING
 
@@ -54,8 +58,8 @@ class _Ladder:
         self._rows: list[int] = rows.tolist()
         self._steps = [[s] for s in score.tolist()]
         width = max(1, min(count - 1, _LOOK_MAX // len(rows)))
-        after = np.arange(1, width + 1, dtype=np.float64)
-        found = self._look(np.repeat(rows, width), np.tile(after, len(rows))).reshape(len(rows), width).tolist()
+        which, after = _rungs(len(rows), width)
+        found = self._look(rows[which], after).reshape(len(rows), width).tolist()
         for steps, more in zip(self._steps, found, strict=True):
             steps += more
 
@@ -72,7 +76,8 @@ class _Ladder:
                 return -np.inf
             rows = np.full(len(more), self._rows[i], dtype=np.int64)
             steps += self._look(rows, more).tolist()
-        return steps[level]
+        found: float = steps[level]
+        return found
 
     def climb(self) -> list[int]:
         """Pick the best head again and again."""
@@ -84,6 +89,15 @@ class _Ladder:
             picked.append(row)
             heapreplace(heap, (-self._step(i, level + 1), row, i, level + 1))
         return picked
+
+
+@lru_cache(maxsize=256)
+def _rungs(count: int, width: int) -> tuple[AnyArray, F64]:
+    """For ``count`` nodes with ``width`` rungs each: which node a rung belongs to, and its number from 1 on."""
+    which, after = np.repeat(np.arange(count), width), np.tile(np.arange(1.0, width + 1), count)
+    which.setflags(write=False)
+    after.setflags(write=False)
+    return which, after
 
 
 def constant_scores(ssn: Session, task: Task, candidates: NodeRows) -> bool:
@@ -110,7 +124,8 @@ def choose_node(
 ) -> Choice:
     """The best node for one task among ``nodes``.
 
-    ``blocked`` (N,): nodes that failed this role before. ``resources`` False leaves out the check of resources (backfill).
+    ``blocked`` (N,): nodes that failed this role before. ``resources`` False leaves out the check of resources
+    (backfill).
     A Choice without node and without errors: candidates there were, but none was scored.
     """
     task = Task(ssn.tables, row)
@@ -139,7 +154,9 @@ def choose_node(
     return Choice()
 
 
-def _errors(ssn: Session, fit: ClassFit, task: Task, nodes: NodeRows, verdicts: list[Verdict], hypernode: str) -> FitErrors:
+def _errors(
+    ssn: Session, fit: ClassFit, task: Task, nodes: NodeRows, verdicts: list[Verdict], hypernode: str
+) -> FitErrors:
     if nodes is ssn.all_nodes and not verdicts and not hypernode:
         return fit.errors()
     return fit_errors(ssn, task.cls, nodes, verdicts, hypernode)
@@ -151,7 +168,7 @@ def _groups(ssn: Session, fit: ClassFit, candidates: AnyArray, resources: bool) 
     kinds = ((True, candidates[idle]), (False, candidates[~idle])) if resources else ((True, candidates),)
     for is_idle, group in kinds:
         if ssn.shard_mask is None:
-            parts = (group,)
+            parts: tuple[AnyArray, ...] = (group,)
         else:
             mine = ssn.shard_mask[group]
             parts = (group[mine], group[~mine])

@@ -2,9 +2,11 @@
 
 * a function with ``@plugin("name")`` over ``@some_point``: ``(ssn, …, *, argument: float = 1.0)``;
 * a class with ``@plugin("name")``: ``__init__(self, ssn, *, argument=…)`` and methods under points;
-* a class with ``on_session_open(ssn)`` / ``on_session_close(ssn)`` (Volcano's life cycle), which adds hooks with ``ssn.add(point, function)``.
+* a class with ``on_session_open(ssn)`` / ``on_session_close(ssn)`` (Volcano's life cycle), which adds hooks with
+``ssn.add(point, function)``.
 
-An instance may name hooks that its arguments switch off in ``unused_points``. Keyword parameters are the arguments. A name in the conf matches when it is the same after ``.`` and ``-`` become ``_``;
+An instance may name hooks that its arguments switch off in ``unused_points``. Keyword parameters are the arguments. A
+name in the conf matches when it is the same after ``.`` and ``-`` become ``_``;
 a parameter that ends in ``_`` collects every argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
 """
 
@@ -36,7 +38,8 @@ class Argument:
 class PluginSpec:
     """One plugin, ready to be built afresh for every session.
 
-    ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python`` (plain state: a
+    ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python``
+    (plain state: a
     rollback then tells ``on_deallocate`` and ``on_allocate``).
     """
 
@@ -51,7 +54,8 @@ class PluginSpec:
         if not inspect.isclass(self.target):
             bound = partial(self.target, ssn, **arguments)
             return bound, [(point, form, bound) for point, form, _ in self.hooks]
-        instance = self.target(ssn, **arguments)
+        make: Callable[..., Any] = self.target
+        instance = make(ssn, **arguments)
         return instance, [(point, form, getattr(instance, attribute)) for point, form, attribute in self.hooks]
 
 
@@ -103,7 +107,8 @@ def read_arguments(
 ) -> tuple[dict[str, Any], list[str]]:
     """Arguments for the constructor, and the problems found; a wrong value leaves the default.
 
-    Source: Volcano takes ints for ints, ints and floats for floats, bools or parsable strings for bools, strings for strings.
+    Source: Volcano takes ints for ints, ints and floats for floats, bools or parsable strings for bools, strings for
+    strings.
     """
     values: dict[str, Any] = {}
     problems: list[str] = []

@@ -2,7 +2,8 @@
 
 A point says how the answers of several plugins are combined, by which switch of the conf file a plugin's hook is turned
 off, and which shapes a hook may have. The shape is read from the annotations, and it is a contract: a hook that takes
-``TaskClass`` cannot see the single task, so its answer is kept for the class; one that takes ``Task`` is asked each time;
+``TaskClass`` cannot see the single task, so its answer is kept for the class; one that takes ``Task`` is asked each
+time;
 one that takes ``NodeRows`` answers for many nodes with one array. A shape that no point knows is an error at load.
 Source: Volcano's session functions and switches.
 """
@@ -24,7 +25,8 @@ HOOKS_ATTRIBUTE = "__pumice_hooks__"
 class Point:
     """One question that plugins answer.
 
-    ``switch`` is the stem of the conf switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty when the hook cannot be
+    ``switch`` is the stem of the conf switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty when
+    the hook cannot be
     switched off. ``forms`` maps parameter annotations to the name of the shape.
     """
 
@@ -55,7 +57,8 @@ class Point:
 
 
 def shape_of(hook: Callable[..., Any], skip: int = 1) -> tuple[str, ...]:
-    """Annotations of the positional parameters, as written, without the first ``skip`` of them (``self`` or ``ssn``)."""
+    """Annotations of the positional parameters, as written, without the first ``skip`` of them (``self`` or
+    ``ssn``)."""
     code = hook.__code__
     names = code.co_varnames[: code.co_argcount]
     found = [str(hook.__annotations__.get(name, "?")) for name in names]
@@ -73,89 +76,260 @@ def _point(name: str, switch: str, combinator: Callable[..., Any], asks: str, *f
 
 _ROWS = ("class: TaskClass, NodeRows", "task: Task, NodeRows", "class_node: TaskClass, Node", "task_node: Task, Node")
 
-job_order = _point("job_order", "JobOrder", combine.first_nonzero,
-    "Which job goes first? Compare two (negative: the left one), or give one key a job, smaller first. Ties: older, then UID.",
-    "compare: Job, Job", "key: JobRows")  # fmt: skip
-queue_order = _point("queue_order", "QueueOrder", combine.first_nonzero,
-    "Which queue goes first? Compare two, or give a key. Ties: older, then name.", "compare: Queue, Queue", "key: Queue")  # fmt: skip
-victim_queue_order = _point("victim_queue_order", "", combine.first_nonzero,
+job_order = _point(
+    "job_order",
+    "JobOrder",
+    combine.first_nonzero,
+    "Which job goes first? Compare two (negative: the left one), or give one key a job, smaller first."
+    " Ties: older, then UID.",
+    "compare: Job, Job",
+    "key: JobRows",
+)
+queue_order = _point(
+    "queue_order",
+    "QueueOrder",
+    combine.first_nonzero,
+    "Which queue goes first? Compare two, or give a key. Ties: older, then name.",
+    "compare: Queue, Queue",
+    "key: Queue",
+)
+victim_queue_order = _point(
+    "victim_queue_order",
+    "",
+    combine.first_nonzero,
     "Whose victims go first, for a preemptor of the third queue? Without an opinion: the reverse of queue order.",
-    "compare: Queue, Queue, Queue")  # fmt: skip
-task_order = _point("task_order", "TaskOrder", combine.first_nonzero,
-    "Which task of a job goes first? Ties: index in the pod name, older, UID.", "compare: Task, Task", "key: TaskRows")  # fmt: skip
-sub_job_order = _point("sub_job_order", "SubJobOrder", combine.first_nonzero,
-    "Which sub-job goes first? Ties: match index, UID.", "compare: SubJob, SubJob", "key: SubJob")  # fmt: skip
-cluster_order = _point("cluster_order", "ClusterOrder", combine.first_nonzero,
-    "Which cluster goes first? Ties: name.", "compare: str, str", default_on=False)  # fmt: skip
-predicate = _point("predicate", "Predicate", combine.first_failure,
-    "May the task run on the node? Rows answer a Verdict; one node answers None or Unfit. A Task form may answer None: no objection to"
-    " this task, nor to further ones of its class, wherever the first ones go.", *_ROWS)  # fmt: skip
-pre_predicate = _point("pre_predicate", "Predicate", combine.first_failure,
-    "Is there any point in looking at nodes? None or Unfit.", "class: TaskClass", "task: Task")  # fmt: skip
-node_order = _point("node_order", "NodeOrder", combine.total,
-    "How good is the node for the task? Higher is better; summed over plugins.", *_ROWS)  # fmt: skip
-batch_node_order = _point("batch_node_order", "NodeOrder", combine.total,
-    "The same, seen over all candidates at once. A Task form may answer one number: the same for every candidate, and for further tasks"
-    " of the class.", *_ROWS[:2])  # fmt: skip
-node_map = _point("node_map", "NodeOrder", combine.total,
-    "A score per node that the plugin's own node_reduce rewrites; ignored without one.", "task_node: Task, Node")  # fmt: skip
-node_reduce = _point("node_reduce", "NodeOrder", combine.total,
-    "Rewrite the plugin's mapped scores (whole numbers, one a candidate).", "task: Task, NodeRows, I64")  # fmt: skip
-best_node = _point("best_node", "BestNode", combine.first_answer,
-    "Which of the scored candidates, if not the one with the highest score? A node row or None.", "task: Task, NodeRows, F64")  # fmt: skip
-hyper_node_order = _point("hyper_node_order", "HyperNodeOrder", combine.total,
-    "How good is each hypernode for the sub-job? One score a row, summed over plugins.", "rows: SubJob, I32")  # fmt: skip
-hyper_node_gradient_for_job = _point("hyper_node_gradient_for_job", "HyperNodeGradient", combine.first_registered,
+    "compare: Queue, Queue, Queue",
+)
+task_order = _point(
+    "task_order",
+    "TaskOrder",
+    combine.first_nonzero,
+    "Which task of a job goes first? Ties: index in the pod name, older, UID.",
+    "compare: Task, Task",
+    "key: TaskRows",
+)
+sub_job_order = _point(
+    "sub_job_order",
+    "SubJobOrder",
+    combine.first_nonzero,
+    "Which sub-job goes first? Ties: match index, UID.",
+    "compare: SubJob, SubJob",
+    "key: SubJob",
+)
+cluster_order = _point(
+    "cluster_order",
+    "ClusterOrder",
+    combine.first_nonzero,
+    "Which cluster goes first? Ties: name.",
+    "compare: str, str",
+    default_on=False,
+)
+predicate = _point(
+    "predicate",
+    "Predicate",
+    combine.first_failure,
+    "May the task run on the node? Rows answer a Verdict; one node answers None or Unfit. A Task form may answer None: no"
+    " objection to this task, nor to further ones of its class, wherever the first ones go.",
+    *_ROWS,
+)
+pre_predicate = _point(
+    "pre_predicate",
+    "Predicate",
+    combine.first_failure,
+    "Is there any point in looking at nodes? None or Unfit.",
+    "class: TaskClass",
+    "task: Task",
+)
+node_order = _point(
+    "node_order",
+    "NodeOrder",
+    combine.total,
+    "How good is the node for the task? Higher is better; summed over plugins.",
+    *_ROWS,
+)
+batch_node_order = _point(
+    "batch_node_order",
+    "NodeOrder",
+    combine.total,
+    "The same, seen over all candidates at once. A Task form may answer one number: the same for every candidate, and for"
+    " further tasks of the class.",
+    *_ROWS[:2],
+)
+node_map = _point(
+    "node_map",
+    "NodeOrder",
+    combine.total,
+    "A score per node that the plugin's own node_reduce rewrites; ignored without one.",
+    "task_node: Task, Node",
+)
+node_reduce = _point(
+    "node_reduce",
+    "NodeOrder",
+    combine.total,
+    "Rewrite the plugin's mapped scores (whole numbers, one a candidate).",
+    "task: Task, NodeRows, I64",
+)
+best_node = _point(
+    "best_node",
+    "BestNode",
+    combine.first_answer,
+    "Which of the scored candidates, if not the one with the highest score? A node row or None.",
+    "task: Task, NodeRows, F64",
+)
+hyper_node_order = _point(
+    "hyper_node_order",
+    "HyperNodeOrder",
+    combine.total,
+    "How good is each hypernode for the sub-job? One score a row, summed over plugins.",
+    "rows: SubJob, I32",
+)
+hyper_node_gradient_for_job = _point(
+    "hyper_node_gradient_for_job",
+    "HyperNodeGradient",
+    combine.first_registered,
     "Which hypernodes to try, below the given one, in groups of falling preference? None: nothing to try.",
-    "rows: Job, int, str")  # fmt: skip
-hyper_node_gradient_for_sub_job = _point("hyper_node_gradient_for_sub_job", "HyperNodeGradient", combine.first_registered,
-    "The same for one sub-job.", "rows: SubJob, int, str")  # fmt: skip
-preemptable = _point("preemptable", "Preemptable", combine.intersect,
-    "Which candidates may the task preempt? (victims, vote).", "tasks: Task, list[Task]")  # fmt: skip
-reclaimable = _point("reclaimable", "Reclaimable", combine.intersect,
-    "Which candidates may the task reclaim from other queues? (victims, vote).", "tasks: Task, list[Task]")  # fmt: skip
-unified_evictable = _point("unified_evictable", "", combine.intersect,
-    "Which candidates may a whole gang evict? (victims, vote).", "tasks: EvictionContext, list[Task]")  # fmt: skip
-overused = _point("overused", "Overused", combine.any_of,
-    "Is the queue done for this session?", "queue: Queue")  # fmt: skip
-preemptive = _point("preemptive", "Preemptive", combine.all_of,
-    "May the queue take from others for these tasks?", "tasks: Queue, list[Task]")  # fmt: skip
-allocatable = _point("allocatable", "Allocatable", combine.all_of,
-    "May the queue take on the task? For a class: how many of the next n tasks?", "task: Queue, Task",
-    "run: Queue, TaskClass, int")  # fmt: skip
-job_ready = _point("job_ready", "JobReady", combine.most_missing,
-    "May the job's placements be committed? True, False, or how many more tasks must be placed at least.", "job: Job")  # fmt: skip
-sub_job_ready = _point("sub_job_ready", "SubJobReady", combine.most_missing,
-    "The same for one sub-job; without sub-group policies the job is asked.", "sub: SubJob")  # fmt: skip
-job_pipelined = _point("job_pipelined", "JobPipelined", combine.vote,
-    "Would the job be ready once releasing resources are free?", "job: Job")  # fmt: skip
-sub_job_pipelined = _point("sub_job_pipelined", "SubJobPipelined", combine.vote,
-    "The same for one sub-job.", "sub: SubJob")  # fmt: skip
-job_enqueueable = _point("job_enqueueable", "JobEnqueued", combine.vote,
-    "May the job be admitted? Asked only for jobs with minResources.", "job: Job")  # fmt: skip
+    "rows: Job, int, str",
+)
+hyper_node_gradient_for_sub_job = _point(
+    "hyper_node_gradient_for_sub_job",
+    "HyperNodeGradient",
+    combine.first_registered,
+    "The same for one sub-job.",
+    "rows: SubJob, int, str",
+)
+preemptable = _point(
+    "preemptable",
+    "Preemptable",
+    combine.intersect,
+    "Which candidates may the task preempt? (victims, vote).",
+    "tasks: Task, list[Task]",
+)
+reclaimable = _point(
+    "reclaimable",
+    "Reclaimable",
+    combine.intersect,
+    "Which candidates may the task reclaim from other queues? (victims, vote).",
+    "tasks: Task, list[Task]",
+)
+unified_evictable = _point(
+    "unified_evictable",
+    "",
+    combine.intersect,
+    "Which candidates may a whole gang evict? (victims, vote).",
+    "tasks: EvictionContext, list[Task]",
+)
+overused = _point("overused", "Overused", combine.any_of, "Is the queue done for this session?", "queue: Queue")
+preemptive = _point(
+    "preemptive",
+    "Preemptive",
+    combine.all_of,
+    "May the queue take from others for these tasks?",
+    "tasks: Queue, list[Task]",
+)
+allocatable = _point(
+    "allocatable",
+    "Allocatable",
+    combine.all_of,
+    "May the queue take on the task? For a class: how many of the next n tasks?",
+    "task: Queue, Task",
+    "run: Queue, TaskClass, int",
+)
+job_ready = _point(
+    "job_ready",
+    "JobReady",
+    combine.most_missing,
+    "May the job's placements be committed? True, False, or how many more tasks must be placed at least.",
+    "job: Job",
+)
+sub_job_ready = _point(
+    "sub_job_ready",
+    "SubJobReady",
+    combine.most_missing,
+    "The same for one sub-job; without sub-group policies the job is asked.",
+    "sub: SubJob",
+)
+job_pipelined = _point(
+    "job_pipelined",
+    "JobPipelined",
+    combine.vote,
+    "Would the job be ready once releasing resources are free?",
+    "job: Job",
+)
+sub_job_pipelined = _point(
+    "sub_job_pipelined", "SubJobPipelined", combine.vote, "The same for one sub-job.", "sub: SubJob"
+)
+job_enqueueable = _point(
+    "job_enqueueable",
+    "JobEnqueued",
+    combine.vote,
+    "May the job be admitted? Asked only for jobs with minResources.",
+    "job: Job",
+)
 job_enqueued = _point("job_enqueued", "JobEnqueued", combine.notify, "The job was admitted.", "job: Job")
-job_starving = _point("job_starving", "JobStarving", combine.first_tier_agrees,
-    "May the job preempt or reclaim?", "job: Job")  # fmt: skip
-job_valid = _point("job_valid", "", combine.first_failure,
-    "Can the job ever be complete with the pods that exist? None or Invalid.", "job: Job")  # fmt: skip
-target_job = _point("target_job", "TargetJob", combine.first_registered,
-    "Which of the jobs to help along?", "jobs: list[Job]")  # fmt: skip
+job_starving = _point(
+    "job_starving", "JobStarving", combine.first_tier_agrees, "May the job preempt or reclaim?", "job: Job"
+)
+job_valid = _point(
+    "job_valid",
+    "",
+    combine.first_failure,
+    "Can the job ever be complete with the pods that exist? None or Invalid.",
+    "job: Job",
+)
+target_job = _point(
+    "target_job", "TargetJob", combine.first_registered, "Which of the jobs to help along?", "jobs: list[Job]"
+)
 reserved_nodes = _point("reserved_nodes", "ReservedNodes", combine.notify, "Set nodes aside now.", "none:")
-victim_tasks = _point("victim_tasks", "Victim", combine.union,
-    "Which running tasks should leave, of their own accord?", "tasks: list[Task]")  # fmt: skip
-simulate_add_task = _point("simulate_add_task", "", combine.first_failure,
-    "What if this task were there too? None or Unfit.", "task: Task, Task, Node", switches=("Preemptable", "Allocatable"))  # fmt: skip
-simulate_remove_task = _point("simulate_remove_task", "", combine.first_failure,
-    "What if this task were gone? None or Unfit.", "task: Task, Task, Node", switches=("Preemptable", "Allocatable"))  # fmt: skip
-simulate_predicate = _point("simulate_predicate", "Predicate", combine.first_failure,
-    "Would the task fit after what was simulated? None or Unfit.", "task: Task, Node")  # fmt: skip
-simulate_allocatable = _point("simulate_allocatable", "Allocatable", combine.all_of,
-    "Would the queue take the task after what was simulated?", "task: Queue, Task")  # fmt: skip
-on_allocate = _point("on_allocate", "", combine.notify,
-    "Tasks were placed (allocated, pipelined, or an eviction undone). A Refusal undoes the placement.", "run: TaskRun")  # fmt: skip
-on_deallocate = _point("on_deallocate", "", combine.notify,
-    "Tasks left their nodes (evicted, or a placement undone).", "run: TaskRun")  # fmt: skip
-session_close = _point("session_close", "", combine.notify, "The session ends; plugins are told in reverse order.", "none:")
+victim_tasks = _point(
+    "victim_tasks",
+    "Victim",
+    combine.union,
+    "Which running tasks should leave, of their own accord?",
+    "tasks: list[Task]",
+)
+simulate_add_task = _point(
+    "simulate_add_task",
+    "",
+    combine.first_failure,
+    "What if this task were there too? None or Unfit.",
+    "task: Task, Task, Node",
+    switches=("Preemptable", "Allocatable"),
+)
+simulate_remove_task = _point(
+    "simulate_remove_task",
+    "",
+    combine.first_failure,
+    "What if this task were gone? None or Unfit.",
+    "task: Task, Task, Node",
+    switches=("Preemptable", "Allocatable"),
+)
+simulate_predicate = _point(
+    "simulate_predicate",
+    "Predicate",
+    combine.first_failure,
+    "Would the task fit after what was simulated? None or Unfit.",
+    "task: Task, Node",
+)
+simulate_allocatable = _point(
+    "simulate_allocatable",
+    "Allocatable",
+    combine.all_of,
+    "Would the queue take the task after what was simulated?",
+    "task: Queue, Task",
+)
+on_allocate = _point(
+    "on_allocate",
+    "",
+    combine.notify,
+    "Tasks were placed (allocated, pipelined, or an eviction undone). A Refusal undoes the placement.",
+    "run: TaskRun",
+)
+on_deallocate = _point(
+    "on_deallocate", "", combine.notify, "Tasks left their nodes (evicted, or a placement undone).", "run: TaskRun"
+)
+session_close = _point(
+    "session_close", "", combine.notify, "The session ends; plugins are told in reverse order.", "none:"
+)
 
 POINTS: dict[str, Point] = {p.name: p for p in list(globals().values()) if isinstance(p, Point)}
 

@@ -1,6 +1,7 @@
 """The conf file (``volcano-scheduler.conf``), read strictly, and the policy it stands for.
 
-Source: Volcano's format (``actions``, ``tiers``, ``configurations``, ``metrics``) and its rule that a switch which is not written is on.
+Source: Volcano's format (``actions``, ``tiers``, ``configurations``, ``metrics``) and its rule that a switch which is
+not written is on.
 Beyond it, both spellings of a switch are accepted, and whatever is not understood is named instead of ignored.
 """
 
@@ -44,7 +45,8 @@ class ActionOption:
 
 @dataclass(frozen=True)
 class Policy:
-    """What decides: actions in order, plugins in tiers. ``warnings`` are the problems that a lenient reading put aside."""
+    """What decides: actions in order, plugins in tiers. ``warnings`` are the problems that a lenient reading put
+    aside."""
 
     actions: tuple[ActionOption, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
@@ -59,8 +61,10 @@ class Policy:
 def read_policy(conf: Any, registry: Registry, *, strict: bool = True, unset_switches: bool = True) -> Policy:
     """The policy of a parsed conf document.
 
-    ``strict`` turns every problem into an error; a lenient reading drops what it does not understand, as Volcano does, and lists it
-    in ``warnings`` (an unknown action is an error in both). ``unset_switches`` is the value of switches that are not written.
+    ``strict`` turns every problem into an error; a lenient reading drops what it does not understand, as Volcano does,
+    and lists it
+    in ``warnings`` (an unknown action is an error in both). ``unset_switches`` is the value of switches that are not
+    written.
     Raises: PolicyError with every problem found.
     """
     reader = _Reader(registry, unset_switches)
@@ -86,7 +90,9 @@ class _Reader:
                 self.problems.append(f'conf: unknown key "{key}"{did_you_mean(str(key), _TOP_KEYS)}')
         dialect = conf.get("dialect", "volcano")
         if dialect not in self.registry.dialects:
-            self.fatal.append(f'conf: dialect: found "{dialect}", wanted one of {", ".join(sorted(self.registry.dialects))}')
+            self.fatal.append(
+                f'conf: dialect: found "{dialect}", wanted one of {", ".join(sorted(self.registry.dialects))}'
+            )
             return Policy((), ())
         actions = self._actions(conf, dialect)
         tiers = self._tiers(conf.get("tiers"), dialect)
@@ -96,7 +102,9 @@ class _Reader:
     def _actions(self, conf: Mapping[str, Any], dialect: str) -> tuple[ActionOption, ...]:
         text = conf.get("actions")
         if not isinstance(text, str) or not text.strip():
-            self.fatal.append(f"conf: actions: found {text!r}, wanted a comma separated list such as enqueue, allocate, backfill")
+            self.fatal.append(
+                f"conf: actions: found {text!r}, wanted a comma separated list such as enqueue, allocate, backfill"
+            )
             return ()
         known = self.registry.actions(dialect)
         given = self._configurations(conf.get("configurations"))
@@ -105,7 +113,9 @@ class _Reader:
             action = self.registry.action(dialect, name)
             if action is None:
                 missing = self.registry.why_missing(dialect, name)
-                self.fatal.append("conf: actions: " + (missing or f'unknown action "{name}"{did_you_mean(name, known)}'))
+                self.fatal.append(
+                    "conf: actions: " + (missing or f'unknown action "{name}"{did_you_mean(name, known)}')
+                )
                 continue
             values, problems = read_arguments(action.arguments, given.get(name, {}), f"conf: configurations: {name}")
             self.problems += problems
@@ -141,7 +151,9 @@ class _Reader:
                 continue
             self._unknown_keys(tier, ("plugins",), f"tiers[{i}]")
             where = f"tiers[{i}].plugins"
-            plugins = [self._plugin(p, dialect, f"{where}[{k}]") for k, p in enumerate(self._list(tier.get("plugins"), where))]
+            plugins = [
+                self._plugin(p, dialect, f"{where}[{k}]") for k, p in enumerate(self._list(tier.get("plugins"), where))
+            ]
             options = tuple(p for p in plugins if p is not None)
             names = {p.spec.name: p for p in options}
             if "proportion" in names and "drf" in names and names["drf"].switches.get("Hierarchy"):

@@ -25,7 +25,8 @@ def action_spec(name: str, run: Callable[..., None]) -> ActionSpec:
 
 @dataclass
 class Dialect:
-    """``missing`` maps names that the dialect's home knows, but this version does not have, to a sentence that says so."""
+    """``missing`` maps names that the dialect's home knows, but this version does not have, to a sentence that says
+    so."""
 
     actions: dict[str, ActionSpec] = field(default_factory=dict)
     plugins: dict[str, PluginSpec] = field(default_factory=dict)

@@ -1,4 +1,5 @@
-"""One scheduling cycle's world: tables to write on through the journal, the plugins' hooks, and what has been noted so far."""
+"""One scheduling cycle's world: tables to write on through the journal, the plugins' hooks, and what has been noted so
+far."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ class Session:
             recover_hypernodes(self)
         self._open_plugins()
 
-    # -- plugins ---------------------------------------------------------------------------------------------------------------
+    # -- plugins ------------------------------------------------------------------------------------------------------
 
     def _open_plugins(self) -> None:
         for tier in self.policy.tiers:
@@ -114,11 +115,14 @@ class Session:
         form = point.forms.get(shape)
         if form is None:
             known = " or ".join("(" + ", ".join(f) + ")" for f in point.forms)
-            raise PluginError(f"plugin {self._opening}, point {point.name}: found parameters ({', '.join(shape)}), wanted {known}")
+            raise PluginError(
+                f"plugin {self._opening}, point {point.name}: found parameters ({', '.join(shape)}), wanted {known}"
+            )
         self._hooks.setdefault(point, {}).setdefault(self._opening, []).append((form, hook))
 
     def tiers(self, point: Point) -> list[HookList]:
-        """Hooks at a point by tier, as (form, hook); plugins that are switched off there, and empty tiers, are left out."""
+        """Hooks at a point by tier, as (form, hook); plugins that are switched off there, and empty tiers, are left
+        out."""
         found = self._tiers.get(point)
         if found is None:
             by_plugin = self._hooks.get(point, {})
@@ -154,7 +158,7 @@ class Session:
             self._shared[key] = build()
         return self._shared[key]  # type: ignore[no-any-return]
 
-    # -- readiness: a sub-job of a job without sub-group policies is asked as its job -------------------------------------------
+    # -- readiness: a sub-job of a job without sub-group policies is asked as its job ---------------------------------
 
     def job_missing(self, job: int) -> int:
         """How many more tasks must be placed at least until JobReady; 0 when ready."""
@@ -180,7 +184,8 @@ class Session:
         return bool(self.ask(points.sub_job_pipelined, SubJob(self.tables, sub)))
 
     def allowed_count(self, queue: int, task: int, count: int) -> int:
-        """How many of the next ``count`` tasks equal to ``task`` the queue may take on (Allocatable of every plugin)."""
+        """How many of the next ``count`` tasks equal to ``task`` the queue may take on (Allocatable of every
+        plugin)."""
         if queue < 0:
             return count
         handle = Queue(self.tables, queue)
@@ -204,10 +209,15 @@ class Session:
                     return unfit
         return None
 
-    # -- filters and scores, by what they look at -------------------------------------------------------------------------------
+    # -- filters and scores, by what they look at ---------------------------------------------------------------------
 
     def _over_nodes(self, point: Point, kinds: tuple[str, ...], *, filters: bool) -> list[Any]:
-        return [rows_hook(self, form, hook, filters=filters) for tier in self.tiers(point) for form, hook in tier if form in kinds]
+        return [
+            rows_hook(self, form, hook, filters=filters)
+            for tier in self.tiers(point)
+            for form, hook in tier
+            if form in kinds
+        ]
 
     @cached_property
     def class_predicates(self) -> list[Any]:
@@ -223,25 +233,45 @@ class Session:
     def class_scores(self) -> list[Any]:
         """Scores (TaskClass, NodeRows) -> array."""
         kinds = ("class", "class_node")
-        return self._over_nodes(points.node_order, kinds, filters=False) + self._over_nodes(points.batch_node_order, kinds, filters=False)
+        return self._over_nodes(points.node_order, kinds, filters=False) + self._over_nodes(
+            points.batch_node_order, kinds, filters=False
+        )
 
     @cached_property
     def task_scores(self) -> list[Any]:
         """Scores (Task, NodeRows) -> array, a number for all, or None."""
         kinds = ("task", "task_node")
-        return self._over_nodes(points.node_order, kinds, filters=False) + self._over_nodes(points.batch_node_order, kinds, filters=False)
+        return self._over_nodes(points.node_order, kinds, filters=False) + self._over_nodes(
+            points.batch_node_order, kinds, filters=False
+        )
 
     @cached_property
     def mergeable(self) -> bool:
-        """Whether a run of equal tasks may be placed in one go: every hook over single nodes can look at nodes as they would be."""
-        single = [form for p in (points.predicate, points.node_order) for tier in self.tiers(p) for form, _ in tier if form == "class_node"]
-        return not single and not self.has(points.best_node) and not self.has(points.node_map) and self.snapshot.shard is None
+        """Whether a run of equal tasks may be placed in one go: every hook over single nodes can look at nodes as they
+        would be."""
+        single = [
+            form
+            for p in (points.predicate, points.node_order)
+            for tier in self.tiers(p)
+            for form, _ in tier
+            if form == "class_node"
+        ]
+        return (
+            not single
+            and not self.has(points.best_node)
+            and not self.has(points.node_map)
+            and self.snapshot.shard is None
+        )
 
     @cached_property
     def shard_mask(self) -> Bool | None:
         """Nodes of this scheduler's shard (N,), None without sharding."""
         shard = self.snapshot.shard
-        return None if shard is None else np.array([name in shard.nodes for name in self.tables.nodes.facts.names], dtype=bool)
+        return (
+            None
+            if shard is None
+            else np.array([name in shard.nodes for name in self.tables.nodes.facts.names], dtype=bool)
+        )
 
     def reduced_scores(self, task: Task, nodes: NodeRows) -> F64 | float:
         """Sum of mapped scores after each plugin's own reduction; a map without a reduction counts for nothing."""
@@ -249,13 +279,15 @@ class Session:
         maps, reduces = self._hooks.get(points.node_map, {}), self._hooks.get(points.node_reduce, {})
         if not reduces:
             return total
-        for name in [option.spec.name for tier in self.policy.tiers for option in tier if option.enabled(points.node_map)]:
+        for name in [
+            option.spec.name for tier in self.policy.tiers for option in tier if option.enabled(points.node_map)
+        ]:
             for (_, mapper), (_, reducer) in zip(maps.get(name, []), reduces.get(name, []), strict=False):
                 mapped = np.array([int(mapper(task, node)) for node in nodes], dtype=np.int64)
                 total = total + reducer(task, nodes, mapped)
         return total
 
-    # -- writing ----------------------------------------------------------------------------------------------------------------
+    # -- writing ------------------------------------------------------------------------------------------------------
 
     def statement(self) -> Statement:
         """A set of operations that is committed or leaves no trace."""
@@ -305,6 +337,7 @@ class Session:
         return jobs.alive & (jobs.queue >= 0) & ~jobs.settled
 
     def jobs_to_close(self) -> AnyArray:
-        """Rows of jobs whose status may have to be written: touched in this session, or changed since it was last found in order."""
+        """Rows of jobs whose status may have to be written: touched in this session, or changed since it was last
+        found in order."""
         jobs = self.tables.jobs
         return np.flatnonzero(self._unsettled | (self.touched & (jobs.queue >= 0)))

@@ -1,6 +1,7 @@
 """A statement: operations that take effect in the session at once and in the cluster only at commit.
 
-Undo is physical: the journal puts back what every write replaced. Commit submits in order; a decision that the planner refuses is
+Undo is physical: the journal puts back what every write replaced. Commit submits in order; a decision that the planner
+refuses is
 undone alone. Source: Volcano Statement (operations, order of commit and discard, last transaction).
 """
 
@@ -76,14 +77,17 @@ class Statement:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if not self._closed:
             self.discard()
 
-    # -- operations ------------------------------------------------------------------------------------------------------------
+    # -- operations ---------------------------------------------------------------------------------------------------
 
     def allocate(self, rows: list[int], nodes: list[int]) -> Refusal | None:
-        """Place equal pending tasks of one sub-job on idle resources. A refusal of an event handler undoes the whole call."""
+        """Place equal pending tasks of one sub-job on idle resources. A refusal of an event handler undoes the whole
+        call."""
         return self._place(Operation(Kind.ALLOCATE, rows, nodes))
 
     def pipeline(self, rows: list[int], nodes: list[int], *, evicted: bool = False) -> Refusal | None:
@@ -114,7 +118,7 @@ class Statement:
         self.operations.append(Operation(Kind.EVICT, [row], [node], reason))
         ssn.ask(points.on_deallocate, ssn.run_of([row], [node]))
 
-    # -- undo ------------------------------------------------------------------------------------------------------------------
+    # -- undo ---------------------------------------------------------------------------------------------------------
 
     def mark(self) -> Mark:
         return Mark(self._ssn.journal.mark(), len(self.operations))
@@ -154,7 +158,7 @@ class Statement:
         self.rollback(self._start)
         self._close()
 
-    # -- plans -----------------------------------------------------------------------------------------------------------------
+    # -- plans --------------------------------------------------------------------------------------------------------
 
     def save(self, since: Mark | None = None) -> Plan:
         """The operations (after ``since``) as a value, to be recovered later."""
@@ -177,10 +181,11 @@ class Statement:
         other.operations = []
         other._close()
 
-    # -- the end ---------------------------------------------------------------------------------------------------------------
+    # -- the end ------------------------------------------------------------------------------------------------------
 
     def commit(self) -> list[str]:
-        """Submit every operation in order. Returns the keys of pods whose decision was refused; those alone are undone."""
+        """Submit every operation in order. Returns the keys of pods whose decision was refused; those alone are
+        undone."""
         ssn = self._ssn
         tasks = ssn.tables.tasks
         refused: list[str] = []
@@ -230,7 +235,8 @@ class Statement:
         return [pod.key]
 
     def _undo_one(self, row: int, status: TaskStatus, point: points.Point) -> None:
-        """The inverse of one committed operation: the only undo that is not the journal's, since what came after must stand."""
+        """The inverse of one committed operation: the only undo that is not the journal's, since what came after must
+        stand."""
         ssn = self._ssn
         node = int(ssn.tables.tasks.node[row])
         ssn.ledger.move([row], status, [-1 if status is TaskStatus.PENDING else node])

@@ -71,9 +71,12 @@ def new_status(ssn: Session, job: int) -> PodGroupStatus:
     fresh = ssn.conditions.by_job.get(job, {})
     counts = ssn.tables.jobs.counts[job]
     return PodGroupStatus(
-        phase_of(ssn, job, UNSCHEDULABLE in fresh).value, _merge(group, fresh), int(counts[TaskStatus.RUNNING]),
-        int(counts[TaskStatus.SUCCEEDED]), int(counts[TaskStatus.FAILED]),
-    )  # fmt: skip
+        phase_of(ssn, job, UNSCHEDULABLE in fresh).value,
+        _merge(group, fresh),
+        int(counts[TaskStatus.RUNNING]),
+        int(counts[TaskStatus.SUCCEEDED]),
+        int(counts[TaskStatus.FAILED]),
+    )
 
 
 def _merge(group: PodGroup, fresh: dict[str, PodGroupCondition]) -> tuple[PodGroupCondition, ...]:

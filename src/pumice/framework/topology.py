@@ -1,4 +1,5 @@
-"""Network topology as the session means it: soft wishes have become hard ones with a wide bound, tier names have become numbers.
+"""Network topology as the session means it: soft wishes have become hard ones with a wide bound, tier names have
+become numbers.
 
 Source: Volcano adjustNetworkTopologySpec; the PodGroup itself is never changed.
 """
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.columns.counting import HELD
 from pumice.columns.dtypes import I32, AnyArray
 from pumice.columns.tables import Tables
-from pumice.columns.views import HELD
 from pumice.model.podgroup import NetworkTopology
 
 if TYPE_CHECKING:

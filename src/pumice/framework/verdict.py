@@ -69,7 +69,8 @@ def gather(verdicts: Sequence[Verdict], count: int) -> Verdict:
 class FitErrors:
     """Why one task found no node: a histogram of reasons over nodes, or a message of its own.
 
-    Source: Volcano FitErrors. ``node_rows`` and ``codes`` say for each node that was looked at how bad it is, for later eviction.
+    Source: Volcano FitErrors. ``node_rows`` and ``codes`` say for each node that was looked at how bad it is, for
+    later eviction.
     """
 
     histogram: Counter[str] = field(default_factory=Counter)

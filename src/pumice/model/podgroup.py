@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Mapping
 
 from pumice.model.pod import EMPTY_MAP, LabelSelector
 from pumice.model.resources import Resource

@@ -13,7 +13,9 @@ from pumice.framework.registry import Registry
 SIZE_MAX = 1 << 20
 
 
-def policy_of(text: str, registry: Registry, *, where: str = "conf", strict: bool = True, unset_switches: bool = True) -> Policy:
+def policy_of(
+    text: str, registry: Registry, *, where: str = "conf", strict: bool = True, unset_switches: bool = True
+) -> Policy:
     """The policy a conf text stands for. Raises: PolicyError naming every problem."""
     if len(text) > SIZE_MAX:
         raise PolicyError([f"{where}: found {len(text)} characters, wanted at most {SIZE_MAX}"])

@@ -1,6 +1,7 @@
 """The loop around the cycle: what happened goes into the store, what was decided goes to the cluster.
 
-One ``step`` is one cycle. When to take it is the caller's business: a simulation steps when its virtual clock says so, a live
+One ``step`` is one cycle. When to take it is the caller's business: a simulation steps when its virtual clock says so,
+a live
 scheduler when something changed and a schedule period has passed.
 """
 

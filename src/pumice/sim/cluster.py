@@ -1,7 +1,7 @@
 """A simulated cluster behind the ``Cluster`` port: the truth that an API server would hold, and its kubelets.
 
-Pods go Pending -> bound -> Running (after ``start_latency_s``) -> Succeeded (after their ``pumice.dev/duration``, or when their
-job's controller says so). Nothing here costs more than what it touches.
+Pods go Pending -> bound -> Running (after ``start_latency_s``) -> Succeeded (after their ``pumice.dev/duration``, or
+when their job's controller says so). Nothing here costs more than what it touches.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class Hooks:
     removed: list[PodHook] = field(default_factory=list)
     group_written: list[Callable[[PodGroup], None]] = field(default_factory=list)
     node_changed: list[Callable[[Node | None, Node | None], None]] = field(default_factory=list)  # before, after
+    answered: list[Callable[[Bind | Evict, Refusal | None], None]] = field(default_factory=list)
 
 
 class SimCluster:
@@ -66,12 +67,13 @@ class SimCluster:
         self.pods_on: dict[str, dict[str, None]] = {}  # node -> keys of pods that hold room on it
         self.binds_done = 0
         self.evictions_done = 0
+        self.refusals = 0
         self._tables: dict[type[Object], dict[str, Any]] = {
             Pod: self.pods, PodGroup: self.groups, Node: self.nodes, Queue: self.queues,
             PriorityClass: self.priority_classes, HyperNode: self.hypernodes,
         }  # fmt: skip
 
-    # -- the port --------------------------------------------------------------------------------------------------------------
+    # -- the port ------------------------------------------------------------------------------------------------------
 
     @property
     def has_news(self) -> bool:
@@ -84,6 +86,19 @@ class SimCluster:
 
     def bind(self, decision: Bind) -> Refusal | None:
         """Put a waiting pod on a node that exists."""
+        return self._answer(decision, self._bind(decision))
+
+    def evict(self, decision: Evict) -> Refusal | None:
+        """Delete a pod, at once or after the grace period. Its job's controller may make another one."""
+        return self._answer(decision, self._evict(decision))
+
+    def _answer(self, decision: Bind | Evict, refusal: Refusal | None) -> Refusal | None:
+        self.refusals += refusal is not None
+        for hook in self.hooks.answered:
+            hook(decision, refusal)
+        return refusal
+
+    def _bind(self, decision: Bind) -> Refusal | None:
         pod = self.pods.get(decision.pod)
         why = _not_this(pod, decision)
         if pod is None or why is not None:
@@ -103,8 +118,7 @@ class SimCluster:
         self._take_room(bound, decision.pod)
         return None
 
-    def evict(self, decision: Evict) -> Refusal | None:
-        """Delete a pod, at once or after the grace period. Its job's controller may make another one."""
+    def _evict(self, decision: Evict) -> Refusal | None:
         pod = self.pods.get(decision.pod)
         why = _not_this(pod, decision)
         if why is None and self.objection is not None:
@@ -144,7 +158,7 @@ class SimCluster:
         pod = self.pods[notice.pod] = replace(pod, conditions=(said,), nominated_node=notice.nominated_node)
         self._tell_pod(pod, notice.pod, news=False)
 
-    # -- objects come and go ---------------------------------------------------------------------------------------------------
+    # -- objects come and go -------------------------------------------------------------------------------------------
 
     def put(self, obj: Object) -> None:
         """Add an object, or replace the one of its name. A pod that has a node keeps it."""
@@ -209,7 +223,7 @@ class SimCluster:
         for hook in self.hooks.finished:
             hook(done)
 
-    # -- kubelets --------------------------------------------------------------------------------------------------------------
+    # -- kubelets ------------------------------------------------------------------------------------------------------
 
     def _start(self, key: str, uid: str) -> None:
         pod = self.pods.get(key)
@@ -226,7 +240,7 @@ class SimCluster:
         for hook in self.hooks.started:
             hook(pod)
 
-    # -- pieces ----------------------------------------------------------------------------------------------------------------
+    # -- pieces --------------------------------------------------------------------------------------------------------
 
     def _put_pod(self, pod: Pod, key: str) -> None:
         before = self.pods.get(key)

@@ -1,7 +1,8 @@
 """A small job controller: work that arrives becomes a PodGroup and pods, runs as a gang, and is cleared away when done.
 
-Gang semantics: from the moment at which at least ``minAvailable`` pods run, the job takes its duration; then all its pods have
-succeeded. When evictions leave fewer running, it starts over once it is whole again: nothing is saved in between.
+Gang semantics: from the moment at which at least ``minAvailable`` pods run, the job takes its duration; then all its
+pods have succeeded. When evictions leave fewer running, it starts over once it is whole again: nothing is saved in
+between.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class JobHooks:
 class Controller:
     """Runs jobs on a simulated cluster.
 
-    ``keep_until_completed``: a finished job's PodGroup and succeeded pods stay until the scheduler has written the phase
-    Completed; otherwise they go at once (Volcano's ``ttlSecondsAfterFinished: 0``).
+    ``keep_until_completed``: a finished job's PodGroup and succeeded pods stay until the scheduler has written the
+    phase Completed; otherwise they go at once (Volcano's ``ttlSecondsAfterFinished: 0``).
     """
 
     def __init__(self, cluster: SimCluster, *, keep_until_completed: bool = False) -> None:
@@ -78,7 +79,7 @@ class Controller:
         cluster.hooks.removed.append(self._pod_removed)
         cluster.hooks.group_written.append(self._group_written)
 
-    # -- work comes ------------------------------------------------------------------------------------------------------------
+    # -- work comes ----------------------------------------------------------------------------------------------------
 
     def submit(self, work: Work) -> None:
         """Have work arrive at its time.
@@ -121,7 +122,7 @@ class Controller:
             run.wanted[key] = pod
             self.cluster.put(pod)
 
-    # -- pods start and end ----------------------------------------------------------------------------------------------------
+    # -- pods start and end --------------------------------------------------------------------------------------------
 
     def _run_of(self, pod: Pod, key: str) -> JobRun | None:
         run = self.live.get(pod.group_key)
@@ -182,12 +183,12 @@ class Controller:
         uid = f"{wanted.uid}~{run.remade}"
         self.cluster.put(
             replace(
-                wanted, uid=uid, creation=self.engine.now, node_name="", phase="Pending", deletion=None, start_time=None,
-                nominated_node="", conditions=(),
+                wanted, uid=uid, creation=self.engine.now, node_name="", phase="Pending", deletion=None,
+                start_time=None, nominated_node="", conditions=(),
             )
         )  # fmt: skip
 
-    # -- the end ---------------------------------------------------------------------------------------------------------------
+    # -- the end -------------------------------------------------------------------------------------------------------
 
     def _finish(self, run: JobRun) -> None:
         """The job is done. Pods that never started go with it."""

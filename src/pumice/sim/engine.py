@@ -1,7 +1,7 @@
 """The clock of a simulation: what happens next, and when. Idle time costs nothing.
 
-Events are ordered by (time, priority, id); ids count up, so events of one moment and priority run in the order in which they
-were asked for. Nothing else decides, so a run is the same every time. Source: the shape of SimPy's core.
+Events are ordered by (time, priority, id); ids count up, so events of one moment and priority run in the order in which
+they were asked for. Nothing else decides, so a run is the same every time. Source: the shape of SimPy's core.
 """
 
 from __future__ import annotations

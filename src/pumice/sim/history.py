@@ -96,7 +96,7 @@ class History:
             self._node_changed(None, node)
         self.tick()
 
-    # -- read ------------------------------------------------------------------------------------------------------------------
+    # -- read ----------------------------------------------------------------------------------------------------------
 
     @property
     def now(self) -> float:
@@ -114,7 +114,7 @@ class History:
                 bars.append((self.now - run.started, 0, self._bar(run, self._records[key])))
         return [bar for *_, bar in sorted(bars, key=lambda b: (-b[0], b[2].record.key))[: self._longest]]
 
-    # -- booked by the simulation ----------------------------------------------------------------------------------------------
+    # -- booked by the simulation --------------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """Write down what changed in this moment. Called before time moves on."""
@@ -137,7 +137,7 @@ class History:
                     series = table[queue] = StepSeries(self.start)
                 series.set(now, value)
 
-    # -- hooks -----------------------------------------------------------------------------------------------------------------
+    # -- hooks ---------------------------------------------------------------------------------------------------------
 
     def _moved(self, pod: Pod, amounts: Amounts, sign: int, share_delta: float) -> None:
         run = self._live.get(pod.group_key)

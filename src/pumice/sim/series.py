@@ -1,4 +1,4 @@
-"""Values over time in bounded memory: step functions and a heat map, both of which keep their means when they grow coarser."""
+"""Values over time in bounded memory: step functions and a heat map. Both keep their means when they grow coarser."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ROWS_MAX = 256
 class StepSeries:
     """A value that changes at moments and holds in between.
 
-    Above ``points_max`` points, neighbours are merged into their mean over time: the integral stays exact, the shape gets
-    coarser. ``peak`` is of the values as they were set.
+    Above ``points_max`` points, neighbours are merged into their mean over time: the integral stays exact, the shape
+    gets coarser. ``peak`` is of the values as they were set.
     """
 
     def __init__(self, start: float, value: float = 0.0, points_max: int = POINTS_MAX) -> None:
@@ -115,7 +115,7 @@ class HeatMap:
         return means
 
     def _widen(self) -> None:
-        """Make every bucket twice as wide. What has been is kept as means; the steps start anew from the value at the moment."""
+        """Make every bucket twice as wide. What has been is kept as means; steps start anew from the value now."""
         means, half = self._means(), self._buckets // 2
         self._part = np.zeros_like(self._part)
         self._part[:, :half] = (means[:, 0::2] + means[:, 1::2]) / 2

@@ -1,7 +1,7 @@
 """What the cluster has to tell and has not been asked for yet.
 
-As with a watch of an API server, only the newest state of an object is kept, and what happened to one object is told in order.
-A fault may hold an object's news back (``delay``); then all that happens to the object waits behind it.
+As with a watch of an API server, only the newest state of an object is kept, and what happened to one object is told in
+order. A fault may hold an object's news back (``delay``); then all that happens to the object waits behind it.
 """
 
 from __future__ import annotations
@@ -54,6 +54,15 @@ class Telling:
         events = [event for event in self._events if event is not None]
         self._events, self._seen_at, self.has_news = [], {}, False
         return events
+
+    def owes(self, kind: type[Object], key: str) -> bool:
+        """Whether there is something about the object that was not drained yet."""
+        return (kind, key) in self._held or key in self._seen_at.get(kind, ())
+
+    def held_pods(self) -> list[Pod]:
+        """Pods as the scheduler would know them, were nothing held back."""
+        events = (event for waiting in self._held.values() for event, _ in waiting)
+        return [event.obj for event in events if isinstance(event, Seen) and isinstance(event.obj, Pod)]
 
     def _release(self, kind: type[Object], key: str) -> None:
         for event, news in self._held.pop((kind, key)):

@@ -1,4 +1,5 @@
-"""What arrives in a simulation: jobs of a trace, Volcano jobs of a manifest, PodGroups with their pods. Each expands when it comes.
+"""What arrives in a simulation: jobs of a trace, Volcano jobs of a manifest, PodGroups with their pods. Each expands
+when it comes.
 
 Source: names, labels and annotations of pods are those that Volcano's job controller gives.
 """
@@ -24,7 +25,7 @@ FOREVER = math.inf
 
 
 class Work(Protocol):
-    """One thing to run. ``arrival_s`` counts from the start of the simulation; ``duration_s`` from when the gang runs."""
+    """One thing to run. ``arrival_s`` counts from the simulation's start; ``duration_s`` from when the gang runs."""
 
     @property
     def key(self) -> str:
@@ -136,7 +137,7 @@ class SimJob:
 
 @dataclass(frozen=True, slots=True)
 class ManifestJob:
-    """A ``batch.volcano.sh`` Job. It runs as long as its annotation says, else its ``runningEstimate``, else for ever."""
+    """A ``batch.volcano.sh`` Job. It runs as long as its annotation says, else its estimate, else for ever."""
 
     job: VolcanoJob
     priorities: Mapping[str, int] = EMPTY_MAP  # type: ignore[assignment]

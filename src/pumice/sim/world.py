@@ -1,8 +1,8 @@
 """A simulation: moves the clock from event to event and has a cycle run when something changed.
 
-A cycle runs at most once a schedule period; a change within the period waits for its end. What the cluster tells back of the
-scheduler's own writes is no change. Source: Volcano runs a cycle each ``--schedule-period`` (1 s); those in which nothing could
-be different are left out here.
+A cycle runs at most once a schedule period; a change within the period waits for its end. What the cluster tells back
+of the scheduler's own writes is no change. Source: Volcano runs a cycle each ``--schedule-period`` (1 s); those in
+which nothing could be different are left out here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CIRCLES_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class CycleReport:
-    """What a cycle did. ``decisions``: all that it submitted, refused ones too. ``queues``: shares for the history.
+    """What a cycle did. ``decisions``: those that were carried out. ``queues``: shares for the history.
 
     ``wake_at``: run again then even if nothing happens (a policy that waits for a time).
     """
@@ -59,7 +59,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SimResult:
-    """How it ended. ``pending``: jobs that never ran, ``unfinished``: that ran and have not ended; both by key, in order of arrival."""
+    """How it ended. ``pending`` jobs never ran, ``unfinished`` ones ran and have not ended; in order of arrival."""
 
     ending: Ending
     start: float
@@ -83,7 +83,8 @@ class SimResult:
 class Simulation:
     """A cluster, its controller and a scheduler on one clock.
 
-    ``after_event`` and ``after_cycle`` are for checks (``sim.laws``): called after every event, and after every cycle with its decisions.
+    ``after_event`` and ``after_cycle`` are for checks (``sim.laws``): called after every event, and after every cycle
+    with its decisions.
     """
 
     def __init__(
@@ -110,13 +111,13 @@ class Simulation:
         self._after_event = after_event
         self._after_cycle = after_cycle
         self._earliest = self.start  # no cycle before
-        self._again = False  # the last cycle decided something
+        self._again = False  # the last cycle decided something, or was refused something
         self._wake_at: float | None = None
         self._moved = (0, 0)
         self._idle_cycles = 0
 
     def run(self, until: float | None = None, observe: Callable[[Progress], object] | None = None) -> SimResult:
-        """Run to the end of all events, or until that many seconds after the start. Ctrl-C ends it with what there is."""
+        """Run until nothing is left to happen, or for so many seconds. Ctrl-C ends it with what there is."""
         horizon = None if until is None else self.start + until
         try:
             ending = self._run(horizon, observe)
@@ -163,10 +164,11 @@ class Simulation:
         return None if self._wake_at is None else max(self._wake_at, self._earliest)
 
     def _cycle(self, now: float) -> None:
+        refusals = self.cluster.refusals
         report = self.cycle_fn(now)
         self.cycles += 1
         self._earliest = now + self.period_s
-        self._again = len(report.decisions) > 0
+        self._again = len(report.decisions) > 0 or self.cluster.refusals > refusals
         self._wake_at = report.wake_at
         self.history.observe_shares(report.queues)
         if self._after_cycle is not None:

@@ -1,6 +1,7 @@
 """Jobs and sub-jobs in the columns: which tasks they have, and what follows from their PodGroup.
 
-A PodGroup may come before or after its pods; a job exists as soon as either does, and belongs to snapshots once it has a PodGroup
+A PodGroup may come before or after its pods; a job exists as soon as either does, and belongs to snapshots once it has
+a PodGroup
 and its queue exists. Source: Volcano JobInfo, SubJobInfo and cache.
 """
 
@@ -45,7 +46,7 @@ class JobKeeper:
     def row_of(self, key: str) -> int | None:
         return self._row_of.get(key)
 
-    # -- pod groups ------------------------------------------------------------------------------------------------------------
+    # -- pod groups ---------------------------------------------------------------------------------------------------
 
     def group_seen(self, group: PodGroup) -> None:
         """A PodGroup came or changed."""
@@ -58,7 +59,7 @@ class JobKeeper:
         if before is not None and _same_spec(before, group):
             return
         resubbed = before is None or before.sub_groups != group.sub_groups or before.topology != group.topology
-        if resubbed or before.min_member != group.min_member:  # type: ignore[union-attr]
+        if resubbed or before.min_member != group.min_member:
             self._resub(row)
         self._fill(row, group)
         self._stale.add(row)
@@ -91,7 +92,7 @@ class JobKeeper:
         name = (group.queue or self.default_queue) if group is not None else ""
         self._tables.jobs.queue[row] = self._tables.queues.row_of.get(name, -1)
 
-    # -- tasks -----------------------------------------------------------------------------------------------------------------
+    # -- tasks --------------------------------------------------------------------------------------------------------
 
     def add_task(self, row: int, pod: Pod) -> None:
         """File a new task under its job and sub-job; it is booked afterwards."""
@@ -123,7 +124,7 @@ class JobKeeper:
         if job >= 0:
             self._tables.jobs.settled[job] = False
 
-    # -- rows ------------------------------------------------------------------------------------------------------------------
+    # -- rows ---------------------------------------------------------------------------------------------------------
 
     def _job_row(self, key: str) -> int:
         row = self._row_of.get(key)
@@ -190,7 +191,7 @@ class JobKeeper:
             tables.subs.hypernode[sub] = held.get(tables.subs.uids[sub], -1)
             self._ledger.count(row, status, 1)
 
-    # -- before a snapshot -----------------------------------------------------------------------------------------------------
+    # -- before a snapshot --------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Put the lists of jobs whose membership changed in order."""
@@ -208,7 +209,9 @@ class JobKeeper:
             jobs.subs[job] = tuple(sorted(by_sub, key=lambda s: tables.subs.uids[s]))
             for sub, members in by_sub.items():
                 tables.subs.tasks[sub] = np.array(members, dtype=np.int64)
-                tables.subs.priority[sub] = max(int(tables.subs.priority[sub]), int(tables.tasks.priority[members].max()))
+                tables.subs.priority[sub] = max(
+                    int(tables.subs.priority[sub]), int(tables.tasks.priority[members].max())
+                )
             jobs.settled[job] = False
         self._stale.clear()
 
@@ -232,10 +235,17 @@ class JobKeeper:
 
 def _same_spec(a: PodGroup, b: PodGroup) -> bool:
     return (
-        a.queue == b.queue and a.min_member == b.min_member and a.min_task_member == b.min_task_member
-        and a.min_resources == b.min_resources and a.priority_class_name == b.priority_class_name and a.topology == b.topology
-        and a.sub_groups == b.sub_groups and a.creation == b.creation and a.annotations == b.annotations and a.labels == b.labels
-    )  # fmt: skip
+        a.queue == b.queue
+        and a.min_member == b.min_member
+        and a.min_task_member == b.min_task_member
+        and a.min_resources == b.min_resources
+        and a.priority_class_name == b.priority_class_name
+        and a.topology == b.topology
+        and a.sub_groups == b.sub_groups
+        and a.creation == b.creation
+        and a.annotations == b.annotations
+        and a.labels == b.labels
+    )
 
 
 def _waiting_time(annotations: Mapping[str, str]) -> float:

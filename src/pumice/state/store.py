@@ -38,7 +38,8 @@ from pumice.state.task_fields import fill_task
 class Store:
     """The columns behind every snapshot.
 
-    ``scheduler_names``: pods of other schedulers count only once they are on a node. ``default_queue``: where a PodGroup without queue goes.
+    ``scheduler_names``: pods of other schedulers count only once they are on a node. ``default_queue``: where a
+    PodGroup without queue goes.
     """
 
     def __init__(
@@ -60,14 +61,21 @@ class Store:
         self._stale_nodes = self._stale_queues = self._stale_tree = self._stale_priorities = False
         axis = ResourceAxis()
         tables = Tables(
-            axis, NodeTable(NodeFacts((), axis)), TaskTable(), JobTable(axis), SubJobTable(), QueueTable((), axis), ClassTable(axis),
-            build_tree((), (), ()), RoleNames(),
-        )  # fmt: skip
+            axis,
+            NodeTable(NodeFacts((), axis)),
+            TaskTable(),
+            JobTable(axis),
+            SubJobTable(),
+            QueueTable((), axis),
+            ClassTable(axis),
+            build_tree((), (), ()),
+            RoleNames(),
+        )
         self._tables = tables
         self._ledger = Ledger(tables, DirectWriter())
         self._jobs = JobKeeper(tables, self._ledger, default_queue)
 
-    # -- events ----------------------------------------------------------------------------------------------------------------
+    # -- events -------------------------------------------------------------------------------------------------------
 
     def apply(self, event: Event) -> None:
         """Take one event in. Raises nothing for events that are merely late, repeated or about unknown objects."""
@@ -90,7 +98,9 @@ class Store:
                 self.nodes[obj.name] = obj
             case Queue():
                 known = self.queues.get(obj.name)
-                if known is None or replace(obj, resource_version="", allocated=known.allocated) != replace(known, resource_version=""):
+                if known is None or replace(obj, resource_version="", allocated=known.allocated) != replace(
+                    known, resource_version=""
+                ):
                     self._stale_queues = True
                 self.queues[obj.name] = obj
             case PriorityClass():
@@ -135,13 +145,19 @@ class Store:
             if in_flight and known.uid == pod.uid and not pod.deletion:
                 tasks.pods[row] = pod
                 return
-            if known.uid == pod.uid and known.spec is pod.spec and known.labels == pod.labels and known.annotations == pod.annotations:
+            if (
+                known.uid == pod.uid
+                and known.spec is pod.spec
+                and known.labels == pod.labels
+                and known.annotations == pod.annotations
+            ):
                 self._ledger.leave(row)
                 tasks.pods[row] = pod
                 self._enter(row, pod)
                 return
-            self._remove_task(row)
+            self._remove_task(self._row_of_pod.pop(key))
         self._cover(pod.spec.request)
+        tasks = self._tables.tasks  # a new scalar made new tables
         row = tasks.new_row()
         self._row_of_pod[key] = row
         tasks.pods[row] = pod
@@ -154,8 +170,14 @@ class Store:
     def _enter(self, row: int, pod: Pod) -> None:
         tables = self._tables
         status = status_of_pod(pod.phase, node_name=pod.node_name, deleting=pod.deletion is not None)
-        node = tables.nodes.facts.row_of.get(pod.node_name, -1) if pod.node_name and status not in COMPLETED_STATUSES else -1
-        tables.tasks.nominated[row] = tables.nodes.facts.row_of.get(pod.nominated_node, -1) if pod.nominated_node else -1
+        node = (
+            tables.nodes.facts.row_of.get(pod.node_name, -1)
+            if pod.node_name and status not in COMPLETED_STATUSES
+            else -1
+        )
+        tables.tasks.nominated[row] = (
+            tables.nodes.facts.row_of.get(pod.nominated_node, -1) if pod.nominated_node else -1
+        )
         self._ledger.enter(row, status, node)
         self._view(row, node, 1.0)
         self._jobs.changed(row)
@@ -176,9 +198,11 @@ class Store:
         tables.tasks.view_node[row] = node if sign > 0 else -1
         if node >= 0:
             cls = tables.tasks.cls[row]
-            tables.nodes.view[node] += sign * np.concatenate((tables.classes.req[cls], tables.classes.nonzero[cls], (1.0,)))
+            tables.nodes.view[node] += sign * np.concatenate(
+                (tables.classes.req[cls], tables.classes.nonzero[cls], (1.0,))
+            )
 
-    # -- decisions in flight ---------------------------------------------------------------------------------------------------
+    # -- decisions in flight ------------------------------------------------------------------------------------------
 
     def assume(self, decision: Bind | Evict) -> None:
         """Count a decision that was sent as if it had happened, until events say what really did.
@@ -189,7 +213,11 @@ class Store:
         tasks = self._tables.tasks
         if row is None or tasks.pods[row].uid != decision.uid:
             return
-        confirmed = tasks.status[row] != TaskStatus.PENDING if isinstance(decision, Bind) else tasks.status[row] == TaskStatus.RELEASING
+        confirmed = (
+            tasks.status[row] != TaskStatus.PENDING
+            if isinstance(decision, Bind)
+            else tasks.status[row] == TaskStatus.RELEASING
+        )
         if confirmed:
             return
         self._leave(row)
@@ -206,7 +234,8 @@ class Store:
             self._enter(row, self._tables.tasks.pods[row])
 
     def remember(self, job_hypernodes: Mapping[int, int], sub_hypernodes: Mapping[int, int], settled: I64) -> None:
-        """Keep what a cycle found out: the hypernode of each job and sub-job (by row), and the jobs that need no further look until
+        """Keep what a cycle found out: the hypernode of each job and sub-job (by row), and the jobs that need no
+        further look until
         they change."""
         jobs, subs = self._tables.jobs, self._tables.subs
         for row, hypernode in job_hypernodes.items():
@@ -215,7 +244,7 @@ class Store:
             subs.hypernode[row] = hypernode
         jobs.settled[settled] = True
 
-    # -- snapshots -------------------------------------------------------------------------------------------------------------
+    # -- snapshots ----------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
         """The cluster as it is now. Cost follows what changed since the last one."""
@@ -244,9 +273,16 @@ class Store:
         old = self._tables
         axis = ResourceAxis([*old.axis.names, *names])
         tables = Tables(
-            axis, NodeTable(NodeFacts((), axis)), TaskTable(), JobTable(axis), SubJobTable(), QueueTable(self.queues.values(), axis),
-            ClassTable(axis), old.tree, RoleNames(),
-        )  # fmt: skip
+            axis,
+            NodeTable(NodeFacts((), axis)),
+            TaskTable(),
+            JobTable(axis),
+            SubJobTable(),
+            QueueTable(self.queues.values(), axis),
+            ClassTable(axis),
+            old.tree,
+            RoleNames(),
+        )
         keeper = self._jobs
         self._tables = tables
         self._ledger = Ledger(tables, DirectWriter())
@@ -254,8 +290,11 @@ class Store:
         for group in keeper.groups():
             self._jobs.group_seen(group)
         pods = [old.tasks.pods[row] for row in self._row_of_pod.values()]
-        assumed = {p.key: (int(old.tasks.status[r]), old.nodes.facts.names[old.tasks.node[r]]) for p, r in
-                   zip(pods, self._row_of_pod.values(), strict=True) if old.tasks.status[r] == TaskStatus.BINDING}  # fmt: skip
+        assumed = {
+            p.key: (int(old.tasks.status[r]), old.nodes.facts.names[old.tasks.node[r]])
+            for p, r in zip(pods, self._row_of_pod.values(), strict=True)
+            if old.tasks.status[r] == TaskStatus.BINDING
+        }
         self._row_of_pod = {}
         self._stale_nodes = self._stale_tree = self._stale_priorities = True
         for pod in pods:
@@ -277,8 +316,8 @@ class Store:
         facts = NodeFacts(list(self.nodes.values()), tables.axis)
         tables.nodes = NodeTable(facts)
         for row in self._row_of_pod.values():
-            pod, status, node = tasks.pods[row], TaskStatus(int(tasks.status[row])), int(tasks.node[row])
-            name = old_names[node] if node >= 0 else pod.node_name
+            pod, status, at = tasks.pods[row], TaskStatus(int(tasks.status[row])), int(tasks.node[row])
+            name = old_names[at] if at >= 0 else pod.node_name
             where = facts.row_of.get(name, -1) if name and status not in COMPLETED_STATUSES else -1
             tasks.nominated[row] = facts.row_of.get(pod.nominated_node, -1)
             self._ledger.rebook(row, where)

@@ -1,13 +1,15 @@
-"""What waiting jobs have been promised, and what a job asks for at admission. Source: Volcano GetInqueueResource, DeductSchGatedResources."""
+"""What waiting jobs have been promised, and what a job asks for at admission. Source: Volcano GetInqueueResource,
+DeductSchGatedResources."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from pumice.columns.counting import HELD
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
 from pumice.columns.tasks import GATED
-from pumice.columns.views import HELD, Job
+from pumice.columns.views import Job
 from pumice.framework.session import Session
 
 
@@ -42,7 +44,8 @@ def without_gated(ssn: Session, rows: AnyArray, wanted: F64) -> F64:
 def minimum(ssn: Session, job: Job) -> F64:
     """What an admitted job is promised: its minimum, gated tasks deducted. Shape (R,)."""
     rows = np.array([job.row])
-    return without_gated(ssn, rows, ssn.tables.jobs.min_resources[rows].copy())[0]
+    found: F64 = without_gated(ssn, rows, ssn.tables.jobs.min_resources[rows].copy())[0]
+    return found
 
 
 def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:

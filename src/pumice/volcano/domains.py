@@ -1,7 +1,7 @@
-"""Allocating a job inside the best hypernode: a dry run a domain, the best plan recovered. Source: Volcano allocate (spec 03 §2.4, §2.5)."""
+"""Allocating a job inside the best hypernode: a dry run a domain, the best plan recovered. Source: Volcano allocate
+(spec 03 §2.4, §2.5)."""
 
 from __future__ import annotations
-
 
 import numpy as np
 
@@ -93,7 +93,8 @@ def _dry_run(ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, hype
 def _place_sub_jobs(
     ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, hypernode: int
 ) -> tuple[float, dict[int, int]]:
-    """Place sub-jobs until the job is ready; one that fails is dropped. Sum of scores, and the hypernode of each placed sub-job."""
+    """Place sub-jobs until the job is ready; one that fails is dropped. Sum of scores, and the hypernode of each
+    placed sub-job."""
     score = 0.0
     subs: dict[int, int] = {}
     while worksheet:
@@ -150,5 +151,3 @@ def _decide(ssn: Session, job: int, best: Candidate) -> None:
     for sub, hypernode in best.subs.items():
         put(tables.subs.hypernode, sub, tables.tree.lca(int(tables.subs.hypernode[sub]), hypernode))
         put(tables.subs.nominated, sub, -1)
-
-

@@ -1,6 +1,7 @@
 """Dry runs that need not be done again: the same gang in a domain whose nodes have not changed fits in the same way.
 
-Only for jobs whose dry run depends on nothing else: one sub-job, no task placed yet, one class of tasks, no filter that looks at single
+Only for jobs whose dry run depends on nothing else: one sub-job, no task placed yet, one class of tasks, no filter
+that looks at single
 tasks. What was found is kept with the bytes of the domain's books and used while they are the same.
 """
 
@@ -49,7 +50,9 @@ class DryRun:
     def candidate(self, worksheet: Worksheet, hypernode: int) -> Candidate:
         """The same placement for the tasks of another, equal job."""
         (sub, sheet), *_ = worksheet.sheets.items()
-        plan = tuple(Operation(kind, [sheet.rows[p] for p in positions], nodes) for kind, positions, nodes in self.operations)
+        plan = tuple(
+            Operation(kind, [sheet.rows[p] for p in positions], nodes) for kind, positions, nodes in self.operations
+        )
         left = worksheet.copy()
         left.pop()
         left.sheets[sub].position = self.position
@@ -74,7 +77,9 @@ class DryRuns:
             return None
         known = self._known.get((signature, domain.hypernode))
         nodes, rows = self._ssn.tables.nodes, domain.nodes.rows
-        if known is None or not (np.array_equal(known.books, nodes.books[rows]) and np.array_equal(known.view, nodes.view[rows])):
+        if known is None or not (
+            np.array_equal(known.books, nodes.books[rows]) and np.array_equal(known.view, nodes.view[rows])
+        ):
             return None
         return known
 
@@ -88,9 +93,14 @@ class DryRuns:
         nodes, rows = self._ssn.tables.nodes, domain.nodes.rows
         operations = tuple((op.kind, tuple(position[r] for r in op.rows), op.nodes) for op in found.plan)
         self._known[signature, domain.hypernode] = DryRun(
-            nodes.books[rows], nodes.view[rows], found.works, operations, found.worksheet.sheets[sub].position, found.score,
+            nodes.books[rows],
+            nodes.view[rows],
+            found.works,
+            operations,
+            found.worksheet.sheets[sub].position,
+            found.score,
             found.subs.get(sub, -1),
-        )  # fmt: skip
+        )
 
     def _signature(self, job: int, worksheet: Worksheet) -> Signature | None:
         """What the dry run depends on besides the domain; None when on too much."""
@@ -110,5 +120,14 @@ class DryRuns:
         allowed = ssn.allowed_count(int(tables.jobs.queue[job]), rows[0], max(1, missing))
         bound = ssn.topology.job_bound(job)
         roles = tuple(sorted(tables.jobs.role_min[job].items()))
-        return (int(tables.tasks.cls[rows[0]]), int(tables.tasks.role[rows[0]]), len(rows), missing, allowed, bound, roles,
-                int(tables.jobs.min_available[job]), ssn.topology.sub_bound(sub))  # fmt: skip
+        return (
+            int(tables.tasks.cls[rows[0]]),
+            int(tables.tasks.role[rows[0]]),
+            len(rows),
+            missing,
+            allowed,
+            bound,
+            roles,
+            int(tables.jobs.min_available[job]),
+            ssn.topology.sub_bound(sub),
+        )

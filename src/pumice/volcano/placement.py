@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pumice.columns.counting import HELD, READY
 from pumice.columns.dtypes import AnyArray, Bool
-from pumice.columns.views import HELD, READY, Job, NodeRows, Task
+from pumice.columns.views import Job, NodeRows, Task
 from pumice.framework.placing import Choice, choose_node, constant_scores, pick_run, unopposed
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
@@ -40,8 +41,7 @@ def allocate_tasks(ssn: Session, stmt: Statement, sub: int, sheet: Sheet, domain
     if not len(domain.nodes):
         return False
     mark = stmt.mark()
-    _Placer(ssn, stmt, sub, sheet, domain).run()
-    if ssn.sub_missing(sub) == 0 or ssn.sub_pipelined(sub):
+    if _Placer(ssn, stmt, sub, sheet, domain).run() or ssn.sub_pipelined(sub):
         return True
     stmt.rollback(mark)
     return False
@@ -58,10 +58,11 @@ class _Placer:
         self.hypernode = int(ssn.tables.subs.hypernode[sub])
         self.blocked: dict[int, Bool] = {}  # by role, only kept where a role has several classes
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """Place what can be placed. Whether the sub-job is ready now."""
         ssn, sheet = self.ssn, self.sheet
+        missing = ssn.sub_missing(self.sub)
         while sheet:
-            missing = ssn.sub_missing(self.sub)
             row = sheet.rows[sheet.position]
             want = min(max(1, missing), sheet.run_length())
             count = ssn.allowed_count(self.queue, row, want)
@@ -73,9 +74,11 @@ class _Placer:
                 sheet.position += 1
                 continue
             if not self._place(row, count) and not self._go_on():
-                return
-            if ssn.sub_missing(self.sub) == 0:
-                return
+                break
+            missing = ssn.sub_missing(self.sub)
+            if missing == 0:
+                break
+        return missing == 0
 
     def _role_failed(self, row: int) -> bool:
         """Another task of the role found no node in this attempt, so this one is not tried."""
@@ -88,7 +91,8 @@ class _Placer:
         return True
 
     def _place(self, row: int, count: int) -> bool:
-        """Place the task at the position, with up to ``count - 1`` of its equals. False when it found no node at all."""
+        """Place the task at the position, with up to ``count - 1`` of its equals. False when it found no node at
+        all."""
         ssn, sheet = self.ssn, self.sheet
         task = Task(ssn.tables, row)
         unfit = ssn.pre_predicate(task)
@@ -111,9 +115,12 @@ class _Placer:
     def _can_merge(self, task: Task) -> bool:
         ssn = self.ssn
         return (
-            ssn.mergeable and self.sheet.uniform_roles and ssn.tables.tasks.nominated[task.row] < 0
-            and unopposed(ssn, task, self.domain.nodes) and constant_scores(ssn, task, self.domain.nodes)
-        )  # fmt: skip
+            ssn.mergeable
+            and self.sheet.uniform_roles
+            and ssn.tables.tasks.nominated[task.row] < 0
+            and unopposed(ssn, task, self.domain.nodes)
+            and constant_scores(ssn, task, self.domain.nodes)
+        )
 
     def _place_one(self, row: int) -> bool:
         ssn = self.ssn
@@ -142,7 +149,8 @@ class _Placer:
                 self.hypernode = tree.lca(int(tree.leaf_of[node]), self.hypernode)
 
     def _remember_failures(self, row: int) -> None:
-        """A node that failed one task of a role is not tried for the next one of that role, whatever it asks for (error cache)."""
+        """A node that failed one task of a role is not tried for the next one of that role, whatever it asks for
+        (error cache)."""
         ssn = self.ssn
         role = int(ssn.tables.tasks.role[row])
         if role == 0 or self.sheet.uniform_roles or not ssn.error_cache:
@@ -178,7 +186,8 @@ class _Placer:
 
 
 def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: Sheet) -> bool:
-    """Place every task of the sheet on the node it is nominated to, inside the hypernode that was pinned for the sub-job.
+    """Place every task of the sheet on the node it is nominated to, inside the hypernode that was pinned for the
+    sub-job.
 
     All or nothing; a miss clears the pin. Source: Volcano nomination fast path (spec 03 §2.7).
     """
@@ -188,7 +197,9 @@ def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: Sheet) -> boo
     rows = sheet.rows[sheet.position :]
     mark = stmt.mark()
     has_topology = tables.subs.topologies[sub] is not None
-    if not _nominated_within(ssn, sub, rows, domain) or not _place_nominated(ssn, stmt, rows, pinned if has_topology else -1):
+    if not _nominated_within(ssn, sub, rows, domain) or not _place_nominated(
+        ssn, stmt, rows, pinned if has_topology else -1
+    ):
         stmt.rollback(mark)
         ssn.journal.put(tables.subs.nominated, sub, -1)
         ssn.journal.put(tables.tasks.nominated, rows, -1)

@@ -23,15 +23,36 @@ ACTIONS: dict[str, ActionSpec] = {
     name: action_spec(name, run) for name, run in (("enqueue", enqueue), ("allocate", allocate), ("backfill", backfill))
 }
 PLUGINS: tuple[type, ...] = (
-    Binpack, Conformance, Drf, Gang, NetworkTopologyAware, NodeOrder, Overcommit, Predicates, Priority, Proportion, Sla,
-)  # fmt: skip
+    Binpack,
+    Conformance,
+    Drf,
+    Gang,
+    NetworkTopologyAware,
+    NodeOrder,
+    Overcommit,
+    Predicates,
+    Priority,
+    Proportion,
+    Sla,
+)
 
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
 ACTIONS_NOT_YET = ("preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle")
 PLUGINS_NOT_YET = (
-    "capacity", "resource-strategy-fit", "tdm", "task-topology", "numa-aware", "cdp", "rescheduling", "usage", "pdb", "nodegroup",
-    "extender", "resourcequota", "deviceshare",
-)  # fmt: skip
+    "capacity",
+    "resource-strategy-fit",
+    "tdm",
+    "task-topology",
+    "numa-aware",
+    "cdp",
+    "rescheduling",
+    "usage",
+    "pdb",
+    "nodegroup",
+    "extender",
+    "resourcequota",
+    "deviceshare",
+)
 
 DEFAULT_CONF = """\
 actions: "enqueue, allocate, backfill"
@@ -56,5 +77,7 @@ def volcano_registry() -> Registry:
         spec: PluginSpec = getattr(target, PLUGIN_ATTRIBUTE)
         specs[spec.name] = spec
     missing = {name: f'action "{name}" is Volcano\'s and not in this version of Pumice yet' for name in ACTIONS_NOT_YET}
-    missing |= {name: f'plugin "{name}" is Volcano\'s and not in this version of Pumice yet' for name in PLUGINS_NOT_YET}
+    missing |= {
+        name: f'plugin "{name}" is Volcano\'s and not in this version of Pumice yet' for name in PLUGINS_NOT_YET
+    }
     return Registry({"volcano": Dialect(dict(ACTIONS), specs, missing)})

@@ -1,6 +1,9 @@
-"""What is left to place of a job: its sub-jobs in order, each with its pending tasks in order. Source: Volcano allocate (spec 03 §2.2)."""
+"""What is left to place of a job: its sub-jobs in order, each with its pending tasks in order. Source: Volcano
+allocate (spec 03 §2.2)."""
 
 from __future__ import annotations
+
+from bisect import bisect_right
 
 import numpy as np
 
@@ -12,7 +15,8 @@ from pumice.model.status import TaskStatus
 
 
 class Sheet:
-    """Task rows of one sub-job in order; ``position`` is the next one. Equal tasks in a row can be asked for as a run."""
+    """Task rows of one sub-job in order; ``position`` is the next one. Equal tasks in a row can be asked for as a
+    run."""
 
     __slots__ = ("_ends", "position", "rows", "uniform_roles")
 
@@ -21,23 +25,26 @@ class Sheet:
         self.position = 0
         tasks = ssn.tables.tasks
         kind = tasks.cls[rows].astype(np.int64) << 32 | tasks.role[rows]
-        borders = np.flatnonzero(kind[1:] != kind[:-1]) + 1
-        self._ends: list[int] = [*borders.tolist(), len(rows)]
-        pairs = len(np.unique(kind))
+        self._ends: list[int] = [*((kind[1:] != kind[:-1]).nonzero()[0] + 1).tolist(), len(rows)]
         #: Whether every role has one class only: then a node that failed one task of a role fails the others anyway.
-        self.uniform_roles = pairs == len(np.unique(tasks.role[rows]))
+        self.uniform_roles = self.is_one_run or len(np.unique(kind)) == len(np.unique(tasks.role[rows]))
 
     def __bool__(self) -> bool:
         return self.position < len(self.rows)
 
     def copy(self) -> Sheet:
         twin = object.__new__(Sheet)
-        twin.rows, twin.position, twin._ends, twin.uniform_roles = self.rows, self.position, self._ends, self.uniform_roles
+        twin.rows, twin.position, twin._ends, twin.uniform_roles = (
+            self.rows,
+            self.position,
+            self._ends,
+            self.uniform_roles,
+        )
         return twin
 
     def run_length(self) -> int:
         """Number of equal tasks from the position on."""
-        return next(end for end in self._ends if end > self.position) - self.position
+        return self._ends[bisect_right(self._ends, self.position)] - self.position
 
     @property
     def is_one_run(self) -> bool:
@@ -79,7 +86,8 @@ class Worksheet:
 def placeable(ssn: Session, rows: AnyArray) -> AnyArray:
     """Pending tasks that ask for something and are not held by others' gates."""
     tasks = ssn.tables.tasks
-    return rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.best_effort[rows] & (tasks.gate[rows] < GATED)]
+    found: AnyArray = rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.best_effort[rows] & (tasks.gate[rows] < GATED)]
+    return found
 
 
 def is_gated(ssn: Session, row: int) -> bool:

@@ -38,8 +38,8 @@ from pumice.model.manifest.terms import Owner
 from pumice.model.quantity import DurationError, parse_duration
 
 _ACTIONS = (
-    "AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition", "TerminateJob", "CompleteJob", "ResumeJob",
-    "SyncJob", "EnqueueJob",
+    "AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition",
+    "TerminateJob", "CompleteJob", "ResumeJob", "SyncJob", "EnqueueJob",
 )  # fmt: skip
 _TOPOLOGY_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 
@@ -50,10 +50,9 @@ def read_volcano_job(obj: Obj, cache: SpecCache, default_queue: str, default_sch
     namespace = namespace_of(metadata)
     class_name = short_text(spec, "priorityClassName", "spec")
     own_name = name(metadata, "name", "metadata")
-    reader = _Templates(
-        namespace, own_name, text(spec, "schedulerName", "spec") or default_scheduler, class_name, cache
-    )
-    tasks = tuple(_task(item, f"spec.tasks[{i}]", i, reader) for i, item in enumerate(tables(spec, "tasks", "spec")))
+    scheduler = text(spec, "schedulerName", "spec") or default_scheduler
+    templates = _Templates(namespace, own_name, scheduler, class_name, cache)
+    tasks = tuple(_task(item, f"spec.tasks[{i}]", i, templates) for i, item in enumerate(tables(spec, "tasks", "spec")))
     _check_tasks(tasks)
     minimum = sum(task.minimum for task in tasks)
     replicas = sum(task.replicas for task in tasks)
@@ -118,20 +117,19 @@ class _Templates:
 
     def read(self, owner: Obj, path: str) -> PodTemplate:
         """The ``template`` of a task or job."""
-        template = table(owner, "template", path)
-        path = at(path, "template")
+        path, template = at(path, "template"), table(owner, "template", path)
         metadata, raw = table(template, "metadata", path), table(template, "spec", path)
-        labels = text_map(metadata, "labels", at(path, "metadata"))
-        path = at(path, "spec")
-        spec = read_pod_spec(raw, {}, path, Owner(self.namespace, labels), self.job, self.cache)
+        labels = text_map(metadata, "labels", f"{path}.metadata")
+        owned = Owner(self.namespace, labels)
+        spec = read_pod_spec(raw, {}, f"{path}.spec", owned, self.job, self.cache)
         if self.class_name and not spec.priority_class_name:
             spec = self.cache.intern(replace(spec, priority_class_name=self.class_name))
         return PodTemplate(
             spec=spec,
             labels=labels,
-            annotations=text_map(metadata, "annotations", "metadata"),
-            scheduler_name=text(raw, "schedulerName", path) or self.scheduler,
-            gates=gates(raw, path),
+            annotations=text_map(metadata, "annotations", f"{path}.metadata"),
+            scheduler_name=text(raw, "schedulerName", f"{path}.spec") or self.scheduler,
+            gates=gates(raw, f"{path}.spec"),
         )
 
 

@@ -71,8 +71,19 @@ def _job(row: Row, shapes: Shapes) -> SimJob:
     cores_each = row.number("cpu_per_gpu_worker", 0, CPU_MILLI_MAX / 1000)
     milli_cpu = float(round(1000 * cores_each * max(gpus, 1)))
     if milli_cpu > CPU_MILLI_MAX:
-        raise BadField(f"cpu_per_gpu_worker x gpu_per_worker is above {CPU_MILLI_MAX // 1000:,} cores", row.text("cpu_per_gpu_worker"))
+        raise BadField(
+            f"cpu_per_gpu_worker x gpu_per_worker is above {CPU_MILLI_MAX // 1000:,} cores",
+            row.text("cpu_per_gpu_worker"),
+        )
     memory = row.number("tensorsizes", 0, 1e6) * GB_PER_TENSORSIZE * 1e9
     seconds = row.number("num_iteration", 0, SPAN_MAX_S / SECONDS_PER_ITERATION) * SECONDS_PER_ITERATION
     task = SimTask("worker", workers, shapes.pod(milli_cpu, memory, gpus))
-    return SimJob(NAMESPACE, f"kalos-{row.line:05d}-{number}", "default", (task,), workers, seconds, row.number("arrival_time", 0, SPAN_MAX_S))
+    return SimJob(
+        NAMESPACE,
+        f"kalos-{row.line:05d}-{number}",
+        "default",
+        (task,),
+        workers,
+        seconds,
+        row.number("arrival_time", 0, SPAN_MAX_S),
+    )

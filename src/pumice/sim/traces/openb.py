@@ -1,6 +1,7 @@
 """Alibaba's GPU cluster of 2023: pods that ask for cores, memory and GPUs, some of certain models only; and its nodes.
 
-A row that asks for a part of a GPU is left out, counted and named: GPUs are whole here. Source: openb, Weng et al., USENIX ATC'23.
+A row that asks for a part of a GPU is left out, counted and named: GPUs are whole here. Source: openb, Weng et al.,
+USENIX ATC'23.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from pathlib import Path
 
 from pumice.model.node import Node
 from pumice.model.queue import Queue
+from pumice.runtime.problems import Problem
 from pumice.sim.spans import SPAN_MAX_S
 from pumice.sim.traces.shapes import PODS_PER_NODE, Shapes, amounts, node_of
 from pumice.sim.traces.tables import CPU_MILLI_MAX, GPUS_MAX, BadField, Row, Table, place
-from pumice.sim.traces.trace import Problem, Problems, Trace, TraceError
+from pumice.sim.traces.trace import Problems, Trace, TraceError
 from pumice.sim.work import FOREVER, SimJob, SimTask
 
 NODE_FILES = ("openb_node_list_gpu_node.csv", "openb_node_list_all_node.csv")
@@ -57,7 +59,9 @@ def read(path: Path) -> Trace:
         notes=[
             f"{len(jobs):,} jobs of one pod each"
             + ("" if timed else "; the list has no times: one arrives each second, and runs for ever"),
-            f"{len(nodes):,} nodes from {node_file}" if nodes else f"no {' or '.join(NODE_FILES)} beside it: name the nodes",
+            f"{len(nodes):,} nodes from {node_file}"
+            if nodes
+            else f"no {' or '.join(NODE_FILES)} beside it: name the nodes",
         ],
         problems=problems.listed() + node_problems,
     )

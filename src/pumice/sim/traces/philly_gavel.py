@@ -1,4 +1,5 @@
-"""Philly jobs as Gavel published them: a file a virtual cluster, a line a job, durations from a table of measured throughputs.
+"""Philly jobs as Gavel published them: a file a virtual cluster, a line a job, durations from a table of measured
+throughputs.
 
 Source: ``scheduler/traces/msr`` and ``simulation_throughputs.json`` of Gavel (OSDI'20), from Microsoft Philly (ATC'19).
 """
@@ -27,8 +28,8 @@ NAMESPACE = "philly"
 _THROUGHPUTS_BYTES_MAX = 64 * 2**20
 _LEVELS_UP = 3
 
-#: Places of (total steps, arrival, gang size) by the number of columns: the traces of the simulations and of the physical cluster.
-_PLACES = {7: (4, 5, 6), 10: (5, 9, 6)}
+#: Places of (total steps, arrival, gang size) by the number of columns; 10 are those of the physical cluster.
+PLACES = {7: (4, 5, 6), 10: (5, 9, 6)}
 
 
 def read(path: Path) -> Trace:
@@ -61,8 +62,8 @@ def read(path: Path) -> Trace:
             f"{len(jobs):,} jobs of {len(names)} virtual clusters, each a queue of weight 1",
             f"durations are total_steps / throughput on {GPU_TYPE}, from {throughputs.source}",
             *throughputs.notes(),
-            f"the trace has GPUs only: each pod takes 1 GPU, {POD_CPU} cores and {POD_MEMORY_GI} GiB; a node has {GPUS_PER_NODE} GPUs, "
-            f"{NODE_CPU} cores and {NODE_MEMORY_GI} GiB",
+            f"the trace has GPUs only: each pod takes 1 GPU, {POD_CPU} cores and {POD_MEMORY_GI} GiB; "
+            f"a node has {GPUS_PER_NODE} GPUs, {NODE_CPU} cores and {NODE_MEMORY_GI} GiB",
         ],
         problems=problems.listed(),
     )
@@ -83,7 +84,7 @@ def trace_files(path: Path) -> list[Path]:
 
 
 class Throughputs:
-    """Steps a second by job type and gang size. Where a size was not measured: that of one GPU times the size, counted."""
+    """Steps a second by job type and gang size. A size that was not measured: one GPU's times the size, counted."""
 
     def __init__(self, source: Path) -> None:
         self.source = source
@@ -110,16 +111,16 @@ class Throughputs:
             return []
         sizes = ", ".join(f"{size}: {count}" for size, count in sorted(self._guessed.items()))
         return [
-            f"{self._guessed.total():,} jobs have a gang size without a measured throughput: that of one GPU times the size was "
-            f"taken (jobs by size: {sizes})"
+            f"{self._guessed.total():,} jobs have a gang size without a measured throughput: that of one GPU times the "
+            f"size was taken (jobs by size: {sizes})"
         ]
 
 
 def _job(text: str, name: str, queue: str, spec: Any, throughputs: Throughputs) -> SimJob:
     fields = text.split("\t")
-    places = _PLACES.get(len(fields))
+    places = PLACES.get(len(fields))
     if places is None:
-        raise BadField(f"a line does not have {' or '.join(map(str, _PLACES))} columns", f"{len(fields)} columns")
+        raise BadField(f"a line does not have {' or '.join(map(str, PLACES))} columns", f"{len(fields)} columns")
     size = whole(fields[places[2]], "scale_factor", 1, GANG_PODS_MAX)
     steps = number(fields[places[0]], "total_steps", 0, 1e18)
     arrival = number(fields[places[1]], "arrival_time", 0, SPAN_MAX_S)
@@ -140,7 +141,9 @@ def _find_throughputs(folder: Path) -> Path:
     for each in folders:
         if (each / THROUGHPUTS).is_file():
             return each / THROUGHPUTS
-    raise TraceError(f"{folder}: found no {THROUGHPUTS} beside the traces or in the {_LEVELS_UP} folders above; durations need it")
+    raise TraceError(
+        f"{folder}: found no {THROUGHPUTS} beside the traces or in the {_LEVELS_UP} folders above; durations need it"
+    )
 
 
 def _load(path: Path) -> dict[tuple[str, int], float]:
@@ -170,5 +173,5 @@ def _rates(path: Path, rows: Iterable[tuple[str, Any]]) -> Iterable[tuple[tuple[
         match = _ROW_KEY.fullmatch(key)
         rate = row.get("null") if isinstance(row, dict) else None
         if match is None or isinstance(rate, bool) or not isinstance(rate, (int, float)):
-            raise TraceError(f"{path}: row {key[:60]!r}: wanted \"('job type', size)\" with a number under \"null\"")
+            raise TraceError(f'{path}: row {key[:60]!r}: wanted "(\'job type\', size)" with a number under "null"')
         yield (match[1], int(match[2])), float(rate)

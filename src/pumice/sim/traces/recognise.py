@@ -57,7 +57,9 @@ def _named(source: str) -> tuple[str | None, Path]:
         return None, Path(source)
     if name in READERS:
         return name, Path(rest)
-    raise TraceError(f"{source}: found trace kind {name!r}{did_you_mean(name, READERS)}, wanted one of {', '.join(READERS)}")
+    raise TraceError(
+        f"{source}: found trace kind {name!r}{did_you_mean(name, READERS)}, wanted one of {', '.join(READERS)}"
+    )
 
 
 def _kind_of_folder(path: Path) -> str | None:
@@ -80,7 +82,7 @@ def _kind_of_file(path: Path) -> str | None:
     except TraceError:
         return None
     data = [text for text in first if text.strip() and not text.startswith(";")]
-    if data and len(data[0].split("\t")) in philly_gavel._PLACES:
+    if data and len(data[0].split("\t")) in philly_gavel.PLACES:
         return "philly-gavel"
     if _is_swf(first, data) or path.suffix.lower() == ".swf":
         return "swf"
@@ -106,7 +108,7 @@ def _is_swf(first: list[str], data: list[str]) -> bool:
 
 
 def _kind_of_header(path: Path) -> str | None:
-    """The kind that has at least half of its columns in the header, most of them first; the reader then names what is missing."""
+    """The kind with the largest part of its columns in the header, at least half; its reader names what is missing."""
     header = set(header_of(path))
     if set(openb.NODE_COLUMNS) <= header:
         raise TraceError(f"{path}: found a list of nodes, wanted a list of pods (openb_pod_list_*.csv)")

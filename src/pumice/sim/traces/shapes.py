@@ -76,9 +76,9 @@ def uniform_nodes(count: int, room: Resource, first: int = 0) -> list[Node]:
 def parse_nodes(text: str) -> list[Node]:
     """The nodes that ``--nodes`` describes: groups separated by ``;``, each a count and what one node has.
 
-    ``125:cpu=32,memory=256Gi,gpu=4`` names amounts as Kubernetes quantities; ``gpu`` is ``nvidia.com/gpu``, other resources go by
-    their full name, ``pods`` is 110 unless given. ``125x4gpu`` is short for 4 GPUs, 64 cores and 1 TiB on each of 125 nodes.
-    Raises: TraceError saying what was found and what is wanted.
+    ``125:cpu=32,memory=256Gi,gpu=4`` names amounts as Kubernetes quantities; ``gpu`` is ``nvidia.com/gpu``, other
+    resources go by their full name, ``pods`` is 110 unless given. ``125x4gpu`` is short for 4 GPUs, 64 cores and 1 TiB
+    on each of 125 nodes. Raises: TraceError saying what was found and what is wanted.
     """
     nodes: list[Node] = []
     for group in text.split(";"):
@@ -93,7 +93,9 @@ def _group(group: str) -> tuple[int, Resource]:
     short = _SHORT.fullmatch(group)
     if short:
         gpus = int(short[2])
-        return _count(short[1], group), amounts(1000 * CPU_PER_GPU * gpus, MEMORY_GI_PER_GPU * GI * gpus, gpus, PODS_PER_NODE)
+        return _count(short[1], group), amounts(
+            1000 * CPU_PER_GPU * gpus, MEMORY_GI_PER_GPU * GI * gpus, gpus, PODS_PER_NODE
+        )
     count, colon, rest = group.partition(":")
     if not colon or not rest.strip():
         raise TraceError(f"--nodes: found {_cut(group)}, {_FORM}")
@@ -115,7 +117,9 @@ def _room(text: str) -> Resource:
         name = _KEYS.get(key, key if "/" in key else "")
         if not equals or not name:
             hint = did_you_mean(key, _KEYS) if equals else ""
-            raise TraceError(f"--nodes: found {_cut(entry.strip())}{hint}, wanted cpu=, memory=, gpu=, pods= or a full resource name")
+            raise TraceError(
+                f"--nodes: found {_cut(entry.strip())}{hint}, wanted cpu=, memory=, gpu=, pods= or a full resource name"
+            )
         if name in given:
             raise TraceError(f"--nodes: found {_cut(key)} twice")
         given.add(name)

@@ -1,7 +1,8 @@
-"""The Standard Workload Format: 18 numbers a line, comments behind ``;``. One processor of a job is one pod with a node of its own.
+"""The Standard Workload Format: 18 numbers a line, comments behind ``;``. One processor of a job is one pod with a node
+of its own.
 
-Source: Feitelson's Parallel Workloads Archive. Fields (1-based) used: 2 submit, 4 run time, 5 allocated and 8 requested processors,
-9 requested time; -1 means unknown.
+Source: Feitelson's Parallel Workloads Archive. Fields (1-based) used: 2 submit, 4 run time, 5 allocated and 8 requested
+processors, 9 requested time; -1 means unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pumice.sim.work import SimJob, SimTask
 FIELDS = 18
 NODE_CPU, NODE_MEMORY_GI, POD_MEMORY_GI = 64, 192, 128
 NAMESPACE = "swf"
-#: Machines whose logs understate their size, by the beginning of the file's name: Theta's says 4,360 and has jobs of 4,389 nodes.
+#: Machines larger than their logs say, by the start of the file's name: Theta's says 4,360, with jobs of 4,389 nodes.
 KNOWN_NODES = {"theta": 4392}
 
 _HEADER = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(\d{1,9})\b")
@@ -28,10 +29,11 @@ _HEADER = re.compile(r";\s*(MaxNodes|MaxProcs)\s*:\s*(\d{1,9})\b")
 def read(path: Path) -> Trace:
     """One ``.swf`` file. Arrivals count from the first submission."""
     if path.is_dir():
-        raise TraceError(f"{path}: found a folder, wanted one .swf file: {', '.join(p.name for p in sorted(path.glob('*.swf'))[:10])}")
+        names = ", ".join(p.name for p in sorted(path.glob("*.swf"))[:10])
+        raise TraceError(f"{path}: found a folder, wanted one .swf file: {names}")
     problems = Problems()
     spec = Shapes().pod(NODE_CPU * 1000, POD_MEMORY_GI * GI)
-    jobs: list[tuple[float, int, int, float, float | None]] = []  # submit, line, size, run, estimate
+    jobs: list[tuple[int, float, int, float, float | None]] = []  # line, submit, size, run, estimate
     machine = 0
     for line, text in lines(path):
         fields = text.split()
@@ -53,15 +55,22 @@ def read(path: Path) -> Trace:
         name=f"swf {path.stem}",
         jobs=[
             SimJob(
-                NAMESPACE, f"job-{line:06d}", "default", (SimTask("node", size, spec),), size, run, submit - first,
+                NAMESPACE,
+                f"job-{line:06d}",
+                "default",
+                (SimTask("node", size, spec),),
+                size,
+                run,
+                submit - first,
                 estimate_s=estimate,
             )
             for line, submit, size, run, estimate in jobs
-        ],  # fmt: skip
+        ],
         nodes=uniform_nodes(min(nodes, NODES_MAX), amounts(NODE_CPU * 1000, NODE_MEMORY_GI * GI, pods=PODS_PER_NODE)),
         queues=[Queue("default", uid="default")],
         notes=[
-            f"{len(jobs):,} jobs; each processor asked for is a pod that takes a whole node of {NODE_CPU} cores; {nodes:,} nodes",
+            f"{len(jobs):,} jobs; each processor asked for is a pod that takes a whole node of {NODE_CPU} cores",
+            f"{nodes:,} nodes",
             f"{late:,} jobs ran longer than they had asked for, and do so here",
         ],
         problems=problems.listed(),

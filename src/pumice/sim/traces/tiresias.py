@@ -54,8 +54,8 @@ def read(path: Path) -> Trace:
         queues=[Queue("default", uid="default")],
         hypernodes=racks,
         notes=[
-            f"{len(jobs):,} jobs; the trace has GPUs only: each pod takes 1 GPU, {POD_CPU} cores and {POD_MEMORY_GI} GiB",
-            f"{len(nodes)} nodes under {len(racks)} switches, from {cluster.name}" if nodes else f"no {CLUSTER_FILE} beside it: name the nodes",
+            f"{len(jobs):,} jobs; only GPUs are given: each pod takes 1, {POD_CPU} cores and {POD_MEMORY_GI} GiB",
+            f"nodes: {len(nodes)}, switches: {len(racks)}" if nodes else f"no {CLUSTER_FILE} beside it",
         ],
         problems=problems.listed(),
     )  # fmt: skip

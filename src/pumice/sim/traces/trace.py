@@ -1,4 +1,4 @@
-"""What a trace reader gives, and how it says what was wrong: counted, named, with the first places; the rest is served."""
+"""What a trace reader gives, and how it says what was wrong: counted, named, with places; the rest is served."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.queue import Queue
 from pumice.model.topology import HyperNode
+from pumice.runtime.problems import Problem, Severity
+from pumice.sim.scene import Scene
 from pumice.sim.work import SimJob
 
 PLACES_SHOWN = 5
@@ -16,22 +19,6 @@ PLACES_SHOWN = 5
 
 class TraceError(ValueError):
     """A trace that cannot be read at all: what was found, what was wanted, where."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Rows of one file that were left out for one reason. ``places``: the first few, as ``line 7 ('x')``."""
-
-    source: str
-    reason: str
-    count: int
-    places: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        rows = "1 row" if self.count == 1 else f"{self.count:,} rows"
-        more = ", …" if self.count > len(self.places) else ""
-        where = f": {', '.join(self.places)}{more}" if self.places else ""
-        return f"{self.source}: {rows} left out, {self.reason}{where}"
 
 
 class Problems:
@@ -48,15 +35,23 @@ class Problems:
         self._found[source, reason] = (count + 1, places)
 
     def listed(self) -> list[Problem]:
-        """All of it, in the order in which the reasons came up."""
+        """One problem a reason, with its count and first places, in the order in which the reasons came up."""
         return [
-            Problem(source, reason, count, tuple(places)) for (source, reason), (count, places) in self._found.items()
+            Problem(source, _left_out(reason, count, places), Severity.WARNING)
+            for (source, reason), (count, places) in self._found.items()
         ]
+
+
+def _left_out(reason: str, count: int, places: Sequence[str]) -> str:
+    rows = "1 row" if count == 1 else f"{count:,} rows"
+    more = ", …" if count > len(places) else ""
+    return f"{rows} left out, {reason}" + (f": {', '.join(places)}{more}" if places else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A workload, and the cluster it ran on where that is known. ``notes``: what was assumed, for the reader of a report.
+    """A workload, and the cluster it ran on where that is known. ``notes``: what was assumed, for the reader of a
+    report.
 
     ``problems``: what was left out.
     """
@@ -68,6 +63,18 @@ class Trace:
     hypernodes: list[HyperNode] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+
+    def scene(self, nodes: Sequence[Node] | None = None) -> Scene:
+        """The trace as a simulation takes it, on these nodes or on its own.
+
+        Raises: TraceError when no nodes are known.
+        """
+        hypernodes = [] if nodes is not None else self.hypernodes
+        nodes = self.nodes if nodes is None else nodes
+        if not nodes:
+            raise TraceError(f"trace {self.name}: its cluster is not known: give --nodes, such as --nodes 16x4gpu")
+        objects: tuple[Object, ...] = (*self.queues, *nodes, *hypernodes)
+        return Scene(objects, tuple(self.jobs), tuple(self.notes), tuple(self.problems))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -81,9 +88,8 @@ def missing_columns(source: str, found: Sequence[str], wanted: Sequence[str]) ->
     missing = [name for name in wanted if name not in found]
     spare = [name for name in found if name not in wanted]
     hints = ", ".join(f"{name!r}{did_you_mean(name, spare)}" for name in missing)
-    return TraceError(
-        f"{source}: missing column{'s' if len(missing) > 1 else ''} {hints}; found {_shown(found)}; wanted {_shown(wanted)}"
-    )
+    what = "columns" if len(missing) > 1 else "column"
+    return TraceError(f"{source}: missing {what} {hints}; found {_shown(found)}; wanted {_shown(wanted)}")
 
 
 def _shown(names: Sequence[str]) -> str:

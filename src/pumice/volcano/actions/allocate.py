@@ -1,4 +1,5 @@
-"""allocate: place waiting gangs on idle resources, or promise them what is being released. Source: Volcano allocate (spec 03 §2)."""
+"""allocate: place waiting gangs on idle resources, or promise them what is being released. Source: Volcano allocate
+(spec 03 §2)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from pumice.volcano.placement import Domain, allocate_tasks, try_nomination
 from pumice.volcano.worksheet import Worksheet
 
 
-def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:  # noqa: N803 - Volcano's name
+def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
     """Best queue first, best job first; a job is placed up to its minimum a turn and comes back for the rest.
 
     What is ready is committed. What is only pipelined stays reserved for the session. Everything else is undone.
@@ -47,7 +48,8 @@ class _Allocation:
             queues.push(queue)
 
     def _jobs_by_queue(self) -> dict[int, Heap]:
-        """Jobs with tasks to place, by queue. Whether a job is valid is asked when its turn comes: nothing here changes that."""
+        """Jobs with tasks to place, by queue. Whether a job is valid is asked when its turn comes: nothing here
+        changes that."""
         ssn, jobs = self.ssn, self.ssn.tables.jobs
         live = jobs.alive & (jobs.queue >= 0)
         pending = live & (jobs.phase == PENDING_PHASE)

@@ -15,7 +15,7 @@ from pumice.framework.verdict import FitErrors
 from pumice.model.status import TaskStatus
 
 
-def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:  # noqa: N803 - Volcano's name
+def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
     """Each task is placed by itself; what its job has placed is bound as soon as the job is ready."""
     ssn.error_cache = predicateErrorCacheEnable
     for row in tasks_in_order(ssn):
@@ -50,7 +50,9 @@ def tasks_in_order(ssn: Session) -> list[int]:
             if ssn.ask(points.job_valid, Job(ssn.tables, job)) is not None:
                 continue
             rows = jobs.tasks[job]
-            waiting = (tasks.status[rows] == TaskStatus.PENDING) & tasks.best_effort[rows] & (tasks.gate[rows] == NO_GATE)
+            waiting = (
+                (tasks.status[rows] == TaskStatus.PENDING) & tasks.best_effort[rows] & (tasks.gate[rows] == NO_GATE)
+            )
             found += sorted_tasks(ssn, rows[waiting]).tolist()
     return found
 

@@ -1,1 +1,1 @@
-"""kube-scheduler's filters over columns: helpers of the plugin ``predicates``, and what ``nodeorder`` shares with it."""
+"""kube-scheduler's filters over columns: helpers of ``predicates``, and what ``nodeorder`` shares."""

@@ -1,6 +1,7 @@
 """Inter-pod affinity and anti-affinity that must hold, and the anti-affinity of pods that are there already.
 
-Source: kube-scheduler InterPodAffinity (1.36), with the rule for the first pod of a series that wants to be near itself.
+Source: kube-scheduler InterPodAffinity (1.36), with the rule for the first pod of a series that wants to be near
+itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pods as kube-scheduler's filters see them: which match a selector, and how many of those are in each topology domain.
 
-What a pod is does not change within a session; where it is does. So the pods that a selector matches are found once, and only
-counting them by domain is done again when a node has changed. The view is ``tasks.view_node``.
+What a pod is does not change within a session; where it is does. So the pods that a selector matches are found once,
+and only counting them by domain is done again when a node has changed. The view is ``tasks.view_node``.
 """
 
 from __future__ import annotations
@@ -162,7 +162,8 @@ def pod_index(ssn: Session) -> PodIndex:
 def classes_where(tables: Tables, what: str, wanted: Callable[[PodSpec], bool]) -> tuple[int, ...]:
     """Classes of live tasks whose spec is ``wanted``, ascending; ``what`` names the question.
 
-    Specs are looked at once: their list only grows, so the answer is kept beside the node facts until there are more of them.
+    Specs are looked at once: their list only grows, so the answer is kept beside the node facts until there are more
+    of them.
     """
     classes, tasks = tables.classes, tables.tasks
 
@@ -174,3 +175,9 @@ def classes_where(tables: Tables, what: str, wanted: Callable[[PodSpec], bool]) 
         return ()
     live = np.bincount(tasks.cls[tasks.alive], minlength=len(classes))
     return tuple(row for row in found if live[row])
+
+
+def has_pod_terms(spec: PodSpec) -> bool:
+    """Whether a spec has any inter-pod affinity or anti-affinity."""
+    a = spec.affinity
+    return bool(a.pod_required or a.anti_required or a.pod_preferred or a.anti_preferred)

@@ -1,7 +1,7 @@
 """Topology spread constraints that must hold (DoNotSchedule).
 
-Source: kube-scheduler PodTopologySpread (1.36) with minDomains and both node inclusion policies. The system's default constraints are
-only wishes (ScheduleAnyway), so they are no matter of this filter.
+Source: kube-scheduler PodTopologySpread (1.36) with minDomains and both node inclusion policies. The system's default
+constraints are only wishes (ScheduleAnyway), so they are no matter of this filter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A constraint over the nodes: the domain of each (N,), whose pods count (N,), and which domains there are (D + 1,)."""
+    """A constraint over the nodes: their domains (N,), whose pods count (N,), and which domains there are (D + 1,)."""
 
     constraint: TopologySpreadConstraint
     codes: I32
@@ -70,12 +70,12 @@ class SpreadFilter:
         return bool(self._of(cls))
 
     def verdict(self, task: Task, nodes: NodeRows) -> Verdict:
-        """The first constraint that a node breaks: its label is missing, or one more pod there would be too many. Shape (rows,)."""
+        """The first constraint that a node breaks: no such label, or one more pod is too many. Shape (rows,)."""
         cls, pod, rows = task.cls.row, task.pod, nodes.rows
         codes = np.zeros(len(rows), dtype=np.int32)
         for i, prepared in reversed(tuple(enumerate(self._of(cls)))):
             here = prepared.codes[rows]
-            codes[self._skew(pod, (cls, i), prepared)[here] > prepared.constraint.max_skew] = 1
+            codes[self._skew(pod, (HARD, cls, i), prepared)[here] > prepared.constraint.max_skew] = 1
             codes[here < 0] = 2
         return Verdict(codes, WHY)
 
@@ -86,7 +86,7 @@ class SpreadFilter:
             found = self._prepared[cls] = prepare(tables.nodes.facts, tables.classes.specs[cls], HARD)
         return found
 
-    def _skew(self, pod: Pod, kind: tuple[int, int], prepared: Prepared) -> I64:
+    def _skew(self, pod: Pod, kind: tuple[str, int, int], prepared: Prepared) -> I64:
         """How far each domain would be above the emptiest one with the pod in it (D + 1,)."""
         constraint = prepared.constraint
         pods = self._index.in_namespace(constraint.selector, pod.namespace)

@@ -1,6 +1,7 @@
 """What node objects alone decide about a pod: cordons, node selectors and affinity, taints.
 
-Everything is computed once for each distinct set of terms and kept for as long as no node object changes. Shape (N,) throughout.
+Everything is computed once for each distinct set of terms and kept for as long as no node object changes. Shape (N,)
+throughout.
 Source: kube-scheduler NodeUnschedulable, NodeAffinity and TaintToleration (1.36); Volcano's "stable" filters.
 """
 
@@ -65,7 +66,7 @@ def tolerated(facts: NodeFacts, tolerations: tuple[Toleration, ...]) -> Bool:
     """Nodes without a taint that keeps the pod off."""
 
     def build() -> Bool:
-        return untolerated_count(facts, tolerations, BLOCKING) == 0
+        return np.asarray(untolerated_count(facts, tolerations, BLOCKING) == 0)
 
     return facts.remember(("tolerated", tolerations), build)
 

@@ -12,7 +12,7 @@ DRA = Unfit("plugin DynamicResources pre-predicates failed resource claims are n
 
 
 def volume_filters_not_yet(spec: PodSpec, volume_plugins: tuple[str, ...]) -> Unfit | None:
-    """Why a pod with claims cannot be placed, None for one without. ``volume_plugins``: those of the volume filters that are on."""
+    """Why a pod with claims cannot be placed, else None. ``volume_plugins``: the volume filters that are on."""
     if spec.claim_names and volume_plugins:
         reason = f"plugin {volume_plugins[0]} pre-predicates failed volumes are not supported yet"
         return Unfit(reason, Code.UNRESOLVABLE)

@@ -30,4 +30,6 @@ class Conformance:
 
 def ordinary(candidates: list[Task]) -> list[Task]:
     """Tasks that are neither critical nor in the system namespace."""
-    return [t for t in candidates if t.pod.spec.priority_class_name not in CRITICAL and t.pod.namespace != SYSTEM_NAMESPACE]
+    return [
+        t for t in candidates if t.pod.spec.priority_class_name not in CRITICAL and t.pod.namespace != SYSTEM_NAMESPACE
+    ]

@@ -1,4 +1,5 @@
-"""drf: the job with the smaller dominant share first; with hierarchy also between queues. Source: Volcano drf (spec 04 §6)."""
+"""drf: the job with the smaller dominant share first; with hierarchy also between queues. Source: Volcano drf (spec 04
+§6)."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ class Drf:
 
     @points.preemptable
     def preemptable(self, preemptor: Task, candidates: list[Task]) -> tuple[list[Task], Vote]:
-        """Tasks of jobs that, without the task, would still have a share no smaller than the preemptor's with its task."""
+        """Tasks of jobs that, without the task, would still have a share no smaller than the preemptor's with its
+        task."""
         total = self.ssn.total
         own = float(dominant_share(self.allocated[preemptor.job.row] + preemptor.req, total))
         left: dict[int, F64] = {}

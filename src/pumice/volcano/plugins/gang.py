@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pumice.columns.counting import READY, VALID
 from pumice.columns.dtypes import F64
-from pumice.columns.views import READY, VALID, Job, JobRows, SubJob, Task
+from pumice.columns.views import Job, JobRows, SubJob, Task
 from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.eviction import EvictionContext
@@ -63,7 +64,11 @@ class Gang:
 
     @points.job_pipelined
     def job_pipelined(self, job: Job) -> Vote:
-        met = job.is_pipelined and self._roles_meet(job, PIPELINED_OR_READY) and self._groups_meet(job, lambda s: s.is_pipelined)
+        met = (
+            job.is_pipelined
+            and self._roles_meet(job, PIPELINED_OR_READY)
+            and self._groups_meet(job, lambda s: s.is_pipelined)
+        )
         return Vote.PERMIT if met else Vote.REJECT
 
     @points.sub_job_pipelined

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pumice.columns.dtypes import EPS, F64, I32
+from pumice.columns.dtypes import EPS, F64, I32, Bool
 from pumice.columns.nodes import FUTURE, IDLE, USED
 from pumice.columns.views import Job, NodeRows, SubJob, Task, TaskRun
 from pumice.framework import points
@@ -21,7 +21,8 @@ PURPOSE_EVICT = "evict"
 
 @plugin("network-topology-aware")
 class NetworkTopologyAware:
-    """Sums over hypernodes are (H, R). What is idle and what will be is as the session found it; only ``used`` moves, as in Volcano."""
+    """Sums over hypernodes are (H, R). What is idle and what will be is as the session found it; only ``used`` moves,
+    as in Volcano."""
 
     def __init__(
         self,
@@ -43,7 +44,10 @@ class NetworkTopologyAware:
         self.fading = hypernode_binpack_normal_pod_fading if hypernode_binpack_normal_pod_fading >= 0 else 0.8
         self.evict_max = hypernode_gradient_evict_max_hypernodes if hypernode_gradient_evict_max_hypernodes > 0 else 8
         self.dimension_weight = self._weights(
-            hypernode_binpack_cpu, hypernode_binpack_memory, hypernode_binpack_resources, hypernode_binpack_resources_ or {}
+            hypernode_binpack_cpu,
+            hypernode_binpack_memory,
+            hypernode_binpack_resources,
+            hypernode_binpack_resources_ or {},
         )
         books = ssn.tables.nodes.books
         self.allocatable = self._sums(ssn.tables.nodes.facts.allocatable)
@@ -66,7 +70,7 @@ class NetworkTopologyAware:
     def _sums(self, per_node: F64) -> F64:
         return np.array([per_node[rows].sum(axis=0) for rows in self.tree.nodes])
 
-    # -- which hypernodes to try ------------------------------------------------------------------------------------------------
+    # -- which hypernodes to try --------------------------------------------------------------------------------------
 
     @points.hyper_node_gradient_for_job
     def gradient_for_job(self, job: Job, start: int, purpose: str) -> list[list[int]] | None:
@@ -87,7 +91,8 @@ class NetworkTopologyAware:
         return self._gradient(start, bound, sub.hypernode, needed, purpose)
 
     def _gradient(self, start: int, bound: int, held: int, needed: F64, purpose: str) -> list[list[int]] | None:
-        """Hypernodes below the start that may be enough, by tier, lowest first; None when there is nothing to search."""
+        """Hypernodes below the start that may be enough, by tier, lowest first; None when there is nothing to
+        search."""
         tree = self.tree
         root = start if held < 0 else self._search_root(start, bound, held)
         if root < 0:
@@ -106,19 +111,21 @@ class NetworkTopologyAware:
         groups = [by_tier[tier] for tier in sorted(by_tier)]
         return self._fewer(groups) if purpose == PURPOSE_EVICT else groups
 
-    def _enough(self, rows: I32, needed: F64, purpose: str) -> np.ndarray:
+    def _enough(self, rows: I32, needed: F64, purpose: str) -> Bool:
         looked_at = needed > 0
         looked_at[:2] = True
 
-        def fits(room: F64) -> np.ndarray:
+        def fits(room: F64) -> Bool:
             return np.asarray((~looked_at | (needed - room[rows] < EPS)).all(axis=1))
 
         if purpose == PURPOSE_EVICT:
             return fits(self.allocatable)
-        return fits(self.idle) | fits(self.future)
+        enough: Bool = fits(self.idle) | fits(self.future)
+        return enough
 
     def _search_root(self, start: int, bound: int, held: int) -> int:
-        """The smaller of the start and the widest allowed ancestor of what is held; -1 when neither contains the other."""
+        """The smaller of the start and the widest allowed ancestor of what is held; -1 when neither contains the
+        other."""
         tree = self.tree
         widest = -1
         for ancestor in tree.ancestors_of(held):
@@ -140,10 +147,11 @@ class NetworkTopologyAware:
             left -= len(kept[-1])
         return kept
 
-    # -- how good they are ------------------------------------------------------------------------------------------------------
+    # -- how good they are --------------------------------------------------------------------------------------------
 
     def _binpack(self, rows: I32, request: F64) -> F64:
-        """Weighted share of use that the request would bring each hypernode to; 0 where it would not fit. (rows,) of 0..1."""
+        """Weighted share of use that the request would bring each hypernode to; 0 where it would not fit. (rows,) of
+        0..1."""
         looked_at = (request >= EPS) & (self.dimension_weight >= 0)
         total_weight = self.dimension_weight[looked_at].sum()
         if total_weight <= 0:
@@ -239,7 +247,7 @@ class NetworkTopologyAware:
         """For each node every hypernode that holds it (N, D), padded with -1."""
         return self.tree.ancestors[self.tree.leaf_of]
 
-    # -- what moves -------------------------------------------------------------------------------------------------------------
+    # -- what moves ---------------------------------------------------------------------------------------------------
 
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
@@ -254,5 +262,3 @@ class NetworkTopologyAware:
         times = np.bincount(ancestors[ancestors >= 0], minlength=len(self.tree.names))
         rows = np.flatnonzero(times)
         self.ssn.journal.put(self.used, rows, self.used[rows] + (sign * times[rows])[:, None] * run.req)
-
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.algorithms.shares import at_most, queue_share, water_filling
-from pumice.columns.dtypes import CPU, MEMORY, F64
+from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.columns.views import Job, Queue, Task, TaskClass, TaskRun
 from pumice.framework import points
 from pumice.framework.combine import Vote
@@ -57,7 +57,8 @@ class Proportion:
 
     @points.allocatable
     def allocatable(self, queue: Queue, task: TaskClass, count: int) -> int:
-        """As many as stay within what the queue deserves, in the dimensions that are asked for; none in a closed queue."""
+        """As many as stay within what the queue deserves, in the dimensions that are asked for; none in a closed
+        queue."""
         if not queue.open:
             return 0
         asked = task.req > 0
@@ -140,7 +141,8 @@ def pending_by_queue(ssn: Session) -> F64:
 
 
 def real_capability(ssn: Session, guarantee: F64) -> F64:
-    """The most a queue can have: what others' guarantees leave of the cluster, and its own capability. (Q, R), inf where unlimited."""
+    """The most a queue can have: what others' guarantees leave of the cluster, and its own capability. (Q, R), inf
+    where unlimited."""
     tables = ssn.tables
     found = np.maximum(ssn.total - guarantee.sum(axis=0), 0.0) + guarantee
     for row, queue in enumerate(tables.queues.objs):

@@ -15,7 +15,8 @@ from pumice.model.quantity import DurationError, parse_duration
 
 @plugin("sla")
 class Sla:
-    """``sla-waiting-time`` is the waiting time of jobs that have none of their own; unreadable or not above 0 means none."""
+    """``sla-waiting-time`` is the waiting time of jobs that have none of their own; unreadable or not above 0 means
+    none."""
 
     def __init__(self, ssn: Session, *, sla_waiting_time: str = "") -> None:
         self.ssn = ssn

@@ -1,1 +1,1 @@
-"""kube-scheduler's scores over columns: helpers of the plugin ``nodeorder``. Each answers 0 to 100 a node, in whole numbers."""
+"""kube-scheduler's scores over columns: helpers of the plugin ``nodeorder``. Each gives a node 0 to 100, whole."""

@@ -1,0 +1,91 @@
+"""What one row is, and the counting rules that jobs and sub-jobs share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.dtypes import I32
+from pumice.columns.tables import Tables
+from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
+
+#: Masks over states (statuses,), 0 or 1: what counts as ready, as holding resources, as valid, as scheduled. Source: Volcano.
+READY = np.zeros(STATUS_COUNT, dtype=np.int32)
+READY[[TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED, TaskStatus.SUCCEEDED]] = 1
+HELD = np.zeros(STATUS_COUNT, dtype=np.int32)
+HELD[list(ALLOCATED_STATUSES)] = 1
+VALID = READY.copy()
+VALID[[TaskStatus.PIPELINED, TaskStatus.PENDING]] = 1
+SCHEDULED = np.zeros(STATUS_COUNT, dtype=np.int32)
+SCHEDULED[[TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED]] = 1
+
+
+class Row:
+    """One row of one table."""
+
+    __slots__ = ("row", "tables")
+
+    def __init__(self, tables: Tables, row: int) -> None:
+        self.tables = tables
+        self.row = row
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.row == other.row
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self.row))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self, 'key', self.row)!r})"
+
+
+class Counters(Row):
+    """The counting rules that jobs and sub-jobs share. Source: Volcano JobInfo and SubJobInfo."""
+
+    __slots__ = ()
+
+    @property
+    def _table(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def counts(self) -> I32:
+        """Tasks by state, (statuses,)."""
+        found: I32 = self._table.counts[self.row]
+        return found
+
+    @property
+    def min_available(self) -> int:
+        return int(self._table.min_available[self.row])
+
+    @property
+    def ready_count(self) -> int:
+        """Bound, Binding, Running, Allocated and Succeeded."""
+        return int(self.counts @ READY)
+
+    @property
+    def waiting_count(self) -> int:
+        return int(self.counts[TaskStatus.PIPELINED])
+
+    @property
+    def best_effort_count(self) -> int:
+        """Pending tasks that ask for nothing."""
+        return int(self._table.best_effort[self.row])
+
+    @property
+    def is_ready(self) -> bool:
+        return self.missing_count <= 0
+
+    @property
+    def missing_count(self) -> int:
+        """How many more tasks must be placed until the minimum is ready; <= 0 when it is."""
+        return self.min_available - self.ready_count - self.best_effort_count
+
+    @property
+    def is_pipelined(self) -> bool:
+        return self.waiting_count + self.ready_count + self.best_effort_count >= self.min_available
+
+    @property
+    def is_starving(self) -> bool:
+        return self.waiting_count + self.ready_count < self.min_available

@@ -1,0 +1,109 @@
+"""Why work waits after a cycle, in words: read from what the cycle noted, decided by nothing.
+
+A short form counts well (``no node fits: Insufficient cpu``), a long one says all there is to say about one job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.jobs import PENDING_PHASE
+from pumice.columns.tasks import NO_GATE
+from pumice.framework.outcome import Outcome
+from pumice.model.status import TaskStatus
+
+
+class Why(NamedTuple):
+    """``short`` is the same for all jobs that wait for the same thing."""
+
+    short: str
+    text: str
+
+
+def why_jobs_wait(outcome: Outcome) -> dict[str, Why]:
+    """By PodGroup key: every job of the session with pods that wait for a node."""
+    return dict(_Reader(outcome).jobs())
+
+
+def why_pods_wait(outcome: Outcome) -> dict[str, str]:
+    """By pod key: every pod of the session's jobs that waits for a node and was promised none."""
+    reader = _Reader(outcome)
+    ssn = outcome.session
+    tasks, pods = ssn.tables.tasks, ssn.tables.tasks.pods
+    found = {}
+    why_of = {key: why.text for key, why in reader.jobs()}
+    notices = {notice.pod: notice.message for notice in outcome.notices()}
+    for job in ssn.live_jobs().tolist():
+        rows = ssn.tables.jobs.tasks[job]
+        key = ssn.tables.jobs.uids[job]
+        tried = reader.was_tried(job)
+        for row in rows[tasks.status[rows] == TaskStatus.PENDING].tolist():
+            pod = pods[row]
+            if pod.gates:
+                found[pod.key] = f"held back by its scheduling gate {', '.join(pod.gates)}"
+            else:
+                found[pod.key] = (tried and notices.get(pod.key)) or why_of.get(key) or notices.get(pod.key, "")
+    return found
+
+
+class _Reader:
+    def __init__(self, outcome: Outcome) -> None:
+        self.ssn = outcome.session
+        self.turned_down = {event.job: event.message for event in outcome.events}
+        self.invalid: dict[str, str] = {}
+        self.overused: set[str] = set()
+        self.full: dict[str, str] = {}
+        for entry in outcome.story:
+            if entry.what == "queue full":
+                self.full[entry.subject] = entry.detail
+            elif entry.what == "queue overused":
+                self.overused.add(entry.subject)
+            elif entry.what in ("invalid", "hypernodes not ready"):
+                self.invalid[entry.subject] = entry.detail or "no HyperNode is ready"
+
+    def jobs(self) -> Iterator[tuple[str, Why]]:
+        jobs = self.ssn.tables.jobs
+        live = self.ssn.live_jobs()
+        for job in live[jobs.counts[live, TaskStatus.PENDING] > 0].tolist():
+            yield jobs.uids[job], self._why(job)
+
+    def was_tried(self, job: int) -> bool:
+        """Whether nodes were looked at for the job in this cycle."""
+        ssn = self.ssn
+        rows = ssn.tables.jobs.tasks[job]
+        return bool(ssn.fit_notes.by_job.get(job)) or bool((ssn.tables.tasks.last_status[rows] >= 0).any())
+
+    def _why(self, job: int) -> Why:
+        ssn = self.ssn
+        jobs = ssn.tables.jobs
+        key, queue = jobs.uids[job], ssn.tables.queues.names[jobs.queue[job]]
+        if jobs.phase[job] == PENDING_PHASE:
+            return self._not_admitted(key, queue, is_open=bool(ssn.tables.queues.open[jobs.queue[job]]))
+        if key in self.invalid:
+            return Why(f"invalid: {self.invalid[key].partition(', valid:')[0]}", self.invalid[key])
+        notes = ssn.fit_notes.by_job.get(job)
+        if notes:
+            errors = next(iter(notes.values()))
+            most = max(errors.histogram.items(), key=lambda item: (item[1], item[0]), default=(errors.message or "no node", 0))
+            return Why(f"no node fits: {most[0]}", errors.text)
+        rows = jobs.tasks[job]
+        if not (ssn.tables.tasks.gate[rows] == NO_GATE).any():
+            return Why("held back by scheduling gates", "all its pods are held back by scheduling gates")
+        full = next((self.full[k] for k in (ssn.tables.tasks.pods[row].key for row in rows.tolist()) if k in self.full), None)
+        if full is not None:
+            return Why("queue full", f"queue {full} may not take more of what the pods ask for")
+        if queue in self.overused:
+            return Why("queue has what it deserves", f"queue {queue} has all that it deserves at the moment")
+        if np.any(ssn.tables.tasks.last_status[rows] >= 0):
+            return Why("gang not complete", ssn.fit_notes.job_text(job))
+        return Why("not its turn", "others came first and the cycle ended")
+
+    def _not_admitted(self, key: str, queue: str, *, is_open: bool) -> Why:
+        if not is_open:
+            return Why("not admitted: queue is closed", f"not admitted: queue {queue} is not open")
+        said = self.turned_down.get(key)
+        text = f"not admitted: {said}" if said else "not admitted yet"
+        return Why(text, text)

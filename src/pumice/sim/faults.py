@@ -1,0 +1,89 @@
+"""Things that go wrong, by a seeded generator: the same seed, the same faults at the same moments.
+
+Binds are refused; binds are done and told late; nodes vanish and come back; pods are deleted while they wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pumice.model.decisions import Bind, Evict
+from pumice.model.events import Event, Seen
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.sim.cluster import SimCluster
+from pumice.sim.engine import Priority
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlan:
+    """How often what goes wrong; 0 is never. Nothing goes wrong after ``quiet_after_s``."""
+
+    quiet_after_s: float
+    refused_share: float = 0.0  # of binds
+    late_share: float = 0.0  # of what is told about pods on nodes
+    late_max_s: float = 5.0
+    node_gone_every_s: float = 0.0
+    node_back_after_s: float = 60.0
+    pod_deleted_every_s: float = 0.0
+
+
+class Faults:
+    """Makes a cluster suffer a plan from now on. ``counts`` says what was done, by kind."""
+
+    def __init__(self, cluster: SimCluster, plan: FaultPlan, rng: np.random.Generator) -> None:
+        self.cluster = cluster
+        self.plan = plan
+        self.rng = rng
+        self.until = cluster.engine.now + plan.quiet_after_s
+        self.counts = {"refused": 0, "late": 0, "node gone": 0, "pod deleted": 0}
+        cluster.objection = self._objection
+        cluster.telling.delay = self._delay
+        self._plan_next(plan.node_gone_every_s, self._node_goes)
+        self._plan_next(plan.pod_deleted_every_s, self._pod_goes)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the time of faults is over."""
+        return self.cluster.engine.now >= self.until
+
+    def _objection(self, decision: Bind | Evict) -> str | None:
+        if self.quiet or not isinstance(decision, Bind) or self.rng.random() >= self.plan.refused_share:
+            return None
+        self.counts["refused"] += 1
+        return "fault: the API server is busy"
+
+    def _delay(self, event: Event) -> float:
+        if self.quiet or not isinstance(event, Seen) or not isinstance(event.obj, Pod) or not event.obj.node_name:
+            return 0.0
+        if self.rng.random() >= self.plan.late_share:
+            return 0.0
+        self.counts["late"] += 1
+        return float(self.rng.uniform(0.0, self.plan.late_max_s))
+
+    def _plan_next(self, every_s: float, fault: Callable[[], None]) -> None:
+        if every_s <= 0:
+            return
+        time = self.cluster.engine.now + float(self.rng.exponential(every_s))
+        if time < self.until:
+            self.cluster.engine.at(time, fault, priority=Priority.FAULT)
+
+    def _node_goes(self) -> None:
+        nodes = self.cluster.nodes
+        if len(nodes) > 1:
+            name = list(nodes)[int(self.rng.integers(len(nodes)))]
+            node = nodes[name]
+            self.counts["node gone"] += 1
+            self.cluster.delete(Node, name)
+            self.cluster.engine.after(self.plan.node_back_after_s, self.cluster.put, node, priority=Priority.FAULT)
+        self._plan_next(self.plan.node_gone_every_s, self._node_goes)
+
+    def _pod_goes(self) -> None:
+        waiting = [key for key, pod in self.cluster.pods.items() if not pod.node_name]
+        if waiting:
+            self.counts["pod deleted"] += 1
+            self.cluster.remove_pod(waiting[int(self.rng.integers(len(waiting)))])
+        self._plan_next(self.plan.pod_deleted_every_s, self._pod_goes)

@@ -1,0 +1,246 @@
+"""Safety laws, checked from what the API server would say, never from the scheduler's own sums. For tests.
+
+S1 no node is overcommitted. S2 no bind unless the gang's minimum is bound by the same cycle. S3 no pod is bound twice
+or to a vanished node. S4 no pod is lost. S9 sums kept up to date equal sums made anew. Each check walks the whole
+cluster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Sequence
+
+from pumice.model.decisions import Bind, Decision, Evict, Refusal
+from pumice.model.pod import Pod
+from pumice.model.podgroup import NetworkTopology, PodGroup
+from pumice.model.resources import MIN_RESOURCE, PODS
+from pumice.model.selectors import matches
+from pumice.model.subgroups import SubJobKey, sub_job_of
+from pumice.sim.cluster import SimCluster
+from pumice.sim.controller import Controller
+from pumice.sim.usage import Usage, amounts_of
+
+_ENDED = ("Succeeded", "Failed")
+_NAMES_SHOWN = 5
+
+
+class LawBroken(AssertionError):
+    """Which law, which object, which numbers."""
+
+
+class Laws:
+    """Watches a cluster. Call ``after_event`` after every event and ``after_cycle`` after every cycle.
+
+    ``known``: the pods the scheduler knows of, asked after cycles (S4). ``usage``: sums to hold against recomputed ones
+    (S9).
+    """
+
+    def __init__(
+        self,
+        cluster: SimCluster,
+        controller: Controller | None = None,
+        *,
+        usage: Usage | None = None,
+        known: Callable[[], Container[str]] | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self.controller = controller
+        self.usage = usage
+        self.known = known
+        self.checks = 0
+        self._node_of: dict[str, str] = {}  # uid -> node, of every pod ever bound
+        self._asked: dict[str, Bind] = {}  # by pod key, in this cycle
+        cluster.hooks.answered.append(self._answered)
+
+    def after_event(self) -> None:
+        """S1, S3, S4 and S9 as things are now. Raises: LawBroken."""
+        self.checks += 1
+        used = self._recomputed()
+        self._no_overcommit(used)
+        self._bound_once()
+        self._none_lost()
+        if self.usage is not None:
+            self._sums_agree(self.usage, used)
+
+    def after_cycle(self, decisions: Sequence[Decision] = ()) -> None:
+        """S2 for the binds that this cycle asked for, and all that ``after_event`` checks. Raises: LawBroken."""
+        asked, self._asked = self._asked, {}
+        for decision in decisions:
+            if isinstance(decision, Bind) and decision.pod not in asked:
+                raise LawBroken(
+                    f"S3: {decision.pod} is said to be bound to {decision.node}, but nobody asked the cluster to"
+                )
+        gangs = {bind.job for bind in asked.values()}
+        members: dict[str, list[Pod]] = defaultdict(list)
+        untold = {pod.key: pod for pod in self.cluster.telling.held_pods()}  # the scheduler cannot know better
+        for pod in (self.cluster.pods | untold).values():
+            if pod.group_key in gangs:
+                members[pod.group_key].append(pod)
+        for job in sorted(gangs):
+            group = self.cluster.groups.get(job)
+            if group is not None:  # it may have gone while the news of it was held back
+                self._gang_is_whole(group, members[job], asked)
+        self._all_known()
+        self.after_event()
+
+    # -- S1, S9 --------------------------------------------------------------------------------------------------------
+
+    def _recomputed(self) -> dict[str, Counter[str]]:
+        """What pods take of each node: all that hold room, those that are leaving too."""
+        used: dict[str, Counter[str]] = defaultdict(Counter)
+        for pod in self.cluster.pods.values():
+            if pod.node_name and pod.phase not in _ENDED:
+                for name, amount in amounts_of(pod.spec.request):
+                    used[pod.node_name][name] += amount  # type: ignore[assignment]
+        return used
+
+    def _no_overcommit(self, used: dict[str, Counter[str]]) -> None:
+        for name, taken in used.items():
+            node = self.cluster.nodes.get(name)
+            if node is None:
+                raise LawBroken(f"S3: pods are on node {name}, which does not exist: {self._pods_on(name)}")
+            for resource, amount in taken.items():
+                room = node.allocatable.get(resource) + node.oversubscription.get(resource)
+                unlimited = resource == PODS and PODS not in (node.allocatable.scalars or {})
+                if amount > room + MIN_RESOURCE and not unlimited:
+                    raise LawBroken(
+                        f"S1: node {name} has {resource} {amount:g} of {room:g} taken by {self._pods_on(name)}"
+                    )
+
+    def _pods_on(self, node: str) -> str:
+        keys = [pod.key for pod in self.cluster.pods.values() if pod.node_name == node and pod.phase not in _ENDED]
+        return _some(keys)
+
+    def _sums_agree(self, usage: Usage, used: dict[str, Counter[str]]) -> None:
+        for node in self.cluster.nodes:
+            kept = usage.of(node).used
+            for resource in kept.keys() | used[node].keys():
+                a, b = kept.get(resource, 0.0), used[node].get(resource, 0.0)
+                if abs(a - b) >= MIN_RESOURCE:
+                    raise LawBroken(f"S9: node {node}: {resource} kept as {a:g}, recomputed as {b:g}")
+
+    # -- S3 ------------------------------------------------------------------------------------------------------------
+
+    def _answered(self, decision: Bind | Evict, refusal: Refusal | None) -> None:
+        """Called while a cycle runs, for every decision it submits."""
+        if not isinstance(decision, Bind):
+            return
+        if decision.pod in self._asked:
+            raise LawBroken(
+                f"S3: {decision.pod} bound twice in one cycle: {self._asked[decision.pod].node}, {decision.node}"
+            )
+        self._asked[decision.pod] = decision
+        if refusal is None and decision.uid in self._node_of:
+            raise LawBroken(
+                f"S3: {decision.pod} bound to {decision.node}, was on {self._node_of[decision.uid]} already"
+            )
+
+    def _bound_once(self) -> None:
+        for pod in self.cluster.pods.values():
+            if not pod.node_name:
+                continue
+            before = self._node_of.setdefault(pod.uid, pod.node_name)
+            if before != pod.node_name:
+                raise LawBroken(f"S3: {pod.key} moved from {before} to {pod.node_name}")
+
+    # -- S4 ------------------------------------------------------------------------------------------------------------
+
+    def _none_lost(self) -> None:
+        """Every job that is not done has all its pods."""
+        if self.controller is None:
+            return
+        for run in self.controller.live.values():
+            if run.ended is None and run.recreates:
+                missing = [key for key in run.wanted if key not in self.cluster.pods]
+                if missing:
+                    raise LawBroken(f"S4: job {run.key} lost {len(missing)} of {run.size} pods: {_some(missing)}")
+
+    def _all_known(self) -> None:
+        """The scheduler knows every pod it has been told of."""
+        if self.known is None:
+            return
+        known = self.known()
+        lost = [key for key in self.cluster.pods if key not in known and not self.cluster.telling.owes(Pod, key)]
+        if lost:
+            raise LawBroken(f"S4: the scheduler has lost {len(lost)} pods: {_some(lost)}")
+
+    # -- S2 ------------------------------------------------------------------------------------------------------------
+
+    def _gang_is_whole(self, group: PodGroup, pods: list[Pod], asked: dict[str, Bind]) -> None:
+        """Counted are pods on nodes, those that succeeded, those this cycle asked to bind (a refusal undoes only that
+        one), and those that ask for nothing: the gang plugin counts them before they are placed."""
+        counted = [
+            pod
+            for pod in pods
+            if pod.key in asked or pod.phase == "Succeeded" or (pod.node_name and pod.phase != "Failed")
+            or pod.spec.request.is_empty()
+        ]  # fmt: skip
+        if len(counted) < group.min_member:
+            raise LawBroken(
+                f"S2: gang {group.key} has {len(counted)} of minMember {group.min_member} with the binds of this cycle"
+                f": {_some(pod.key for pod in counted)}"
+            )
+        roles = Counter(pod.role for pod in counted)
+        if group.min_member >= sum(group.min_task_member.values()):
+            for role, minimum in group.min_task_member.items():
+                if roles[role] < minimum:
+                    raise LawBroken(
+                        f"S2: gang {group.key} has {roles[role]} of {minimum} {role!r} with the binds of this cycle"
+                    )
+        placed = {pod.key: asked[pod.key].node if pod.key in asked else pod.node_name for pod in counted}
+        self._within(f"gang {group.key}", group.topology, placed.values())
+        self._sub_gangs_are_whole(group, counted, placed)
+
+    def _sub_gangs_are_whole(self, group: PodGroup, counted: list[Pod], placed: dict[str, str]) -> None:
+        subs: dict[SubJobKey, list[Pod]] = defaultdict(list)
+        for pod in counted:
+            key = sub_job_of(pod.labels, group)
+            if key.policy is not None:
+                subs[key].append(pod)
+        ready = Counter(
+            key.policy.name
+            for key, pods in subs.items()
+            if key.policy and len(pods) >= (key.policy.sub_group_size or 1)
+        )
+        for policy in group.sub_groups:
+            if ready[policy.name] < (policy.min_sub_groups or 0):
+                found = f"{ready[policy.name]} of {policy.min_sub_groups} sub-groups {policy.name!r}"
+                raise LawBroken(f"S2: gang {group.key} has {found} with the binds of this cycle")
+        for key, pods in subs.items():
+            if key.policy is not None:
+                self._within(f"sub-gang {key.id}", key.policy.topology, (placed[pod.key] for pod in pods))
+
+    def _within(self, who: str, topology: NetworkTopology | None, nodes: Iterable[str]) -> None:
+        """A hard wish: all on nodes of one HyperNode of the tier that is allowed, or a lower one."""
+        if topology is None or not topology.is_hard or topology.highest_tier is None:
+            return
+        wanted = {node for node in nodes if node}
+        domains = [name for name, h in self.cluster.hypernodes.items() if h.tier <= topology.highest_tier]
+        if wanted and not any(wanted <= self._leaves(name, frozenset()) for name in domains):
+            raise LawBroken(
+                f"S2: {who} spans {_some(sorted(wanted))}, within no HyperNode of tier {topology.highest_tier} or less"
+            )
+
+    def _leaves(self, name: str, above: frozenset[str]) -> set[str]:
+        """The nodes of a HyperNode; one that is its own ancestor has none."""
+        hypernode = self.cluster.hypernodes.get(name)
+        if hypernode is None or name in above:
+            return set()
+        found: set[str] = set()
+        for member in hypernode.members:
+            if member.type == "HyperNode":
+                found |= self._leaves(member.exact or "", above | {name})
+            elif member.exact is not None:
+                found.add(member.exact)
+            elif member.regex is not None:
+                found |= {node for node in self.cluster.nodes if re.search(member.regex, node)}
+            elif member.labels is not None:
+                found |= {n.name for n in self.cluster.nodes.values() if matches(member.labels, n.labels)}
+        return found
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - _NAMES_SHOWN} more" if len(listed) > _NAMES_SHOWN else ""
+    return ", ".join(listed[:_NAMES_SHOWN]) + more

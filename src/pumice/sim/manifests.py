@@ -1,0 +1,113 @@
+"""Objects of manifests as a simulation takes them: what is there from the start, and what arrives.
+
+A Volcano Job expands when it arrives; a PodGroup with its pods is a gang without a job; pods that nobody grouped get
+the PodGroup that Volcano would make for them. The outcome does not depend on the order of the objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from pumice.model.events import Object
+from pumice.model.job import BatchJob, VolcanoJob
+from pumice.model.manifest.decoder import Value
+from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod, pods_of_batch_job
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import PriorityClass, Queue
+from pumice.model.topology import HyperNode
+from pumice.runtime.problems import Problem, Severity
+from pumice.sim.scene import Scene
+from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, span_problem
+from pumice.sim.telling import key_of
+from pumice.sim.work import LooseGang, ManifestJob, Work
+
+_FIRST = (PriorityClass, Queue, Node, HyperNode)  # they come before what refers to them
+
+
+def scene_of(objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)) -> Scene:
+    """The scene that decoded objects describe, each kind, namespace and name once."""
+    stage = _Stage(scheduler_names)
+    for obj in objects:
+        stage.take(obj)
+    works = sorted(stage.works(), key=lambda work: (work.arrival_s, work.key))
+    rank = {kind: i for i, kind in enumerate((*_FIRST, PodGroup, Pod))}
+    standing = sorted(stage.standing, key=lambda obj: (rank[type(obj)], key_of(obj)))
+    return Scene(tuple(standing), tuple(works), problems=tuple(sorted(stage.problems, key=str)))
+
+
+class _Stage:
+    def __init__(self, scheduler_names: tuple[str, ...]) -> None:
+        self.scheduler_names = scheduler_names
+        self.standing: list[Object] = []
+        self.problems: list[Problem] = []
+        self._groups: dict[str, PodGroup] = {}
+        self._pods: list[Pod] = []
+        self._jobs: list[VolcanoJob] = []
+        self._batch_jobs: list[BatchJob] = []
+        self._unused: dict[str, int] = {}
+
+    def take(self, obj: Value) -> None:
+        match obj:
+            case PriorityClass() | Queue() | Node() | HyperNode():
+                self.standing.append(obj)
+                return
+            case PodGroup():
+                self._groups[obj.key] = obj
+            case Pod():
+                self._pods.append(obj)
+            case VolcanoJob():
+                self._jobs.append(obj)
+            case BatchJob():
+                self._batch_jobs.append(obj)
+            case _:
+                kind = type(obj).__name__
+                what = "is not used by a simulation yet"
+                self.problems.append(Problem(f"{kind} {obj.namespace}/{obj.name}", what, Severity.NOTE))
+                return
+        self._check_spans(f"{type(obj).__name__} {obj.key}", obj.annotations)
+
+    def works(self) -> Iterator[Work]:
+        """Everything that arrives. Pods of a PodGroup that is not there stand and wait for it."""
+        priorities = {c.name: c.value for c in self.standing if isinstance(c, PriorityClass)}
+        members: dict[str, list[Pod]] = {key: [] for key in self._groups}
+        for pod in self._all_pods(priorities):
+            if is_bare(pod, self.scheduler_names):
+                group, pod = podgroup_for_bare_pod(pod)
+                self._groups.setdefault(group.key, group)
+                members.setdefault(group.key, [])
+            if pod.group_key in members:
+                members[pod.group_key].append(pod)
+            else:
+                self.standing.append(pod)
+        jobs = {work.key: work for work in (ManifestJob(job, priorities) for job in self._jobs)}
+        for key, group in self._groups.items():
+            job = jobs.pop(
+                key, None
+            )  # a job whose PodGroup is there already: what is there counts, the job says how long
+            if job is not None:
+                group = replace(group, annotations={**_spans(job.job.annotations), **group.annotations})
+            yield LooseGang(group, tuple(sorted(members[key], key=lambda pod: (len(pod.name), pod.name))))
+        yield from jobs.values()
+
+    def _all_pods(self, priorities: Mapping[str, int]) -> Iterator[Pod]:
+        """The pods there are, and those of Kubernetes' own jobs: each runs for itself, as long as the job says."""
+        yield from self._pods
+        for job in self._batch_jobs:
+            if job.completions is not None and job.completions > job.replicas > 0:
+                what = f"completions {job.completions} above parallelism: only the first {job.replicas} pods are run"
+                self.problems.append(Problem(f"Job {job.key}", what, Severity.WARNING))
+            for pod in pods_of_batch_job(job, priorities):
+                yield replace(pod, annotations={**_spans(job.annotations), **pod.annotations})
+
+    def _check_spans(self, where: str, annotations: Mapping[str, str]) -> None:
+        for key in (DURATION_ANNOTATION, ARRIVAL_ANNOTATION):
+            problem = span_problem(annotations, key)
+            if problem is not None:
+                self.problems.append(Problem(where, f"{problem}; it is left out"))
+
+
+def _spans(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {key: annotations[key] for key in (DURATION_ANNOTATION, ARRIVAL_ANNOTATION) if key in annotations}

@@ -1,0 +1,30 @@
+"""What a simulation starts from, whatever it was read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pumice.model.events import Object
+from pumice.runtime.problems import Problem
+from pumice.sim.cluster import SimCluster
+from pumice.sim.controller import Controller
+from pumice.sim.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """``objects`` are there from the start, ``works`` arrive at their times.
+
+    ``notes``: what was assumed. ``problems``: what could not be used.
+    """
+
+    objects: tuple[Object, ...]
+    works: tuple[Work, ...]
+    notes: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    def enter(self, cluster: SimCluster, controller: Controller) -> None:
+        """Put it all on a cluster."""
+        for obj in self.objects:
+            cluster.put(obj)
+        controller.submit_all(self.works)

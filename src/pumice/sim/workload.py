@@ -1,0 +1,207 @@
+"""Workloads by formula: index arithmetic, no dice. The four shapes that the peers were measured on, and the demo.
+
+Source: the formulas of ``shared/bench/workloads.py``, of which these are the same objects, value for value, as model
+values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from pumice.model.events import Object
+from pumice.model.node import Node
+from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
+from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus
+from pumice.model.queue import PriorityClass, Queue
+from pumice.model.resources import PODS, Resource
+from pumice.model.topology import HyperNode, HyperNodeMember
+
+NAMESPACE = "bench"
+EPOCH = 1_704_067_200.0  # 2024-01-01T00:00:00Z
+SCENARIOS = ("gang", "topo", "preempt", "reclaim")
+GPU = "nvidia.com/gpu"
+PODS_PER_NODE = 110
+OBJECTS_MAX = 10_000_000
+
+_GI = 2**30
+_ROLE = "worker"
+
+
+@dataclass(slots=True)
+class Workload:
+    """A cluster and what waits on it."""
+
+    nodes: list[Node] = field(default_factory=list)
+    queues: list[Queue] = field(default_factory=list)
+    priority_classes: list[PriorityClass] = field(default_factory=list)
+    hypernodes: list[HyperNode] = field(default_factory=list)
+    groups: list[PodGroup] = field(default_factory=list)
+    pods: list[Pod] = field(default_factory=list)
+
+    def objects(self) -> Iterator[Object]:
+        """Everything, what is referred to before what refers to it."""
+        yield from self.nodes
+        yield from self.queues
+        yield from self.priority_classes
+        yield from self.hypernodes
+        yield from self.groups
+        yield from self.pods
+
+
+def build(scenario: str, nodes: int, pods: int, gang: int, queues: int = 1, tier: int = 0) -> Workload:
+    """One of SCENARIOS. ``pods`` counts the pending ones.
+
+    Raises: ValueError for an unknown scenario and for sizes that make no workload.
+    """
+    if scenario not in SCENARIOS:
+        raise ValueError(f"scenario: found {scenario!r}, wanted one of {', '.join(SCENARIOS)}")
+    for name, value in (("nodes", nodes), ("pods", pods), ("gang", gang), ("queues", queues)):
+        if not 1 <= value <= OBJECTS_MAX:
+            raise ValueError(f"{name}: found {value}, wanted 1 to {OBJECTS_MAX:,}")
+    if not 0 <= tier <= 3:
+        raise ValueError(f"tier: found {tier}, wanted 1 to 3, or 0 for all three in turn")
+    if scenario == "gang":
+        return gangs(nodes, pods, gang, queues)
+    return topo(nodes, pods, gang, tier) if scenario == "topo" else evict(scenario, nodes, pods, gang)
+
+
+def gangs(nodes: int = 100, pods: int = 1000, gang: int = 10, queues: int = 1) -> Workload:
+    """Gangs of equal pods in 32 shapes, on nodes of two sizes."""
+    made = Workload([_node(i, 32 + 32 * (i % 2)) for i in range(nodes)], _queues(queues))
+    jobs = _Jobs(made)
+    for j in range(pods // gang):
+        queue = "default" if queues == 1 else f"q{j % queues:02d}"
+        jobs.add(f"job-{j:05d}", j, queue, gang, gang, (1 + j % 4, 2 * (1 + (j // 4) % 4), (j // 2) % 2))
+    return made
+
+
+def topo(nodes: int = 1000, pods: int = 4000, gang: int = 20, tier: int = 0) -> Workload:
+    """Gangs that must stay within a HyperNode of the tier; 0 takes tiers 1, 2 and 3 in turn."""
+    made = Workload([_node(i, 64) for i in range(nodes)], _queues(1), hypernodes=list(_hypernodes(nodes)))
+    jobs = _Jobs(made)
+    for j in range(pods // gang):
+        wish = NetworkTopology("hard", tier or 1 + j % 3)
+        jobs.add(f"job-{j:05d}", j, "default", gang, gang, (4, 16, 1), topology=wish)
+    return made
+
+
+def evict(kind: str = "reclaim", nodes: int = 1000, pending: int = 500, gang: int = 10) -> Workload:
+    """A cluster exactly full of low priority pods, and gangs of high priority: in the same queue, or in another."""
+    mine, theirs = ("default", "default") if kind == "preempt" else ("qa", "qb")
+    made = Workload(
+        [_node(i, 64) for i in range(nodes)],
+        [Queue("default")] if kind == "preempt" else [Queue("qa"), Queue("qb")],
+        [PriorityClass("low", 10), PriorityClass("high", 1000)],
+    )
+    jobs, running = _Jobs(made), 8 * nodes // 10
+    for j in range(running):
+        place = _placing(10 * j, nodes)
+        jobs.add(f"run-{j:05d}", j, mine, 10, 1, (8, 32, 1), ("low", 10), place)
+    for j in range(pending // gang):
+        jobs.add(f"pend-{j:05d}", running + j, theirs, gang, gang, (8, 32, 1), ("high", 1000))
+    return made
+
+
+def _placing(first: int, nodes: int) -> Callable[[int], str]:
+    return lambda k: f"node-{(first + k) % nodes:05d}"
+
+
+def _queues(count: int) -> list[Queue]:
+    return [Queue("default")] if count == 1 else [Queue(f"q{i:02d}", weight=i + 1) for i in range(count)]
+
+
+def _node(i: int, cpu: int) -> Node:
+    name = f"node-{i:05d}"
+    room = _room(cpu)
+    labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{i % 4}"}
+    return Node(name, room, room, uid=name, labels=labels)
+
+
+def _room(cpu: int) -> Resource:
+    return Resource(1000.0 * cpu, 256.0 * _GI, {GPU: 8000.0, PODS: float(PODS_PER_NODE)}, PODS_PER_NODE)
+
+
+def _amounts(cpu: int, memory_gi: int, gpu: int) -> Resource:
+    return Resource(1000.0 * cpu, float(memory_gi * _GI), {GPU: 1000.0 * gpu} if gpu else None)
+
+
+def _hypernodes(nodes: int) -> Iterator[HyperNode]:
+    for tier, count, size, child, kind in (
+        (1, nodes // 10, 10, "node-{:05d}", "Node"),
+        (2, nodes // 100, 10, "t1-{:03d}", "HyperNode"),
+        (3, nodes // 500, 5, "t2-{:02d}", "HyperNode"),
+    ):
+        width = {1: "03d", 2: "02d", 3: "d"}[tier]
+        for i in range(count):
+            members = tuple(HyperNodeMember(kind, exact=child.format(size * i + k)) for k in range(size))
+            yield HyperNode(f"t{tier}-{i:{width}}", tier, members)
+
+
+class _Jobs:
+    """Adds PodGroups and pods to a workload; pods of one shape share their spec."""
+
+    def __init__(self, made: Workload) -> None:
+        self._made = made
+        self._specs: dict[tuple[int, int, int, str], PodSpec] = {}
+
+    def add(
+        self,
+        name: str,
+        j: int,
+        queue: str,
+        size: int,
+        min_member: int,
+        asks: tuple[int, int, int],  # cores, GiB, GPUs
+        priority: tuple[str, int] = ("", 0),
+        place: Callable[[int], str] | None = None,
+        topology: NetworkTopology | None = None,
+    ) -> None:
+        """One gang, running where ``place`` says or waiting."""
+        creation = EPOCH + j
+        cpu, memory, gpu = asks
+        status = PodGroupStatus("Running", running=size) if place else PodGroupStatus("Pending")
+        self._made.groups.append(
+            PodGroup(
+                NAMESPACE, name, f"pg-{name}", queue, min_member, priority_class_name=priority[0], topology=topology,
+                min_resources=_amounts(cpu * min_member, memory * min_member, gpu * min_member), creation=creation,
+                status=status,
+            )
+        )  # fmt: skip
+        labels = {"volcano.sh/job-name": name, TASK_SPEC_KEY: _ROLE}
+        annotations = {GROUP_NAME_ANNOTATION: name, TASK_SPEC_KEY: _ROLE}
+        spec, pods = self._spec(asks, priority), self._made.pods
+        stem = f"{name}-{_ROLE}-"
+        for k in range(size):
+            pod = stem + str(k)
+            if place is None:
+                pods.append(Pod(NAMESPACE, pod, "pod-" + pod, spec, creation, labels, annotations))
+            else:
+                pods.append(
+                    Pod(
+                        NAMESPACE,
+                        pod,
+                        "pod-" + pod,
+                        spec,
+                        creation,
+                        labels,
+                        annotations,
+                        node_name=place(k),
+                        phase="Running",
+                    )
+                )
+
+    def _spec(self, asks: tuple[int, int, int], priority: tuple[str, int]) -> PodSpec:
+        key = (*asks, priority[0])
+        spec = self._specs.get(key)
+        if spec is None:
+            request = _amounts(*asks)
+            spec = self._specs[key] = PodSpec(
+                request=request.add_scalar(PODS, 1.0),
+                nonzero_milli_cpu=request.milli_cpu,
+                nonzero_memory=request.memory,
+                images=("busybox",),
+                priority=priority[1] if priority[0] else None,
+                priority_class_name=priority[0],
+            )
+        return spec

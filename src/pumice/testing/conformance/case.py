@@ -1,0 +1,79 @@
+"""A case file as it stands, with the few things that every kind of case has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pumice.testing.conformance.result import Unusable
+
+Raw = Mapping[str, Any]
+
+#: The moment of a cycle for cases that name none: after everything they hold was created. 2026-01-01T00:00:00Z.
+SOME_TIME = 1_767_225_600.0
+_GENERATED = "generated"
+
+
+@dataclass(frozen=True)
+class Case:
+    """``raw`` is the file's content; ``conf`` is the policy it names, read as a document."""
+
+    file: str
+    raw: Raw
+    conf: Raw = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        return str(self.raw.get("name", ""))
+
+    @property
+    def kind(self) -> str:
+        return str(self.raw.get("kind", ""))
+
+    @property
+    def generated(self) -> bool:
+        """Observed on a whole scheduler: conf loaded by Volcano's loader, looked at after the session closed."""
+        return bool(self.raw.get("source") == _GENERATED)
+
+    @property
+    def options(self) -> Raw:
+        return self.raw.get("options") or {}
+
+    @property
+    def objects(self) -> list[Raw]:
+        return list(self.raw.get("objects") or [])
+
+    @cached_property
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        text = self.raw.get("now")
+        return SOME_TIME if text is None else datetime.fromisoformat(str(text)).timestamp()
+
+
+def read_yaml(path: Path) -> Any:
+    """The document in a file. Raises: Unusable with the reason."""
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        raise Unusable(f"cannot be read: {' '.join(str(error).split())[:200]}") from None
+
+
+def case_of(file: str, document: Any) -> Case:
+    """The case in a document. Raises: Unusable when it is none."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("kind"), str):
+        raise Unusable("not a conformance case: wanted a mapping with kind, conf and objects")
+    conf = document.get("conf")
+    if isinstance(conf, str):
+        try:
+            conf = yaml.load(conf, yaml.CSafeLoader)
+        except yaml.YAMLError as error:
+            raise Unusable(f"conf: not YAML: {' '.join(str(error).split())[:200]}") from None
+    if not isinstance(conf, Mapping):
+        raise Unusable("conf: wanted a mapping with actions and tiers")
+    return Case(file, document, conf)

@@ -1,0 +1,73 @@
+"""Keeps the cluster as kube-scheduler's plugins see it in step with what a session does: ``nodes.view`` and
+``tasks.view_node``.
+
+Every write goes through the journal, so a rollback needs nothing here. The view differs from the books: a pod that is
+evicted leaves it at once, and a pod that is promised resources is in it like any other.
+Source: Volcano predicates' event handlers (pods added to and removed from the NodeInfo of kube-scheduler's snapshot).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pumice.columns.dtypes import F64
+from pumice.framework.session import Session
+
+
+class View:
+    """Moves tasks of one class into and out of the view."""
+
+    __slots__ = ("_put", "_steps", "_tables")
+
+    def __init__(self, ssn: Session) -> None:
+        self._tables = ssn.tables
+        self._put = ssn.journal.put
+        self._steps: dict[int, F64] = {}
+        ssn.tables.nodes.view_follows = True
+
+    def enter(self, rows: Sequence[int], nodes: Sequence[int]) -> None:
+        """Tasks that are not in the view appear on their nodes; others stay where they are."""
+        view_node = self._tables.tasks.view_node
+        if len(rows) == 1:
+            if view_node[rows[0]] < 0:
+                self._move_one(rows[0], nodes[0], nodes[0], 1.0)
+            return
+        absent = (view_node[list(rows)] < 0).tolist()
+        new = [(row, node) for row, node, is_new in zip(rows, nodes, absent, strict=True) if is_new]
+        if new:
+            self._move([row for row, _ in new], [node for _, node in new], 1.0)
+
+    def leave(self, rows: Sequence[int]) -> None:
+        """Tasks that are in the view leave it."""
+        view_node = self._tables.tasks.view_node
+        if len(rows) == 1:
+            node = int(view_node[rows[0]])
+            if node >= 0:
+                self._move_one(rows[0], node, -1, -1.0)
+            return
+        present = [row for row in rows if view_node[row] >= 0]
+        if present:
+            self._move(present, view_node[present].tolist(), -1.0)
+
+    def _move_one(self, row: int, node: int, now: int, sign: float) -> None:
+        view = self._tables.nodes.view
+        step = self._step(row)
+        self._put(view, node, view[node] + step if sign > 0 else view[node] - step)
+        self._put(self._tables.tasks.view_node, row, now)
+
+    def _move(self, rows: list[int], nodes: list[int], sign: float) -> None:
+        view = self._tables.nodes.view
+        distinct, times = np.unique(nodes, return_counts=True)
+        self._put(view, distinct, view[distinct] + (sign * times)[:, None] * self._step(rows[0]))
+        self._put(self._tables.tasks.view_node, rows, nodes if sign > 0 else -1)
+
+    def _step(self, row: int) -> F64:
+        """What one task adds to its node's row of the view (R + 3,)."""
+        cls = int(self._tables.tasks.cls[row])
+        step = self._steps.get(cls)
+        if step is None:
+            classes = self._tables.classes
+            step = self._steps[cls] = np.concatenate((classes.req[cls], classes.nonzero[cls], (1.0,)))
+        return step

@@ -1,0 +1,176 @@
+"""predicates: kube-scheduler's filters. Source: Volcano predicates (spec 04 §9), kube-scheduler 1.36.
+
+What looks at one node only is answered for a class: the number of pods, cordons, node affinity, taints. What looks at
+other pods is answered for a task: host ports, inter-pod (anti-)affinity, topology spread. Most pods have no such terms
+and nobody has one about them; then the second hook says so at once, and a gang can be placed in one go. There is no
+filter for resources: actions look at those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.dtypes import I32
+from pumice.columns.views import Node, NodeRows, Task, TaskClass, TaskRun
+from pumice.framework import points
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+from pumice.framework.verdict import Code, Unfit, Verdict, gather
+from pumice.volcano.filters.interpod import InterPodFilter
+from pumice.volcano.filters.pods import classes_where, has_pod_terms, pod_index
+from pumice.volcano.filters.ports import PortFilter
+from pumice.volcano.filters.spread import SpreadFilter
+from pumice.volcano.filters.static import STABLE_REASONS, names_conflict, stable_codes
+from pumice.volcano.filters.unsupported import volume_filters_not_yet
+from pumice.volcano.filters.view import View
+
+TOO_MANY_PODS = Unfit("node(s) pod number exceeded")
+NAMES_CONFLICT = Unfit("plugin NodeAffinity pre-predicates failed pod affinity terms conflict", Code.UNRESOLVABLE)
+
+_STABLE = tuple(() if reason is None else (reason,) for reason in STABLE_REASONS)
+#: By stable code, plus 4 where the node has all the pods that it may have.
+_WHY = (*_STABLE, *((TOO_MANY_PODS, *reasons) for reasons in _STABLE))
+_FULL = len(_STABLE)
+_ENDS_SEARCH = (Code.ERROR, Code.UNRESOLVABLE, Code.SKIP, Code.WAIT)
+
+Filter = Callable[[Task, NodeRows], Verdict]
+
+
+@plugin("predicates")
+class Predicates:
+    """Arguments named ``predicate.…Enable`` turn single filters off.
+
+    ``predicate.CacheEnable`` changes nothing: a class is Volcano's equivalence class, so the stable filters are cached
+    always, and always by what the pod asks for, never by a name its template claims. ``volumebinding.…`` and
+    ``dynamicresources.…`` are read by nobody until there are volumes; pods with claims are refused (see
+    ``filters.unsupported``).
+    """
+
+    def __init__(
+        self, ssn: Session, *,
+        predicate_NodeAffinityEnable: bool = True, predicate_NodePortsEnable: bool = True,
+        predicate_TaintTolerationEnable: bool = True, predicate_PodAffinityEnable: bool = True,
+        predicate_NodeVolumeLimitsEnable: bool = True, predicate_VolumeZoneEnable: bool = True,
+        predicate_PodTopologySpreadEnable: bool = True, predicate_VolumeBindingEnable: bool = True,
+        predicate_DynamicResourceAllocationEnable: bool = True, predicate_CacheEnable: bool = False,
+        volumebinding_bindTimeoutSeconds: int = 600, volumebinding_weight: int = 1, volumebinding_shape: Any = None,
+        dynamicresources_filterTimeoutSeconds: int = 10,
+    ) -> None:  # fmt: skip
+        self.ssn = ssn
+        self._affinity, self._taints = predicate_NodeAffinityEnable, predicate_TaintTolerationEnable
+        self._ports, self._pods = predicate_NodePortsEnable, predicate_PodAffinityEnable
+        self._spread = predicate_PodTopologySpreadEnable
+        self._volumes = tuple(name for name, on in (
+            ("VolumeBinding", predicate_VolumeBindingEnable), ("VolumeZone", predicate_VolumeZoneEnable),
+            ("NodeVolumeLimits", predicate_NodeVolumeLimitsEnable)) if on)  # fmt: skip
+        self._view = View(ssn)
+        self._max_pods = ssn.tables.nodes.facts.max_pods
+        self._cls = ssn.tables.tasks.cls
+        self._stable: dict[int, I32] = {}
+        self._filters: dict[int, tuple[Filter, ...]] = {}
+        self._last: tuple[int, int, NodeRows, Verdict] | None = None
+
+    # -- filters -------------------------------------------------------------------------------------------------------
+
+    @points.pre_predicate
+    def pre_filters(self, cls: TaskClass) -> Unfit | None:
+        """What makes it pointless to look at nodes."""
+        spec = cls.spec
+        if self._affinity and spec.affinity.node_required and names_conflict(spec):
+            return NAMES_CONFLICT
+        return volume_filters_not_yet(spec, self._volumes)
+
+    @points.predicate
+    def node_filters(self, cls: TaskClass, nodes: NodeRows) -> Verdict:
+        """The number of pods, then the first stable filter that objects. Shape (rows,)."""
+        stable = self._stable.get(cls.row)
+        if stable is None:
+            facts = self.ssn.tables.nodes.facts
+            stable = self._stable[cls.row] = stable_codes(facts, cls.spec, affinity=self._affinity, taints=self._taints)
+        codes = stable.take(nodes.rows)
+        full = nodes.view_pods >= self._max_pods.take(nodes.rows)
+        np.add(codes, _FULL, out=codes, where=full)
+        return Verdict(codes, _WHY)
+
+    @points.predicate
+    def pod_filters(self, task: Task, nodes: NodeRows) -> Verdict | None:
+        """Host ports, inter-pod affinity, topology spread, as far as they matter to the task's class. Shape (rows,)."""
+        cls = int(self._cls[task.row])
+        filters = self._filters.get(cls)
+        if filters is None:
+            filters = self._filters[cls] = self._filters_of(cls)
+        if not filters:
+            return None
+        stamp, last = len(self.ssn.tables.nodes.changed.rows), self._last
+        if last is not None and last[0] == task.row and last[1] == stamp and last[2] is nodes:
+            return last[3]
+        verdict = run_in_turn([ask(task, nodes) for ask in filters], len(nodes))
+        self._last = (task.row, stamp, nodes, verdict)
+        return verdict
+
+    def _filters_of(self, cls: int) -> tuple[Filter, ...]:
+        """The filters that have something to say about tasks of the class."""
+        tables = self.ssn.tables
+        spec = tables.classes.specs[cls]
+        pods_matter = self._pods and bool(classes_where(tables, "pod terms", has_pod_terms))
+        if not (pods_matter or (self._ports and spec.host_ports) or (self._spread and spec.spread)):
+            return ()
+        asked = ((self._ports, self._port_filter), (pods_matter, self._pod_filter), (self._spread, self._spread_filter))
+        return tuple(found.verdict for on, make in asked if on and (found := make()).concerns(cls))
+
+    def _port_filter(self) -> PortFilter:
+        return self.ssn.shared(PortFilter, lambda: PortFilter(pod_index(self.ssn)))
+
+    def _pod_filter(self) -> InterPodFilter:
+        return self.ssn.shared(InterPodFilter, lambda: InterPodFilter(pod_index(self.ssn)))
+
+    def _spread_filter(self) -> SpreadFilter:
+        return self.ssn.shared(SpreadFilter, lambda: SpreadFilter(pod_index(self.ssn)))
+
+    # -- what if: within a trial, whose rollback takes the moves back --------------------------------------------------
+
+    @points.simulate_remove_task
+    def simulate_remove(self, task: Task, gone: Task, node: Node) -> Unfit | None:
+        """The view without the task ``gone``, until the trial is rolled back."""
+        self._view.leave([gone.row])
+        self.ssn.journal.touch(self.ssn.tables.nodes.changed, [node.row])
+        return None
+
+    @points.simulate_add_task
+    def simulate_add(self, task: Task, added: Task, node: Node) -> Unfit | None:
+        """The view with the task ``added`` on the node, until the trial is rolled back."""
+        self._view.enter([added.row], [node.row])
+        self.ssn.journal.touch(self.ssn.tables.nodes.changed, [node.row])
+        return None
+
+    @points.simulate_predicate
+    def simulate_predicate(self, task: Task, node: Node) -> Unfit | None:
+        """Inter-pod (anti-)affinity only, as in Volcano."""
+        if not self._pods or not self._pod_filter().concerns(int(self._cls[task.row])):
+            return None
+        verdict = self._pod_filter().verdict(task, NodeRows(self.ssn.tables, np.array([node.row])))
+        return next(iter(verdict.why[verdict.codes[0]]), None)
+
+    # -- the view ------------------------------------------------------------------------------------------------------
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> None:
+        self._view.enter(run.rows, run.nodes)
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> None:
+        self._view.leave(run.rows)
+
+
+def run_in_turn(verdicts: Sequence[Verdict], count: int) -> Verdict:
+    """Reasons of filters that run one after the other; one that evictions cannot mend ends the search on its node."""
+    ended = np.zeros(count, dtype=bool)
+    kept = []
+    for verdict in verdicts:
+        kept.append(Verdict(np.where(ended, 0, verdict.codes), verdict.why) if ended.any() else verdict)
+        ends = np.array([any(unfit.code in _ENDS_SEARCH for unfit in reasons) for reasons in verdict.why])
+        ended |= ends[verdict.codes]
+    return gather(kept, count)

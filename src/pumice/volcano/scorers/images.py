@@ -1,0 +1,49 @@
+"""ImageLocality: how much of the pod's images a node has already. Source: kube-scheduler ImageLocality (1.36)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.dtypes import F64
+from pumice.columns.nodes import NodeFacts
+from pumice.model.pod import PodSpec
+
+_MIB = 1024 * 1024
+LEAST = 23 * _MIB
+MOST_PER_CONTAINER = 1000 * _MIB
+
+
+def image_scores(facts: NodeFacts, spec: PodSpec) -> F64:
+    """0 to 100, kept while no node changes. Shape (N,)."""
+
+    def build() -> F64:
+        total = np.zeros(len(facts), dtype=np.int64)
+        for image in spec.images:
+            size, rows = known_images(facts).get(full_name(image), (0, []))
+            if rows:
+                total[rows] += int(size * (len(rows) / len(facts)))
+        most = MOST_PER_CONTAINER * max(1, spec.container_count)
+        return ((np.clip(total, LEAST, most) - LEAST) * 100 // (most - LEAST)).astype(np.float64)
+
+    return facts.remember(("images", spec.images, spec.container_count), build)
+
+
+def known_images(facts: NodeFacts) -> dict[str, tuple[int, list[int]]]:
+    """Size of each image (as the first node says) and the nodes that have it."""
+
+    def build() -> dict[str, tuple[int, list[int]]]:
+        found: dict[str, tuple[int, list[int]]] = {}
+        for row, node in enumerate(facts.objs):
+            for image in node.images:
+                for name in image.names:
+                    rows = found.setdefault(name, (image.size_bytes, []))[1]
+                    if not rows or rows[-1] != row:
+                        rows.append(row)
+        return found
+
+    return facts.remember(("known images",), build)
+
+
+def full_name(image: str) -> str:
+    """The name with a tag: ``:latest`` where none is written."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,0 +1,65 @@
+"""Wishes between pods: preferred (anti-)affinity of the pod, and what pods that are there wish about it.
+
+Source: kube-scheduler InterPodAffinity (1.36). A required affinity of a pod that is there counts as a wish of weight
+``HARD_POD_AFFINITY_WEIGHT``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, I64
+from pumice.columns.views import NodeRows, Task
+from pumice.model.pod import PodAffinityTerm, PodSpec
+from pumice.volcano.filters.pods import PodIndex, PodSet
+from pumice.volcano.filters.standing import StandingTerms, Weighted
+
+#: kube-scheduler's default.
+HARD_POD_AFFINITY_WEIGHT = 1
+
+
+def _own_terms(spec: PodSpec) -> Iterator[Weighted]:
+    for term in spec.affinity.pod_preferred:
+        yield term, term.weight
+    for term in spec.affinity.anti_preferred:
+        yield term, -term.weight
+
+
+def _standing_terms(spec: PodSpec) -> Iterator[Weighted]:
+    if HARD_POD_AFFINITY_WEIGHT:
+        for term in spec.affinity.pod_required:
+            yield term, HARD_POD_AFFINITY_WEIGHT
+    yield from _own_terms(spec)
+
+
+class InterPodScore:
+    """Asked only for tasks of classes that it ``concerns``."""
+
+    def __init__(self, index: PodIndex) -> None:
+        self._index = index
+        self._standing = StandingTerms(index, "wishes about pods", _standing_terms)
+
+    def concerns(self, cls: int) -> bool:
+        """Whether the class has wishes, or some pod that may be there has one about a task of it."""
+        return any(True for _ in _own_terms(self._index.tables.classes.specs[cls])) or self._standing.about_class(cls)
+
+    def score(self, task: Task, nodes: NodeRows) -> F64:
+        """0 for the least wished candidate, 100 for the most wished one; all 0 when they are equal. Shape (rows,)."""
+        raw = np.zeros(len(nodes), dtype=np.int64)
+        for term, weight in _own_terms(task.cls.spec):
+            raw += weight * self._count(self._index.matching((term,)), term, nodes)
+        for standing in self._standing.about(task.row):
+            raw += standing.weight * self._count(standing.owners, standing.term, nodes)
+        if not len(raw):
+            return np.zeros(0)
+        low = raw.min()
+        spread = float(raw.max() - low)
+        if not spread:
+            return np.zeros(len(raw))
+        return np.asarray(np.floor(100.0 * ((raw - low) / spread)))
+
+    def _count(self, pods: PodSet, term: PodAffinityTerm, nodes: NodeRows) -> I64:
+        label = self._index.tables.nodes.facts.label(term.topology_key)
+        return pods.per_domain(term.topology_key)[label.codes[nodes.rows]]
