@@ -32,6 +32,14 @@ _HOLDS = [float(s in ALLOCATED_STATUSES) for s in TaskStatus]
 _LEGAL = [[TaskStatus(b) in LEGAL_MOVES[TaskStatus(a)] for b in range(STATUS_COUNT)] for a in range(STATUS_COUNT)]
 
 
+def tally(rows: Sequence[int]) -> tuple[list[int], F64]:
+    """Distinct rows in order of appearance, and how often each appears. Faster than ``np.unique`` for a gang."""
+    times: dict[int, int] = {}
+    for row in rows:
+        times[row] = times.get(row, 0) + 1
+    return list(times), np.array(list(times.values()), dtype=np.float64)
+
+
 class Writer(Protocol):
     """Who carries out a write: the journal, or a writer that does not remember."""
 
@@ -111,11 +119,8 @@ class Ledger:
             put(books, where[0], books[where[0]] + step)
             self.writer.touch(self.tables.nodes.changed, [where[0]])
             return
-        times: dict[int, int] = {}
-        for node in where:
-            times[node] = times.get(node, 0) + 1
-        distinct = list(times)
-        put(books, distinct, books[distinct] + np.array(list(times.values()), dtype=np.float64)[:, None, None] * step)
+        distinct, times = tally(where)
+        put(books, distinct, books[distinct] + times[:, None, None] * step)
         self.writer.touch(self.tables.nodes.changed, distinct)
 
     def count(self, row: int, status: int, amount: int) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.algorithms.sums import sums_by
 from pumice.columns.jobs import PHASES
 from pumice.columns.views import Job
 from pumice.framework import points
@@ -124,8 +125,7 @@ def queue_status(ssn: Session, outcome: Outcome) -> None:
     """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
     jobs, queues, axis = ssn.tables.jobs, ssn.tables.queues, ssn.tables.axis
     live = ssn.live_jobs()
-    sums = np.zeros((len(queues), len(axis)))
-    np.add.at(sums, jobs.queue[live], jobs.allocated[live])
+    sums = sums_by(jobs.queue[live], jobs.allocated[live], len(queues))
     root = queues.row_of.get("root", -1)
     if root >= 0:
         own = sums.copy()

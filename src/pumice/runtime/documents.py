@@ -26,10 +26,10 @@ _MERGE = "tag:yaml.org,2002:merge"
 _SIXTIES = "(?::[0-5]?[0-9])+"  # YAML 1.1 numbers to base sixty
 
 _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MARKER = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
+_MARKER = re.compile(r"^(?:---|\.\.\.)(?=\s|\Z)", re.MULTILINE)
 _DIRECTIVE = re.compile(r"^%(?:YAML|TAG)[ \t].*$", re.MULTILINE)
 _SOMETHING = re.compile(r"^[ \t]*[^\s#]", re.MULTILINE)
-_BARE_MARKERS = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:#.*)?$", re.MULTILINE)
+_BARE_MARKER = re.compile(r"^---[ \t]*(?:#.*)?$", re.MULTILINE)
 _BLOCK_OPENING = re.compile(r"^ *(?:[-?:] +)*", re.MULTILINE)
 
 
@@ -117,25 +117,18 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def _yaml_documents(path: Path, text: str) -> Iterator[Document | Problem]:
-    number = 0
-    for first_line, chunk in _chunks(text):
-        count = 0
+    for number, (first_line, chunk) in enumerate(_chunks(text), start=1):
+        where = f"{path} document {number}"
         try:
-            for obj in _from_yaml(chunk):
-                count += 1
-                yield Document(f"{path} document {number + count}", obj)
+            yield Document(where, _from_yaml(chunk))
         except yaml.MarkedYAMLError as error:
-            count += 1
-            yield Problem(f"{path} document {number + count}", f"is no YAML: {_marked(error, first_line)}")
+            yield Problem(where, f"is no YAML: {_marked(error, first_line)}")
         except (yaml.YAMLError, ValueError, RecursionError, _Refused) as error:
-            count += 1
-            where = f"{path} document {number + count}"
             yield Problem(where, f"is no YAML that can be used: from line {first_line}: {_first_line(error)}")
-        number += count
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """(first line, text) of each document that holds something. A ``---`` at the start of a line opens one, always."""
+    """(first line, text) of each document that holds something. A ``---`` or ``...`` at the start of a line ends one."""
     starts = [match.start() for match in _MARKER.finditer(text)]
     if not starts or starts[0] > 0:
         starts.insert(0, 0)
@@ -143,28 +136,25 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         chunk = text[start:end]
         lines = chunk.count("\n")
-        chunk = _DIRECTIVE.sub("", chunk)
-        if _SOMETHING.search(_BARE_MARKERS.sub("", chunk)):
+        chunk = _DIRECTIVE.sub("", chunk.removeprefix("..."))
+        if _SOMETHING.search(_BARE_MARKER.sub("", chunk)):
             yield line, chunk
         line += lines
 
 
-def _from_yaml(chunk: str) -> Iterator[Any]:
-    """The documents of one chunk: one, or several where ``...`` ends them."""
+def _from_yaml(chunk: str) -> Any:
     if chunk.lstrip().startswith("{"):
         try:
-            yield _from_json(chunk)
-            return
+            return _from_json(chunk)
         except (ValueError, RecursionError):
             pass  # YAML in flow style
     _check_nesting(chunk)
     loader = _Loader(chunk)
     try:
-        while loader.check_node():
-            node = loader.get_node()
-            if "*" in chunk:
-                _check_aliases(node)
-            yield loader.construct_document(node)
+        node = loader.get_single_node()
+        if node is not None and "*" in chunk:
+            _check_aliases(node)
+        return None if node is None else loader.construct_document(node)
     finally:
         loader.dispose()
 

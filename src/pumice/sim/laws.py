@@ -33,7 +33,7 @@ class Laws:
     """Watches a cluster. Call ``after_event`` after every event and ``after_cycle`` after every cycle.
 
     ``known``: the pods the scheduler knows of, asked after cycles (S4). ``usage``: sums to hold against recomputed ones
-    (S9).
+    (S9). ``topology`` False: the policy has no plugin that keeps gangs within HyperNodes.
     """
 
     def __init__(
@@ -43,11 +43,13 @@ class Laws:
         *,
         usage: Usage | None = None,
         known: Callable[[], Container[str]] | None = None,
+        topology: bool = True,
     ) -> None:
         self.cluster = cluster
         self.controller = controller
         self.usage = usage
         self.known = known
+        self.topology = topology
         self.checks = 0
         self._node_of: dict[str, str] = {}  # uid -> node, of every pod ever bound
         self._asked: dict[str, Bind] = {}  # by pod key, in this cycle
@@ -213,7 +215,7 @@ class Laws:
 
     def _within(self, who: str, topology: NetworkTopology | None, nodes: Iterable[str]) -> None:
         """A hard wish: all on nodes of one HyperNode of the tier that is allowed, or a lower one."""
-        if topology is None or not topology.is_hard or topology.highest_tier is None:
+        if not self.topology or topology is None or not topology.is_hard or topology.highest_tier is None:
             return
         wanted = {node for node in nodes if node}
         domains = [name for name, h in self.cluster.hypernodes.items() if h.tier <= topology.highest_tier]

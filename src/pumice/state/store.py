@@ -97,12 +97,7 @@ class Store:
                     self._stale_nodes = True
                 self.nodes[obj.name] = obj
             case Queue():
-                known = self.queues.get(obj.name)
-                if known is None or replace(obj, resource_version="", allocated=known.allocated) != replace(
-                    known, resource_version=""
-                ):
-                    self._stale_queues = True
-                self.queues[obj.name] = obj
+                self._queue_seen(obj)
             case PriorityClass():
                 self.priority_classes[obj.name] = obj
                 self._jobs.all_priorities_stale()
@@ -110,6 +105,19 @@ class Store:
             case HyperNode():
                 self.hypernodes[obj.name] = obj
                 self._stale_tree = True
+
+    def _queue_seen(self, queue: Queue) -> None:
+        known = self.queues.get(queue.name)
+        self.queues[queue.name] = queue
+        row = self._tables.queues.row_of.get(queue.name)
+        if (
+            known is None
+            or row is None
+            or replace(queue, resource_version=known.resource_version, allocated=known.allocated) != known
+        ):
+            self._stale_queues = True
+        else:
+            self._tables.queues.objs[row] = queue  # only its status.allocated, which no column holds
 
     def _version_of(self, node: str) -> str:
         known = self.nodes.get(node)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pumice.columns.dtypes import F64
+from pumice.columns.ledger import tally
 from pumice.framework.session import Session
 
 
@@ -59,7 +60,7 @@ class View:
 
     def _move(self, rows: list[int], nodes: list[int], sign: float) -> None:
         view = self._tables.nodes.view
-        distinct, times = np.unique(nodes, return_counts=True)
+        distinct, times = tally(nodes)
         self._put(view, distinct, view[distinct] + (sign * times)[:, None] * self._step(rows[0]))
         self._put(self._tables.tasks.view_node, rows, nodes if sign > 0 else -1)
 

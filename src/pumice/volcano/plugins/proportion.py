@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.algorithms.shares import at_most, queue_share, water_filling
+from pumice.algorithms.sums import sums_by
 from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.columns.views import Job, Queue, Task, TaskClass, TaskRun
 from pumice.framework import points
@@ -26,16 +27,12 @@ class Proportion:
         shape = (len(tables.queues), len(tables.axis))
         jobs, live = tables.jobs, ssn.live_jobs()
         queue_of = jobs.queue[live]
-        self.allocated = ssn.column(shape)
-        np.add.at(self.allocated, queue_of, jobs.allocated[live])
+        self.allocated = sums_by(queue_of, jobs.allocated[live], shape[0])
         self.request = self.allocated + pending_by_queue(ssn)
+        self.elastic = sums_by(queue_of, np.maximum(jobs.allocated[live] - jobs.min_resources[live], 0.0), shape[0])
         self.inqueue = ssn.column(shape)
-        self.elastic = ssn.column(shape)
-        if len(live):
-            np.add.at(self.elastic, queue_of, np.maximum(jobs.allocated[live] - jobs.min_resources[live], 0.0))
         for rows in promised_rows(ssn):
-            if len(rows):
-                np.add.at(self.inqueue, jobs.queue[rows], still_wanted(ssn, rows))
+            self.inqueue += sums_by(jobs.queue[rows], still_wanted(ssn, rows), shape[0])
         self.takes_part = np.bincount(queue_of, minlength=shape[0]).astype(bool)
         guarantee = tables.queues.guarantee
         self.real_capability = real_capability(ssn, guarantee)
@@ -129,15 +126,11 @@ class Proportion:
 def pending_by_queue(ssn: Session) -> F64:
     """What pending tasks ask for, by queue (Q, R)."""
     tables = ssn.tables
-    found = np.zeros((len(tables.queues), len(tables.axis)))
     rows = np.flatnonzero(tables.tasks.status == TaskStatus.PENDING)
     rows = rows[tables.tasks.job[rows] >= 0]
     queue = tables.jobs.queue[tables.tasks.job[rows]]
     rows, queue = rows[queue >= 0], queue[queue >= 0]
-    request = tables.classes.matrix[tables.tasks.cls[rows]]
-    for dimension in range(len(tables.axis)):
-        found[:, dimension] = np.bincount(queue, weights=request[:, dimension], minlength=len(found))
-    return found
+    return sums_by(queue, tables.classes.matrix[tables.tasks.cls[rows]], len(tables.queues))
 
 
 def real_capability(ssn: Session, guarantee: F64) -> F64:

@@ -1,0 +1,17 @@
+"""Sums over groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+
+def sums_by(group: npt.NDArray[np.int32], values: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.float64]:
+    """Sum of the rows of ``values`` (n, R) by ``group`` (n,), for groups 0 to ``count`` - 1. Returns (count, R).
+
+    One pass a dimension: several times faster than ``np.add.at``, and exact for whole numbers.
+    """
+    found = np.empty((count, values.shape[1]))
+    for dimension in range(values.shape[1]):
+        found[:, dimension] = np.bincount(group, weights=values[:, dimension], minlength=count)
+    return found

@@ -1,0 +1,86 @@
+"""Everything that happens in a simulation, one plain mapping an event, for ``--events``. ``t`` is seconds from the start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pumice.model.decisions import Bind, Evict, Refusal
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.status import PodGroupPhase
+from pumice.sim.cluster import SimCluster
+from pumice.sim.controller import Controller, JobRun
+
+Tell = Callable[[Mapping[str, object]], object]
+
+_UNSCHEDULABLE = "Unschedulable"
+
+
+class EventLog:
+    """Listens from now on. Events: arrival, admitted, unschedulable, bind, evict, refused, running, started, broken, succeeded,
+    done, node-up, node-down."""
+
+    def __init__(self, cluster: SimCluster, controller: Controller, tell: Tell) -> None:
+        self._engine = cluster.engine
+        self._start = cluster.engine.now
+        self._tell = tell
+        self._admitted: set[str] = set()
+        self._said: dict[str, str] = {}
+        cluster.hooks.answered.append(self._answered)
+        cluster.hooks.started.append(self._pod_started)
+        cluster.hooks.finished.append(self._pod_finished)
+        cluster.hooks.group_written.append(self._group_written)
+        cluster.hooks.node_changed.append(self._node_changed)
+        controller.hooks.arrived.append(self._arrived)
+        controller.hooks.started.append(self._job_started)
+        controller.hooks.broken.append(self._job_broken)
+        controller.hooks.ended.append(self._job_ended)
+
+    def _event(self, event: str, **what: object) -> None:
+        self._tell({"t": round(self._engine.now - self._start, 6), "event": event, **what})
+
+    def _arrived(self, run: JobRun) -> None:
+        self._event("arrival", job=run.key, queue=run.queue, pods=run.size, min=run.min_available)
+
+    def _group_written(self, group: PodGroup) -> None:
+        if group.status.phase != PodGroupPhase.PENDING and group.key not in self._admitted:
+            self._admitted.add(group.key)
+            self._event("admitted", job=group.key, queue=group.queue)
+        condition = next((c for c in group.status.conditions if c.type == _UNSCHEDULABLE and c.status == "True"), None)
+        if condition is not None and self._said.get(group.key) != condition.message:
+            self._said[group.key] = condition.message
+            self._event("unschedulable", job=group.key, reason=condition.reason, message=condition.message)
+
+    def _answered(self, decision: Bind | Evict, refusal: Refusal | None) -> None:
+        about: dict[str, object] = {"pod": decision.pod, "job": decision.job, "node": decision.node}
+        if isinstance(decision, Evict):
+            about["reason"] = decision.reason
+        kind = "bind" if isinstance(decision, Bind) else "evict"
+        if refusal is None:
+            self._event(kind, **about)
+        else:
+            self._event("refused", what=kind, **about, refusal=refusal.reason)
+
+    def _pod_started(self, pod: Pod) -> None:
+        self._event("running", pod=pod.key, job=pod.group_key, node=pod.node_name)
+
+    def _pod_finished(self, pod: Pod) -> None:
+        self._event("succeeded", pod=pod.key, job=pod.group_key, node=pod.node_name)
+
+    def _job_started(self, run: JobRun) -> None:
+        self._event("started", job=run.key, queue=run.queue, waited_s=round(self._engine.now - run.submitted, 6))
+
+    def _job_broken(self, run: JobRun) -> None:
+        self._event("broken", job=run.key, queue=run.queue, restarts=run.restarts)
+
+    def _job_ended(self, run: JobRun) -> None:
+        self._admitted.discard(run.key)
+        self._said.pop(run.key, None)
+        self._event("done", job=run.key, queue=run.queue, took_s=round(self._engine.now - run.submitted, 6))
+
+    def _node_changed(self, before: Node | None, after: Node | None) -> None:
+        if before is None and after is not None:
+            self._event("node-up", node=after.name)
+        elif before is not None and after is None:
+            self._event("node-down", node=before.name)

@@ -1,0 +1,150 @@
+"""What a command line names (manifests, folders, traces) as one scene: everything that can be used, and all that was wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pumice.model.events import Object
+from pumice.model.manifest.decoder import Value
+from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import Queue
+from pumice.model.topology import HyperNode
+from pumice.runtime.manifests import load_manifests, validate_cluster
+from pumice.runtime.problems import Problem, Severity
+from pumice.runtime.validation import DEFAULT_QUEUE
+from pumice.sim.manifests import scene_of
+from pumice.sim.scene import Scene
+from pumice.sim.telling import key_of
+from pumice.sim.traces.recognise import recognise
+from pumice.sim.traces.shapes import parse_nodes
+from pumice.sim.traces.trace import Trace, TraceError
+from pumice.sim.work import LooseGang, ManifestJob, SimJob, Work
+
+CONF_NAME = "volcano-scheduler.conf"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """``scene.problems`` holds all problems. ``sources``: what was read, for headings. ``confs``: policy files found in folders.
+
+    ``newest``: the newest creationTimestamp, 0 where there is none.
+    """
+
+    scene: Scene
+    sources: tuple[str, ...] = ()
+    confs: tuple[Path, ...] = ()
+    newest: float = 0.0
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [obj for obj in self.scene.objects if isinstance(obj, Node)]
+
+
+def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
+    """Everything that the paths name; what cannot be read is a problem, the rest is there all the same.
+
+    ``nodes``: a cluster as ``--nodes`` describes it, in place of all nodes and HyperNodes of the input.
+    Raises: TraceError for a ``nodes`` that cannot be understood.
+    """
+    cluster = None if nodes is None else parse_nodes(nodes)
+    traces: list[Trace] = []
+    manifests: list[str] = []
+    confs: list[Path] = []
+    sources: list[str] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            source = recognise(path)
+            if source is not None:
+                traces.append(source.read())
+                sources.append(f"{source.kind} trace {source.path}")
+                continue
+        except TraceError as error:
+            problems.append(Problem("trace", str(error)))
+            continue
+        manifests.append(path)
+        sources.append(path)
+        if (conf := Path(path) / CONF_NAME).is_file():
+            confs.append(conf)
+    loaded = load_manifests(manifests)
+    problems += loaded.problems
+    objects, bare = with_groups(loaded.objects)
+    objects, found = validate_cluster(objects)
+    problems += (*bare, *found)
+    newest = max((obj.creation for obj in objects if hasattr(obj, "creation")), default=0.0)
+    scenes = [scene_of(objects), *(_scene_of_trace(trace, cluster) for trace in traces)]
+    scene = _merged(scenes, cluster)
+    return Inputs(replace(scene, problems=(*problems, *scene.problems)), tuple(sources), tuple(confs), newest)
+
+
+def with_groups(objects: Iterable[Value]) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
+    """The objects, with the PodGroup for each pod that names none, as Volcano's controller makes it."""
+    found: list[Value] = []
+    groups: dict[str, PodGroup] = {}
+    bare: list[str] = []
+    for obj in objects:
+        if isinstance(obj, Pod) and is_bare(obj):
+            group, pod = podgroup_for_bare_pod(obj)
+            groups.setdefault(group.key, group)
+            bare.append(obj.key)
+            found.append(pod)
+        else:
+            found.append(obj)
+    there = {obj.key for obj in found if isinstance(obj, PodGroup)}
+    found += [group for key, group in groups.items() if key not in there]
+    if not bare:
+        return tuple(found), ()
+    some = ", ".join(bare[:3]) + (f" and {len(bare) - 3} more" if len(bare) > 3 else "")
+    what = "names no PodGroup and got one of its own, as Volcano's controller would make it"
+    return tuple(found), (Problem(f"Pod {some}", what, Severity.NOTE),)
+
+
+def _scene_of_trace(trace: Trace, nodes: Sequence[Node] | None) -> Scene:
+    """The trace's own cluster only where none is given. A trace that knows none may get its nodes from manifests."""
+    objects: tuple[Object, ...] = tuple(trace.queues)
+    if nodes is None:
+        objects = (*objects, *(trace.nodes or ()), *trace.hypernodes)
+    return Scene(objects, tuple(trace.jobs), tuple(trace.notes), tuple(trace.problems))
+
+
+def _merged(scenes: Sequence[Scene], nodes: Sequence[Node] | None) -> Scene:
+    """One scene; of objects or jobs with one name the first is kept and the others are named."""
+    problems = [problem for scene in scenes for problem in scene.problems]
+    objects: dict[tuple[str, str], Object] = {}
+    works: dict[str, Work] = {}
+    for scene in scenes:
+        for obj in scene.objects:
+            if nodes is not None and isinstance(obj, Node | HyperNode):
+                continue
+            key = (type(obj).__name__, key_of(obj))
+            if objects.setdefault(key, obj) is not obj and not isinstance(obj, Queue):
+                problems.append(Problem(" ".join(key), "comes from two inputs; the first is kept", Severity.WARNING))
+        for work in scene.works:
+            if works.setdefault(work.key, work) is not work:
+                problems.append(Problem(f"job {work.key}", "comes twice; the first is kept", Severity.WARNING))
+    for node in nodes or ():
+        objects["Node", node.name] = node
+    if ("Queue", DEFAULT_QUEUE) not in objects and any(_queue_of(work) == DEFAULT_QUEUE for work in works.values()):
+        objects["Queue", DEFAULT_QUEUE] = Queue(DEFAULT_QUEUE)
+    return Scene(
+        tuple(objects.values()),
+        tuple(works.values()),
+        tuple(note for scene in scenes for note in scene.notes),
+        tuple(problems),
+    )
+
+
+def _queue_of(work: Work) -> str:
+    match work:
+        case SimJob():
+            return work.queue
+        case ManifestJob():
+            return work.job.queue
+        case LooseGang():
+            return work.group.queue
+    return ""

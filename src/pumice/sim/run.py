@@ -1,0 +1,168 @@
+"""A whole simulation: a scene and a policy in, what happened out. The cycle is the one that drives a live cluster."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from pumice.framework.outcome import Outcome
+from pumice.framework.policy import Policy
+from pumice.framework.session import Session
+from pumice.model.decisions import Decision, Refusal
+from pumice.runtime.loop import Loop
+from pumice.runtime.why import Why, why_jobs_wait
+from pumice.sim.cluster import SimCluster
+from pumice.sim.controller import Controller
+from pumice.sim.engine import Engine
+from pumice.sim.event_log import EventLog
+from pumice.sim.faults import FaultPlan, Faults
+from pumice.sim.history import History
+from pumice.sim.laws import Laws
+from pumice.sim.scene import Scene
+from pumice.sim.shares import ShareWatch
+from pumice.sim.wait_causes import WaitCauses
+from pumice.sim.world import CycleReport, Progress, SimResult, Simulation
+from pumice.state.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A job that waits at the end. ``waited_s`` is since it arrived, None where it was still to come."""
+
+    job: str
+    queue: str
+    pods: int
+    waited_s: float | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """``wait_causes``: seconds that jobs spent waiting, by cause, most first. ``wall_s`` is real time, reading input not counted."""
+
+    result: SimResult
+    digest: str
+    wall_s: float
+    waiting: tuple[Waiting, ...]
+    wait_causes: Mapping[str, float]
+    faults: Mapping[str, int]
+
+    @property
+    def history(self) -> History:
+        return self.result.history
+
+
+def simulate(
+    scene: Scene,
+    policy: Policy,
+    *,
+    start: float = 0.0,
+    until: float | None = None,
+    seed: int = 0,
+    faults: FaultPlan | None = None,
+    check_laws: bool = False,
+    observe: Callable[[Progress], object] | None = None,
+    tell: Callable[[Mapping[str, object]], object] | None = None,
+) -> Run:
+    """Run a scene to its end, or ``until`` seconds from ``start``. Ctrl-C ends it early with what there is.
+
+    ``tell`` gets every event as a plain mapping, ``observe`` the progress after each cycle. ``seed`` rolls the dice of ``faults``.
+    ``check_laws`` checks the safety laws after every event: slow. Raises: LawBroken.
+    """
+    cluster = SimCluster(Engine(start))
+    controller = Controller(cluster)
+    shell = _Shell(cluster, policy)
+    suffered = Faults(cluster, faults, np.random.default_rng(seed)) if faults is not None else None
+    if tell is not None:
+        EventLog(cluster, controller, tell)
+    laws = Laws(cluster, controller) if check_laws else None
+    scene.enter(cluster, controller)
+    simulation = Simulation(
+        cluster,
+        controller,
+        shell.cycle,
+        after_event=laws.after_event if laws else None,
+        after_cycle=laws.after_cycle if laws else None,
+    )
+    began = perf_counter()
+    with _old_objects_left_alone():
+        result = simulation.run(until, observe)
+    shell.causes.close(result.now)
+    return Run(
+        result=result,
+        digest=shell.loop.digest.hex,
+        wall_s=perf_counter() - began,
+        waiting=tuple(_waiting(controller, result, shell.why())),
+        wait_causes=shell.causes.seconds(),
+        faults=dict(suffered.counts) if suffered else {},
+    )
+
+
+class _Shell:
+    """The loop of a live scheduler, on a simulated cluster, with ears for the history."""
+
+    def __init__(self, cluster: SimCluster, policy: Policy) -> None:
+        self.loop = Loop(Store(), policy, cluster)
+        self.causes = WaitCauses()
+        self._shares = ShareWatch()
+        self._submitted: list[Decision] = []
+        self._last: Outcome | None = None
+        cluster.hooks.answered.append(self._answered)
+
+    def cycle(self, now: float) -> CycleReport:
+        self._submitted = []
+        outcome = self._last = self.loop.step(now)
+        self.causes.observe(now, outcome)
+        return CycleReport(self._submitted, self._shares.changed(outcome.session), wake_at(outcome.session, now))
+
+    def why(self) -> dict[str, Why]:
+        """Why jobs waited after the last cycle."""
+        return {} if self._last is None else why_jobs_wait(self._last)
+
+    def _answered(self, decision: Decision, refusal: Refusal | None) -> None:
+        self._submitted.append(decision)
+
+
+def wake_at(ssn: Session, now: float) -> float | None:
+    """When a policy that waits for a time will decide something new: ``sla`` at the next deadline of a waiting job."""
+    sla = dict(ssn.plugins).get("sla")
+    if sla is None:
+        return None
+    jobs = ssn.tables.jobs
+    waiting = ssn.live_jobs()
+    waiting = waiting[jobs.waits[waiting] > 0]
+    waits = np.where(jobs.sla_wait[waiting] > 0, jobs.sla_wait[waiting], sla.common)
+    due = jobs.creation[waiting] + waits
+    due = due[(waits > 0) & (due > now)]
+    return float(due.min()) if len(due) else None
+
+
+def _waiting(controller: Controller, result: SimResult, why: Mapping[str, Why]) -> Iterator[Waiting]:
+    for key in result.pending:
+        run = controller.live[key]
+        said = why.get(key)
+        text = said.text if said else _outside(controller, run.queue)
+        yield Waiting(key, run.queue, run.size, result.now - run.submitted, text)
+
+
+def _outside(controller: Controller, queue: str) -> str:
+    """Why a job was not even looked at."""
+    if queue not in controller.cluster.queues:
+        return f"queue {queue} is not there"
+    return "no cycle has looked at it yet"
+
+
+@contextmanager
+def _old_objects_left_alone() -> Iterator[None]:
+    """What was read lives to the end: the collector need not walk it again and again."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

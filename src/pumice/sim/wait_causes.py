@@ -1,0 +1,40 @@
+"""How long jobs waited for what, summed up over a simulation."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pumice.framework.outcome import Outcome
+from pumice.runtime.why import why_jobs_wait
+
+CAUSES_MAX = 200
+
+
+class WaitCauses:
+    """From each cycle to the next, every job that waits is booked on what stood against it in that cycle. Units: job-seconds."""
+
+    def __init__(self) -> None:
+        self._since = 0.0
+        self._counts: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
+
+    def observe(self, now: float, outcome: Outcome) -> None:
+        """Take a cycle in: only jobs of which nothing runs count as waiting."""
+        self.close(now)
+        jobs = outcome.session.tables.jobs
+        held = {jobs.uids[row] for row in outcome.session.live_jobs().tolist() if jobs.allocated[row].any()}
+        self._counts = Counter(why.short for key, why in why_jobs_wait(outcome).items() if key not in held)
+
+    def close(self, now: float) -> None:
+        """Book the time up to now."""
+        passed, self._since = now - self._since, now
+        if passed <= 0:
+            return
+        for cause, count in self._counts.items():
+            if cause not in self._seconds and len(self._seconds) >= CAUSES_MAX:
+                cause = "other causes"
+            self._seconds[cause] = self._seconds.get(cause, 0.0) + count * passed
+
+    def seconds(self) -> dict[str, float]:
+        """Most first."""
+        return dict(sorted(self._seconds.items(), key=lambda item: (-item[1], item[0])))

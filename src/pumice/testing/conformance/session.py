@@ -1,0 +1,61 @@
+"""A session on the cluster of a case that stays open, so that one can look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pumice.columns.snapshot import Snapshot
+from pumice.framework.outcome import Outcome
+from pumice.framework.policy import Policy
+from pumice.framework.session import Session
+from pumice.framework.status import close_session
+from pumice.model.decisions import Bind, Decision, Evict, Refusal
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Takes every decision and keeps it."""
+
+    taken: list[Decision] = field(default_factory=list)
+
+    def submit(self, decision: Decision) -> Refusal | None:
+        self.taken.append(decision)
+        return None
+
+    @property
+    def binds(self) -> dict[str, str]:
+        """Pod -> node. Raises: AssertionError when a pod was bound twice."""
+        found: dict[str, str] = {}
+        for decision in self.taken:
+            if isinstance(decision, Bind):
+                assert decision.pod not in found, f"{decision.pod} was bound twice"
+                found[decision.pod] = decision.node
+        return found
+
+    @property
+    def evicts(self) -> list[Evict]:
+        return [decision for decision in self.taken if isinstance(decision, Evict)]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A session and the decisions it has made so far."""
+
+    ssn: Session
+    recorder: Recorder
+
+    def run(self, actions: list[str]) -> None:
+        """Run steps of the policy, in this order."""
+        steps = {step.name: step for step in self.ssn.policy.actions}
+        for name in actions:
+            self.ssn.action = name
+            steps[name].run(self.ssn, **steps[name].arguments)
+
+    def close(self) -> Outcome:
+        return close_session(self.ssn)
+
+
+def open_session(snapshot: Snapshot, policy: Policy, now: float) -> Opened:
+    """A session as the cycle opens it."""
+    recorder = Recorder()
+    return Opened(Session(snapshot, policy, now, recorder), recorder)
