@@ -101,7 +101,7 @@ def _compare(hooks: list[tuple[str, Any]], keys: Callable[[Any], Sequence[Any]],
     for form, hook in hooks:
         if form == "key":
             a, b = keys(hook)
-            answer = (a > b) - (a < b)
+            answer = int(a > b) - int(a < b)  # keys may be NumPy numbers
         else:
             answer = hook(left, right)
         if answer:

@@ -58,16 +58,19 @@ class Policy:
         return any(action.name == name for action in self.actions)
 
 
-def read_policy(conf: Any, registry: Registry, *, strict: bool = True, unset_switches: bool = True) -> Policy:
+def read_policy(
+    conf: Any, registry: Registry, *, strict: bool = True, unset_switches: bool = True, check_conflicts: bool = True
+) -> Policy:
     """The policy of a parsed conf document.
 
     ``strict`` turns every problem into an error; a lenient reading drops what it does not understand, as Volcano does,
     and lists it
     in ``warnings`` (an unknown action is an error in both). ``unset_switches`` is the value of switches that are not
-    written.
+    written. ``check_conflicts`` False takes plugins that exclude each other, as a session does that no conf was loaded
+    for.
     Raises: PolicyError with every problem found.
     """
-    reader = _Reader(registry, unset_switches)
+    reader = _Reader(registry, unset_switches, check_conflicts)
     policy = reader.read(conf)
     if reader.fatal or (strict and reader.problems):
         raise PolicyError(reader.fatal + reader.problems)
@@ -75,9 +78,10 @@ def read_policy(conf: Any, registry: Registry, *, strict: bool = True, unset_swi
 
 
 class _Reader:
-    def __init__(self, registry: Registry, unset: bool) -> None:
+    def __init__(self, registry: Registry, unset: bool, check_conflicts: bool) -> None:
         self.registry = registry
         self.unset = unset
+        self.check_conflicts = check_conflicts
         self.problems: list[str] = []
         self.fatal: list[str] = []
 
@@ -156,7 +160,8 @@ class _Reader:
             ]
             options = tuple(p for p in plugins if p is not None)
             names = {p.spec.name: p for p in options}
-            if "proportion" in names and "drf" in names and names["drf"].switches.get("Hierarchy"):
+            hierarchical = "drf" in names and names["drf"].switches.get("Hierarchy")
+            if self.check_conflicts and "proportion" in names and hierarchical:
                 self.fatal.append(f"conf: {where}: proportion and drf with hierarchy enabled conflicts")
             tiers.append(options)
         return tuple(tiers)

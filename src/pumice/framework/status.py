@@ -135,5 +135,5 @@ def queue_status(ssn: Session, outcome: Outcome) -> None:
                 sums[parent] += own[row]
                 parent, steps = (queues.parent[parent] if parent != root else -1), steps + 1
     for row, queue in enumerate(queues.objs):
-        if not np.array_equal(sums[row], axis.vector(queue.allocated)):
+        if queue.allocated is None or not np.array_equal(sums[row], axis.vector(queue.allocated)):
             outcome.queues[queue.name] = axis.resource(sums[row])

@@ -35,7 +35,7 @@ class Queue:
     creation: float = 0.0
     annotations: Mapping[str, str] = EMPTY_MAP
     labels: Mapping[str, str] = EMPTY_MAP
-    allocated: Resource = EMPTY  # status.allocated as last written
+    allocated: Resource | None = None  # status.allocated as last written
     uid: str = ""
     resource_version: str = ""
     affinity: NodeGroupAffinity | None = None

@@ -10,7 +10,7 @@ from pumice.columns.views import Job, SubJob
 from pumice.framework import points
 from pumice.framework.session import Session
 from pumice.framework.statement import Plan, Statement
-from pumice.volcano.dry_runs import Candidate, DryRuns
+from pumice.volcano.dry_runs import Candidate, DryRun, DryRuns, Kind
 from pumice.volcano.placement import Domain, allocate_tasks, try_nomination
 from pumice.volcano.worksheet import Sheet, Worksheet
 
@@ -49,13 +49,14 @@ def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Workshe
     """
     if not worksheet:
         return None
+    kind = runs.kind_of(job, worksheet)
     last = -1
     for gradient in gradients_for_job(ssn, job, ALLOCATE):
-        found = [c for h in gradient if (c := _try_domain(ssn, stmt, job, worksheet, h, runs)) is not None]
+        found = [c for h in gradient if (c := _try_domain(ssn, stmt, job, worksheet, h, runs, kind)).works]
         if not found:
             last = gradient[-1] if gradient else last
             continue
-        best = max(found, key=lambda c: c.score)  # of equals the first in the gradient
+        best = max(found, key=lambda c: c.score).candidate(worksheet)  # of equals the first in the gradient
         if stmt.recover(best.plan) is not None:
             return None
         _decide(ssn, job, best)
@@ -66,16 +67,16 @@ def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Workshe
 
 
 def _try_domain(
-    ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, hypernode: int, runs: DryRuns
-) -> Candidate | None:
-    domain = Domain(ssn, hypernode)
-    known = runs.recall(job, worksheet, domain)
+    ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, hypernode: int, runs: DryRuns, kind: Kind | None
+) -> Candidate | DryRun:
+    """What comes of the job in one domain: done before, or done now and undone."""
+    known = runs.recall(kind, hypernode)
     if known is not None:
         ssn.fit_notes.reset_job(job)
-        return known.candidate(worksheet, hypernode) if known.works else None
+        return known
     found = _dry_run(ssn, stmt, job, worksheet, hypernode)
-    runs.note(job, worksheet, domain, found)
-    return found if found.works else None
+    runs.note(kind, worksheet, found)
+    return found
 
 
 def _dry_run(ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, hypernode: int) -> Candidate:

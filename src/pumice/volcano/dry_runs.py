@@ -1,26 +1,28 @@
 """Dry runs that need not be done again: the same gang in a domain whose nodes have not changed fits in the same way.
 
 Only for jobs whose dry run depends on nothing else: one sub-job, no task placed yet, one class of tasks, no filter
-that looks at single
-tasks. What was found is kept with the bytes of the domain's books and used while they are the same.
+that looks at single tasks. What was found is kept with the bytes of the domain's books and used while they are the
+same.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from pumice.columns.dtypes import F64
 from pumice.columns.views import Task
 from pumice.framework import points
 from pumice.framework.placing import unopposed
 from pumice.framework.session import Session
-from pumice.framework.statement import Kind, Operation, Plan
-from pumice.volcano.placement import Domain
+from pumice.framework.statement import Kind as OperationKind
+from pumice.framework.statement import Operation, Plan
 from pumice.volcano.worksheet import Worksheet
 
-Signature = tuple[object, ...]
+#: What a dry run depends on besides the domain.
+Kind = tuple[object, ...]
+
+#: Dry runs kept at most; when there are more, all are forgotten.
+KNOWN_MAX = 20_000
 
 
 @dataclass(slots=True)
@@ -34,20 +36,26 @@ class Candidate:
     works: bool
     subs: dict[int, int] = field(default_factory=dict)
 
+    def candidate(self, worksheet: Worksheet) -> Candidate:
+        """Itself: it was made for this very worksheet."""
+        return self
+
 
 @dataclass(slots=True)
 class DryRun:
-    """Positions in the sheet that were placed, and where; ``works`` False: the job did not fit."""
+    """Positions in the sheet that were placed, and where; ``works`` False: the job did not fit. ``taken`` is the
+    hypernode that its sub-job took."""
 
+    domain: int
     books: F64
     view: F64
     works: bool
-    operations: tuple[tuple[Kind, tuple[int, ...], list[int]], ...] = ()
+    operations: tuple[tuple[OperationKind, tuple[int, ...], list[int]], ...] = ()
     position: int = 0
     score: float = 0.0
-    hypernode: int = -1
+    taken: int = -1
 
-    def candidate(self, worksheet: Worksheet, hypernode: int) -> Candidate:
+    def candidate(self, worksheet: Worksheet) -> Candidate:
         """The same placement for the tasks of another, equal job."""
         (sub, sheet), *_ = worksheet.sheets.items()
         plan = tuple(
@@ -58,51 +66,47 @@ class DryRun:
         left.sheets[sub].position = self.position
         if left.sheets[sub]:
             left.push(sub)
-        return Candidate(hypernode, plan, left, self.score, self.works, {sub: self.hypernode})
+        return Candidate(self.domain, plan, left, self.score, self.works, {sub: self.taken})
 
 
 class DryRuns:
-    """Found in this action so far, by domain and kind of job."""
+    """Found in this action so far, by kind of job and domain."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
-        self._known: dict[tuple[Signature, int], DryRun] = {}
-        self._signatures: dict[int, Signature | None] = {}
+        self._known: dict[tuple[Kind, int], DryRun] = {}
         self._usable = ssn.mergeable and not ssn.has(points.best_node)
 
-    def recall(self, job: int, worksheet: Worksheet, domain: Domain) -> DryRun | None:
+    def recall(self, kind: Kind | None, hypernode: int) -> DryRun | None:
         """What an equal job found in the domain, if nothing there has changed since."""
-        signature = self._signature(job, worksheet)
-        if signature is None:
+        known = self._known.get((kind, hypernode)) if kind is not None else None
+        if known is None:
             return None
-        known = self._known.get((signature, domain.hypernode))
-        nodes, rows = self._ssn.tables.nodes, domain.nodes.rows
-        if known is None or not (
-            np.array_equal(known.books, nodes.books[rows]) and np.array_equal(known.view, nodes.view[rows])
-        ):
-            return None
-        return known
+        nodes, rows = self._ssn.tables.nodes, self._ssn.tables.tree.nodes[hypernode]
+        same = (known.books == nodes.books[rows]).all() and (known.view == nodes.view[rows]).all()
+        return known if same else None
 
-    def note(self, job: int, worksheet: Worksheet, domain: Domain, found: Candidate) -> None:
+    def note(self, kind: Kind | None, worksheet: Worksheet, found: Candidate) -> None:
         """Keep what a dry run found."""
-        signature = self._signature(job, worksheet)
-        if signature is None:
+        if kind is None:
             return
+        if len(self._known) >= KNOWN_MAX:
+            self._known.clear()
         (sub, sheet), *_ = worksheet.sheets.items()
         position = {row: i for i, row in enumerate(sheet.rows)}
-        nodes, rows = self._ssn.tables.nodes, domain.nodes.rows
-        operations = tuple((op.kind, tuple(position[r] for r in op.rows), op.nodes) for op in found.plan)
-        self._known[signature, domain.hypernode] = DryRun(
-            nodes.books[rows],
-            nodes.view[rows],
-            found.works,
-            operations,
-            found.worksheet.sheets[sub].position,
-            found.score,
-            found.subs.get(sub, -1),
+        nodes, rows = self._ssn.tables.nodes, self._ssn.tables.tree.nodes[found.hypernode]
+        self._known[kind, found.hypernode] = DryRun(
+            domain=found.hypernode,
+            books=nodes.books[rows],
+            view=nodes.view[rows],
+            works=found.works,
+            operations=tuple((op.kind, tuple(position[r] for r in op.rows), op.nodes) for op in found.plan),
+            position=found.worksheet.sheets[sub].position,
+            score=found.score,
+            taken=found.subs.get(sub, -1),
         )
 
-    def _signature(self, job: int, worksheet: Worksheet) -> Signature | None:
+    def kind_of(self, job: int, worksheet: Worksheet) -> Kind | None:
         """What the dry run depends on besides the domain; None when on too much."""
         if not self._usable or len(worksheet.sheets) != 1:
             return None

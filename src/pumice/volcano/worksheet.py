@@ -86,7 +86,8 @@ class Worksheet:
 def placeable(ssn: Session, rows: AnyArray) -> AnyArray:
     """Pending tasks that ask for something and are not held by others' gates."""
     tasks = ssn.tables.tasks
-    found: AnyArray = rows[(tasks.status[rows] == TaskStatus.PENDING) & ~tasks.best_effort[rows] & (tasks.gate[rows] < GATED)]
+    waiting = (tasks.status[rows] == TaskStatus.PENDING) & ~tasks.best_effort[rows] & (tasks.gate[rows] < GATED)
+    found: AnyArray = rows[waiting]
     return found
 
 

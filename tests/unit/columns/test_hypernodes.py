@@ -68,7 +68,9 @@ def test_which_nodes_it_holds() -> None:
 
 
 def test_a_node_in_several_hypernodes_belongs_to_the_lowest_then_first_by_name() -> None:
-    tree = tree_of(exactly("b", 1, ("n0",)), exactly("a", 1, ("n0",)), exactly("c", 0, ("n1",)), exactly("d", 1, ("n1",)))
+    tree = tree_of(
+        exactly("b", 1, ("n0",)), exactly("a", 1, ("n0",)), exactly("c", 0, ("n1",)), exactly("d", 1, ("n1",))
+    )
     assert [tree.names[row] for row in tree.leaf_of[:2]] == ["a", "c"]
 
 
@@ -137,7 +139,9 @@ def test_a_child_of_a_higher_tier_is_a_child_all_the_same() -> None:
 def any_hypernodes(draw: st.DrawFn) -> list[HyperNode]:
     names = st.sampled_from(["a", "b", "c", "d", "e"])
     return [
-        exactly(name, draw(st.integers(0, 3)), draw(st.lists(st.sampled_from(NODES))), draw(st.lists(names, max_size=3)))
+        exactly(
+            name, draw(st.integers(0, 3)), draw(st.lists(st.sampled_from(NODES))), draw(st.lists(names, max_size=3))
+        )
         for name in draw(st.lists(names, unique=True))
     ]
 

@@ -91,7 +91,10 @@ def test_a_podgroup_without_anything() -> None:
         (group({"minTaskMember": [1]}), "spec.minTaskMember: found a list of 1, wanted an object"),
         (group({"minResources": {"cpu": "x"}}), "spec.minResources.cpu"),
         (group({"queue": "q" * 254}), "spec.queue"),
-        (group({"networkTopology": {"mode": "firm"}}), 'spec.networkTopology.mode: found "firm", wanted one of hard, soft'),
+        (
+            group({"networkTopology": {"mode": "firm"}}),
+            'spec.networkTopology.mode: found "firm", wanted one of hard, soft',
+        ),
         (group({"networkTopology": {"highestTierAllowed": -1}}), "spec.networkTopology.highestTierAllowed"),
         (group({"subGroupPolicy": [{"subGroupSize": 0}]}), "spec.subGroupPolicy[0].subGroupSize: found 0"),
         (
@@ -143,7 +146,9 @@ def test_a_queue_without_anything() -> None:
     assert decode(queue({"weight": 0})).weight == 1
 
 
-@pytest.mark.parametrize("spec", [{"weight": -1}, {"weight": 65536}, {"priority": -1}, {"parent": 1}, {"guarantee": []}])
+@pytest.mark.parametrize(
+    "spec", [{"weight": -1}, {"weight": 65536}, {"priority": -1}, {"parent": 1}, {"guarantee": []}]
+)
 def test_a_wrong_queue_is_refused(spec: Obj) -> None:
     with pytest.raises(ManifestError, match="^Queue x: spec"):
         decode(queue(spec))
@@ -173,7 +178,10 @@ def test_a_quota_reads_requests_as_the_plain_name() -> None:
 
 def test_a_node() -> None:
     raw = obj("v1", "Node", {"unschedulable": True, "taints": [{"key": "k", "effect": "NoExecute"}]})
-    raw["metadata"]["annotations"] = {"volcano.sh/oversubscription-cpu": "1500.5", "volcano.sh/oversubscription-memory": "?"}
+    raw["metadata"]["annotations"] = {
+        "volcano.sh/oversubscription-cpu": "1500.5",
+        "volcano.sh/oversubscription-memory": "?",
+    }
     raw["status"] = {"allocatable": {"cpu": "4", "pods": "110"}, "images": [{"names": ["a", "b"], "sizeBytes": 7}]}
     found = decode(raw)
     assert isinstance(found, Node)

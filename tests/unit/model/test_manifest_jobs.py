@@ -66,7 +66,13 @@ def test_everything_that_a_job_says() -> None:
             policies=[{"event": "PodEvicted", "events": ["PodFailed"], "action": "RestartJob", "timeout": "10s"}],
         )
     )
-    assert (found.queue, found.min_success, found.max_retry, found.ttl_s, found.running_estimate_s) == ("q", 1, 5, 60, 5400.0)
+    assert (found.queue, found.min_success, found.max_retry, found.ttl_s, found.running_estimate_s) == (
+        "q",
+        1,
+        5,
+        60,
+        5400.0,
+    )
     assert found.topology == NetworkTopology("hard", 1)
     assert found.policies == (LifecyclePolicy("RestartJob", ("PodEvicted", "PodFailed"), None, 10.0),)
     assert (found.tasks[0].depends_on, found.tasks[0].depends_on_any) == (("m",), True)
@@ -78,7 +84,10 @@ def test_everything_that_a_job_says() -> None:
 @pytest.mark.parametrize(
     ("raw", "text"),
     [
-        (job(task("a", JOB_PODS_MAX + 1)), "spec.tasks[0].replicas: found 100001, wanted at most 100000 pods of one job"),
+        (
+            job(task("a", JOB_PODS_MAX + 1)),
+            "spec.tasks[0].replicas: found 100001, wanted at most 100000 pods of one job",
+        ),
         (job(task("a", JOB_PODS_MAX), task("b", 1)), "spec.tasks: found 100001 replicas"),
         (job(task("a", -1)), "spec.tasks[0].replicas: found -1"),
         (job(task("a", 1), task("a", 1)), "spec.tasks[1].name: found a a second time"),
@@ -131,7 +140,9 @@ def test_the_pods_of_a_job() -> None:
 
 def test_the_podgroup_of_a_job() -> None:
     metadata = {"labels": {"team": "t"}, "annotations": {"a": "b"}, "creationTimestamp": "2024-01-01T00:00:00Z"}
-    found = decoded(job(task("w", 4, minAvailable=2), task("m", 1), metadata=metadata, queue="q", priorityClassName="p"))
+    found = decoded(
+        job(task("w", 4, minAvailable=2), task("m", 1), metadata=metadata, queue="q", priorityClassName="p")
+    )
     group = podgroup_of(found)
     assert (group.key, group.queue, group.priority_class_name, group.min_member) == ("ns/j", "q", "p", 3)
     assert group.min_task_member == {"w": 2, "m": 1}
@@ -155,7 +166,12 @@ def test_min_resources_count_the_tasks_of_higher_priority_first(min_available: i
 
 
 def test_the_partitions_of_a_task_are_sub_jobs() -> None:
-    policy = {"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1, "networkTopology": {"highestTierAllowed": 1}}
+    policy = {
+        "totalPartitions": 2,
+        "partitionSize": 2,
+        "minPartitions": 1,
+        "networkTopology": {"highestTierAllowed": 1},
+    }
     found = decoded(job(task("w", 4, partitionPolicy=policy)))
     group = podgroup_of(found)
     assert group.min_task_member == {"w": 2}
@@ -208,7 +224,12 @@ def test_a_bare_pod_gets_a_group_of_one() -> None:
     pod = bare(uid="u")
     assert is_bare(pod)
     group, grouped = podgroup_for_bare_pod(pod)
-    assert (group.key, group.min_member, group.queue, group.priority_class_name) == ("default/podgroup-u", 1, "default", "p")
+    assert (group.key, group.min_member, group.queue, group.priority_class_name) == (
+        "default/podgroup-u",
+        1,
+        "default",
+        "p",
+    )
     assert group.min_resources == pod.spec.request
     assert grouped.group_key == group.key
     assert not is_bare(grouped)
@@ -236,4 +257,7 @@ def test_a_bare_pod_says_more_in_its_annotations() -> None:
         "volcano.sh/x": "y",
     }
     bad = {"volcano.sh/network-topology-mode": "?", "volcano.sh/network-topology-highest-tier": "two"}
-    assert podgroup_for_bare_pod(bare(bad), {"scheduling.volcano.sh/group-min-member": "-1"})[0].topology == NetworkTopology()
+    assert (
+        podgroup_for_bare_pod(bare(bad), {"scheduling.volcano.sh/group-min-member": "-1"})[0].topology
+        == NetworkTopology()
+    )

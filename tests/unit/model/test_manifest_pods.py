@@ -68,7 +68,12 @@ def test_what_is_not_there_and_what_is_null_are_the_same() -> None:
     }
     assert decoded(bare) == decoded(nulls)
     found = decoded(bare)
-    assert (found.namespace, found.uid, found.phase, found.scheduler_name) == ("default", "default/x", "Pending", "volcano")
+    assert (found.namespace, found.uid, found.phase, found.scheduler_name) == (
+        "default",
+        "default/x",
+        "Pending",
+        "volcano",
+    )
     assert found.labels is EMPTY_MAP
     assert (found.spec.container_count, found.spec.qos) == (0, "BestEffort")
 
@@ -240,7 +245,10 @@ REFUSED: list[tuple[Obj, str]] = [
     (_node_affinity({"key": "a", "operator": "Like", "values": ["b"]}), 'matchExpressions[0].operator: found "Like"'),
     (_node_affinity({"key": "a", "operator": "In"}), "wanted at least one value with In"),
     (_node_affinity({"key": "a", "operator": "Gt", "values": ["x"]}), "wanted one integer with Gt"),
-    (pod({"tolerations": [{"operator": "In"}]}), 'spec.tolerations[0].operator: found "In", wanted one of Equal, Exists'),
+    (
+        pod({"tolerations": [{"operator": "In"}]}),
+        'spec.tolerations[0].operator: found "In", wanted one of Equal, Exists',
+    ),
     (pod({"topologySpreadConstraints": [{"topologyKey": "z"}]}), "spec.topologySpreadConstraints[0].maxSkew"),
     (pod({"resourceClaims": [{"name": "r"}]}), "wanted one of resourceClaimName and resourceClaimTemplateName"),
     (pod(status={"phase": 3}), "status.phase: found 3, wanted a string"),

@@ -51,7 +51,9 @@ leaves = st.one_of(
 )
 keys = st.one_of(st.sampled_from(FIELDS), st.text(max_size=3))
 anything = st.recursive(
-    leaves, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(keys, inner, max_size=5)), max_leaves=25
+    leaves,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(keys, inner, max_size=5)),
+    max_leaves=25,
 )
 
 

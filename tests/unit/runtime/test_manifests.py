@@ -92,7 +92,9 @@ def test_unknown_kinds_are_told_once_each(load: Any, tmp_path: Path) -> None:
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: s%d}\n"
     found = load(a_yaml="---\n".join(service % i for i in range(3)), b_yaml=queue("q"))
     assert names(found) == ["q"]
-    assert told(found, tmp_path) == ["warning: a.yaml document 1 and 2 more: v1 Service is a kind that Pumice does not read"]
+    assert told(found, tmp_path) == [
+        "warning: a.yaml document 1 and 2 more: v1 Service is a kind that Pumice does not read"
+    ]
 
 
 # -- copies
@@ -215,7 +217,9 @@ spec: {priority: 0x10, containers: [{resources: {requests: {cpu: 1.5, memory: 1e
 
 
 def test_json_inside_yaml_and_several_documents_without_markers(load: Any) -> None:
-    found = load(a_yaml=f'{{"apiVersion": "v1", "kind": "Node", "metadata": {{"name": "n"}}}}\n---\n{queue("a")}...\n{queue("b")}')
+    found = load(
+        a_yaml=f'{{"apiVersion": "v1", "kind": "Node", "metadata": {{"name": "n"}}}}\n---\n{queue("a")}...\n{queue("b")}'
+    )
     assert names(found) == ["n", "a", "b"]
 
 

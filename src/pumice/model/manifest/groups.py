@@ -143,7 +143,7 @@ def read_queue(obj: Obj) -> Queue:
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         annotations=text_map(metadata, "annotations", "metadata"),
         labels=text_map(metadata, "labels", "metadata"),
-        allocated=maybe_resource(status, "allocated", "status") or EMPTY,
+        allocated=maybe_resource(status, "allocated", "status"),
         uid=text(metadata, "uid", "metadata"),
         resource_version=text(metadata, "resourceVersion", "metadata"),
         affinity=_node_group_affinity(spec),

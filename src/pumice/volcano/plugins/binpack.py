@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, I64
+from pumice.columns.dtypes import F64, Bool
 from pumice.columns.views import NodeRows, TaskClass
 from pumice.framework import points
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.model.resources import MIN_RESOURCE
+
+
+class Counted(NamedTuple):
+    """A resource that counts for a class: its column, weight and request, and what nodes have of it (N,).
+
+    ``has`` None: every node has some; else ``room`` is 1 where there is none.
+    """
+
+    column: int
+    weight: F64
+    asked: F64
+    room: F64
+    has: Bool | None
 
 
 @plugin("binpack")
@@ -31,30 +45,48 @@ class Binpack:
         for name in filter(None, (part.strip() for part in binpack_resources.split(","))):
             weights[name] = given.get(name, 1.0)
         self._axis = ssn.tables.axis
+        self._facts = ssn.tables.nodes.facts
         self._weights = {name: 1.0 if weight < 0 else weight for name, weight in weights.items()}
         self._scale = 100.0 * binpack_weight
-        self._of_class: dict[int, tuple[I64, F64, F64]] = {}
+        self._of_class: dict[int, list[Counted]] = {}
 
     @points.node_order
     def fullness(self, cls: TaskClass, nodes: NodeRows) -> F64:
-        """Weighted mean share in use with the task; 0 where it does not fit the whole node. Shape (rows,)."""
-        columns, weights, request = self._of_class.get(cls.row) or self._columns(cls)
-        used = nodes.used[:, columns] + request
-        room = nodes.facts.allocatable[nodes.rows[:, None], columns]
-        has = (room != 0.0) & (weights != 0.0)
-        share = np.divide(used * weights, room, out=np.zeros_like(used), where=has)
-        score = share.sum(axis=1)
-        if weights.any():
-            score /= weights.sum()
+        """Weighted mean share in use with the task; 0 where the node is too small for it. Shape (rows,)."""
+        counted = self._of_class.get(cls.row)
+        if counted is None:
+            counted = self._of_class[cls.row] = self._counted(cls)
+        used, rows = nodes.used, nodes.rows
+        score = np.zeros(len(rows))
+        too_much = np.zeros(len(rows), dtype=bool)
+        total = 0.0
+        for column, weight, asked, room, has in counted:
+            total += float(weight)
+            here = room.take(rows)
+            share = used[:, column] + asked
+            over = share > here
+            np.multiply(share, weight, share)
+            np.divide(share, here, share)
+            if has is not None:
+                share *= has.take(rows)
+                over &= has.take(rows)
+            np.add(score, share, score)
+            np.logical_or(too_much, over, too_much)
+        if total:
+            score /= total
         score *= self._scale
-        score[((used > room) & has).any(axis=1)] = 0.0
-        return np.asarray(score)
+        score[too_much] = 0.0
+        return score
 
-    def _columns(self, cls: TaskClass) -> tuple[I64, F64, F64]:
-        """Columns that count for the class, with weights and requests."""
-        req = cls.req
-        names = [n for n in self._axis.names if n in self._weights and req[self._axis.column[n]] >= MIN_RESOURCE]
-        columns = np.array([self._axis.column[n] for n in names], dtype=np.int64)
-        weights = np.array([self._weights[n] for n in names])
-        found = self._of_class[cls.row] = (columns, weights, req[columns])
+    def _counted(self, cls: TaskClass) -> list[Counted]:
+        """The resources that the class asks for and that have a weight."""
+        found = []
+        for name, column in self._axis.column.items():
+            weight, asked = self._weights.get(name), cls.req[column]
+            if weight is None or asked < MIN_RESOURCE:
+                continue
+            room = np.ascontiguousarray(self._facts.allocatable[:, column])
+            has = (room != 0.0) & (weight != 0.0)
+            safe = np.where(has, room, 1.0)
+            found.append(Counted(column, np.array(weight), np.array(asked), safe, None if has.all() else has))
         return found

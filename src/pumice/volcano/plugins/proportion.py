@@ -137,7 +137,7 @@ def real_capability(ssn: Session, guarantee: F64) -> F64:
     """The most a queue can have: what others' guarantees leave of the cluster, and its own capability. (Q, R), inf
     where unlimited."""
     tables = ssn.tables
-    found = np.maximum(ssn.total - guarantee.sum(axis=0), 0.0) + guarantee
+    found: F64 = np.maximum(ssn.total - guarantee.sum(axis=0), 0.0) + guarantee
     for row, queue in enumerate(tables.queues.objs):
         if queue.capability is None:
             continue

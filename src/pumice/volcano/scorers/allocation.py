@@ -194,4 +194,6 @@ def _deviation_of_some(shares: list[F64], has: list[Bool]) -> F64:
     count = np.array(has).sum(axis=0)
     apart = np.nan_to_num(np.fmax.reduce(share) - np.fmin.reduce(share)) / 2.0
     sigma = np.where(count == 2, apart, 0.0)
-    return np.where(count == 3, _deviation_of_three(*shares), sigma) if len(shares) == 3 else sigma
+    if len(shares) < 3:
+        return sigma
+    return np.where(count == 3, _deviation_of_three(*shares), sigma)

@@ -1,0 +1,84 @@
+"""Kinds ``action`` and ``cycles``: one session or more on one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pumice.cycle import run_cycle
+from pumice.framework.policy import Policy
+from pumice.framework.registry import Registry
+from pumice.framework.session import Session
+from pumice.model.events import Seen
+from pumice.testing.conformance.case import Case
+from pumice.testing.conformance.differences import Differences
+from pumice.testing.conformance.expected import compare_expected
+from pumice.testing.conformance.notes import prepare
+from pumice.testing.conformance.observed import Observation, compare_observed
+from pumice.testing.conformance.policies import actions_of, policy_of_case
+from pumice.testing.conformance.result import NotYet, Unusable
+from pumice.testing.conformance.session import Opened, Recorder, open_session
+from pumice.testing.conformance.world import World
+
+
+def run_action(case: Case, registry: Registry) -> Differences:
+    """One session, compared with ``expect`` while it is open or with ``observed`` after it closed."""
+    policy = policy_of_case(case, registry)
+    world = World(case)
+    if case.generated:
+        return _run_whole(case, policy, world)
+    if "expect" not in case.raw:
+        raise Unusable("wanted expect")
+    opened = open_session(world.store.snapshot(), policy, case.now)
+    after = prepare(case, opened.ssn)
+    opened.run(actions_of(case.conf))
+    observed = case.raw.get("observed") if case.raw.get("deterministic") is True else None
+    found = compare_expected(opened, case.raw["expect"], observed)
+    after(found)
+    return _judged(found, world)
+
+
+def _run_whole(case: Case, policy: Policy, world: World) -> Differences:
+    recorder = Recorder()
+    outcome = run_cycle(world.store.snapshot(), policy, case.now, recorder)
+    seen = Observation(outcome, recorder)
+    observed = case.raw.get("observed")
+    if observed is None:  # an input on which Volcano panics: it is enough that Pumice does not
+        return Differences()
+    return _judged(compare_observed(seen, observed, str(case.raw.get("deterministic"))), world)
+
+
+def run_cycles(case: Case, registry: Registry) -> Differences:
+    """Several sessions on one cluster whose binds are never confirmed: pods stay Binding."""
+    policy = policy_of_case(case, registry)
+    world = World(case)
+    found = Differences()
+    for number, cycle in enumerate(case.raw["cycles"], start=1):
+        world.add(cycle.get("add") or ())
+        opened = open_session(world.store.snapshot(), policy, case.now)
+        opened.run(actions_of(cycle))
+        for line in compare_expected(opened, cycle["expect"]).lines:
+            found.lines.append(f"cycle {number}: {line}")
+        _settle(world, opened)
+    return _judged(found, world)
+
+
+def _settle(world: World, opened: Opened) -> None:
+    """Close the session, write PodGroup statuses, and assume what was decided."""
+    outcome = opened.close()
+    groups = {group.key: group for group in opened.ssn.tables.jobs.groups if group}
+    world.store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled)
+    for update in outcome.groups:
+        world.store.apply(Seen(_with_status(groups[update.job], update.status)))
+    for decision in opened.recorder.taken:
+        world.store.assume(decision)
+
+
+def _judged(found: Differences, world: World) -> Differences:
+    """A difference does not count against a case whose objects need what Pumice does not have.
+
+    Agreement does: Pumice refuses pods that need it, and so may the reference have done.
+    Raises: NotYet naming what is lacking.
+    """
+    if found and world.lacking:
+        raise NotYet(", ".join(sorted(world.lacking)))
+    return found

@@ -1,0 +1,118 @@
+"""Running whatever lies below some paths: cases, function tables, and what is of another dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from traceback import extract_tb
+
+from pumice.framework.registry import Registry
+from pumice.testing.conformance.accepted import ACCEPTED
+from pumice.testing.conformance.actions import run_action, run_cycles
+from pumice.testing.conformance.calls import run_calls
+from pumice.testing.conformance.case import Case, case_of, read_yaml
+from pumice.testing.conformance.confirmed import run_confirmed
+from pumice.testing.conformance.differences import Differences
+from pumice.testing.conformance.report import Report
+from pumice.testing.conformance.result import CaseResult, NotYet, Status, Unusable
+from pumice.testing.tables import TableStatus, run_table
+from pumice.volcano.table import volcano_registry
+
+#: Told after each case: how many are done, of how many, and what became of it.
+Progress = Callable[[int, int, CaseResult], None]
+
+NOT_APPLICABLE = "not applicable: "
+_TABLES = "tables"
+_SUFFIXES = (".yaml", ".yml")
+_KINDS: dict[str, Callable[[Case, Registry], Differences]] = {
+    "action": run_action,
+    "confirmedCycles": run_confirmed,
+    "cycles": run_cycles,
+    "fn": run_calls,
+}
+
+
+def _nobody(done: int, total: int, result: CaseResult) -> None:
+    """Nobody watches."""
+
+
+def run_conformance(paths: Iterable[str | Path], progress: Progress = _nobody) -> Report:
+    """Run every case file at or below the paths, in order of their names.
+
+    Raises: FileNotFoundError for a path that is not there or has no case file.
+    """
+    files = list(dict.fromkeys(file for path in paths for file in case_files(Path(path))))
+    registry = volcano_registry()
+    results = []
+    for file in files:
+        results.append(run_file(file, registry))
+        progress(len(results), len(files), results[-1])
+    return Report(tuple(results))
+
+
+def case_files(path: Path) -> Iterator[Path]:
+    """The file itself, or the case files below a folder."""
+    if path.is_file():
+        yield path
+        return
+    found = sorted(p for p in path.rglob("*") if p.suffix in _SUFFIXES and p.is_file()) if path.is_dir() else []
+    if not found:
+        raise FileNotFoundError(f"{path}: {'has no case files' if path.is_dir() else 'is not there'}")
+    yield from found
+
+
+def file_name(path: Path) -> str:
+    """How the index of its folder names a case: ``folder/file.yaml``, for a table ``tables/folder/file.yaml``."""
+    folders = path.absolute().parts[-3:-1]
+    return "/".join([*(folders if folders[0] == _TABLES else folders[-1:]), path.name])
+
+
+def run_file(path: Path, registry: Registry) -> CaseResult:
+    """One case. Whatever is raised, in Pumice or in the runner, is its failure."""
+    file = file_name(path)
+    if file.startswith(f"{_TABLES}/"):
+        return _run_table(file, path)
+    name = path.stem
+    try:
+        document = read_yaml(path)
+        name = str(document.get("name", name)) if isinstance(document, dict) else name
+        if isinstance(document, dict) and str(document.get("format", "")).startswith("kai-case/"):
+            return CaseResult(file, name, Status.NOT_YET, "dialect kai")
+        case = case_of(file, document)
+        if case.kind not in _KINDS:
+            raise NotYet(f"kind {case.kind}")
+        found = _KINDS[case.kind](case, registry)
+    except NotYet as missing:
+        return CaseResult(file, name, Status.NOT_YET, str(missing))
+    except Unusable as problem:
+        return CaseResult(file, name, Status.FAILED, str(problem))
+    except Exception as error:
+        return CaseResult(file, name, Status.FAILED, f"raised {type(error).__name__}: {error} ({_place(error)})")
+    return _verdict(file, name, found)
+
+
+def _verdict(file: str, name: str, found: Differences) -> CaseResult:
+    if not found:
+        return CaseResult(file, name, Status.PASSED)
+    if file in ACCEPTED:
+        return CaseResult(file, name, Status.ACCEPTED, ACCEPTED[file])
+    return CaseResult(file, name, Status.FAILED, found.text)
+
+
+def _run_table(file: str, path: Path) -> CaseResult:
+    try:
+        result = run_table(path)
+    except Exception as error:
+        return CaseResult(file, path.stem, Status.FAILED, f"cannot be read: {type(error).__name__}: {error}")
+    match result.status:
+        case TableStatus.NOT_APPLICABLE:
+            return CaseResult(file, path.stem, Status.ACCEPTED, NOT_APPLICABLE + result.reason)
+        case TableStatus.FAILED if file in ACCEPTED:
+            return CaseResult(file, path.stem, Status.ACCEPTED, ACCEPTED[file])
+    return CaseResult(file, path.stem, Status(result.status.value), result.reason)
+
+
+def _place(error: Exception) -> str:
+    """Where something was raised, for whoever looks for it."""
+    frame = extract_tb(error.__traceback__)[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno}"

@@ -1,0 +1,153 @@
+"""predicates, what looks at one node: cordons, node affinity, taints, the number of pods. Texts as kube-scheduler 1.36 has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pumice.columns.views import NodeRows
+from pumice.framework.verdict import Code
+from pumice.model.node import Taint
+from pumice.model.pod import NodeSelectorTerm, Requirement, Toleration
+from tests.unit.volcano.cluster import Cluster, node, pod, spec
+
+CORDONED = "node(s) were unschedulable"
+ELSEWHERE = "node(s) didn't match Pod's node affinity/selector"
+TAINTED = "node(s) had untolerated taint(s)"
+FULL = "node(s) pod number exceeded"
+
+NODES = [
+    node("plain"),
+    node("ssd", labels={"disk": "ssd", "rank": "7"}),
+    node("hdd", labels={"disk": "hdd", "rank": "x"}),
+    node("cordoned", unschedulable=True, taints=[Taint("node.kubernetes.io/unschedulable")]),
+    node("cordoned-only", unschedulable=True, labels={"disk": "ssd"}),
+    node("tainted", taints=[Taint("team", "a")]),
+    node("evicting", taints=[Taint("team", "b", "NoExecute")]),
+    node("avoided", taints=[Taint("team", "c", "PreferNoSchedule")]),
+]
+CORDONS = {"cordoned": [CORDONED], "cordoned-only": [CORDONED]}
+TAINTS = {"tainted": [TAINTED], "evicting": [TAINTED]}
+NAMES = {n.name for n in NODES}
+
+
+def others(*fit: str) -> dict[str, list[str]]:
+    """Everything but the named nodes is out: a cordon is said first, then that the node is not meant."""
+    return {n: CORDONS.get(n, [ELSEWHERE]) for n in NAMES - set(fit)}
+
+
+def term(*labels: Requirement, names: tuple[str, ...] = (), operator: str = "In") -> NodeSelectorTerm:
+    return NodeSelectorTerm(labels, (Requirement("metadata.name", operator, names),) if names else ())
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        pytest.param({}, CORDONS | TAINTS, id="no terms"),
+        pytest.param({"node_selector": (("disk", "ssd"),)}, others("ssd"), id="selector"),
+        pytest.param({"node_selector": (("disk", "ssd"), ("rank", "8"))}, others(), id="selector: all of it"),
+        pytest.param({"node_required": (term(Requirement("disk", "Exists")),)}, others("ssd", "hdd"), id="affinity"),
+        pytest.param(
+            {"node_required": (term(Requirement("disk", "In", ("ssd",))), term(Requirement("disk", "In", ("hdd",))))},
+            others("ssd", "hdd"),
+            id="terms are alternatives",
+        ),
+        pytest.param({"node_required": (term(Requirement("rank", "Gt", ("6",))),)}, others("ssd"), id="greater than"),
+        pytest.param({"node_required": (term(),)}, others(), id="an empty term matches no node"),
+        pytest.param({"node_required": ()}, others(), id="no terms match no node"),
+        pytest.param({"node_required": (term(names=("hdd",)),)}, others("hdd"), id="by name"),
+        pytest.param(
+            {"node_required": (term(Requirement("disk", "Exists"), names=("hdd",), operator="NotIn"),)},
+            others("ssd"),
+            id="not by name",
+        ),
+        pytest.param(
+            {"node_selector": (("disk", "hdd"),), "node_required": (term(Requirement("disk", "Exists")),)},
+            others("hdd"),
+            id="selector and affinity",
+        ),
+        pytest.param({"tolerations": (Toleration("team", "Equal", "a"),)}, CORDONS | {"evicting": [TAINTED]}, id="equal"),
+        pytest.param({"tolerations": (Toleration("team", "Exists"),)}, CORDONS, id="exists"),
+        pytest.param(
+            {"tolerations": (Toleration("team", "Exists", effect="NoExecute"),)},
+            CORDONS | {"tainted": [TAINTED]},
+            id="one effect",
+        ),
+        pytest.param({"tolerations": (Toleration(operator="Exists"),)}, {}, id="tolerates everything, cordons too"),
+        pytest.param(
+            {"tolerations": (Toleration("node.kubernetes.io/unschedulable", "Exists"),)}, TAINTS, id="tolerates cordons"
+        ),
+        pytest.param({"tolerations": (Toleration("team", "Near"),)}, CORDONS | TAINTS, id="unknown operator"),
+    ],
+)
+def test_stable_filters(terms: dict[str, object], expected: dict[str, list[str]]) -> None:
+    assert Cluster(NODES, [pod("p", spec=spec(**terms))], "predicates").reasons("p") == expected
+
+
+def test_filters_can_be_turned_off() -> None:
+    wanting = pod("p", node_selector=(("disk", "ssd"),))
+    off = {"predicate.NodeAffinityEnable": False, "predicate.TaintTolerationEnable": False}
+    assert Cluster(NODES, [wanting], "predicates", **off).reasons("p") == CORDONS
+
+
+def test_a_full_node_is_said_before_what_else_is_wrong() -> None:
+    nodes = [node("full", pods=1), node("full-tainted", pods=1, taints=[Taint("t")]), node("free", pods=2), node("none", pods=0)]
+    there = [pod("a", "full"), pod("b", "full-tainted"), pod("c", "free")]
+    cluster = Cluster(nodes, [*there, pod("p")], "predicates")
+    assert cluster.reasons("p") == {"full": [FULL], "full-tainted": [FULL, TAINTED], "none": [FULL]}
+    verdict = cluster.ssn.class_predicates[0](cluster.task("p").cls, cluster.rows("full", "full-tainted"))
+    codes = [[unfit.code for unfit in verdict.why[c]] for c in verdict.codes]
+    assert codes == [[Code.UNSCHEDULABLE], [Code.UNSCHEDULABLE, Code.UNRESOLVABLE]]
+
+
+def test_a_node_fills_up_while_pods_are_placed() -> None:
+    cluster = Cluster([node("n", pods=2)], [pod("a"), pod("b"), pod("p")], "predicates")
+    cluster.place("a", "n")
+    assert cluster.reasons("p") == {}
+    cls, rows = cluster.task("p").cls, cluster.rows()
+    ahead = NodeRows(cluster.tables, rows.rows, after=np.array([1.0]), cls=cls.row)
+    assert [v.codes.tolist() for v in (cluster.ssn.class_predicates[0](cls, n) for n in (rows, ahead))] == [[0], [4]]
+    cluster.place("b", "n")
+    assert cluster.reasons("p") == {"n": [FULL]}
+
+
+def test_one_node_at_a_time_gives_the_same() -> None:
+    cluster = Cluster(NODES, [pod("p", node_selector=(("disk", "ssd"),))], "predicates")
+    together = cluster.reasons("p")
+    assert together == {name: why for n in NAMES for name, why in cluster.reasons("p", n).items()}
+
+
+@pytest.mark.parametrize(
+    ("terms", "arguments", "reason"),
+    [
+        pytest.param({}, {}, None, id="nothing"),
+        pytest.param(
+            {"node_required": (NodeSelectorTerm((), tuple(Requirement("metadata.name", "In", (n,)) for n in "ab")),)},
+            {},
+            "plugin NodeAffinity pre-predicates failed pod affinity terms conflict",
+            id="names that exclude each other",
+        ),
+        pytest.param(
+            {"node_required": (term(names=("a",)), term(Requirement("x", "Exists")))}, {}, None, id="a way out by label"
+        ),
+        pytest.param(
+            {"claim_names": ("data",)}, {}, "plugin VolumeBinding pre-predicates failed volumes are not supported yet", id="volume"
+        ),
+        pytest.param(
+            {"claim_names": ("data",)},
+            {f"predicate.{name}Enable": False for name in ("VolumeBinding", "VolumeZone", "NodeVolumeLimits")},
+            None,
+            id="volumes are nobody's business",
+        ),
+        pytest.param(
+            {"resource_claims": ("gpu",)},
+            {},
+            "plugin DynamicResources pre-predicates failed resource claims are not supported yet",
+            id="resource claim",
+        ),
+    ],
+)
+def test_pre_filters(terms: dict[str, object], arguments: dict[str, bool], reason: str | None) -> None:
+    cluster = Cluster([node("n")], [pod("p", spec=spec(**terms))], "predicates", **arguments)
+    unfit = cluster.ssn.pre_predicate(cluster.task("p"))
+    assert (unfit.reason if unfit else None) == reason
