@@ -48,13 +48,13 @@ class Writer(Protocol):
 
 
 class DirectWriter:
-    """Writes and forgets: for the store, where events are facts."""
+    """Writes and forgets: for the store, where events are facts and nobody reads a log of changes."""
 
     def put(self, array: AnyArray, index: Any, value: Any) -> None:
         array[index] = value
 
     def touch(self, log: ChangeLog, rows: list[int]) -> None:
-        log.rows.extend(rows)
+        """A store lives for months: a log that nobody reads must not grow with it."""
 
 
 class Ledger:

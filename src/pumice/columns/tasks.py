@@ -21,7 +21,8 @@ class TaskTable(Growing):
     ``gate``,
     ``best_effort``, ``preemptable``. Moving: ``status``, ``node`` (-1 none), ``view_node`` (the node in
     kube-scheduler's view),
-    ``evicted_for`` (its pipelining evicted somebody), ``job_hypernode``.
+    ``nominated`` (the node it waits for, -1 none), ``evicted_for`` (its pipelining evicted somebody),
+    ``job_hypernode``.
     ``last_status``, ``last_node``, ``last_evicted`` remember the transaction that was discarded last (-1 none); they
     are notes,
     not state: a rollback leaves them, which is how a message can say where a task would have gone.
@@ -47,7 +48,10 @@ class TaskTable(Growing):
         "last_node": (np.int32, -1),
         "last_evicted": (np.bool_, False),
     }
-    MOVING = ("status", "node", "view_node", "evicted_for", "job_hypernode", "last_status", "last_node", "last_evicted")
+    MOVING = (
+        "status", "node", "view_node", "nominated", "evicted_for", "job_hypernode",
+        "last_status", "last_node", "last_evicted",
+    )  # fmt: skip
     OBJECTS = ("pods",)
 
     job: I32

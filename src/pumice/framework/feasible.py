@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
 
 _FIT_REASON = "Insufficient {}"
+_OTHER_SHARD = Unfit("node isn't in scheduler node shard", Code.ERROR)
 
 
 class ClassFit:
@@ -112,13 +113,24 @@ def shortage(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict:
 
 
 def fit_errors(
-    ssn: Session, cls: TaskClass, nodes: NodeRows, task_verdicts: list[Verdict], hypernode: str = ""
+    ssn: Session,
+    cls: TaskClass,
+    nodes: NodeRows,
+    task_verdicts: list[Verdict],
+    hypernode: str = "",
+    *,
+    resources: bool = True,
 ) -> FitErrors:
-    """The reasons against every row: resources first, then the first filter that objects.
+    """The reasons against every row: the shard and resources first, then the first filter that objects.
 
-    ``task_verdicts`` are the answers of hooks that look at the single task, for the same rows.
+    ``task_verdicts`` are the answers of hooks that look at the single task, for the same rows. ``resources`` False:
+    nobody looked at them (backfill).
     """
-    verdicts = [shortage(ssn, cls, nodes), *(hook(cls, nodes) for hook in ssn.class_predicates), *task_verdicts]
+    verdicts = [hook(cls, nodes) for hook in ssn.class_predicates] + task_verdicts
+    if resources:
+        verdicts.insert(0, shortage(ssn, cls, nodes))
+    if ssn.shard_mask is not None and ssn.snapshot.shard is not None and ssn.snapshot.shard.hard:
+        verdicts.insert(0, Verdict.of(ssn.shard_mask[nodes.rows], _OTHER_SHARD))
     first = np.zeros(len(nodes), dtype=np.int64)
     code = np.zeros(len(nodes), dtype=np.int64)
     why: list[tuple[Unfit, ...]] = [()]

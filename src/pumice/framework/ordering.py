@@ -19,6 +19,7 @@ import numpy as np
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.views import Job, JobRows, Queue, SubJob, Task, TaskRows
 from pumice.framework import points
+from pumice.model.pod_order import compare_pods
 
 if TYPE_CHECKING:
     from pumice.framework.session import Session
@@ -138,6 +139,14 @@ def sorted_tasks(ssn: Session, rows: AnyArray) -> AnyArray:
         return _compare(hooks, keys, Task(ssn.tables, a), Task(ssn.tables, b))
 
     return np.array(sorted(rows.tolist(), key=cmp_to_key(compare)), dtype=np.int64)
+
+
+def compare_tasks(ssn: Session, left: int, right: int) -> int:
+    """Which of two tasks goes first, of whatever jobs: plugins, then index in the name, age, UID."""
+    pair = TaskRows(ssn.tables, np.array([left, right]))
+    a, b = Task(ssn.tables, left), Task(ssn.tables, right)
+    answer = _compare(_forms(ssn, points.task_order), lambda hook: hook(pair).tolist(), a, b)
+    return answer or compare_pods(a.pod, b.pod)
 
 
 def sub_job_keyer(ssn: Session, first: frozenset[int] = frozenset()) -> Keyer:

@@ -146,6 +146,8 @@ def choose_node(
         passes &= rows == nominated
     candidates = rows[passes]
     if not len(candidates):
+        if not resources:
+            return Choice(errors=fit_errors(ssn, task.cls, nodes, verdicts, hypernode, resources=False))
         return Choice(errors=_errors(ssn, fit, task, nodes, verdicts, hypernode))
     for idle, group in _groups(ssn, fit, candidates, resources):
         best = best_of(ssn, task, fit, group)

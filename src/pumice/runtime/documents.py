@@ -128,7 +128,7 @@ def _yaml_documents(path: Path, text: str) -> Iterator[Document | Problem]:
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """(first line, text) of each document that holds something. A ``---`` or ``...`` at the start of a line ends one."""
+    """(first line, text) of each document that holds something. A line with ``---`` or ``...`` parts them."""
     starts = [match.start() for match in _MARKER.finditer(text)]
     if not starts or starts[0] > 0:
         starts.insert(0, 0)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.columns.dtypes import Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tasks import NO_GATE
 from pumice.framework.outcome import Outcome
@@ -23,9 +24,9 @@ class Why(NamedTuple):
     text: str
 
 
-def why_jobs_wait(outcome: Outcome) -> dict[str, Why]:
-    """By PodGroup key: every job of the session with pods that wait for a node."""
-    return dict(_Reader(outcome).jobs())
+def why_jobs_wait(outcome: Outcome, only: Bool | None = None) -> dict[str, Why]:
+    """By PodGroup key: every job of the session with pods that wait for a node. ``only``: these rows of jobs. Shape (J,)."""
+    return dict(_Reader(outcome).jobs(only))
 
 
 def why_pods_wait(outcome: Outcome) -> dict[str, str]:
@@ -64,10 +65,11 @@ class _Reader:
             elif entry.what in ("invalid", "hypernodes not ready"):
                 self.invalid[entry.subject] = entry.detail or "no HyperNode is ready"
 
-    def jobs(self) -> Iterator[tuple[str, Why]]:
+    def jobs(self, only: Bool | None = None) -> Iterator[tuple[str, Why]]:
         jobs = self.ssn.tables.jobs
         live = self.ssn.live_jobs()
-        for job in live[jobs.counts[live, TaskStatus.PENDING] > 0].tolist():
+        live = live[jobs.counts[live, TaskStatus.PENDING] > 0]
+        for job in (live if only is None else live[only[live]]).tolist():
             yield jobs.uids[job], self._why(job)
 
     def was_tried(self, job: int) -> bool:

@@ -75,8 +75,8 @@ class Laws:
                 )
         gangs = {bind.job for bind in asked.values()}
         members: dict[str, list[Pod]] = defaultdict(list)
-        untold = {pod.key: pod for pod in self.cluster.telling.held_pods()}  # the scheduler cannot know better
-        for pod in (self.cluster.pods | untold).values():
+        held = self.cluster.telling.held_pods()  # on their nodes, as far as the scheduler can know
+        for pod in (self.cluster.pods | held).values():
             if pod.group_key in gangs:
                 members[pod.group_key].append(pod)
         for job in sorted(gangs):

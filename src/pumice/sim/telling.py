@@ -59,10 +59,11 @@ class Telling:
         """Whether there is something about the object that was not drained yet."""
         return (kind, key) in self._held or key in self._seen_at.get(kind, ())
 
-    def held_pods(self) -> list[Pod]:
-        """Pods as the scheduler would know them, were nothing held back."""
-        events = (event for waiting in self._held.values() for event, _ in waiting)
-        return [event.obj for event in events if isinstance(event, Seen) and isinstance(event.obj, Pod)]
+    def held_pods(self) -> dict[str, Pod]:
+        """By key, the pods of which news is held back, in the state that was to be told first."""
+        firsts = (waiting[0][0] for waiting in self._held.values())
+        pods = (event.obj for event in firsts if isinstance(event, Seen))
+        return {pod.key: pod for pod in pods if isinstance(pod, Pod)}
 
     def _release(self, kind: type[Object], key: str) -> None:
         for event, news in self._held.pop((kind, key)):

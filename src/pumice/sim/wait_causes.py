@@ -22,8 +22,8 @@ class WaitCauses:
         """Take a cycle in: only jobs of which nothing runs count as waiting."""
         self.close(now)
         jobs = outcome.session.tables.jobs
-        held = {jobs.uids[row] for row in outcome.session.live_jobs().tolist() if jobs.allocated[row].any()}
-        self._counts = Counter(why.short for key, why in why_jobs_wait(outcome).items() if key not in held)
+        idle = ~jobs.allocated.any(axis=1)
+        self._counts = Counter(why.short for _, why in why_jobs_wait(outcome, idle).values())
 
     def close(self, now: float) -> None:
         """Book the time up to now."""

@@ -67,7 +67,7 @@ def build(scenario: str, nodes: int, pods: int, gang: int, queues: int = 1, tier
 
 
 def gangs(nodes: int = 100, pods: int = 1000, gang: int = 10, queues: int = 1) -> Workload:
-    """Gangs of equal pods in 32 shapes, on nodes of two sizes."""
+    """Gangs of equal pods in 16 shapes, on nodes of two sizes."""
     made = Workload([_node(i, 32 + 32 * (i % 2)) for i in range(nodes)], _queues(queues))
     jobs = _Jobs(made)
     for j in range(pods // gang):

@@ -17,8 +17,8 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.history import History, QueueShare
 
-#: Cycles in a row in which no job comes and none ends: more is a scheduler that goes in circles.
-CIRCLES_MAX = 10_000
+#: Cycles that decide something while no job comes and none ends: more is a scheduler that goes in circles.
+CIRCLES_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Simulation:
         self._again = False  # the last cycle decided something, or was refused something
         self._wake_at: float | None = None
         self._moved = (0, 0)
-        self._idle_cycles = 0
+        self._vain_cycles = 0
 
     def run(self, until: float | None = None, observe: Callable[[Progress], object] | None = None) -> SimResult:
         """Run until nothing is left to happen, or for so many seconds. Ctrl-C ends it with what there is."""
@@ -175,11 +175,11 @@ class Simulation:
             self._after_cycle(report.decisions)
 
     def _goes_in_circles(self) -> bool:
-        """Whether very many cycles have run since a job last came or ended."""
+        """Whether very many cycles have decided something since a job last came or ended."""
         moved = (self.controller.arrived_count, self.controller.ended_count)
-        self._idle_cycles = self._idle_cycles + 1 if moved == self._moved else 0
+        self._vain_cycles = self._vain_cycles + self._again if moved == self._moved else 0
         self._moved = moved
-        return self._idle_cycles > CIRCLES_MAX
+        return self._vain_cycles > CIRCLES_MAX
 
     def _result(self, ending: Ending) -> SimResult:
         controller, cluster = self.controller, self.cluster

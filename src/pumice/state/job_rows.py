@@ -19,10 +19,10 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.queue import PriorityClass
-from pumice.model.status import PodGroupPhase
 from pumice.model.subgroups import SubJobKey, sub_job_of
 from pumice.state.task_order import order_rows
 
+PHASE_OF_NAME: dict[str, int] = {phase.value: code for phase, code in PHASE_CODE.items()}
 SLA_ANNOTATIONS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 
 
@@ -43,6 +43,17 @@ class JobKeeper:
         """Every PodGroup known."""
         return (g for row in self._row_of.values() if (g := self._tables.jobs.groups[row]) is not None)
 
+    def inherit(self, old: JobKeeper) -> None:
+        """Take over from the keeper of other tables, with the same jobs, what cannot be read off the objects."""
+        ours, theirs = self._tables, old._tables
+        for key, job in self._row_of.items():
+            before = old._row_of[key]
+            ours.jobs.hypernode[job] = theirs.jobs.hypernode[before]
+            for uid, sub in self._subs[job].items():
+                was = old._subs[before][uid]
+                for column in ("hypernode", "nominated", "priority"):
+                    getattr(ours.subs, column)[sub] = getattr(theirs.subs, column)[was]
+
     def row_of(self, key: str) -> int | None:
         return self._row_of.get(key)
 
@@ -54,7 +65,7 @@ class JobKeeper:
         jobs = self._tables.jobs
         before = jobs.groups[row]
         jobs.groups[row] = group
-        jobs.phase[row] = PHASE_CODE.get(PodGroupPhase(group.status.phase or "Pending"), PENDING_PHASE)
+        jobs.phase[row] = PHASE_OF_NAME.get(group.status.phase, PENDING_PHASE)
         jobs.settled[row] = False
         if before is not None and _same_spec(before, group):
             return

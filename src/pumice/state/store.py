@@ -107,6 +107,8 @@ class Store:
                 self._stale_tree = True
 
     def _queue_seen(self, queue: Queue) -> None:
+        for amount in (queue.capability, queue.deserved, queue.guarantee, queue.allocated):
+            self._cover(amount)
         known = self.queues.get(queue.name)
         self.queues[queue.name] = queue
         row = self._tables.queues.row_of.get(queue.name)
@@ -143,41 +145,44 @@ class Store:
 
     def _pod_seen(self, pod: Pod) -> None:
         key = pod.key
-        row = self._row_of_pod.get(key)
-        tasks = self._tables.tasks
-        if pod.scheduler_name not in self.scheduler_names and not pod.node_name and row is None:
+        if key not in self._row_of_pod and pod.scheduler_name not in self.scheduler_names and not pod.node_name:
             return
-        if row is not None:
-            known = tasks.pods[row]
-            in_flight = TaskStatus(int(tasks.status[row])) in ALLOCATED_STATUSES and not pod.node_name
-            if in_flight and known.uid == pod.uid and not pod.deletion:
-                tasks.pods[row] = pod
-                return
-            if (
-                known.uid == pod.uid
-                and known.spec is pod.spec
-                and known.labels == pod.labels
-                and known.annotations == pod.annotations
-            ):
-                self._ledger.leave(row)
-                tasks.pods[row] = pod
+        self._cover(pod.spec.request)  # first of all: a new scalar makes new tables, with other rows
+        row = self._row_of_pod.get(key)
+        if row is None:
+            self._file(pod)
+            return
+        tasks = self._tables.tasks
+        known, status = tasks.pods[row], TaskStatus(int(tasks.status[row]))
+        binding = status in ALLOCATED_STATUSES and not pod.node_name and not pod.deletion and known.uid == pod.uid
+        if _same_terms(known, pod):
+            if not binding:
+                self._leave(row)
+            tasks.pods[row] = pod
+            if not binding:
                 self._enter(row, pod)
-                return
-            self._remove_task(self._row_of_pod.pop(key))
-        self._cover(pod.spec.request)
-        tasks = self._tables.tasks  # a new scalar made new tables
-        row = tasks.new_row()
-        self._row_of_pod[key] = row
+            return
+        at = self._node_name(row)
+        self._remove_task(self._row_of_pod.pop(key))
+        row = self._file(pod)
+        if binding:
+            self._assume(row, status, at)
+
+    def _file(self, pod: Pod) -> int:
+        """Give a new pod its row, under its class and its job."""
+        tasks = self._tables.tasks
+        row = self._row_of_pod[pod.key] = tasks.new_row()
         tasks.pods[row] = pod
         tasks.cls[row] = self._tables.classes.row(pod.spec)
         fill_task(self._tables, row, pod)
         if pod.group_key:
             self._jobs.add_task(row, pod)
         self._enter(row, pod)
+        return row
 
     def _enter(self, row: int, pod: Pod) -> None:
         tables = self._tables
-        status = status_of_pod(pod.phase, node_name=pod.node_name, deleting=pod.deletion is not None)
+        status = _own_status(pod)
         node = (
             tables.nodes.facts.row_of.get(pod.node_name, -1)
             if pod.node_name and status not in COMPLETED_STATUSES
@@ -228,11 +233,18 @@ class Store:
         )
         if confirmed:
             return
+        self._assume(row, TaskStatus.BINDING if isinstance(decision, Bind) else TaskStatus.RELEASING, decision.node)
+
+    def _assume(self, row: int, status: TaskStatus, node_name: str) -> None:
+        """Book a task as it will be."""
+        node = self._tables.nodes.facts.row_of.get(node_name, -1)
         self._leave(row)
-        status = TaskStatus.BINDING if isinstance(decision, Bind) else TaskStatus.RELEASING
-        node = self._tables.nodes.facts.row_of.get(decision.node, -1)
         self._ledger.enter(row, status, node)
         self._view(row, node, 1.0)
+
+    def _node_name(self, row: int) -> str:
+        node = int(self._tables.tasks.node[row])
+        return self._tables.nodes.facts.names[node] if node >= 0 else ""
 
     def forget(self, pod_key: str) -> None:
         """A decision in flight failed: the pod is again what the API server last said."""
@@ -256,9 +268,9 @@ class Store:
 
     def snapshot(self) -> Snapshot:
         """The cluster as it is now. Cost follows what changed since the last one."""
-        tables = self._tables
         if self._stale_nodes:
             self._rebuild_nodes()
+        tables = self._tables  # a new scalar made new tables
         if self._stale_tree:
             self._rebuild_tree()
         if self._stale_queues:
@@ -278,47 +290,35 @@ class Store:
             self._widen(resource.scalars or {})
 
     def _widen(self, names: Iterable[str]) -> None:
-        old = self._tables
+        """Make all tables anew, with columns for these scalars too. Decisions in flight stay in flight."""
+        old, keeper = self._tables, self._jobs
         axis = ResourceAxis([*old.axis.names, *names])
-        tables = Tables(
-            axis,
-            NodeTable(NodeFacts((), axis)),
-            TaskTable(),
-            JobTable(axis),
-            SubJobTable(),
-            QueueTable(self.queues.values(), axis),
-            ClassTable(axis),
-            old.tree,
-            RoleNames(),
-        )
-        keeper = self._jobs
-        self._tables = tables
-        self._ledger = Ledger(tables, DirectWriter())
-        self._jobs = JobKeeper(tables, self._ledger, keeper.default_queue)
+        queues = QueueTable(self.queues.values(), axis)
+        self._tables = Tables(
+            axis, NodeTable(NodeFacts((), axis)), TaskTable(), JobTable(axis), SubJobTable(), queues, ClassTable(axis),
+            old.tree, RoleNames(),
+        )  # fmt: skip
+        self._ledger = Ledger(self._tables, DirectWriter())
+        self._jobs = JobKeeper(self._tables, self._ledger, keeper.default_queue)
         for group in keeper.groups():
             self._jobs.group_seen(group)
-        pods = [old.tasks.pods[row] for row in self._row_of_pod.values()]
-        assumed = {
-            p.key: (int(old.tasks.status[r]), old.nodes.facts.names[old.tasks.node[r]])
-            for p, r in zip(pods, self._row_of_pod.values(), strict=True)
-            if old.tasks.status[r] == TaskStatus.BINDING
-        }
-        self._row_of_pod = {}
-        self._stale_nodes = self._stale_tree = self._stale_priorities = True
-        for pod in pods:
-            self._pod_seen(pod)
+        rows, self._row_of_pod = self._row_of_pod, {}
+        for row in rows.values():
+            self._file(old.tasks.pods[row])
+        self._jobs.inherit(keeper)
+        self._stale_priorities = True
         self._rebuild_nodes()
-        for key, (_, node) in assumed.items():
-            pod = tables.tasks.pods[self._row_of_pod[key]]
-            self.assume(Bind(key, pod.uid, node, pod.group_key))
+        for key, row in rows.items():
+            status = TaskStatus(int(old.tasks.status[row]))
+            if status is not _own_status(old.tasks.pods[row]):
+                at = int(old.tasks.node[row])
+                self._assume(self._row_of_pod[key], status, old.nodes.facts.names[at] if at >= 0 else "")
 
     def _rebuild_nodes(self) -> None:
-        for node in self.nodes.values():
-            if not (self._tables.axis.covers(node.allocatable) and self._tables.axis.covers(node.oversubscription)):
-                scalars = [n for x in self.nodes.values() for n in (x.allocatable.scalars or {})]
-                self._stale_nodes = False
-                self._widen(scalars)
-                return
+        amounts = [amount for node in self.nodes.values() for amount in (node.allocatable, node.oversubscription)]
+        if not all(map(self._tables.axis.covers, amounts)):
+            self._widen(name for amount in amounts for name in amount.scalars or ())
+            return
         tables = self._tables
         tasks, old_names = tables.tasks, tables.nodes.facts.names
         facts = NodeFacts(list(self.nodes.values()), tables.axis)
@@ -342,3 +342,19 @@ class Store:
             for row in np.flatnonzero(column >= 0).tolist():
                 column[row] = tables.tree.row_of.get(before[column[row]], -1)
         self._stale_tree = False
+
+
+def _own_status(pod: Pod) -> TaskStatus:
+    """The state that the API server gives the pod."""
+    return status_of_pod(pod.phase, node_name=pod.node_name, deleting=pod.deletion is not None)
+
+
+def _same_terms(known: Pod, pod: Pod) -> bool:
+    """Whether it is the same pod, and nothing has changed that its row or its job's were filled from."""
+    return (
+        known.uid == pod.uid
+        and known.spec is pod.spec
+        and known.labels == pod.labels
+        and known.annotations == pod.annotations
+        and known.gates == pod.gates
+    )

@@ -5,27 +5,7 @@ from __future__ import annotations
 from functools import cmp_to_key
 
 from pumice.model.pod import Pod
-
-
-def name_index(name: str) -> int | None:
-    """The number a pod name ends in, when it has at least three ``-`` parts. Source: Volcano CompareTask."""
-    parts = name.split("-")
-    if len(parts) < 3:
-        return None
-    try:
-        return int(parts[-1])
-    except ValueError:
-        return None
-
-
-def compare_pods(left: Pod, right: Pod) -> int:
-    """Smaller index first where both names have one, else older first, else smaller UID."""
-    a, b = name_index(left.name), name_index(right.name)
-    if a is not None and b is not None and a != b:
-        return -1 if a < b else 1
-    if left.creation != right.creation:
-        return -1 if left.creation < right.creation else 1
-    return (left.uid > right.uid) - (left.uid < right.uid)
+from pumice.model.pod_order import compare_pods, name_index
 
 
 def order_rows(rows: list[int], pods: list[Pod]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Pods from decoded objects: what is read, what is refused and how that is said, and that equal specs are one object."""
+"""Pods from decoded objects: what is read, what is refused and in which words, and that equal specs are one object."""
 
 from __future__ import annotations
 

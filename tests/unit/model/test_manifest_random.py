@@ -35,8 +35,9 @@ FIELDS = [
     "completions", "suspend", "maxRetry",
 ]  # fmt: skip
 WORDS = [
-    "", "1", "-1", "100m", "1Gi", "1e3", "9" * 19, "NaN", "x" * 300, "In", "NotIn", "Exists", "Gt", "Equal", "TCP", "Always",
-    "NoSchedule", "DoNotSchedule", "Honor", "Never", "hard", "soft", "Open", "Pending", "Node", "HyperNode", "metadata.name",
+    "", "1", "-1", "100m", "1Gi", "1e3", "9" * 19, "NaN", "x" * 300, "In", "NotIn", "Exists", "Gt", "Equal", "TCP",
+    "Always", "NoSchedule", "DoNotSchedule", "Honor", "Never", "hard", "soft", "Open", "Pending", "Node", "HyperNode",
+    "metadata.name",
     "RestartJob", "any", "1h", "2024-01-01T00:00:00Z", "2024-13-01T00:00:00Z", "\x00", "\ud800", "a/b", "^(a+)+$",
 ]  # fmt: skip
 
@@ -99,7 +100,8 @@ def test_anything(obj: object) -> None:
 PATHS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("v1", "Pod", "spec", {"containers": [{"resources": {"requests": {"cpu": "1"}}, "ports": [{"hostPort": 1}]}]}),
     ("v1", "Pod", "spec", {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-        {"topologyKey": "k", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}}]}}}),
+        {"topologyKey": "k", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}},
+     ]}}}),
     ("v1", "Pod", "status", {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
                              "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}),
     ("v1", "Node", "spec", {"taints": [{"key": "a", "effect": "NoExecute"}]}),

@@ -218,7 +218,8 @@ spec: {priority: 0x10, containers: [{resources: {requests: {cpu: 1.5, memory: 1e
 
 def test_json_inside_yaml_and_several_documents_without_markers(load: Any) -> None:
     found = load(
-        a_yaml=f'{{"apiVersion": "v1", "kind": "Node", "metadata": {{"name": "n"}}}}\n---\n{queue("a")}...\n{queue("b")}'
+        a_yaml='{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}\n---\n'
+        + f"{queue('a')}...\n{queue('b')}"
     )
     assert names(found) == ["n", "a", "b"]
 
@@ -293,7 +294,8 @@ def test_references_that_lead_nowhere() -> None:
         "warning: Pod default/b: names no PodGroup and is not scheduled without one",
         "warning: Pod default/b: Node node-2 is not there; did you mean node-1?",
         "error: PodGroup default/gang-a: Queue trainnig is not there; did you mean training?",
-        "warning: PodGroup default/gang-a: PriorityClass hihg is not there and counts as the default; did you mean high?",
+        "warning: PodGroup default/gang-a: PriorityClass hihg is not there and counts as the default; "
+        "did you mean high?",
     ]
 
 

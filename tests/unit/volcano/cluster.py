@@ -48,7 +48,9 @@ def node(
     )
 
 
-def spec(cpu: float = 1000.0, memory: float = GIB, *, scalars: Mapping[str, float] | None = None, **more: Any) -> PodSpec:
+def spec(
+    cpu: float = 1000.0, memory: float = GIB, *, scalars: Mapping[str, float] | None = None, **more: Any
+) -> PodSpec:
     """A spec of one container; ``affinity`` may be given by the fields of Affinity."""
     request = Resource(cpu, memory, {"pods": 1.0, **(scalars or {})})
     fields = {f: more.pop(f) for f in tuple(more) if f in Affinity.__dataclass_fields__}

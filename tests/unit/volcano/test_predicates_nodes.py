@@ -66,7 +66,9 @@ def term(*labels: Requirement, names: tuple[str, ...] = (), operator: str = "In"
             others("hdd"),
             id="selector and affinity",
         ),
-        pytest.param({"tolerations": (Toleration("team", "Equal", "a"),)}, CORDONS | {"evicting": [TAINTED]}, id="equal"),
+        pytest.param(
+            {"tolerations": (Toleration("team", "Equal", "a"),)}, CORDONS | {"evicting": [TAINTED]}, id="equal"
+        ),
         pytest.param({"tolerations": (Toleration("team", "Exists"),)}, CORDONS, id="exists"),
         pytest.param(
             {"tolerations": (Toleration("team", "Exists", effect="NoExecute"),)},
@@ -91,7 +93,12 @@ def test_filters_can_be_turned_off() -> None:
 
 
 def test_a_full_node_is_said_before_what_else_is_wrong() -> None:
-    nodes = [node("full", pods=1), node("full-tainted", pods=1, taints=[Taint("t")]), node("free", pods=2), node("none", pods=0)]
+    nodes = [
+        node("full", pods=1),
+        node("full-tainted", pods=1, taints=[Taint("t")]),
+        node("free", pods=2),
+        node("none", pods=0),
+    ]
     there = [pod("a", "full"), pod("b", "full-tainted"), pod("c", "free")]
     cluster = Cluster(nodes, [*there, pod("p")], "predicates")
     assert cluster.reasons("p") == {"full": [FULL], "full-tainted": [FULL, TAINTED], "none": [FULL]}
@@ -131,7 +138,10 @@ def test_one_node_at_a_time_gives_the_same() -> None:
             {"node_required": (term(names=("a",)), term(Requirement("x", "Exists")))}, {}, None, id="a way out by label"
         ),
         pytest.param(
-            {"claim_names": ("data",)}, {}, "plugin VolumeBinding pre-predicates failed volumes are not supported yet", id="volume"
+            {"claim_names": ("data",)},
+            {},
+            "plugin VolumeBinding pre-predicates failed volumes are not supported yet",
+            id="volume",
         ),
         pytest.param(
             {"claim_names": ("data",)},

@@ -27,7 +27,7 @@ from pumice.model.manifest.pods import namespace_of
 from pumice.model.manifest.terms import maybe_label_selector
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupCondition, PodGroupStatus, SubGroupPolicy
 from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
-from pumice.model.resources import EMPTY, Resource
+from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase
 
 _PHASES = tuple(PodGroupPhase)

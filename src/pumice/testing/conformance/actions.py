@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from pumice.cycle import run_cycle
 from pumice.framework.policy import Policy
 from pumice.framework.registry import Registry
-from pumice.framework.session import Session
 from pumice.model.events import Seen
 from pumice.testing.conformance.case import Case
 from pumice.testing.conformance.differences import Differences
@@ -65,10 +64,10 @@ def run_cycles(case: Case, registry: Registry) -> Differences:
 def _settle(world: World, opened: Opened) -> None:
     """Close the session, write PodGroup statuses, and assume what was decided."""
     outcome = opened.close()
-    groups = {group.key: group for group in opened.ssn.tables.jobs.groups if group}
     world.store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled)
+    groups = {group.key: group for group in opened.ssn.tables.jobs.groups if group is not None}
     for update in outcome.groups:
-        world.store.apply(Seen(_with_status(groups[update.job], update.status)))
+        world.store.apply(Seen(replace(groups[update.job], status=update.status)))
     for decision in opened.recorder.taken:
         world.store.assume(decision)
 

@@ -1,3 +1,170 @@
+"""Kind ``fn``: open a session, then put single questions to its plugins and compare the answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.views import Job, NodeRows, SubJob, Task
+from pumice.framework import points
+from pumice.framework.eviction import EvictionContext, EvictionKind
+from pumice.framework.ordering import compare_jobs, job_keyer
+from pumice.framework.registry import Registry
+from pumice.framework.victims import victim_queue
+from pumice.testing.conformance.actors import EVICTOR, STRANGER, Cast
+from pumice.testing.conformance.case import Case, Raw
+from pumice.testing.conformance.differences import Differences
+from pumice.testing.conformance.policies import policy_of_case
 from pumice.testing.conformance.result import NotYet
-def run_calls(case, registry):
-    raise NotYet("calls")
+from pumice.testing.conformance.session import open_session
+from pumice.testing.conformance.topology import override_topology
+from pumice.testing.conformance.world import World
+from pumice.volcano.domains import hypernode_scores
+
+_SUB_JOB = re.compile(r"sub-job (\S+), all hypernodes")
+_OF_LAST_JOB = "of the (last) job"
+
+
+def run_calls(case: Case, registry: Registry) -> Differences:
+    """Every call in order, in one session. Raises: NotYet for a call that is not known here."""
+    unknown = [f"call {call['call']}" for call in case.raw["calls"] if call["call"] not in _ANSWERS]
+    policy = policy_of_case(case, registry)
+    if unknown:
+        raise NotYet(", ".join(dict.fromkeys(unknown)))
+    world = World(case)
+    cast = Cast(case, world)
+    snapshot = world.store.snapshot()
+    override_topology(snapshot, case.raw.get("topology"))
+    opened = open_session(snapshot, policy, case.now)
+    cast.enter(opened.ssn)
+    found = Differences()
+    for number, call in enumerate(case.raw["calls"], start=1):
+        before = len(found.lines)
+        _ANSWERS[call["call"]](cast, call, found)
+        found.lines[before:] = [f"call {number} {call['call']}: {line}" for line in found.lines[before:]]
+    return found
+
+
+# -- order
+
+
+def _job_order(cast: Cast, call: Raw, found: Differences) -> None:
+    """Whether the first job goes before the second."""
+    left, right = (job.row for job in cast.jobs_of(call)[:2])
+    first, second = job_keyer(cast.ssn)([left, right])
+    found.value("first job goes first", call["expect"], bool(first < second))
+
+
+def _job_order_compare(cast: Cast, call: Raw, found: Differences) -> None:
+    left, right = cast.jobs_of(call)
+    answer = compare_jobs(cast.ssn, left.row, right.row)
+    found.value("order of jobs", _sign(call["expect"]), _sign(answer))
+
+
+def _victims_queue(cast: Cast, call: Raw, found: Differences) -> None:
+    """``first`` alone, or the whole ``order``."""
+    args, expect = call["args"], call["expect"]
+    preemptor = cast.task_or_stranger(args.get("preemptor", STRANGER))
+    heap = victim_queue(cast.ssn, [cast.task(name).row for name in args["victims"]], preemptor.row)
+    order = [Task(cast.ssn.tables, heap.pop()).key for _ in range(len(heap))]
+    stated = {"first": order[0], "order": order}
+    for key, want in expect.items():
+        if key not in stated:
+            raise NotYet(f"expectation {key} of BuildVictimsPriorityQueue")
+        found.value(key, want, stated[key])
+
+
+# -- admission
+
+
+def _enqueueable(cast: Cast, call: Raw, found: Differences) -> None:
+    for job in cast.jobs_of(call):
+        found.value(f"{job.key} may be admitted", call["expect"], cast.ssn.ask(points.job_enqueueable, job))
+
+
+def _enqueued_then_enqueueable(cast: Cast, call: Raw, found: Differences) -> None:
+    for row in cast.ssn.live_jobs().tolist():
+        job = Job(cast.ssn.tables, row)
+        cast.ssn.ask(points.job_enqueued, job)
+        found.value(f"{job.key} may be admitted", call["expect"], cast.ssn.ask(points.job_enqueueable, job))
+
+
+# -- eviction
+
+
+def _evictable(point: points.Point) -> Callable[[Cast, Raw, Differences], None]:
+    def answer(cast: Cast, call: Raw, found: Differences) -> None:
+        args = call["args"]
+        evictor = cast.task_or_stranger(args.get("preemptor", args.get("reclaimer", STRANGER)))
+        victims = cast.ssn.ask(point, evictor, [cast.task(name) for name in args["candidates"]])
+        _compare_tasks(cast, call["expect"], victims, found)
+
+    return answer
+
+
+def _unified_evictable(cast: Cast, call: Raw, found: Differences) -> None:
+    args = call["args"]
+    kind = EvictionKind[re.sub(r"(?<=[a-z])(?=[A-Z])", "_", args["kind"]).upper()]
+    context = EvictionContext(kind, cast.job(args.get("job", EVICTOR)))
+    victims = cast.ssn.ask(points.unified_evictable, context, [cast.task(name) for name in args["candidates"]])
+    _compare_tasks(cast, call["expect"], victims, found)
+
+
+def _compare_tasks(cast: Cast, wanted: list[str], victims: list[Task], found: Differences) -> None:
+    found.multiset("victims", [cast.task(name).key for name in wanted], [victim.key for victim in victims])
+
+
+# -- scores
+
+
+def _batch_node_order(cast: Cast, call: Raw, found: Differences) -> None:
+    """Scores of one pending task; a node without a score has 0."""
+    ssn = cast.ssn
+    task = cast.pending_task(of_last_job=_OF_LAST_JOB in str(call.get("doc", "")))
+    cast.allocate_hypernode(task)
+    names = call.get("args", {}).get("nodes") or ssn.tables.nodes.facts.names
+    nodes = NodeRows(ssn.tables, np.array([ssn.tables.nodes.facts.row_of[name] for name in names], dtype=np.int64))
+    total = np.zeros(len(nodes))
+    for tier in ssn.tiers(points.batch_node_order):
+        for form, hook in tier:
+            answer = hook(task.cls if form == "class" else task, nodes)
+            total = total if answer is None else total + answer
+    _compare_scores(call, dict(zip(names, total.tolist(), strict=True)), found)
+
+
+def _hypernode_order(cast: Cast, call: Raw, found: Differences) -> None:
+    named = _SUB_JOB.fullmatch(str(call.get("doc", "")))
+    if named is None:
+        raise NotYet(f"call HyperNodeOrderMapFn for {call.get('doc')}")
+    ssn = cast.ssn
+    sub = next(s for s in range(len(ssn.tables.subs.uids)) if ssn.tables.subs.uids[s] == named[1])
+    tree = ssn.tables.tree
+    scores = hypernode_scores(ssn, SubJob(ssn.tables, sub).row, list(range(len(tree))))
+    _compare_scores(call, dict(zip(tree.names, scores.tolist(), strict=True)), found)
+
+
+def _compare_scores(call: Raw, scores: Mapping[str, float], found: Differences) -> None:
+    if call.get("error", False):
+        raise NotYet("a call that must fail")
+    found.numbers("score", call["expect"], scores, float(call.get("eps", 1e-8)))
+
+
+def _sign(number: Any) -> int:
+    return int(number > 0) - int(number < 0)
+
+
+_ANSWERS: dict[str, Callable[[Cast, Raw, Differences], None]] = {
+    "BatchNodeOrderFn": _batch_node_order,
+    "BuildVictimsPriorityQueue": _victims_queue,
+    "HyperNodeOrderMapFn": _hypernode_order,
+    "JobEnqueueable": _enqueueable,
+    "JobEnqueued+JobEnqueueable": _enqueued_then_enqueueable,
+    "JobOrderCompareFn": _job_order_compare,
+    "JobOrderFn": _job_order,
+    "Preemptable": _evictable(points.preemptable),
+    "Reclaimable": _evictable(points.reclaimable),
+    "UnifiedEvictable": _unified_evictable,
+}

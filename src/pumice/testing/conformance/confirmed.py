@@ -46,9 +46,9 @@ class _Harness:
     """The cluster between two cycles.
 
     Volcano sets ``spec.nodeName`` on the pod object that it shares with its cache when it allocates, and never takes it
-    back; the harness that recorded the cases stores the pod of a status write as a whole. So a pod whose allocation was
-    discarded and whose condition was then written comes back bound. That is of the recording, not of a scheduler, and is
-    replayed here.
+    back (spec 02 §10); the harness that recorded the cases stores the pod of a status write as a whole. So a pod whose
+    allocation was discarded and whose condition was then written comes back bound. That is of the recording, not of a
+    scheduler, and is replayed here.
     """
 
     def __init__(self, world: World) -> None:
@@ -57,7 +57,7 @@ class _Harness:
 
     def carry_out(self, outcome: Outcome, recorder: Recorder, seen: Observation) -> None:
         ssn = outcome.session
-        pods = {pod.key: pod for pod in ssn.tables.tasks.pods if pod}
+        pods = {pod.key: pod for pod in ssn.tables.tasks.pods if pod is not None}
         self.store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled)
         self._note_allocations(outcome)
         for evict in recorder.evicts:

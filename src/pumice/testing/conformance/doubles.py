@@ -1,4 +1,4 @@
-"""The test doubles that some recorded cases put in a tier, made from the words in which the recording describes them."""
+"""Test doubles that recorded cases put in a tier, made from the words in which the recording describes them."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pumice.columns.views import Job
@@ -109,7 +109,7 @@ def status_of(name: Any) -> TaskStatus:
     return TaskStatus[str(name).upper()]
 
 
-_CHECKS = {
+_CHECKS: dict[str, Callable[[Differences, Opened, Any], None]] = {
     "binds": _binds,
     "bindCount": _bind_count,
     "evicts": _evicts,

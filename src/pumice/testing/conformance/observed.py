@@ -1,6 +1,7 @@
 """``observed`` of generated cases: everything a whole cycle of Volcano did, looked at after its session closed.
 
-What differed between the runs of the reference is named in ``varies`` and left out of the recording; all the rest is compared.
+What differed between the runs of the reference is named in ``varies`` and left out of the recording; all the rest is
+compared.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ def is_news(pod: Pod, notice: PodNotice) -> bool:
 
 def pod_of(ssn: Session, notice: PodNotice) -> Pod:
     """The pod that a notice is about."""
-    pods: dict[str, Pod] = ssn.shared("conformance.pods", lambda: {pod.key: pod for pod in ssn.tables.tasks.pods if pod})
+    pods: dict[str, Pod] = ssn.shared(
+        "conformance.pods", lambda: {pod.key: pod for pod in ssn.tables.tasks.pods if pod is not None}
+    )
     return pods[notice.pod]
 
 
@@ -106,8 +109,8 @@ def _pending(ssn: Session) -> list[str]:
 
 
 def _counts(ssn: Session, recorder: Recorder, pipelined: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    job_of = {pod.key: pod.group_key for pod in ssn.tables.tasks.pods if pod}
-    queue_of = {key: group.queue for group in ssn.tables.jobs.groups if group for key in [group.key]}
+    job_of = {pod.key: pod.group_key for pod in ssn.tables.tasks.pods if pod is not None}
+    queue_of = {group.key: group.queue for group in ssn.tables.jobs.groups if group is not None}
     evicted = [evict.job for evict in recorder.evicts]
     return {
         "bindsPerJob": dict(Counter(job_of[pod] for pod in recorder.binds)),

@@ -19,8 +19,8 @@ _ANY_ACTION = "allocate"
 def policy_of_case(case: Case, registry: Registry) -> Policy:
     """What decides in a case.
 
-    Confs of Volcano's own tests stand for a session that was built directly: a switch that is not written is off, and nothing
-    is checked. Generated ones went through Volcano's loader.
+    Confs of Volcano's own tests stand for a session that was built directly: a switch that is not written is off, and
+    nothing is checked. Generated ones went through Volcano's loader.
     Raises: NotYet naming what is missing, Unusable for a conf that Volcano itself would refuse.
     """
     registry = registry.with_plugins("volcano", doubles(case.raw.get("fakePlugins") or {}))

@@ -201,10 +201,10 @@ class NetworkTopologyAware:
             return self._normal_pod(task, nodes) if self.normal_pods else None
         leaves = self.tree.leaf_of[nodes.rows]
         if len(leaves) and (leaves == leaves[0]).all():
-            return 0.0  # all equally near, and that stays so
+            return float(self._nearness(task, leaves[:2])[0])  # all equally near, and that stays so
         return self._nearness(task, leaves)
 
-    def _nearness(self, task: Task, leaves: I32) -> F64 | float:
+    def _nearness(self, task: Task, leaves: I32) -> F64:
         held = task.job_hypernode
         if held < 0:
             return np.zeros(len(leaves))

@@ -7,7 +7,9 @@ All amounts are whole numbers in float64. Flooring a quotient n / d of such numb
 away from the next whole number above it, and below 128 a float64 resolves 2**-46, so no rounding reaches it while d is
 under 2**46 (64 TiB).
 Source: kube-scheduler NodeResourcesFit and NodeResourcesBalancedAllocation (1.36), with Volcano's resources and
-weights: cpu 50 and memory 50, cpu 1 and memory 1, and for the balance cpu, memory and nvidia.com/gpu.
+weights: cpu 50 and memory 50, cpu 1 and memory 1, and for the balance cpu, memory and nvidia.com/gpu. The balance is
+scored by what the pod changes (kube-scheduler 1.36), not by what it leaves (up to 1.35): that is what the recorded
+decisions show.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from pumice.columns.tables import Tables
 from pumice.columns.views import NodeRows, TaskClass
 
 GPU = "nvidia.com/gpu"
-_ZERO, _HALF, _ONE, _THREE, _HUNDRED = (np.array(v) for v in (0.0, 0.5, 1.0, 3.0, 100.0))
+_ZERO, _HALF, _ONE, _THREE, _FIFTY, _HUNDRED = (np.array(v) for v in (0.0, 0.5, 1.0, 3.0, 50.0, 100.0))
 _TWICE = np.array([0, 0])
 
 
@@ -86,10 +88,14 @@ class Allocation:
                 score = self._mean(_full(held[0], cpu), _full(held[1], memory), rows)
                 total = _plus(total, score, self._most)
         if self._balanced and not asked.nothing:
-            shares = [_share(view[:, CPU], asked.cpu, cpu), _share(view[:, MEMORY], asked.memory, memory)]
+            after = [_share(view[:, CPU], asked.cpu, cpu), _share(view[:, MEMORY], asked.memory, memory)]
+            before = [_share(view[:, CPU], _ZERO, cpu), _share(view[:, MEMORY], _ZERO, memory)]
             if asked.gpu is not None:
-                shares.append(_share(view[:, self._gpu], asked.gpu, room.gpu.take(rows)))
-            total = _plus(total, self._balance(shares, rows), self._balanced)
+                gpu = room.gpu.take(rows)
+                after.append(_share(view[:, self._gpu], asked.gpu, gpu))
+                before.append(_share(view[:, self._gpu], _ZERO, gpu))
+            score = self._gain(self._balance(after, rows), self._balance(before, rows))
+            total = _plus(total, score, self._balanced)
         return np.zeros(len(rows)) if total is None else total
 
     def _mean(self, cpu: F64, memory: F64, rows: AnyArray) -> F64:
@@ -116,6 +122,15 @@ class Allocation:
         np.subtract(_ONE, sigma, sigma)
         np.multiply(sigma, _HUNDRED, sigma)
         return np.floor(sigma, sigma)
+
+    @staticmethod
+    def _gain(after: F64, before: F64) -> F64:
+        """How much better balanced the pod makes the node: 75 for no change, 50 to 100. Both are from 50 to 100."""
+        np.subtract(after, before, after)
+        np.add(after, _FIFTY, after)
+        np.multiply(after, _HALF, after)
+        np.floor(after, after)
+        return np.add(after, _FIFTY, after)
 
     def _ask(self, row: int) -> Asked:
         req, nonzero = self._classes.req[row], self._classes.nonzero[row]

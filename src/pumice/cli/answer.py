@@ -1,0 +1,120 @@
+"""What one cycle decided, as text: a block a job, what was not placed first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from pumice.cli.output import console
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from pumice.model.events import Object
+    from pumice.runtime.one_cycle import Answer
+
+BLOCKS_SHOWN = 100
+NAMES_SHOWN = 8
+
+
+@dataclass(slots=True)
+class _Job:
+    """What became of one PodGroup's pods; keys in order of input."""
+
+    key: str
+    group: PodGroup | None
+    pods: list[str] = field(default_factory=list)
+    bound: dict[str, str] = field(default_factory=dict)
+    pipelined: dict[str, str] = field(default_factory=dict)
+    evicted: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)
+
+
+def print_answer(answer: Answer, objects: Sequence[Object], conf: str) -> None:
+    """The whole of it."""
+    out = console()
+    jobs = _jobs(answer, objects)
+    nodes = sum(isinstance(obj, Node) for obj in objects)
+    counts = (
+        f"{len(answer.binds):,} bound, {len(answer.pipelined):,} pipelined, {len(answer.evicts):,} evicted, "
+        f"{len(answer.unscheduled):,} not scheduled"
+    )
+    out.print(f"{nodes:,} nodes, {len(jobs):,} jobs, policy {conf}: {counts}")
+    touched = [job for job in jobs if job.waiting or job.pipelined or job.evicted or job.bound]
+    touched.sort(key=lambda job: not job.waiting)
+    for job in touched[:BLOCKS_SHOWN]:
+        _block(out, job, answer)
+    if len(touched) > BLOCKS_SHOWN:
+        out.print(f"\nand {len(touched) - BLOCKS_SHOWN:,} more jobs; --json has them all")
+    idle = len(jobs) - len(touched)
+    if idle:
+        out.print(f"\n{idle:,} jobs have nothing to place")
+    out.print(f"\ndigest {answer.digest}")
+
+
+def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:
+    jobs = {obj.key: _Job(obj.key, obj) for obj in objects if isinstance(obj, PodGroup)}
+    binds, evicted = answer.binds, {evict.pod: f"{evict.node}: {evict.reason}" for evict in answer.evicts}
+    for pod in objects:
+        if not isinstance(pod, Pod):
+            continue
+        key = pod.group_key or f"{pod.namespace}/(no PodGroup)"
+        job = jobs.setdefault(key, _Job(key, None))
+        job.pods.append(pod.key)
+        tables = (job.bound, binds), (job.pipelined, answer.pipelined), (job.evicted, evicted), (job.waiting, answer.unscheduled)
+        for table, source in tables:
+            if pod.key in source:
+                table[pod.name] = source[pod.key]
+    return list(jobs.values())
+
+
+def _block(out: Console, job: _Job, answer: Answer) -> None:
+    head = Text(f"\n{job.key}", style="bold")
+    if job.group is not None:
+        facts = f"queue {job.group.queue}, {len(job.pods)} pods, minMember {job.group.min_member}, {answer.statuses[job.key].phase}"
+        head.append(f"  {facts}", style="not bold dim")
+    out.print(head)
+    lines = Table.grid(padding=(0, 1, 0, 1))
+    lines.add_column(no_wrap=True)
+    lines.add_column(justify="right", no_wrap=True)
+    lines.add_column(overflow="fold")
+    for what, style, placed in (("bound", "green", job.bound), ("pipelined", "yellow", job.pipelined)):
+        if placed:
+            lines.add_row(Text(what, style), f"{len(placed):,}", _by_node(placed))
+    for pod, where in job.evicted.items():
+        lines.add_row(Text("evicted", "red"), "1", f"{pod} from {where}")
+    for why, pods in _by_reason(job.waiting):
+        lines.add_row(Text("waiting", "red"), f"{len(pods):,}", f"{_some(pods)}: {why}")
+    for condition in answer.statuses[job.key].conditions if job.group is not None else ():
+        if condition.type == "Unschedulable" and condition.status == "True" and job.waiting:
+            lines.add_row(Text("condition", "dim"), "", Text(f"{condition.type}, {condition.reason}: {condition.message}", "dim"))
+    out.print(lines)
+
+
+def _by_node(placed: Mapping[str, str]) -> str:
+    """Each pod with its node while they are few, else nodes and how many."""
+    if len(placed) <= NAMES_SHOWN:
+        return ", ".join(f"{pod} → {node}" for pod, node in placed.items())
+    nodes = Counter(placed.values())
+    shown = ", ".join(f"{node} ×{count}" for node, count in list(nodes.items())[:NAMES_SHOWN])
+    return shown + (f" and {len(nodes) - NAMES_SHOWN} more nodes" if len(nodes) > NAMES_SHOWN else "")
+
+
+def _by_reason(waiting: Mapping[str, str]) -> Iterable[tuple[str, list[str]]]:
+    """Pods that wait for the same thing."""
+    found: dict[str, list[str]] = {}
+    for pod, why in waiting.items():
+        found.setdefault(why, []).append(pod)
+    return found.items()
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else "")

@@ -1,0 +1,93 @@
+"""``pumice check-conf``: is a policy file right, and what does it stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pumice.cli.output import console, print_json, say
+
+if TYPE_CHECKING:
+    from pumice.framework.policy import PluginOption, Policy
+
+
+@click.command("check-conf")
+@click.argument("conf", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="One JSON document: ok, problems, and the policy.")
+@click.pass_context
+def check_conf(ctx: click.Context, conf: Path, as_json: bool) -> None:
+    """Check the policy file CONF.
+
+    Names every problem at once: unknown actions, plugins, arguments and switches, wrong types. With none, prints the actions,
+    and the tiers with each plugin's arguments and the switches that are off.
+
+    \b
+    Examples:
+      pumice check-conf volcano-scheduler.conf
+      pumice check-conf volcano-scheduler.conf --json | jq .problems
+    """
+    from pumice.framework.errors import PolicyError
+    from pumice.runtime.conf import load_policy
+    from pumice.volcano.table import volcano_registry
+
+    try:
+        policy = load_policy(conf, volcano_registry())
+    except PolicyError as error:
+        if as_json:
+            print_json({"ok": False, "problems": list(error.problems)})
+        else:
+            for problem in error.problems:
+                say(f"error: {problem}")
+            say(f"{conf}: {len(error.problems)} problem{'s' if len(error.problems) > 1 else ''}")
+        ctx.exit(2)
+    if as_json:
+        print_json({"ok": True, "problems": [], "policy": _described(policy)})
+        return
+    _print(conf, policy)
+
+
+def _described(policy: Policy) -> dict[str, Any]:
+    return {
+        "dialect": policy.dialect,
+        "actions": [{"name": action.name, "arguments": dict(action.arguments)} for action in policy.actions],
+        "tiers": [
+            [
+                {"name": o.spec.name, "arguments": _arguments(o), "off": _off(o), "on": [s for s, on in o.switches.items() if on]}
+                for o in tier
+            ]
+            for tier in policy.tiers
+        ],
+    }
+
+
+def _arguments(option: PluginOption) -> dict[str, Any]:
+    """What is given, and the default of what is not."""
+    known = {name: argument.default for name, argument in option.spec.arguments.items() if name != "hierarchy"}
+    return {name: option.arguments.get(name, default) for name, default in known.items()}
+
+
+def _off(option: PluginOption) -> list[str]:
+    """Switches that are off and would matter: the plugin has hooks behind them."""
+    points = {point for point, *_ in option.spec.hooks}
+    return sorted({switch for point in points for switch in point.any_switch if not option.switches.get(switch, False)})
+
+
+def _print(conf: Path, policy: Policy) -> None:
+    from rich.table import Table
+
+    out = console()
+    out.print(f"{conf}: OK")
+    out.print(f"dialect {policy.dialect}; actions: " + ", ".join(action.name for action in policy.actions))
+    for action in policy.actions:
+        for name, value in action.arguments.items():
+            out.print(f"  {action.name}: {name} = {value}")
+    table = Table(box=None, pad_edge=False)
+    for heading in ("tier", "plugin", "arguments", "switched off"):
+        table.add_column(heading)
+    for number, tier in enumerate(policy.tiers, 1):
+        for option in tier:
+            arguments = ", ".join(f"{name} = {value}" for name, value in _arguments(option).items())
+            table.add_row(str(number), option.spec.name, arguments, ", ".join(f"enable{s}" for s in _off(option)))
+    out.print(table)

@@ -1,0 +1,91 @@
+"""Wrong input is one clear message and exit code 2, what failed is exit code 1, Ctrl-C is 130; nobody sees a traceback.
+
+``PUMICE_DEBUG=1`` lets internal errors through.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import click
+
+WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+_OURS_TO_NAME = (errno.ENOENT, errno.EACCES, errno.EISDIR, errno.ENOTDIR, errno.EPERM, errno.ENAMETOOLONG, errno.EROFS)
+
+
+class InputError(click.ClickException):
+    """The user's input is wrong: what was found, what was wanted, where; one line a problem."""
+
+    exit_code = WRONG_INPUT
+
+    def __init__(self, problems: str | Iterable[str]) -> None:
+        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        for problem in self.problems:
+            click.echo(f"error: {problem}", file=file or sys.stderr)
+
+
+class InternalError(click.ClickException):
+    """Our fault."""
+
+    exit_code = FAILED
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"internal error: {self.message}", file=file or sys.stderr)
+        click.echo("Set PUMICE_DEBUG=1 to see where, and please report it with the input.", file=file or sys.stderr)
+
+
+@contextmanager
+def guarded(ctx: click.Context) -> Iterator[None]:
+    """Turn whatever a command raises into a message and an exit code."""
+    try:
+        yield
+    except (click.exceptions.Exit, click.ClickException, click.Abort):
+        raise
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        ctx.exit(INTERRUPTED)
+    except BrokenPipeError:
+        raise  # click ends quietly when nobody reads any more
+    except OSError as error:
+        raise _of_os(error) from error
+    except Exception as error:
+        raise _of(error) from error
+
+
+def _of(error: Exception) -> click.ClickException:
+    from pumice.framework.errors import PluginError, PolicyError
+
+    if isinstance(error, PolicyError):
+        return InputError(error.problems)
+    if isinstance(error, PluginError):
+        return InputError(str(error))
+    if debugging():
+        raise error
+    text = str(error).splitlines()
+    return InternalError(f"{type(error).__name__}{': ' + text[0] if text else ''}")
+
+
+def _of_os(error: OSError) -> click.ClickException:
+    if debugging():
+        raise error
+    text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+    if error.errno is None or error.errno in _OURS_TO_NAME:
+        return InputError(text)
+    return _Failed(text)
+
+
+class _Failed(InputError):
+    exit_code = FAILED
+
+
+def debugging() -> bool:
+    """Whether the user asked for tracebacks."""
+    return os.environ.get("PUMICE_DEBUG", "") not in ("", "0")

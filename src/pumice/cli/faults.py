@@ -1,0 +1,52 @@
+"""``--faults refused=2%,late=5%,node-gone=6h,pod-deleted=1h``: a plan of what goes wrong."""
+
+from __future__ import annotations
+
+import difflib
+
+import click
+
+from pumice.cli.errors import InputError
+from pumice.cli.params import SPAN
+from pumice.sim.faults import FaultPlan
+
+_SHARES = ("refused", "late")
+_SPANS = ("node-gone", "pod-deleted")
+_KNOWN = (*_SHARES, *_SPANS)
+
+
+def parse_faults(text: str, quiet_after_s: float) -> FaultPlan:
+    """Raises: InputError saying what was found and what is wanted."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if name not in _KNOWN or not equals:
+            close = difflib.get_close_matches(name, _KNOWN, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise InputError(f"--faults: found {part.strip()[:40]!r}, wanted some of {', '.join(f'{k}=…' for k in _KNOWN)}{hint}")
+        found[name] = _share(name, value) if name in _SHARES else _span(name, value)
+    return FaultPlan(
+        quiet_after_s,
+        refused_share=found.get("refused", 0.0),
+        late_share=found.get("late", 0.0),
+        node_gone_every_s=found.get("node-gone", 0.0),
+        pod_deleted_every_s=found.get("pod-deleted", 0.0),
+    )
+
+
+def _share(name: str, text: str) -> float:
+    number, factor = (text[:-1], 0.01) if text.endswith("%") else (text, 1.0)
+    try:
+        share = float(number) * factor
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise InputError(f"--faults: {name}: found {text[:40]!r}, wanted a share from 0 to below 1, such as 2%")
+    return share
+
+
+def _span(name: str, text: str) -> float:
+    try:
+        return SPAN.convert(text, None, None)
+    except click.BadParameter as error:
+        raise InputError(f"--faults: {name}: {error.message}") from None

@@ -1,0 +1,69 @@
+"""``pumice``: the commands. Each lives in a module of its own, and what it needs is imported when it runs."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+
+import click
+
+from pumice import __version__
+from pumice.cli.errors import guarded
+
+#: name -> (module with the command, what ``pumice --help`` says). The command is the module's function of that name.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "simulate": ("simulate", "Run manifests or a trace on a simulated cluster."),
+    "schedule": ("schedule", "Run one cycle on manifests: what is bound where, and why not."),
+    "check-conf": ("check_conf", "Check a policy file, and show what it stands for."),
+    "conformance": ("conformance", "Compare decisions with those recorded from the references."),
+    "bench": ("bench", "Measure one cycle on a workload made by formula."),
+    "completion": ("completion", "Print the completion script for a shell."),
+}
+
+
+class Commands(click.Group):
+    """Commands by name, imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = COMMANDS[cmd_name][0]
+        command: click.Command = getattr(import_module(f"pumice.cli.{module}"), module)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(COMMANDS)}."
+            raise click.UsageError(f"No command {args[0][:60]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        with guarded(ctx):
+            return super().invoke(ctx)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="pumice")
+def main() -> None:
+    """Pumice, a batch scheduler for Kubernetes.
+
+    \b
+    Examples:
+      pumice simulate examples/demo --report demo.html
+      pumice schedule manifests/ --conf volcano-scheduler.conf
+      pumice check-conf volcano-scheduler.conf
+
+    Every command takes --help and answers with examples. With --json it prints one JSON document to standard output
+    and everything else to standard error. Exit codes: 0 done, 1 something failed, 2 wrong input, 130 interrupted.
+    PUMICE_DEBUG=1 shows the traceback of an internal error.
+    """

@@ -1,0 +1,88 @@
+"""Writing: files that appear whole or not at all, JSON for machines, tables for people, messages beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from pumice.runtime.problems import Problem
+
+WIDTH_UNSEEN = 120  # of tables that go into a file or a pipe
+PROBLEMS_SHOWN = 50
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[IO[str]]:
+    """A file to write on that gets its name only when all is written; on any error it was never there.
+
+    Raises: OSError at once where the folder takes no files. What is no regular file (a pipe, ``/dev/null``) is written as it is.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8") as file:
+            yield file
+        return
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            yield file
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def print_json(value: Any) -> None:
+    """One JSON document to standard output."""
+    click.echo(json.dumps(value, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False, allow_nan=False))
+
+
+def console(*, err: bool = False) -> Console:
+    """Where tables go. Not a terminal: wide, so that nothing is cut."""
+    from rich.console import Console
+
+    stream = sys.stderr if err else sys.stdout
+    return Console(
+        file=stream, width=None if stream.isatty() else WIDTH_UNSEEN, highlight=False, soft_wrap=False, emoji=False, markup=False
+    )
+
+
+def say(text: str) -> None:
+    """A message beside the result."""
+    click.echo(text, err=True)
+
+
+def tell_problems(problems: Iterable[Problem], shown_max: int = PROBLEMS_SHOWN) -> None:
+    """Every problem on a line of its own, worst first; the count where there are too many."""
+    from pumice.runtime.problems import Severity
+
+    order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+    listed = sorted(problems, key=lambda problem: order[problem.severity])
+    for problem in listed[:shown_max]:
+        say(_one_line(str(problem)))
+    if len(listed) > shown_max:
+        left = Counter(problem.severity.value for problem in listed[shown_max:])
+        say("and " + ", ".join(f"{count} more {name}{'s' if count > 1 else ''}" for name, count in left.items()))
+
+
+def _one_line(text: str) -> str:
+    """Names come from users: nothing in them may move the cursor or start a line."""
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)

@@ -1,0 +1,42 @@
+"""Which policy a command runs under: the one of ``--conf``, of a folder in the input, or the default one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pumice.cli.output import say
+
+if TYPE_CHECKING:
+    from pumice.framework.policy import Policy
+
+CONF_HELP = "Policy file in the format of volcano-scheduler.conf. Default: the one in an input folder, else Volcano's default."
+LENIENT_HELP = "Leave out what the policy file has and Pumice does not know, with a warning each, as Volcano does in silence."
+
+
+class Chosen(NamedTuple):
+    """``where``: the file it comes from, or ``default``."""
+
+    policy: Policy
+    where: str
+
+
+def choose_policy(conf: Path | None, found: Sequence[Path], *, strict: bool) -> Chosen:
+    """Read the policy and say where it comes from, when that is not plain. Raises: PolicyError, InputError."""
+    from pumice.cli.errors import InputError
+    from pumice.runtime.conf import load_policy, policy_of
+    from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+
+    registry = volcano_registry()
+    if conf is None and len(found) > 1:
+        raise InputError(f"several policy files: {', '.join(map(str, found))}; name one with --conf")
+    if conf is None and found:
+        conf = found[0]
+        say(f"note: policy: {conf}")
+    if conf is None:
+        return Chosen(policy_of(DEFAULT_CONF, registry), "default")
+    policy = load_policy(conf, registry, strict=strict)
+    for warning in policy.warnings:
+        say(f"warning: {warning}")
+    return Chosen(policy, str(conf))

@@ -1,0 +1,141 @@
+"""What a simulation came to, as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from pumice.cli.output import console
+from pumice.report.summary import FAIRNESS_OF
+from pumice.report.units import amount, duration, label_of, percent
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from pumice.report.summary import QueueSummary, Spread, Summary
+    from pumice.sim.inputs import Inputs
+
+QUEUES_SHOWN = 40
+WAITING_SHOWN = 10
+CAUSES_SHOWN = 8
+
+
+def print_summary(summary: Summary, found: Inputs, conf: str) -> None:
+    """The whole of it."""
+    out = console()
+    _heading(out, summary, found, conf)
+    _utilisation(out, summary)
+    _queues(out, summary)
+    _fairness(out, summary)
+    _waiting(out, summary)
+    _problems(out, summary, found)
+
+
+def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
+    run, result = summary.run, summary.run.result
+    ended = {"done": "to the end", "until": "until the time given", "interrupted": "until interrupted", "circles": "until it went in circles"}
+    rest = [f"{len(result.unfinished):,} running"] * bool(result.unfinished) + [f"{len(result.pending):,} waiting"] * bool(result.pending)
+    rest += [f"{summary.to_come:,} to come"] * bool(summary.to_come)
+    table = _table("", "", heads_shown=False)
+    table.add_row("input", ", ".join(found.sources))
+    table.add_row("policy", conf)
+    table.add_row("cluster", f"{len(found.nodes):,} nodes")
+    table.add_row("jobs", ", ".join([f"{result.completed:,} of {result.jobs:,} done", *rest]))
+    table.add_row("simulated", f"{duration(result.simulated_s)} {ended[result.ending.value]}, in {duration(run.wall_s)}")
+    table.add_row("cycles", f"{result.cycles:,}; {result.binds:,} pods bound, {result.evictions:,} evicted")
+    if run.faults:
+        table.add_row("faults", ", ".join(f"{count:,} {kind}" for kind, count in run.faults.items()))
+    table.add_row("digest", run.digest)
+    out.print(table)
+
+
+def _utilisation(out: Console, summary: Summary) -> None:
+    table = _table("resource", "capacity", "mean use", "while jobs waited", "peak")
+    for each in summary.utilisation:
+        table.add_row(
+            label_of(each.resource), f"{amount(each.capacity)} {each.unit}", percent(each.mean), percent(each.loaded), percent(each.peak)
+        )
+    if table.row_count:
+        _print(out, "Utilisation", table)
+
+
+def _queues(out: Console, summary: Summary) -> None:
+    shown = summary.queues[:QUEUES_SHOWN]
+    if not shown:
+        return
+    spread = ("p50", "p90", "p99", "mean", "max")
+    queues: list[tuple[str, QueueSummary | Summary]] = [(queue.name, queue) for queue in shown]
+    if len(shown) > 1:
+        queues.append(("all", summary))
+    counts = _table("queue", "jobs", "done", "waiting", "share", "deserved")
+    for queue in shown:
+        counts.add_row(
+            queue.name, f"{queue.jobs:,}", f"{queue.completed:,}", f"{queue.pending:,}", percent(queue.share), percent(queue.deserved)
+        )
+    waits, ends = _table("queue", *spread), _table("queue", *spread)
+    for name, each in queues:
+        waits.add_row(name, *_cells(each.wait))
+        ends.add_row(name, *_cells(each.completion))
+    _print(out, "Queues (share of the cluster, mean over time)", counts)
+    _print(out, "Waiting time: from arrival until the gang runs", waits)
+    _print(out, "Completion time: from arrival to the end", ends)
+    if len(summary.queues) > len(shown):
+        out.print(f"and {len(summary.queues) - len(shown):,} more queues; --json has them all")
+
+
+def _cells(spread: Spread | None) -> Iterable[str]:
+    if spread is None:
+        return ["–"] * 5
+    return [duration(value) for value in (spread.p50, spread.p90, spread.p99, spread.mean, spread.max)]
+
+
+def _fairness(out: Console, summary: Summary) -> None:
+    if summary.fairness is not None:
+        out.print(f"\nFairness {summary.fairness:.3f}. {FAIRNESS_OF}.")
+
+
+def _waiting(out: Console, summary: Summary) -> None:
+    causes = summary.run.wait_causes
+    total = sum(causes.values())
+    if total > 0:
+        table = _table("what jobs waited for", "job-hours", "of all waiting")
+        for cause, seconds in list(causes.items())[:CAUSES_SHOWN]:
+            table.add_row(cause, f"{seconds / 3600:,.1f}", percent(seconds / total))
+        _print(out, "Why jobs waited", table)
+    waiting = summary.run.waiting
+    if not waiting:
+        return
+    table = _table("why", "jobs")
+    for why, count in Counter(each.why for each in waiting).most_common(CAUSES_SHOWN):
+        table.add_row(why, f"{count:,}")
+    gangs = "1 gang waits" if len(waiting) == 1 else f"{len(waiting):,} gangs wait"
+    _print(out, f"{gangs} at the end", table)
+    table = _table("job", "queue", "pods", "for", left=2)
+    for each in sorted(waiting, key=lambda each: (-(each.waited_s or 0.0), each.job))[:WAITING_SHOWN]:
+        table.add_row(each.job, each.queue, f"{each.pods:,}", duration(each.waited_s))
+    _print(out, "The longest waiting", table)
+
+
+def _problems(out: Console, summary: Summary, found: Inputs) -> None:
+    counts = Counter(problem.severity.value for problem in found.scene.problems if problem.severity.value != "note")
+    if counts:
+        named = ", ".join(f"{count:,} {name}{'s' if count > 1 else ''}" for name, count in counts.items())
+        out.print(f"\nIn the input: {named}, named above.")
+    for text in summary.run.result.problems[:CAUSES_SHOWN]:
+        out.print(f"warning: {text}")
+
+
+def _table(*heads: str, left: int = 1, heads_shown: bool = True) -> Table:
+    """Names left, numbers right."""
+    table = Table(box=None, pad_edge=False, show_header=heads_shown, header_style="dim")
+    for i, head in enumerate(heads):
+        table.add_column(head, justify="left" if i < left or not heads_shown else "right", overflow="fold")
+    return table
+
+
+def _print(out: Console, title: str, table: Table) -> None:
+    out.print(f"\n{title}", style="bold")
+    out.print(table)

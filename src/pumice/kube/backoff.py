@@ -1,0 +1,57 @@
+"""How long to wait before the next try, and how often at most."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+
+
+class Backoff:
+    """Delays that double from ``first_s`` to ``last_s``, each shortened by up to half at random."""
+
+    __slots__ = ("_first_s", "_last_s", "_next_s")
+
+    def __init__(self, first_s: float, last_s: float) -> None:
+        self._first_s, self._last_s = first_s, last_s
+        self._next_s = first_s
+
+    def next(self, at_least_s: float | None = None) -> float:
+        """The delay to take now; not shorter than what the server asked for (capped at ten times ``last_s``)."""
+        delay = self._next_s * (0.5 + random.random() / 2)
+        self._next_s = min(self._next_s * 2, self._last_s)
+        return max(delay, min(at_least_s or 0.0, 10 * self._last_s))
+
+    def reset(self) -> None:
+        self._next_s = self._first_s
+
+
+class TokenBucket:
+    """At most ``rate`` a second in the long run and ``burst`` at once. ``rate`` 0 means no limit."""
+
+    __slots__ = ("_burst", "_rate", "_time", "_tokens")
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self._rate, self._burst = rate, max(burst, 1.0)
+        self._tokens, self._time = self._burst, time.monotonic()
+
+    def wait_s(self) -> float:
+        """Take one token, perhaps on credit: how long to wait until it is there."""
+        if self._rate <= 0:
+            return 0.0
+        now = time.monotonic()
+        self._tokens = min(self._burst, self._tokens + (now - self._time) * self._rate) - 1.0
+        self._time = now
+        return 0.0 if self._tokens >= 0 else -self._tokens / self._rate
+
+    def try_take(self) -> bool:
+        """Take one token if there is one."""
+        if self.wait_s() == 0.0:
+            return True
+        self._tokens += 1.0
+        return False
+
+    async def take(self) -> None:
+        delay = self.wait_s()
+        if delay > 0:
+            await asyncio.sleep(delay)

@@ -1,0 +1,153 @@
+"""From the bytes of an API server to model values."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pumice.kube import cuts
+from pumice.kube.errors import ApiError, Garbage, clean
+from pumice.kube.kinds import Kind
+from pumice.model.manifest import Decoder, ManifestError, Value
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_CUTS: dict[str, Any] = {"Pod": cuts.Pod, "Node": cuts.Node, "PriorityClass": cuts.PriorityClass}
+_WRONG = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class Object(NamedTuple):
+    """One object: which, which version, and what it says."""
+
+    key: str  # namespace/name, or the name of a cluster-wide one
+    uid: str
+    version: str
+    value: Value
+
+
+class BadObject(Exception):
+    """An object that cannot be read. It is named as far as possible; the rest of the cluster goes on."""
+
+    def __init__(self, key: str, version: str, why: str) -> None:
+        super().__init__(key, why)
+        self.key = key
+        self.version = version
+        self.why = clean(why)
+
+
+class WatchEvent(msgspec.Struct, gc=False):
+    """ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, with the object as it came."""
+
+    type: str
+    object: msgspec.Raw
+
+
+_event_decoder = msgspec.json.Decoder(WatchEvent)
+_meta_decoder = msgspec.json.Decoder(cuts.OnlyMeta)
+_any_decoder = msgspec.json.Decoder()
+
+
+class Codec:
+    """Reads objects of one kind. Its manifest decoder may be shared by the codecs of one thread."""
+
+    def __init__(self, kind: Kind, decoder: Decoder) -> None:
+        self.kind = kind
+        self._decoder = decoder
+        self._cut = msgspec.json.Decoder(_CUTS.get(kind.kind, cuts.Other))
+
+    def read(self, raw: bytes | msgspec.Raw) -> Object:
+        """Raises: BadObject."""
+        try:
+            found = self._cut.decode(raw)
+        except _WRONG:
+            found = self._whole(raw)  # the reader knows better what is wrong with it
+        try:
+            value = self._decoder.decode_as(self.kind.api_version, self.kind.kind, found)
+        except ManifestError as error:
+            key, _, version = self.identity(raw)
+            raise BadObject(key, version, str(error)) from None
+        metadata: cuts.Meta = found.get("metadata") or {}
+        return Object(*self._identity_of(metadata), value)
+
+    def identity(self, raw: bytes | msgspec.Raw) -> tuple[str, str, str]:
+        """(key, uid, version) of an object, whatever else it holds.
+
+        Raises: BadObject.
+        """
+        try:
+            return self._identity_of(_meta_decoder.decode(raw).get("metadata") or {})
+        except _WRONG as error:
+            raise BadObject("(no name)", "", str(error)) from None
+
+    def _whole(self, raw: bytes | msgspec.Raw) -> dict[str, Any]:
+        try:
+            found = _any_decoder.decode(raw)
+        except _WRONG as error:
+            raise BadObject("(no name)", "", str(error)) from None
+        if not isinstance(found, dict):
+            raise BadObject("(no name)", "", f"a {type(found).__name__} where an object is wanted")
+        return found
+
+    def _identity_of(self, metadata: cuts.Meta) -> tuple[str, str, str]:
+        namespace, name, uid, version = (
+            _text(metadata, key) for key in ("namespace", "name", "uid", "resourceVersion")
+        )
+        if not name:
+            raise BadObject("(no name)", version, "metadata.name: found nothing, wanted a name")
+        return f"{namespace}/{name}" if self.kind.namespaced else name, uid, version
+
+
+def _text(metadata: cuts.Meta, key: str) -> str:
+    value = metadata.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def read_event(line: bytes, what: str) -> WatchEvent:
+    """One line of a watch.
+
+    Raises: Garbage for anything else; ApiError for what an ERROR event says.
+    """
+    try:
+        event = _event_decoder.decode(line)
+    except _WRONG as error:
+        raise Garbage(what, f"{error} in {line[:80]!r}") from None
+    if event.type == "ERROR":
+        raise _error_of(event.object, what)
+    return event
+
+
+def _error_of(raw: msgspec.Raw, what: str) -> Exception:
+    try:
+        said = _any_decoder.decode(raw)
+        return ApiError(int(said.get("code") or 0), str(said.get("reason") or ""), str(said.get("message") or ""), what)
+    except (*_WRONG, AttributeError, TypeError, ValueError):
+        return Garbage(what, f"an ERROR event with {bytes(raw)[:80]!r}")
+
+
+def read_bookmark(raw: msgspec.Raw, what: str) -> tuple[str, bool]:
+    """(resource version, whether the initial events end here). Everything else in a bookmark may be null.
+
+    Raises: Garbage.
+    """
+    try:
+        metadata = _meta_decoder.decode(raw).get("metadata") or {}
+    except _WRONG as error:
+        raise Garbage(what, f"a bookmark: {error}") from None
+    annotations = metadata.get("annotations")
+    ended = isinstance(annotations, dict) and annotations.get(INITIAL_EVENTS_END) == "true"
+    return _text(metadata, "resourceVersion"), ended
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Decoding makes very many objects and no cycles: the collector would look through all of them, again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

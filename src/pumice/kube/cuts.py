@@ -1,0 +1,112 @@
+"""The parts of objects that anybody reads. Everything else is skipped while decoding and never becomes a Python object.
+
+These are dictionaries, not structs: they go straight into ``model.manifest``, so there is one reading of what a
+manifest means. Whatever a reader asks for must be named here; ``tests/unit/kube/test_codec.py`` holds both to the same answers.
+Fields are ``Any`` where the reader checks them: its messages say path, found and wanted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class Meta(TypedDict, total=False):
+    name: Any
+    namespace: Any
+    uid: Any
+    resourceVersion: Any
+    creationTimestamp: Any
+    deletionTimestamp: Any
+    labels: Any
+    annotations: Any
+    ownerReferences: Any
+
+
+class OnlyMeta(TypedDict, total=False):
+    metadata: Meta | None
+
+
+class _Container(TypedDict, total=False):
+    name: Any
+    image: Any
+    resources: Any
+    ports: Any
+    restartPolicy: Any
+
+
+class _Volume(TypedDict, total=False):
+    name: Any
+    persistentVolumeClaim: Any
+    ephemeral: Any
+
+
+class _PodSpec(TypedDict, total=False):
+    containers: list[_Container] | None
+    initContainers: list[_Container] | None
+    volumes: list[_Volume] | None
+    nodeSelector: Any
+    affinity: Any
+    tolerations: Any
+    topologySpreadConstraints: Any
+    resources: Any
+    overhead: Any
+    resourceClaims: Any
+    hostNetwork: Any
+    priority: Any
+    priorityClassName: Any
+    preemptionPolicy: Any
+    schedulerName: Any
+    nodeName: Any
+    schedulingGates: Any
+
+
+class _ContainerStatus(TypedDict, total=False):
+    name: Any
+    resources: Any
+    allocatedResources: Any
+
+
+class _PodStatus(TypedDict, total=False):
+    phase: Any
+    startTime: Any
+    nominatedNodeName: Any
+    conditions: Any
+    containerStatuses: list[_ContainerStatus] | None
+
+
+class Pod(TypedDict, total=False):
+    metadata: Meta | None
+    spec: _PodSpec | None
+    status: _PodStatus | None
+
+
+class _NodeSpec(TypedDict, total=False):
+    taints: Any
+    unschedulable: Any
+
+
+class _NodeStatus(TypedDict, total=False):
+    allocatable: Any
+    capacity: Any
+    images: Any
+
+
+class Node(TypedDict, total=False):
+    metadata: Meta | None
+    spec: _NodeSpec | None
+    status: _NodeStatus | None
+
+
+class PriorityClass(TypedDict, total=False):
+    metadata: Meta | None
+    value: Any
+    globalDefault: Any
+    preemptionPolicy: Any
+
+
+class Other(TypedDict, total=False):
+    """Small objects: only what the server adds for itself is left out."""
+
+    metadata: Meta | None
+    spec: Any
+    status: Any

@@ -1,0 +1,60 @@
+"""The kinds of objects that are watched and written, and where an API server keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind in one API version. ``needed``: without it there is nothing to schedule."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+    needed: bool = False
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def full_name(self) -> str:
+        """``podgroups.scheduling.volcano.sh``: short names exist in several groups."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def version_path(self) -> str:
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    @property
+    def list_path(self) -> str:
+        return f"{self.version_path}/{self.plural}"
+
+    def path(self, key: str, subresource: str = "") -> str:
+        """Of one object: ``key`` is ``namespace/name``, or the name of a cluster-wide one."""
+        namespace, _, name = key.rpartition("/")
+        within = f"/namespaces/{quote(namespace, safe='')}" if self.namespaced else ""
+        below = f"/{subresource}" if subresource else ""
+        return f"{self.version_path}{within}/{self.plural}/{quote(name, safe='')}{below}"
+
+    def namespace_path(self, namespace: str) -> str:
+        return f"{self.version_path}/namespaces/{quote(namespace, safe='')}/{self.plural}"
+
+
+PODS = Kind("", "v1", "pods", "Pod", needed=True)
+NODES = Kind("", "v1", "nodes", "Node", namespaced=False, needed=True)
+PRIORITY_CLASSES = Kind("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+RESOURCE_QUOTAS = Kind("", "v1", "resourcequotas", "ResourceQuota")
+POD_GROUPS = Kind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+QUEUES = Kind("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
+HYPER_NODES = Kind("topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False)
+EVENTS = Kind("", "v1", "events", "Event")
+NEW_EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
+LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
+
+#: What the store takes in today.
+WATCHED = (PODS, NODES, POD_GROUPS, QUEUES, HYPER_NODES, PRIORITY_CLASSES)

@@ -1,0 +1,291 @@
+"""The reflector: one kind, kept in step with the API server, told as events.
+
+A stream of initial events where the server offers it (WatchList), else a paged list and a watch. After any gap that
+cannot be bridged (410, garbage) the kind is listed anew and only the difference is told, so no delete is lost. A kind
+that is not installed is off, with one line in the log, until discovery shows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import msgspec
+
+from pumice.kube.backoff import Backoff
+from pumice.kube.client import Client
+from pumice.kube.codec import BadObject, Codec, Object, collector_off, read_bookmark, read_event
+from pumice.kube.errors import ApiError, Garbage, KubeError, Unreachable
+from pumice.kube.kinds import Kind
+from pumice.model.events import Event, Gone, Seen
+from pumice.model.events import Object as Told
+
+Sink = Callable[[list[Event]], None]
+
+_log = logging.getLogger("pumice.kube")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How patient a reflector is. ``missing_s``: between looks for a kind that is not installed or not allowed."""
+
+    retry_first_s: float = 0.2
+    retry_last_s: float = 30.0
+    missing_s: float = 30.0
+    watch_s: float = 300.0  # the server ends a watch after this time to twice as much
+    bad_objects_told_max: int = 20
+
+
+_LIVED_S = 5.0  # a connection that lived so long was a good one
+_UNENDED_MAX = 3
+
+
+class Reflector:
+    """Keeps ``known`` (by key) equal to what the server has, and tells ``sink`` every change.
+
+    ``synced`` is set when the first list is complete, or when it turns out that there is nothing to wait for.
+    ``streaming`` turns False where the server does not offer initial events.
+    """
+
+    def __init__(
+        self, client: Client, kind: Kind, codec: Codec, sink: Sink, value: type[Told], pace: Pace | None = None
+    ) -> None:
+        self.kind = kind
+        self.known: dict[str, Object] = {}
+        self.synced = asyncio.Event()
+        self.streaming = True
+        self.lists = 0
+        self.watches = 0
+        self.bad_objects = 0
+        self.trouble = ""  # why this kind is not followed just now
+        self._client, self._codec, self._sink, self._value = client, codec, sink, value
+        self._pace = pace or Pace()
+        self._version = ""
+        self._listed: set[str] | None = None  # keys of the list that is being read
+        self._unended = 0  # initial events that ended without saying so
+
+    async def run(self) -> None:
+        """For ever, until cancelled."""
+        backoff = Backoff(self._pace.retry_first_s, self._pace.retry_last_s)
+        while True:
+            before, started = self._version, time.monotonic()
+            try:
+                await self._follow()
+                delay = 0.0
+            except ApiError as error:
+                delay = await self._refused(error, backoff)
+            except Unreachable as error:
+                delay = backoff.next()
+                if self._version == before:
+                    self._tell_trouble(str(error))
+                _log.info("%s; next try in %.1f s", error, delay)
+            except KubeError as error:
+                delay = self._list_anew(str(error), backoff)
+            except Exception:
+                _log.exception("%s: a fault of this program", self.kind.full_name)
+                delay = self._list_anew("after a fault", backoff)
+            if self._version != before or time.monotonic() - started > _LIVED_S:
+                backoff.reset()
+            elif delay == 0.0:
+                delay = backoff.next()  # a watch that ends at once
+            await asyncio.sleep(delay)
+
+    def _list_anew(self, why: str, backoff: Backoff) -> float:
+        self._version = ""
+        delay = backoff.next()
+        _log.warning("%s: %s; listing anew in %.1f s", self.kind.full_name, why, delay)
+        return delay
+
+    # -- one life of a connection --------------------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        """List if there is nothing to continue from, then watch until the server ends it."""
+        if self._version:
+            await self._watch({"resourceVersion": self._version})
+            return
+        if self.streaming:
+            try:
+                await self._watch({"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"})
+                return
+            except ApiError as error:
+                if error.status not in (400, 405, 422):
+                    raise
+                self.streaming = False
+                _log.info("%s: no initial events from this server (%s): listing", self.kind.full_name, error.message)
+        await self._list()
+        await self._watch({"resourceVersion": self._version})
+
+    async def _list(self) -> None:
+        self._listed = set()
+        version = ""
+        async for page in self._client.pages(self.kind.list_path):
+            with collector_off():
+                self._take_page(page.items or [])
+            version = page.metadata.resource_version or version
+            await asyncio.sleep(0)  # others on this loop may be in a hurry
+        if not version:
+            raise Garbage(f"GET {self.kind.list_path}", "a list without resourceVersion")
+        self._listing_ended(version)
+
+    async def _watch(self, params: dict[str, str]) -> None:
+        what = f"WATCH {self.kind.full_name}"
+        initial = "sendInitialEvents" in params
+        if initial:
+            self._listed = set()
+        seconds = self._pace.watch_s * (1 + random.random())
+        params = {**params, "allowWatchBookmarks": "true", "timeoutSeconds": str(int(seconds) or 1)}
+        self.watches += 1
+        try:
+            async for lines in self._client.watch(self.kind.list_path, params):
+                self._tell_trouble("")
+                with collector_off():
+                    self._take_lines(lines, what, initial)
+        finally:
+            if initial and self._listed is not None:
+                self._unended += 1
+                self.streaming = self._unended < _UNENDED_MAX  # perhaps it never says that they end
+        if self._listed is not None:
+            raise Unreachable(what, "the initial events ended early", False)
+
+    # -- what comes ----------------------------------------------------------------------------------------------------
+
+    def _take_page(self, items: list[msgspec.Raw]) -> None:
+        events: list[Event] = []
+        for raw in items:
+            self._put(raw, events)
+        if events:
+            self._sink(events)
+
+    def _take_lines(self, lines: list[bytes], what: str, initial: bool) -> None:
+        events: list[Event] = []
+        try:
+            for line in lines:
+                event = read_event(line, what)
+                if event.type in ("ADDED", "MODIFIED"):
+                    self._put(event.object, events)
+                elif event.type == "DELETED":
+                    self._drop(event.object, events)
+                elif event.type == "BOOKMARK":
+                    version, ended = read_bookmark(event.object, what)
+                    if self._listed is None:
+                        self._version = version or self._version
+                    elif ended:
+                        self._unended = 0
+                        self._sink(events)
+                        events = []
+                        self._listing_ended(version)
+                else:
+                    raise Garbage(what, f"an event of type {event.type[:40]!r}")
+        finally:
+            if events:
+                self._sink(events)
+
+    def _put(self, raw: msgspec.Raw, events: list[Event]) -> None:
+        try:
+            found = self._codec.read(raw)
+        except BadObject as error:
+            self._bad(error)
+            return
+        self._saw(found.key, found.version)
+        before = self.known.get(found.key)
+        if before is not None:
+            if before.uid != found.uid:
+                events.append(Gone(self._value, found.key))  # another one of the same name: the first was deleted
+            elif before.version == found.version:
+                return
+        self.known[found.key] = found
+        events.append(Seen(cast(Told, found.value)))
+
+    def _drop(self, raw: msgspec.Raw, events: list[Event]) -> None:
+        try:
+            key, _, version = self._codec.identity(raw)
+        except BadObject as error:
+            raise Garbage(f"WATCH {self.kind.full_name}", f"a deleted object without a name: {error.why}") from None
+        self._saw(key, version)
+        if self._listed is not None:
+            self._listed.discard(key)
+        if self.known.pop(key, None) is not None:
+            events.append(Gone(self._value, key))
+
+    def _saw(self, key: str, version: str) -> None:
+        if self._listed is not None:
+            self._listed.add(key)
+        else:
+            self._version = version or self._version
+
+    def _bad(self, error: BadObject) -> None:
+        """An unreadable object stays as it was known before, and keeps its place in a list."""
+        self._saw(error.key, error.version)
+        self.bad_objects += 1
+        if self.bad_objects <= self._pace.bad_objects_told_max:
+            last = " (further ones are only counted)" if self.bad_objects == self._pace.bad_objects_told_max else ""
+            _log.error("%s: not read, the rest goes on: %s%s", self.kind.full_name, error.why, last)
+
+    def _listing_ended(self, version: str) -> None:
+        listed, self._listed = self._listed or set(), None
+        missing = [key for key in self.known if key not in listed]
+        for key in missing:
+            del self.known[key]
+        if missing:
+            self._sink([Gone(self._value, key) for key in missing])
+        self._version = version
+        self.lists += 1
+        if not self.synced.is_set():
+            _log.info("%s: synced, %d objects", self.kind.full_name, len(self.known))
+            self.synced.set()
+
+    # -- what goes wrong -----------------------------------------------------------------------------------------------
+
+    async def _refused(self, error: ApiError, backoff: Backoff) -> float:
+        """Deal with an answer other than yes; how long to wait after that."""
+        name = self.kind.full_name
+        if error.status == 404:
+            await self._wait_until_served(error)
+            return 0.0
+        if error.expired:
+            return self._list_anew(str(error), backoff)
+        delay = backoff.next(error.retry_after_s)
+        if error.status == 403:
+            delay = max(delay, self._pace.missing_s * (0.5 + random.random()))
+            self._tell_trouble(f"no right to list and watch {name}: {error.message}", logging.ERROR)
+            self._nothing_to_wait_for()
+        elif error.status == 401:
+            self._tell_trouble(f"the API server does not accept these credentials: {error.message}", logging.ERROR)
+        else:
+            self._tell_trouble(str(error))
+        return delay
+
+    async def _wait_until_served(self, error: ApiError) -> None:
+        """The kind is not installed: everything of it is gone, and discovery is asked now and then."""
+        name = self.kind.full_name
+        gone: list[Event] = [Gone(self._value, key) for key in self.known]
+        self.known.clear()
+        self._version = ""
+        if gone:
+            self._sink(gone)
+        self._tell_trouble(f"{name} is not installed: what needs it is off until it appears")
+        self._nothing_to_wait_for()
+        while True:
+            await asyncio.sleep(self._pace.missing_s * (0.5 + random.random()))
+            try:
+                if await self._client.served(self.kind):
+                    break
+            except KubeError as trouble:
+                _log.debug("looking for %s: %s", name, trouble)
+        _log.info("%s is installed now: on", name)
+        self.trouble = ""
+
+    def _nothing_to_wait_for(self) -> None:
+        if not self.kind.needed:
+            self.synced.set()
+
+    def _tell_trouble(self, text: str, level: int = logging.WARNING) -> None:
+        """Say what is wrong once, not at every try."""
+        if text and text != self.trouble:
+            _log.log(level, "%s", text)
+        self.trouble = text

@@ -1,0 +1,52 @@
+"""Amounts and times as people read them."""
+
+from __future__ import annotations
+
+GIB = 2.0**30
+
+
+def unit_of(resource: str) -> str:
+    """The unit in which people count a resource: cores, GiB, or pieces (the last part of its name)."""
+    if resource == "cpu":
+        return "cores"
+    return "GiB" if resource == "memory" else f"{label_of(resource)}s"
+
+
+def per_unit(resource: str) -> float:
+    """How many of ``Resource``'s units (milli-cores, bytes, thousandths) make one of these."""
+    return GIB if resource == "memory" else 1000.0
+
+
+def label_of(resource: str) -> str:
+    """A short name: ``nvidia.com/gpu`` is GPU."""
+    short = resource.rpartition("/")[2]
+    return short.upper() if len(short) <= 4 else short
+
+
+def duration(seconds: float | None) -> str:
+    """Two units at most: ``3 d 4 h``, ``12 min 5 s``, ``0.25 s``; a dash for None."""
+    if seconds is None:
+        return "–"
+    if seconds < 0.0005:
+        return "0 s"
+    if seconds < 10:
+        return f"{seconds:.3g} s"
+    whole = round(seconds)
+    for name, size, small, unit in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            first, rest = divmod(whole, size)
+            second = rest // unit
+            return f"{first:,} {name} {second} {small}" if second else f"{first:,} {name}"
+    return f"{whole} s"
+
+
+def percent(share: float | None) -> str:
+    """``61.2 %``; a dash for None."""
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def amount(value: float) -> str:
+    """A number with thousands separated and no more digits than help."""
+    if value == int(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:,.3g}"

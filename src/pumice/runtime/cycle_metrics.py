@@ -1,0 +1,129 @@
+"""From a cycle to metrics: its timings, the gangs that lack pods, and what the queues have and deserve.
+
+Source: where Volcano sets each metric (spec 03, 04 §1, §6, §7, 05 §17).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from pumice.algorithms.shares import at_most
+from pumice.columns.dtypes import CPU, F64, MEMORY
+from pumice.columns.counting import READY
+from pumice.framework.outcome import Outcome
+from pumice.model.decisions import Bind, Decision
+from pumice.runtime.metrics import Labels, Metrics
+
+_JOB_TIMES = ("e2e_job_scheduling_start_time", "e2e_job_scheduling_duration", "e2e_job_scheduling_last_time")
+_QUEUE_PLUGINS = ("proportion", "capacity")
+
+
+class CycleTimer:
+    """The observer of one cycle. ``clock`` gives seconds, from anywhere."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._begun: list[tuple[str, float]] = []
+
+    def __call__(self, phase: str) -> None:
+        """A phase begins, and the one before it ends."""
+        self._begun.append((phase, self._clock()))
+
+    def report(self, metrics: Metrics) -> None:
+        """The cycle is over: observe its phases and the whole, in milliseconds."""
+        if not self._begun:
+            return
+        ends = [begun for _, begun in self._begun[1:]] + [self._clock()]
+        metrics.observe("e2e_scheduling_latency_milliseconds", 1000.0 * (ends[-1] - self._begun[0][1]))
+        for (phase, begun), end in zip(self._begun, ends, strict=True):
+            if phase == "open":
+                metrics.observe("open_session_duration_milliseconds", 1000.0 * (end - begun))
+            elif phase != "close":
+                metrics.observe("action_scheduling_latency_milliseconds", 1000.0 * (end - begun), phase)
+
+
+def report_cycle(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision]) -> None:
+    """Gauges as the cycle leaves them. Jobs and queues that it did not see lose their series."""
+    _report_jobs(metrics, outcome, decisions)
+    _report_queues(metrics, outcome)
+
+
+# -- jobs
+
+
+def _report_jobs(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision]) -> None:
+    ssn = outcome.session
+    jobs, rows = ssn.tables.jobs, ssn.live_jobs()
+    groups = [jobs.groups[row] for row in rows.tolist()]
+    names = [(group.name,) for group in groups]
+    plugins = dict(ssn.plugins)
+    if "gang" in plugins:
+        ready = jobs.counts[rows] @ READY + jobs.best_effort[rows] >= jobs.min_available[rows]
+        lacking = np.where(ready, 0, jobs.min_available[rows] - jobs.counts[rows] @ READY)
+        metrics.replace("unschedule_task_count", dict(zip(names, lacking.tolist(), strict=True)))
+        metrics.put("unschedule_job_count", float(np.count_nonzero(~ready)))
+        metrics.keep("job_retry_counts", names)
+        for i in np.flatnonzero(~ready).tolist():
+            metrics.add("job_retry_counts", 1.0, *names[i])
+    if "drf" in plugins:
+        shares = plugins["drf"].share[rows].tolist()
+        labels = [(group.namespace, group.name) for group in groups]
+        metrics.replace("job_share", dict(zip(labels, shares, strict=True)))
+    times = {group.key: (group.name, group.queue, group.namespace) for group in groups}
+    starts = {times[group.key]: group.creation for group in groups}
+    metrics.replace(_JOB_TIMES[0], starts)
+    for name in _JOB_TIMES[1:]:
+        metrics.keep(name, starts)
+    for key in sorted({d.job for d in decisions if isinstance(d, Bind) and d.job in times}):
+        label = times[key]
+        milliseconds = 1000.0 * (ssn.now - starts[label])
+        metrics.observe("e2e_job_scheduling_latency_milliseconds", milliseconds)
+        metrics.put("e2e_job_scheduling_duration", milliseconds, *label)
+        metrics.put("e2e_job_scheduling_last_time", ssn.now, *label)
+
+
+# -- queues
+
+
+def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
+    """What the policy's queue plugin counts. Without one there is nothing but the weights, as in Volcano."""
+    ssn = outcome.session
+    queues = ssn.tables.queues
+    labels: list[Labels] = [(name,) for name in queues.names]
+    metrics.replace("queue_weight", dict(zip(labels, queues.weight.tolist(), strict=True)))
+    plugin = next((instance for name, instance in ssn.plugins if name in _QUEUE_PLUGINS), None)
+    if plugin is None:
+        return
+    capacity = np.array([ssn.tables.axis.vector(queue.capability) for queue in queues.objs])
+    amounts = {
+        "allocated": plugin.allocated,
+        "request": plugin.request,
+        "deserved": plugin.deserved,
+        "capacity": capacity.reshape(len(labels), len(ssn.tables.axis)),
+        "real_capacity": plugin.real_capability,
+        "inqueue": plugin.inqueue,
+    }
+    for kind, matrix in amounts.items():
+        _report_amounts(metrics, outcome, kind, matrix)
+    share: Any = plugin.share
+    metrics.replace("queue_share", dict(zip(labels, np.asarray(share).tolist(), strict=True)))
+    overused = [float(at_most(plugin.deserved[q], plugin.allocated[q])) for q in range(len(labels))]
+    metrics.replace("queue_overused", dict(zip(labels, overused, strict=True)))
+
+
+def _report_amounts(metrics: Metrics, outcome: Outcome, kind: str, matrix: F64) -> None:
+    """One amount of every queue. Shape (Q, R)."""
+    names = outcome.session.tables.queues.names
+    others = outcome.session.tables.axis.names[MEMORY + 1 :]
+    rows = matrix.tolist()
+    metrics.replace(f"queue_{kind}_milli_cpu", {(q,): row[CPU] for q, row in zip(names, rows, strict=True)})
+    metrics.replace(f"queue_{kind}_memory_bytes", {(q,): row[MEMORY] for q, row in zip(names, rows, strict=True)})
+    scalars = {
+        (q, name): amount
+        for q, row in zip(names, rows, strict=True)
+        for name, amount in zip(others, row[MEMORY + 1 :], strict=True)
+    }
+    metrics.replace(f"queue_{kind}_scalar_resources", scalars)

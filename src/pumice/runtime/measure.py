@@ -1,0 +1,135 @@
+"""What one cycle costs: time by phase, CPU, memory; then what a cycle costs in which nothing changed."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from statistics import median
+from time import perf_counter, process_time
+from typing import Any
+
+from pumice.cycle import run_cycle
+from pumice.framework.outcome import Outcome
+from pumice.framework.policy import Policy
+from pumice.model.decisions import Bind, Decision
+from pumice.model.events import Object, Seen
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.runtime.digest import Digest
+from pumice.runtime.loop import ListPlanner
+from pumice.state.store import Store
+
+QUIET_CYCLES = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """``phases``: wall seconds by phase. ``quiet_ms``: wall time of a cycle with nothing new, the median of some."""
+
+    bound: int
+    wall_s: float
+    cpu_s: float
+    peak_rss_mb: float
+    phases: dict[str, float]
+    quiet_ms: float
+    digest: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "bound": self.bound,
+            "wall_s": round(self.wall_s, 4),
+            "cpu_s": round(self.cpu_s, 4),
+            "peak_rss_mb": round(self.peak_rss_mb, 1),
+            "phases": {name: round(seconds, 5) for name, seconds in self.phases.items()},
+            "second_cycle_ms": round(self.quiet_ms, 3),
+            "digest": self.digest,
+        }
+
+
+class _Stopwatch:
+    """Told the name of each phase as it begins."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, float] = {}
+        self._phase = ""
+        self._since = 0.0
+
+    def __call__(self, phase: str) -> None:
+        now = perf_counter()
+        if self._phase:
+            self.phases[self._phase] = self.phases.get(self._phase, 0.0) + now - self._since
+        self._phase, self._since = phase, now
+
+
+def measure_cycle(objects: Iterable[Object], policy: Policy) -> Figures:
+    """One cycle on these objects, at the moment of the newest. Peak memory is that of the process up to the first cycle's end."""
+    store = Store()
+    pods: dict[str, Pod] = {}
+    groups: dict[str, PodGroup] = {}
+    newest = 0.0
+    for obj in objects:
+        store.apply(Seen(obj))
+        if isinstance(obj, Pod):
+            pods[obj.key] = obj
+        elif isinstance(obj, PodGroup):
+            groups[obj.key] = obj
+            newest = max(newest, obj.creation)
+    gc.collect()
+    gc.freeze()  # as a live scheduler does once it is up
+    watch = _Stopwatch()
+    planner = ListPlanner()
+    wall, cpu = perf_counter(), process_time()
+    watch("snapshot")
+    outcome = run_cycle(store.snapshot(), policy, newest, planner, watch)
+    watch("")
+    wall, cpu = perf_counter() - wall, process_time() - cpu
+    peak = _peak_rss_mb()
+    digest = Digest()
+    digest.add(newest, planner.taken)
+    bound = sum(isinstance(decision, Bind) for decision in planner.taken)
+    _carry_out(store, outcome, planner.taken, pods, groups)
+    del outcome
+    return Figures(bound, wall, cpu, peak, watch.phases, _quiet_ms(store, policy, newest + 1, groups), digest.hex)
+
+
+def _carry_out(
+    store: Store, outcome: Outcome, decisions: list[Decision], pods: dict[str, Pod], groups: dict[str, PodGroup]
+) -> None:
+    """Have everything come true that was decided: statuses are written, bound pods run."""
+    _write(store, outcome, groups)
+    for decision in decisions:
+        if isinstance(decision, Bind):
+            store.apply(Seen(replace(pods[decision.pod], node_name=decision.node, phase="Running")))
+
+
+def _write(store: Store, outcome: Outcome, groups: dict[str, PodGroup]) -> None:
+    store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled)
+    for update in outcome.groups:
+        groups[update.job] = replace(groups[update.job], status=update.status)
+        store.apply(Seen(groups[update.job]))
+    for name, allocated in outcome.queues.items():
+        store.apply(Seen(replace(store.queues[name], allocated=allocated)))
+
+
+def _quiet_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup]) -> float:
+    """First cycles until nothing is left to write, then some in which nothing changed."""
+    for _ in range(3):
+        _write(store, run_cycle(store.snapshot(), policy, now, ListPlanner()), groups)
+    gc.collect()
+    gc.freeze()
+    times = []
+    for _ in range(QUIET_CYCLES):
+        began = perf_counter()
+        outcome = run_cycle(store.snapshot(), policy, now, ListPlanner())
+        times.append(1000 * (perf_counter() - began))
+        _write(store, outcome, groups)
+    return median(times)
+
+
+def _peak_rss_mb() -> float:
+    """The most memory that this process has had. Units: kilobytes on Linux, bytes on macOS."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20) if sys.platform == "darwin" else peak / 1024

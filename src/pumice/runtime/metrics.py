@@ -1,0 +1,232 @@
+"""Volcano's metrics: the same names, types, labels and buckets, so that dashboards and alerts go on working.
+
+A client library adds ``_total`` and ``_created`` to counters; Volcano's names have neither rule. So values are kept here,
+handed out as raw metric families, and written by ``text``.
+
+Source: Volcano's metrics (spec 05 §17).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+
+PREFIX = "volcano_"
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A metric without its prefix. ``buckets`` (first, last, count) are exponential."""
+
+    name: str
+    type: str
+    help: str
+    labels: Labels = ()
+    buckets: tuple[float, float, int] | None = None
+
+
+_JOB = ("job_name", "queue", "job_namespace")
+_E2E, _JOBS, _PLUGIN = (1, 5000, 20), (100, 120_000, 30), (0.1, 100, 15)
+_ACTION, _TASK, _STAGE = (1, 2000, 20), (50, 60_000, 30), (0.1, 500, 20)
+
+
+def _queue_families() -> Iterator[Family]:
+    kinds = {
+        "allocated": "What the jobs of the queue hold",
+        "request": "What the jobs of the queue hold and wait for",
+        "deserved": "What the queue deserves",
+        "capacity": "The limit in the queue's spec",
+        "real_capacity": "The limit of the queue that the cluster and other queues' guarantees leave",
+        "inqueue": "What admitted jobs of the queue wait for",
+    }
+    for kind, about in kinds.items():
+        yield Family(f"queue_{kind}_milli_cpu", "gauge", f"{about}: cpu, in thousandths", ("queue_name",))
+        yield Family(f"queue_{kind}_memory_bytes", "gauge", f"{about}: memory", ("queue_name",))
+        labels = ("queue_name", "resource")
+        yield Family(f"queue_{kind}_scalar_resources", "gauge", f"{about}: other resources", labels)
+
+
+FAMILIES: Mapping[str, Family] = {
+    family.name: family
+    for family in (
+        Family("e2e_scheduling_latency_milliseconds", "histogram", "Time of a scheduling cycle", (), _E2E),
+        Family("open_session_duration_milliseconds", "histogram", "Time to open a session", (), _E2E),
+        Family("e2e_job_scheduling_latency_milliseconds", "histogram", "From a job's creation to a bind", (), _JOBS),
+        Family("e2e_job_scheduling_duration", "gauge", "Milliseconds from a job's creation to its last bind", _JOB),
+        Family("e2e_job_scheduling_start_time", "gauge", "When the job was created, in seconds", _JOB),
+        Family("e2e_job_scheduling_last_time", "gauge", "When a pod of the job was last bound, in seconds", _JOB),
+        Family(
+            "plugin_scheduling_latency_milliseconds", "histogram", "Time in a plugin", ("plugin", "OnSession"), _PLUGIN
+        ),
+        Family("action_scheduling_latency_milliseconds", "histogram", "Time of an action", ("action",), _ACTION),
+        Family("task_scheduling_latency_milliseconds", "histogram", "A pod's way to a node", ("stage",), _TASK),
+        Family("scheduling_stage_duration_milliseconds", "histogram", "Time of a stage", ("stage",), _STAGE),
+        Family("schedule_attempts_total", "counter", "Tries to schedule a pod, by result", ("result",)),
+        Family("pod_preemption_victims", "gauge", "Victims of the last preemption that was looked at"),
+        Family("total_preemption_attempts", "counter", "Preemptions tried"),
+        Family("eviction_transactions_total", "counter", "Committed statements that evict", ("action",)),
+        Family("unschedule_task_count", "gauge", "Pods that a gang lacks", ("job_id",)),
+        Family("unschedule_job_count", "gauge", "Gangs that lack pods"),
+        Family("job_share", "gauge", "Dominant share of a job", ("job_ns", "job_id")),
+        Family("job_retry_counts", "counter", "Cycles at whose end the gang lacked pods", ("job_id",)),
+        *_queue_families(),
+        Family("queue_share", "gauge", "Share of a queue: allocated by deserved", ("queue_name",)),
+        Family("queue_weight", "gauge", "Weight of a queue", ("queue_name",)),
+        Family("queue_overused", "gauge", "1 where a queue has what it deserves, or more", ("queue_name",)),
+        # How many PodGroups of a queue are in which phase: the queue controller's (spec 06 §2).
+        *(
+            Family(f"queue_pod_group_{phase}_count", "gauge", f"PodGroups of a queue that are {phase}", ("queue_name",))
+            for phase in ("pending", "running", "unknown", "inqueue", "completed")
+        ),
+        Family("namespace_share", "gauge", "Share of a namespace", ("namespace_name",)),
+        Family("namespace_weight", "gauge", "Weight of a namespace", ("namespace_name",)),
+        Family("namespace_weighted_share", "gauge", "Share of a namespace by its weight", ("namespace_name",)),
+        Family("goroutines", "gauge", "Work going on at the same time, by operation", ("operation",)),
+    )
+}
+
+
+def exponential(first: float, last: float, count: int) -> tuple[float, ...]:
+    """Upper bounds of buckets, each by the same factor larger. Source: Prometheus ``ExponentialBucketsRange``."""
+    growth = math.pow(last / first, 1.0 / (count - 1))
+    return tuple(first * math.pow(growth, i) for i in range(count))
+
+
+@dataclass(slots=True)
+class _Histogram:
+    bounds: tuple[float, ...]
+    counts: list[int] = field(default_factory=list)  # by bucket, not added up; the last is +Inf
+    sum: float = 0.0
+
+    def observe(self, value: float) -> None:
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+
+class Metrics(Collector):
+    """All of Volcano's metrics. A series appears with its first value and goes with ``forget`` or ``replace``.
+
+    Names are without the prefix. Calls may come from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[str, dict[Labels, float]] = {}
+        self._histograms: dict[str, dict[Labels, _Histogram]] = {}
+        for family in FAMILIES.values():
+            if family.buckets is None:
+                self._values[family.name] = {} if family.labels else {(): 0.0}
+            else:
+                self._histograms[family.name] = {}
+                if not family.labels:
+                    self._histogram(family.name, ())
+
+    # -- writing
+
+    def put(self, name: str, value: float, *labels: str) -> None:
+        """Set a gauge."""
+        with self._lock:
+            self._values[name][labels] = value
+
+    def add(self, name: str, amount: float = 1.0, *labels: str) -> None:
+        """Count up."""
+        with self._lock:
+            series = self._values[name]
+            series[labels] = series.get(labels, 0.0) + amount
+
+    def observe(self, name: str, value: float, *labels: str) -> None:
+        """Add an observation to a histogram."""
+        with self._lock:
+            self._histogram(name, labels).observe(value)
+
+    def replace(self, name: str, series: Mapping[Labels, float]) -> None:
+        """Set all series of a gauge: those that are not named go away."""
+        with self._lock:
+            self._values[name] = dict(series)
+
+    def forget(self, name: str, *labels: str) -> None:
+        """Drop one series, if it is there."""
+        with self._lock:
+            self._values[name].pop(labels, None)
+
+    def keep(self, name: str, labels: Iterable[Labels]) -> None:
+        """Drop the series that are not among these."""
+        wanted = set(labels)
+        with self._lock:
+            self._values[name] = {key: value for key, value in self._values[name].items() if key in wanted}
+
+    def _histogram(self, name: str, labels: Labels) -> _Histogram:
+        series = self._histograms[name]
+        found = series.get(labels)
+        if found is None:
+            buckets = FAMILIES[name].buckets
+            assert buckets is not None, name
+            bounds = exponential(*buckets)
+            found = series[labels] = _Histogram(bounds, [0] * (len(bounds) + 1))
+        return found
+
+    # -- reading
+
+    def value(self, name: str, *labels: str) -> float | None:
+        """A gauge's or counter's value; None where there is no such series."""
+        with self._lock:
+            return self._values[name].get(labels)
+
+    def collect(self) -> Iterator[Metric]:
+        """Raw families, in the order of the table; those without series are left out, as Volcano's are."""
+        for family in FAMILIES.values():
+            metric = Metric(PREFIX + family.name, family.help, family.type)
+            with self._lock:
+                if family.buckets is None:
+                    for labels, value in self._values[family.name].items():
+                        metric.add_sample(metric.name, dict(zip(family.labels, labels, strict=True)), value)
+                else:
+                    for labels, histogram in self._histograms[family.name].items():
+                        _add_histogram(metric, dict(zip(family.labels, labels, strict=True)), histogram)
+            if metric.samples:
+                yield metric
+
+    def text(self, others: Iterable[Metric] = ()) -> bytes:
+        """The page that Prometheus reads, with families of other collectors behind ours."""
+        return "".join(_lines(metric) for part in (self.collect(), others) for metric in part).encode()
+
+
+def _add_histogram(metric: Metric, labels: dict[str, str], histogram: _Histogram) -> None:
+    total = 0
+    for bound, count in zip((*histogram.bounds, math.inf), histogram.counts, strict=True):
+        total += count
+        metric.add_sample(f"{metric.name}_bucket", {**labels, "le": floatToGoString(bound)}, total)
+    metric.add_sample(f"{metric.name}_sum", labels, histogram.sum)
+    metric.add_sample(f"{metric.name}_count", labels, total)
+
+
+def _lines(metric: Metric) -> str:
+    """One family. Creation times are left out; a counter of a client library gets the name that its samples have."""
+    samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
+    name = metric.name
+    if metric.type == "counter" and samples and all(sample.name == f"{name}_total" for sample in samples):
+        name += "_total"
+    kind = "untyped" if metric.type == "unknown" else metric.type
+    about = metric.documentation.replace("\\", r"\\").replace("\n", r"\n")
+    lines = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+    for sample in samples:
+        labels = ",".join(f'{key}="{_escaped(value)}"' for key, value in sample.labels.items())
+        lines.append(f"{sample.name}{{{labels}}} " if labels else f"{sample.name} ")
+        lines[-1] += floatToGoString(sample.value)
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(value: str) -> str:
+    """A label's value on one line. A lone surrogate, which no page can hold, becomes a question mark."""
+    plain = value.encode("utf-8", "replace").decode()
+    return plain.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

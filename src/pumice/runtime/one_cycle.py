@@ -1,0 +1,90 @@
+"""One cycle over a set of objects, and everything that users ask about it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pumice.cycle import run_cycle
+from pumice.framework.outcome import Outcome
+from pumice.framework.policy import Policy
+from pumice.model.decisions import Bind, Decision, Evict
+from pumice.model.events import Object, Seen
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup, PodGroupStatus
+from pumice.runtime.digest import Digest
+from pumice.runtime.loop import ListPlanner
+from pumice.runtime.why import why_pods_wait
+from pumice.state.store import Store
+
+SCHEDULER_NAMES = ("volcano",)
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``pipelined`` (pod -> node) are promises on room that others are leaving; ``unscheduled`` (pod -> why) is all that
+    waits and was promised nothing. ``statuses`` are those of all PodGroups, after the cycle."""
+
+    outcome: Outcome
+    decisions: tuple[Decision, ...]
+    digest: str
+    pipelined: Mapping[str, str]
+    statuses: Mapping[str, PodGroupStatus]
+    unscheduled: Mapping[str, str]
+
+    @property
+    def binds(self) -> dict[str, str]:
+        return {decision.pod: decision.node for decision in self.decisions if isinstance(decision, Bind)}
+
+    @property
+    def evicts(self) -> list[Evict]:
+        return [decision for decision in self.decisions if isinstance(decision, Evict)]
+
+
+def schedule_once(objects: Sequence[Object], policy: Policy, now: float) -> Answer:
+    """Run one cycle at ``now`` (seconds since the epoch) on the objects as they are."""
+    store = Store(scheduler_names=SCHEDULER_NAMES)
+    for obj in objects:
+        store.apply(Seen(obj))
+    planner = ListPlanner()
+    outcome = run_cycle(store.snapshot(), policy, now, planner)
+    digest = Digest()
+    digest.add(now, planner.taken)
+    groups = {obj.key: obj for obj in objects if isinstance(obj, PodGroup)}
+    statuses = {key: group.status for key, group in groups.items()}
+    statuses |= {update.job: update.status for update in outcome.groups}
+    pipelined = outcome.pipelined
+    placed = {decision.pod for decision in planner.taken if isinstance(decision, Bind)} | pipelined.keys()
+    return Answer(
+        outcome,
+        tuple(planner.taken),
+        digest.hex,
+        pipelined,
+        statuses,
+        _unscheduled(objects, groups, placed, why_pods_wait(outcome)),
+    )
+
+
+def _unscheduled(
+    objects: Iterable[Object], groups: Mapping[str, PodGroup], placed: Iterable[str], why: Mapping[str, str]
+) -> dict[str, str]:
+    """Every pod without a node, in the session or not."""
+    done = frozenset(placed)
+    found = {}
+    for pod in objects:
+        if isinstance(pod, Pod) and not pod.node_name and pod.phase not in _ENDED and pod.key not in done:
+            found[pod.key] = why.get(pod.key) or _not_ours(pod, groups)
+    return found
+
+
+def _not_ours(pod: Pod, groups: Mapping[str, PodGroup]) -> str:
+    """Why a pod was not part of the session."""
+    if pod.scheduler_name not in SCHEDULER_NAMES:
+        return f"belongs to another scheduler: {pod.scheduler_name}"
+    if pod.deletion is not None:
+        return "is being deleted"
+    group = groups.get(pod.group_key)
+    if group is None:
+        return f"PodGroup {pod.group_key} is not there" if pod.group_key else "names no PodGroup"
+    return f"queue {group.queue} is not there"

@@ -1,0 +1,189 @@
+"""Clusters in a few words, for tests and for authors of plugins.
+
+    store = cluster(node("n", cpu=4), podgroup("g", minimum=2), pods("g", 2, cpu=1))
+    assert run(store).binds == {"ns/g-0": "n", "ns/g-1": "n"}
+
+cpu is in cores, memory in bytes, gpu in devices; each may be a Kubernetes quantity (``"500m"``, ``"16Gi"``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+from pumice.columns.snapshot import Snapshot
+from pumice.cycle import run_cycle
+from pumice.framework.outcome import Outcome
+from pumice.framework.policy import Policy, read_policy
+from pumice.framework.session import Planner, Session
+from pumice.model.decisions import Bind, Decision, Evict
+from pumice.model.events import Object, Seen
+from pumice.model.node import Node, Taint
+from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
+from pumice.model.pod_request import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
+from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
+from pumice.model.quantity import Quantity
+from pumice.model.queue import Queue
+from pumice.model.resources import Resource
+from pumice.model.topology import HyperNode, HyperNodeMember
+from pumice.runtime.loop import ListPlanner
+from pumice.state.store import Store
+from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+
+GPU = "nvidia.com/gpu"
+NAMESPACE = "ns"
+
+
+def resource(cpu: Quantity = 0, memory: Quantity = 0, gpu: Quantity = 0, pods: int = 0, **more: Quantity) -> Resource:
+    """An amount of resources; ``more`` by name. Scalars that are 0 are not named."""
+    named = {GPU: gpu, "pods": pods, **more}
+    return Resource.from_list({"cpu": cpu, "memory": memory, **{name: n for name, n in named.items() if n}})
+
+
+def node(
+    name: str, cpu: Quantity = 8, memory: Quantity = "32Gi", gpu: Quantity = 0, pods: int = 110, *,
+    labels: Mapping[str, str] | None = None, taints: Iterable[Taint] = (), creation: float = 0.0, **more: Any,
+) -> Node:  # fmt: skip
+    """A node, labelled with its own name as hostname. ``more`` are fields of Node."""
+    allocatable = resource(cpu, memory, gpu, pods)
+    named = {"kubernetes.io/hostname": name, **(labels or {})}
+    return Node(name, allocatable, allocatable, creation=creation, labels=named, taints=tuple(taints), **more)
+
+
+@lru_cache(maxsize=4096)
+def interned(spec: PodSpec) -> PodSpec:
+    """The first spec that was equal to this one: pods with equal specs share one object, as the manifests' reader has
+    it."""
+    return spec
+
+
+def spec(cpu: Quantity = 1, memory: Quantity = "1Gi", gpu: Quantity = 0, **more: Any) -> PodSpec:
+    """What a pod of one container asks for. ``more`` are fields of PodSpec."""
+    request = resource(cpu, memory, gpu, pods=1)
+    more.setdefault("nonzero_milli_cpu", request.milli_cpu or DEFAULT_MILLI_CPU)
+    more.setdefault("nonzero_memory", request.memory or DEFAULT_MEMORY)
+    return interned(PodSpec(request, **more))
+
+
+def pod(
+    name: str, group: str = "", cpu: Quantity = 1, memory: Quantity = "1Gi", gpu: Quantity = 0, *, on: str = "",
+    phase: str = "", role: str = "", creation: float = 0.0, labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None, namespace: str = NAMESPACE, **more: Any,
+) -> Pod:  # fmt: skip
+    """A pod of a group: pending, or running ``on`` a node. ``more`` are fields of Pod, else of PodSpec."""
+    own = {field: more.pop(field) for field in tuple(more) if field in Pod.__slots__ and field != "spec"}
+    notes = {**({GROUP_NAME_ANNOTATION: group} if group else {}), **({TASK_SPEC_KEY: role} if role else {})}
+    phase = phase or ("Running" if on else "Pending")
+    return Pod(
+        namespace, name, f"{namespace}-{name}", spec(cpu, memory, gpu, **more), creation=creation,
+        labels=labels or {}, annotations=notes | dict(annotations or {}), node_name=on, phase=phase, **own,
+    )  # fmt: skip
+
+
+def pods(group: str, count: int, *, first: int = 0, **same: Any) -> list[Pod]:
+    """Equal pods ``<group>-0``, ``<group>-1``, …; ``same`` as for ``pod``."""
+    return [pod(f"{group}-{i}", group, **same) for i in range(first, first + count)]
+
+
+def podgroup(
+    name: str, minimum: int = 1, queue: str = "default", *, roles: Mapping[str, int] | None = None,
+    min_resources: Resource | None = None, priority_class: str = "", phase: str = "Pending", creation: float = 0.0,
+    tier: int | None = None, soft: bool = False, sub_groups: Iterable[SubGroupPolicy] = (), namespace: str = NAMESPACE,
+    **more: Any,
+) -> PodGroup:  # fmt: skip
+    """A gang. ``tier``: its hard topology bound; ``soft``: a soft wish. ``more`` are fields of PodGroup."""
+    wish = NetworkTopology("soft" if soft else "hard", tier) if soft or tier is not None else None
+    return PodGroup(
+        namespace, name, f"{namespace}-{name}", queue, minimum, roles or {}, min_resources, priority_class,
+        more.pop("topology", wish), tuple(sub_groups), creation, status=more.pop("status", PodGroupStatus(phase)), **more,
+    )  # fmt: skip
+
+
+def queue(name: str = "default", weight: int = 1, **more: Any) -> Queue:
+    """A queue. ``more`` are fields of Queue; amounts as ``resource(…)``."""
+    return Queue(name, weight, **more)
+
+
+def hypernode(
+    name: str, tier: int, nodes: Iterable[str] = (), *, hypernodes: Iterable[str] = (), **more: Any
+) -> HyperNode:
+    """A hypernode of nodes and lower hypernodes, by name."""
+    members = [HyperNodeMember("Node", exact=n) for n in nodes] + [
+        HyperNodeMember("HyperNode", exact=h) for h in hypernodes
+    ]
+    return HyperNode(name, tier, tuple(members), **more)
+
+
+def cluster(*objects: Object | Iterable[Object]) -> Store:
+    """A store that has seen these objects (and lists of objects); queue ``default`` comes with it if no queue does."""
+    flat: list[Object] = []
+    for item in objects:
+        flat += [item] if isinstance(item, Object) else item
+    if not any(isinstance(item, Queue) for item in flat):
+        flat.insert(0, queue())
+    store = Store()
+    for item in flat:
+        store.apply(Seen(item))
+    return store
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One cycle: what was decided, in order, and the outcome."""
+
+    outcome: Outcome
+    decisions: list[Decision]
+
+    @property
+    def binds(self) -> dict[str, str]:
+        """pod -> node"""
+        return {d.pod: d.node for d in self.decisions if isinstance(d, Bind)}
+
+    @property
+    def evicted(self) -> list[str]:
+        """Pods in order of eviction."""
+        return [d.pod for d in self.decisions if isinstance(d, Evict)]
+
+    @property
+    def pipelined(self) -> dict[str, str]:
+        """pod -> node that others are leaving"""
+        return self.outcome.pipelined
+
+    @property
+    def phases(self) -> dict[str, str]:
+        """PodGroups whose status should be written -> phase"""
+        return {update.job: update.status.phase for update in self.outcome.groups}
+
+
+def policy(conf: str = DEFAULT_CONF, *, actions: str = "", plugins: Iterable[Callable[..., Any]] = ()) -> Policy:
+    """The policy of a conf text in the Volcano dialect. ``actions`` replaces what the text says; ``plugins`` are known
+    beside the built-in ones."""
+    document = _parsed(conf)
+    if actions:
+        document = {**document, "actions": actions}
+    return read_policy(document, volcano_registry().with_plugins("volcano", plugins))
+
+
+@lru_cache(maxsize=64)
+def _parsed(conf: str) -> dict[str, Any]:
+    return yaml.safe_load(conf) or {}
+
+
+def session(
+    state: Store | Snapshot, conf: str = DEFAULT_CONF, *, now: float = 0.0, planner: Planner | None = None, **more: Any
+) -> Session:
+    """A session opened on the cluster, for trying single steps. ``more`` as for ``policy``."""
+    snapshot = state.snapshot() if isinstance(state, Store) else state
+    return Session(snapshot, policy(conf, **{"actions": "allocate", **more}), now, planner or ListPlanner())
+
+
+def run(state: Store | Snapshot, conf: str = DEFAULT_CONF, *, now: float = 0.0, **more: Any) -> Ran:
+    """One cycle on the cluster, with every decision taken and none carried out. ``more`` as for ``policy``."""
+    snapshot = state.snapshot() if isinstance(state, Store) else state
+    planner = ListPlanner()
+    outcome = run_cycle(snapshot, policy(conf, **more), now, planner)
+    return Ran(outcome, planner.taken)

@@ -1,0 +1,231 @@
+"""A real API server on loopback: etcd and kube-apiserver of their own, free ports, stopped by pid."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+BUILD = Path(__file__).resolve().parents[2] / "scripts" / "build-kube-assets"
+TOKENS = {"admin": "system:masters", "scheduler": "pumice:schedulers", "nobody": ""}
+_START_TRIES = 3
+
+
+class NoAssets(Exception):
+    """There are neither binaries nor a Go to build them with."""
+
+
+def find_assets(*names: str) -> Path:
+    """The folder with etcd, kube-apiserver and ``names``; built once where it is not there.
+
+    Raises: NoAssets.
+    """
+    named = os.environ.get("KUBEBUILDER_ASSETS")
+    wanted = ["etcd", "kube-apiserver", *names]
+    if named and all(os.access(Path(named) / name, os.X_OK) for name in wanted):
+        return Path(named)
+    env = {**os.environ, "KUBEBUILDER_ASSETS": ""}
+    found = subprocess.run(
+        [sys.executable, BUILD, "--only", *wanted], env=env, stdout=subprocess.PIPE, text=True, check=False
+    )
+    if found.returncode:
+        raise NoAssets(f"{BUILD.name} failed with {found.returncode}: see above")
+    return Path(found.stdout.splitlines()[-1])
+
+
+def can_have_assets() -> bool:
+    """Whether find_assets has anything to go by."""
+    beside = Path(sys.executable).parent / "go"
+    return bool(os.environ.get("KUBEBUILDER_ASSETS") or shutil.which("go") or beside.exists())
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class ApiServer:
+    """etcd and kube-apiserver below one folder. ``stop_api`` and ``start_api`` restart the API server on its old port."""
+
+    def __init__(self, assets: Path, folder: Path, *extra_flags: str) -> None:
+        self.assets = assets
+        self.folder = folder
+        self.extra_flags = extra_flags
+        self.port = 0
+        self._etcd_port = 0
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    # -- what a client needs ---------------------------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def ca_file(self) -> Path:
+        return self.folder / "ca.crt"
+
+    def token(self, user: str = "admin") -> str:
+        return f"{user}-token"
+
+    def ssl_context(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(self.ca_file))
+
+    def kubeconfig(self, user: str = "admin", **changes: str) -> Path:
+        """A kubeconfig with that user's token; ``changes`` replace server or token."""
+        path = self.folder / f"{user}.kubeconfig"
+        server, token = changes.get("server", self.url), changes.get("token", self.token(user))
+        path.write_text(
+            "apiVersion: v1\nkind: Config\ncurrent-context: it\n"
+            f"clusters: [{{name: it, cluster: {{server: '{server}', certificate-authority: '{self.ca_file}'}}}}]\n"
+            f"users: [{{name: it, user: {{token: '{token}'}}}}]\n"
+            "contexts: [{name: it, context: {cluster: it, user: it}}]\n"
+        )
+        return path
+
+    def pid(self, name: str) -> int:
+        return self._running[name].pid
+
+    # -- life ------------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._write_keys()
+        for attempt in range(_START_TRIES):  # somebody may take a free port before we do
+            self.port, self._etcd_port = free_port(), free_port()
+            self._start_etcd()
+            try:
+                self.start_api()
+                return
+            except RuntimeError:
+                self.stop()
+                shutil.rmtree(self.folder / "etcd", ignore_errors=True)
+                if attempt == _START_TRIES - 1:
+                    raise
+
+    def stop(self) -> None:
+        for name in ("kube-apiserver", "etcd"):
+            self._stop(name, grace_s=1.0)
+
+    def start_api(self) -> None:
+        f = self.folder
+        self._run(
+            "kube-apiserver",
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}", "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1", f"--secure-port={self.port}",
+            f"--tls-cert-file={f}/server.crt", f"--tls-private-key-file={f}/server.key",
+            f"--client-ca-file={f}/ca.crt", f"--token-auth-file={f}/tokens.csv",
+            "--service-account-issuer=https://pumice.invalid", f"--service-account-key-file={f}/sa.key",
+            f"--service-account-signing-key-file={f}/sa.key", "--service-cluster-ip-range=10.0.0.0/24",
+            "--endpoint-reconciler-type=none", "--allow-privileged", "--authorization-mode=RBAC",
+            "--disable-admission-plugins=ServiceAccount", "--shutdown-delay-duration=0s",
+            *self.extra_flags,
+        )  # fmt: skip
+        self._wait_ready(60.0)
+
+    def stop_api(self, kill: bool = False) -> None:
+        """Stop the API server alone; with ``kill`` it gets no time to say goodbye."""
+        self._stop("kube-apiserver", grace_s=0.0 if kill else 1.0)
+
+    def compact(self) -> None:
+        """Make etcd forget every older revision, so that old resource versions answer 410 where they are read."""
+        url = f"http://127.0.0.1:{self._etcd_port}/v3/kv/"
+        import json
+
+        got = json.loads(_post(url + "range", {"key": "AA==", "limit": 1}))
+        _post(url + "compaction", {"revision": got["header"]["revision"], "physical": True})
+
+    # -- pieces ----------------------------------------------------------------------------------------------------------
+
+    def _start_etcd(self) -> None:
+        url = f"http://127.0.0.1:{self._etcd_port}"
+        self._run(
+            "etcd", f"--data-dir={self.folder}/etcd", f"--listen-client-urls={url}", f"--advertise-client-urls={url}",
+            "--listen-peer-urls=http://127.0.0.1:0", "--unsafe-no-fsync", "--log-level=error",
+        )  # fmt: skip
+
+    def _run(self, name: str, *flags: str) -> None:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self._running[name] = subprocess.Popen(
+                [self.assets / name, *flags], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+
+    def _stop(self, name: str, grace_s: float) -> None:
+        process = self._running.pop(name, None)
+        if process is None:
+            return
+        if grace_s:
+            process.terminate()
+            try:
+                process.wait(grace_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        else:
+            process.kill()
+        process.wait()
+
+    def _wait_ready(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        request = urllib.request.Request(self.url + "/readyz", headers={"Authorization": f"Bearer {self.token()}"})
+        while True:
+            for name, process in self._running.items():
+                if process.poll() is not None:
+                    raise RuntimeError(f"{name} ended with {process.returncode}: {self._last_words(name)}")
+            try:
+                with urllib.request.urlopen(request, context=self.ssl_context(), timeout=2) as answer:
+                    if answer.status == 200:
+                        return
+            except (urllib.error.URLError, OSError):
+                pass
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"kube-apiserver not ready in {seconds} s: {self._last_words('kube-apiserver')}")
+            time.sleep(0.05)
+
+    def _last_words(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text(errors="replace")[-1500:]
+
+    def _write_keys(self) -> None:
+        def openssl(*args: str) -> None:
+            subprocess.run(["openssl", *args], cwd=self.folder, check=True, capture_output=True)
+
+        new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30")
+        signed = ("-CA", "ca.crt", "-CAkey", "ca.key", "-addext", "basicConstraints=critical,CA:FALSE")
+        usage = "keyUsage=critical,keyCertSign,digitalSignature"
+        openssl("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=test-ca", "-addext", usage)
+        openssl("req", "-x509", *new, "-keyout", "server.key", "-out", "server.crt", "-subj", "/CN=kube-apiserver", *signed,
+                "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc")  # fmt: skip
+        openssl("req", "-x509", *new, "-keyout", "client.key", "-out", "client.crt", "-subj", "/O=system:masters/CN=cert-admin", *signed,
+                "-addext", "extendedKeyUsage=clientAuth")  # fmt: skip
+        openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "sa.key")
+        lines = (f'{self.token(user)},{user},{user}-uid,"{groups}"' for user, groups in TOKENS.items())
+        (self.folder / "tokens.csv").write_text("\n".join(lines) + "\n")
+
+
+def _post(url: str, body: dict[str, object]) -> bytes:
+    import json
+
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        found: bytes = answer.read()
+        return found
+
+
+@contextmanager
+def running(assets: Path, folder: Path, *extra_flags: str) -> Iterator[ApiServer]:
+    server = ApiServer(assets, folder, *extra_flags)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()

@@ -1,0 +1,98 @@
+"""Random things that happen to a cluster: one event at a time, always possible in a real one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.node import Node
+from pumice.model.pod import QUEUE_GATE, LabelSelector, Pod
+from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
+from pumice.model.queue import PriorityClass, Queue
+from pumice.model.topology import HyperNode
+from pumice.testing.build import hypernode, node, resource, spec
+
+POLICIES = (
+    (),
+    (SubGroupPolicy("half", sub_group_size=1, match_label_keys=("part",)),),
+    (SubGroupPolicy("half", NetworkTopology("hard", 1), 2, 1, LabelSelector(), ("part",)), SubGroupPolicy("rest")),
+)
+
+
+@st.composite
+def changes(draw: st.DrawFn, objects: list[Object]) -> Event:
+    """An object that is there changes or goes, or a node comes."""
+    if not objects or draw(st.integers(0, 9)) == 0:
+        return Seen(node(f"new{draw(st.integers(0, 2))}", draw(st.sampled_from([1, 8])), gpu=draw(st.integers(0, 1))))
+    item = draw(st.sampled_from(objects))
+    if draw(st.integers(0, 4)) == 0:
+        return Gone(type(item), item.key if isinstance(item, Pod | PodGroup) else item.name)
+    return Seen(draw(changed(item, [o.name for o in objects if isinstance(o, Node)])))
+
+
+@st.composite
+def changed(draw: st.DrawFn, item: Any, node_names: list[str]) -> Object:
+    match item:
+        case Pod():
+            return draw(changed_pod(item, node_names))
+        case PodGroup():
+            return draw(changed_group(item))
+        case Node():
+            scalars = draw(st.sampled_from([{}, {}, {"example.com/new": "3"}]))
+            return replace(
+                item,
+                labels={**item.labels, "zone": draw(st.sampled_from(["z0", "z1"]))},
+                allocatable=resource(draw(st.integers(1, 8)), "8Gi", pods=9, **scalars),
+            )
+        case Queue():
+            return replace(
+                item,
+                weight=draw(st.integers(1, 3)),
+                state=draw(st.sampled_from(["Open", "Closed"])),
+                guarantee=draw(st.sampled_from([None, resource(1, **{"example.com/rare": 1})])),
+                allocated=resource(draw(st.integers(0, 2))),
+            )
+        case PriorityClass():
+            return replace(item, value=draw(st.integers(-5, 5)), global_default=draw(st.booleans()))
+        case HyperNode():
+            return hypernode(item.name, item.tier, draw(st.lists(st.sampled_from(["n0", "n1", "new0"]), max_size=2)))
+    raise AssertionError(item)
+
+
+@st.composite
+def changed_group(draw: st.DrawFn, group: PodGroup) -> PodGroup:
+    return replace(
+        group,
+        min_member=draw(st.integers(0, 4)),
+        queue=draw(st.sampled_from(["q0", "q1", "", "nowhere"])),
+        sub_groups=draw(st.sampled_from(POLICIES)),
+        topology=draw(st.sampled_from([None, NetworkTopology("hard", 1), NetworkTopology("soft")])),
+        min_task_member=draw(st.sampled_from([{}, {"worker": 1}])),
+        min_resources=draw(st.sampled_from([None, resource(1), resource(1, **{"example.com/asked": 1})])),
+        priority_class_name=draw(st.sampled_from(["", "low"])),
+        status=PodGroupStatus(draw(st.sampled_from(["Pending", "Inqueue", "Running"]))),
+    )
+
+
+@st.composite
+def changed_pod(draw: st.DrawFn, pod: Pod, node_names: list[str]) -> Pod:
+    """A step in a pod's life; once it has a node it keeps it."""
+    there = pod.node_name or draw(st.sampled_from(["", *node_names, "gone"]))
+    phase = draw(st.sampled_from(["Pending", "Running", "Running", "Succeeded", "Failed"])) if there else "Pending"
+    request = draw(st.sampled_from([pod.spec, pod.spec, spec(2, "1Gi"), spec(1, gpu=1)]))
+    return replace(
+        pod,
+        spec=request,
+        node_name=there,
+        phase=phase,
+        deletion=draw(st.sampled_from([pod.deletion, None, 5.0])),
+        gates=() if there else draw(st.sampled_from([pod.gates, (), (QUEUE_GATE,), ("example.com/wait",)])),
+        nominated_node=draw(st.sampled_from(["", "n0"])),
+        labels=draw(st.sampled_from([pod.labels, {"part": "0"}, {"part": "1"}])),
+        resource_version=str(draw(st.integers(0, 9))),
+    )
+
+

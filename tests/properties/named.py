@@ -1,0 +1,138 @@
+"""The tables of a store by name instead of by row: what must be the same however the store came to know it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pumice.columns.tables import Tables
+from pumice.columns.tasks import TaskTable
+from pumice.model.status import TaskStatus
+from pumice.state.store import Store
+
+Named = dict[str, dict[str, Any]]
+
+
+def named(store: Store) -> Named:
+    """Nodes, queues, jobs, sub-jobs and tasks of a fresh snapshot."""
+    tables = store.snapshot().tables
+    return {
+        "nodes": _nodes(tables),
+        "queues": _queues(tables),
+        "jobs": _jobs(tables),
+        "subs": _subs(tables),
+        "tasks": {tables.tasks.pods[t].key: _task(tables, t) for t in tables.tasks.alive.nonzero()[0].tolist()},
+        "tree": {
+            name: [tables.nodes.facts.names[n] for n in tables.tree.nodes[row].tolist()]
+            for name, row in tables.tree.row_of.items()
+        },
+    }
+
+
+def _amount(tables: Tables, row: Any) -> dict[str, float]:
+    return {name: value for name, value in zip(tables.axis.names, row.tolist(), strict=True) if value}
+
+
+def _nodes(tables: Tables) -> dict[str, Any]:
+    nodes, width = tables.nodes, len(tables.axis)
+    return {
+        name: {
+            "allocatable": _amount(tables, nodes.facts.allocatable[n]),
+            "books": [_amount(tables, book) for book in nodes.books[n]],
+            "view": [_amount(tables, nodes.view[n, :width]), *nodes.view[n, width:].tolist()],
+        }
+        for n, name in enumerate(nodes.facts.names)
+    }
+
+
+def _queues(tables: Tables) -> dict[str, Any]:
+    queues = tables.queues
+    return {
+        name: (queues.objs[q], queues.weight[q], queues.open[q], _amount(tables, queues.guarantee[q]))
+        for q, name in enumerate(queues.names)
+    }
+
+
+def _counts(row: Any) -> dict[str, int]:
+    return {TaskStatus(s).label: count for s, count in enumerate(row.tolist()) if count}
+
+
+def _jobs(tables: Tables) -> dict[str, Any]:
+    jobs = tables.jobs
+    found: dict[str, Any] = {}
+    for j in jobs.alive.nonzero()[0].tolist():
+        found[jobs.uids[j]] = {
+            "group": jobs.groups[j],
+            "queue": tables.queues.names[jobs.queue[j]] if jobs.queue[j] >= 0 else None,
+            "counts": _counts(jobs.counts[j]),
+            "allocated": _amount(tables, jobs.allocated[j]),
+            "tasks": [tables.tasks.pods[t].key for t in jobs.tasks[j].tolist()],
+            "subs": [tables.subs.uids[s] for s in jobs.subs[j]],
+            **{c: getattr(jobs, c)[j].item() for c in ("size", "best_effort", "waits", "gated")},
+        }
+        if jobs.groups[j] is None:
+            continue  # what follows is the last PodGroup's, and stands for nothing
+        found[jobs.uids[j]] |= {
+            "min_resources": _amount(tables, jobs.min_resources[j]),
+            "roles": {tables.roles[r]: n for r, n in jobs.role_min[j].items()},
+            "settled": bool(jobs.settled[j]),
+            **{c: getattr(jobs, c)[j].item() for c in ("min_available", "priority", "creation", "role_total", "phase")},
+            **{c: getattr(jobs, c)[j].item() for c in ("has_min", "has_policy", "has_topology", "sla_wait")},
+        }
+    return found
+
+
+def _subs(tables: Tables) -> dict[str, Any]:
+    subs = tables.subs
+    found: dict[str, Any] = {}
+    for s in subs.alive.nonzero()[0].tolist():
+        job = int(subs.job[s])
+        found[subs.uids[s]] = {
+            "job": tables.jobs.uids[job],
+            "gid": subs.gids[s],
+            "counts": _counts(subs.counts[s]),
+            "best_effort": subs.best_effort[s].item(),
+            "match_index": subs.match_index[s].item(),
+            "tasks": [tables.tasks.pods[t].key for t in subs.tasks[s].tolist()],
+        }
+        if tables.jobs.groups[job] is not None:
+            found[subs.uids[s]] |= {"min": subs.min_available[s].item(), "topology": subs.topologies[s]}
+    return found
+
+
+def _place(tables: Tables, row: int) -> str:
+    return tables.nodes.facts.names[row] if row >= 0 else ""
+
+
+def _task(tables: Tables, t: int) -> dict[str, Any]:
+    tasks: TaskTable = tables.tasks
+    return {
+        "pod": tasks.pods[t],
+        "status": TaskStatus(int(tasks.status[t])).label,
+        "job": tables.jobs.uids[tasks.job[t]] if tasks.job[t] >= 0 else "",
+        "sub": tables.subs.uids[tasks.sub[t]] if tasks.sub[t] >= 0 else "",
+        "spec": tables.classes.specs[tasks.cls[t]],
+        "request": _amount(tables, tables.classes.req[tasks.cls[t]]),
+        "role": tables.roles[tasks.role[t]],
+        "node": _place(tables, int(tasks.node[t])),
+        "view_node": _place(tables, int(tasks.view_node[t])),
+        "nominated": _place(tables, int(tasks.nominated[t])),
+        **{c: getattr(tasks, c)[t].item() for c in ("priority", "creation", "gate", "best_effort", "preemptable")},
+    }
+
+
+
+def disagreements(found: Named, wanted: Named) -> list[str]:
+    """One line a thing that is not the same, as ``jobs ns/g: queue: found …, wanted …``."""
+    lines = []
+    for table in sorted(found.keys() | wanted.keys()):
+        ours, theirs = found.get(table, {}), wanted.get(table, {})
+        for name in sorted(ours.keys() | theirs.keys()):
+            lines += [f"{table} {name}{line}" for line in _difference(ours.get(name), theirs.get(name))]
+    return lines
+
+
+def _difference(found: Any, wanted: Any) -> list[str]:
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        keys = [k for k in sorted(found.keys() | wanted.keys()) if found.get(k) != wanted.get(k)]
+        return [f".{key}: found {found.get(key)!r}, wanted {wanted.get(key)!r}" for key in keys]
+    return [] if found == wanted else [f": found {found!r}, wanted {wanted!r}"]

@@ -1,0 +1,186 @@
+"""The cluster port: what is accepted, what is refused, what is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from pumice.model.decisions import Bind, Evict, PodGroupUpdate, PodNotice
+from pumice.model.events import Gone, Seen
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup, PodGroupStatus
+from pumice.model.queue import Queue
+from pumice.sim.cluster import SimCluster
+from pumice.sim.engine import Engine
+from pumice.sim.spans import DURATION_ANNOTATION
+from tests.unit.sim.kit import bind, node, pod, resource, seen
+
+
+def cluster(**options: float) -> SimCluster:
+    made = SimCluster(Engine(), **options)
+    for obj in (node("n0"), node("n1"), pod("a"), pod("b")):
+        made.put(obj)
+    made.drain()
+    return made
+
+
+def test_bind_puts_the_pod_on_its_node_and_the_kubelet_starts_it() -> None:
+    made = cluster(start_latency_s=3)
+    bind(made, "ns/a", "n0")
+    assert made.pods["ns/a"].node_name == "n0"
+    assert made.pods_on == {"n0": {"ns/a": None}}
+    assert [p.phase for p in seen(made.drain(), Pod)] == ["Pending"]
+    made.engine.advance(3)
+    found = made.pods["ns/a"]
+    assert (found.phase, found.start_time) == ("Running", 3)
+    assert [p.phase for p in seen(made.drain(), Pod)] == ["Running"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "why"),
+    [
+        (Bind("ns/x", "u", "n0", ""), "pod ns/x does not exist"),
+        (Bind("ns/a", "old", "n0", ""), "pod ns/a is another one by now: uid uid-a, not old"),
+        (Bind("ns/a", "uid-a", "n9", ""), "node n9 does not exist"),
+        (Bind("ns/b", "uid-b", "n1", ""), "pod ns/b is already on node n0"),
+    ],
+)
+def test_bind_refuses(decision: Bind, why: str) -> None:
+    made = cluster()
+    bind(made, "ns/b", "n0")
+    refusal = made.bind(decision)
+    assert refusal is not None
+    assert refusal.reason == why
+    assert made.pods["ns/a"].node_name == ""
+    assert (made.binds_done, made.refusals) == (1, 1)
+
+
+def test_a_pod_that_says_how_long_it_runs_succeeds_then() -> None:
+    made = cluster()
+    made.put(pod("c", annotations={DURATION_ANNOTATION: "90m"}))
+    bind(made, "ns/c", "n0")
+    made.engine.advance(90 * 60 - 1)
+    assert made.pods["ns/c"].phase == "Running"
+    made.engine.advance(90 * 60)
+    assert made.pods["ns/c"].phase == "Succeeded"
+    assert made.pods_on["n0"] == {}
+
+
+def test_evict_deletes_at_once_without_grace() -> None:
+    made = cluster()
+    bind(made, "ns/a", "n0")
+    made.engine.advance(0)
+    made.drain()
+    assert made.evict(Evict("ns/a", "uid-a", "n0", "", "preempt")) is None
+    assert made.drain() == [Gone(Pod, "ns/a")]
+    refusal = made.evict(Evict("ns/a", "uid-a", "n0", "", "preempt"))
+    assert refusal is not None
+    assert refusal.reason == "pod ns/a does not exist"
+
+
+def test_evict_with_grace_holds_the_room_until_the_end() -> None:
+    made = cluster(grace_s=30)
+    bind(made, "ns/a", "n0")
+    assert made.evict(Evict("ns/a", "uid-a", "n0", "", "preempt")) is None
+    assert made.pods["ns/a"].deletion == 30
+    assert "ns/a" in made.pods_on["n0"]
+    again = made.evict(Evict("ns/a", "uid-a", "n0", "", "preempt"))
+    assert again is not None
+    assert again.reason == "pod ns/a is being deleted"
+    made.engine.advance(30)
+    assert "ns/a" not in made.pods
+    assert made.pods_on["n0"] == {}
+
+
+def test_a_vanished_node_takes_its_pods_along() -> None:
+    made = cluster()
+    bind(made, "ns/a", "n0")
+    bind(made, "ns/b", "n1")
+    made.engine.advance(0)
+    made.drain()
+    assert made.delete(Node, "n0")
+    assert not made.delete(Node, "n0")
+    assert made.drain() == [Gone(Node, "n0"), Gone(Pod, "ns/a")]
+    assert list(made.pods) == ["ns/b"]
+
+
+def test_only_the_newest_state_of_an_object_is_told_but_never_across_its_end() -> None:
+    made = cluster()
+    bind(made, "ns/a", "n0")
+    made.engine.advance(0)  # bound, then running
+    made.delete(Pod, "ns/a")
+    made.put(pod("a"))
+    made.put(node("n0", cpu=8))
+    events = made.drain()
+    assert [type(event) for event in events] == [Seen, Gone, Seen, Seen]
+    assert [p.phase for p in seen(events, Pod)] == ["Running", "Pending"]
+
+
+def test_what_is_held_back_is_told_in_order() -> None:
+    made = cluster()
+    made.telling.delay = lambda event: 10.0 if isinstance(event, Seen) and isinstance(event.obj, Pod) else 0.0
+    bind(made, "ns/a", "n0")
+    made.engine.advance(1)
+    made.telling.delay = None
+    made.delete(Pod, "ns/a")
+    made.put(pod("c"))
+    assert [p.name for p in seen(made.drain(), Pod)] == ["c"]
+    assert made.telling.owes(Pod, "ns/a")
+    made.engine.advance(10)
+    assert [type(event) for event in made.drain()] == [Seen, Gone]
+    assert not made.telling.owes(Pod, "ns/a")
+
+
+def test_statuses_are_stored_and_are_no_news() -> None:
+    made = cluster()
+    made.put(PodGroup("ns", "g", "u"))
+    made.put(Queue("q"))
+    made.drain()
+    status = PodGroupStatus("Inqueue")
+    made.write_group(PodGroupUpdate("ns/g", status))
+    made.write_queue("q", resource(3))
+    made.notice(PodNotice("ns/a", "uid-a", "Unschedulable", "no room", "n1"))
+    assert not made.has_news
+    assert made.groups["ns/g"].status == status
+    assert made.queues["q"].allocated == resource(3)
+    told = made.pods["ns/a"]
+    assert (told.nominated_node, told.conditions[0].message) == ("n1", "no room")
+    assert len(made.drain()) == 3
+
+    made.write_group(PodGroupUpdate("ns/g", status))  # the same again, or about nothing
+    made.write_group(PodGroupUpdate("ns/none", status))
+    made.write_queue("none", resource(1))
+    made.notice(PodNotice("ns/a", "uid-a", "Unschedulable", "no room", "n1"))
+    made.notice(PodNotice("ns/a", "older", "Unschedulable", "no room"))
+    assert made.drain() == []
+
+
+def test_a_bind_is_no_news_but_a_start_is() -> None:
+    made = cluster()
+    bind(made, "ns/a", "n0")
+    assert not made.has_news
+    made.engine.advance(0)
+    assert made.has_news
+
+
+def test_only_bind_moves_a_pod() -> None:
+    made = cluster()
+    with pytest.raises(ValueError, match="only bind moves a pod"):
+        made.put(pod("a", node_name="n1"))
+
+
+def test_a_pod_of_the_same_name_and_another_uid_replaces_the_old_one() -> None:
+    made = cluster()
+    bind(made, "ns/a", "n0")
+    made.put(Pod("ns", "a", "new", made.pods["ns/b"].spec))
+    assert made.pods_on["n0"] == {}
+    assert made.pods["ns/a"].uid == "new"
+
+
+def test_pods_that_run_already_hold_room() -> None:
+    made = cluster()
+    made.put(pod("r", node_name="n0", phase="Running", annotations={DURATION_ANNOTATION: "10s"}))
+    made.put(pod("s", node_name="n0", phase="Succeeded"))
+    assert list(made.pods_on["n0"]) == ["ns/r"]
+    made.engine.advance(10)
+    assert made.pods["ns/r"].phase == "Succeeded"

@@ -1,0 +1,126 @@
+"""When cycles run, and how a simulation ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from pumice.model.decisions import Bind
+from pumice.sim import world as world_module
+from pumice.sim.world import CycleReport, Ending, Progress, Simulation
+from tests.unit.sim.kit import FirstFit, job, node, simulation, world
+
+
+def test_everything_runs_and_ends() -> None:
+    cluster, controller = world(node("n0"), node("n1"))
+    controller.submit_all(job(f"j{i}", 1 + i % 4, seconds=100, at=10 * i) for i in range(20))
+    sim, _ = simulation(cluster, controller)
+    result = sim.run()
+    assert (result.ending, result.completed, result.pending, result.unfinished) == (Ending.DONE, 20, (), ())
+    assert result.binds == sum(1 + i % 4 for i in range(20))
+    assert (cluster.pods, cluster.groups) == ({}, {})
+
+
+def test_a_change_within_the_period_waits_for_its_end() -> None:
+    cluster, controller = world(node("n0"))
+    controller.submit_all([job("a", 1, seconds=100), job("b", 1, seconds=100, at=0.25), job("c", 1, seconds=100, at=0.5)])
+    sim, scheduler = simulation(cluster, controller)
+    sim.run()
+    # 0: a. 1: b and c, and that a runs. 2: that b and c run. Then the ends of a, of b and c.
+    assert scheduler.moments == [0, 1, 2, 100, 101]
+
+
+def test_idle_time_costs_no_cycle() -> None:
+    cluster, controller = world(node("n0"))
+    controller.submit_all([job("a", 1, seconds=10), job("b", 1, seconds=10, at=1e6)])
+    sim, scheduler = simulation(cluster, controller)
+    result = sim.run()
+    assert scheduler.moments == [0, 1, 10, 1e6, 1e6 + 1, 1e6 + 10]
+    assert result.simulated_s == 1e6 + 10
+
+
+def test_all_events_of_a_moment_come_before_its_cycle() -> None:
+    cluster, controller = world(node("n0"))
+    controller.submit_all(job(f"j{i}", 1, at=5) for i in range(3))
+    binds: list[int] = []
+    scheduler = FirstFit(cluster)
+
+    def cycle(now: float) -> CycleReport:
+        report = scheduler(now)
+        binds.append(len(report.decisions))
+        return report
+
+    Simulation(cluster, controller, cycle).run()
+    assert binds[:2] == [0, 3]
+
+
+def test_jobs_that_can_never_run_are_reported() -> None:
+    cluster, controller = world(node("n0"))
+    controller.submit_all([job("fits", 1), job("huge", 5, at=1)])
+    sim, _ = simulation(cluster, controller)
+    result = sim.run()
+    assert (result.ending, result.completed, result.pending) == (Ending.DONE, 1, ("ns/huge",))
+
+
+def test_until_ends_it_in_the_middle() -> None:
+    cluster, controller = world(node("n0"))
+    controller.submit_all([job("a", 1, seconds=100), job("b", 1, at=500)])
+    sim, _ = simulation(cluster, controller)
+    result = sim.run(until=50)
+    assert (result.ending, result.now, result.completed) == (Ending.UNTIL, 50, 0)
+    assert (result.unfinished, result.pending) == (("ns/a",), ())
+
+
+def test_ctrl_c_gives_what_there_is() -> None:
+    cluster, controller = world(node("n0"))
+    controller.submit_all(job(f"j{i}", 1, seconds=100, at=1000 * i) for i in range(5))
+    sim, _ = simulation(cluster, controller)
+
+    def stop(progress: Progress) -> None:
+        if progress.ended == 2:
+            raise KeyboardInterrupt
+
+    result = sim.run(observe=stop)
+    assert (result.ending, result.completed, result.jobs) == (Ending.INTERRUPTED, 2, 5)
+
+
+def test_a_policy_can_ask_to_be_woken() -> None:
+    cluster, controller = world(node("n0"))
+    moments: list[float] = []
+
+    def cycle(now: float) -> CycleReport:
+        cluster.drain()
+        moments.append(now)
+        return CycleReport(wake_at=7.0 if now < 7 else None)
+
+    Simulation(cluster, controller, cycle).run()
+    assert moments == [0, 7]
+
+
+def test_a_refusal_is_tried_again() -> None:
+    cluster, controller = world(node("n0"))
+    controller.submit(job("a", 1, seconds=10))
+    refusals = iter(["busy", "busy", None])
+    cluster.objection = lambda _: next(refusals, None)
+    sim, scheduler = simulation(cluster, controller)
+    result = sim.run()
+    assert (result.completed, cluster.refusals) == (1, 2)
+    assert scheduler.moments[:3] == [0, 1, 2]
+
+
+def test_a_scheduler_that_goes_in_circles_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world_module, "CIRCLES_MAX", 20)
+    cluster, controller = world(node("n0"))
+
+    def cycle(now: float) -> CycleReport:
+        cluster.drain()
+        return CycleReport([Bind("ns/x", "u", "n0", "ns/g")])
+
+    result = Simulation(cluster, controller, cycle).run()
+    assert (result.ending, result.cycles) == (Ending.CIRCLES, 21)
+
+
+@pytest.mark.parametrize("period", [0, -1, float("nan")])
+def test_the_period_is_a_length_of_time(period: float) -> None:
+    cluster, controller = world()
+    with pytest.raises(ValueError, match="wanted more than 0 seconds"):
+        simulation(cluster, controller, period_s=period)
