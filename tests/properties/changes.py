@@ -94,5 +94,3 @@ def changed_pod(draw: st.DrawFn, pod: Pod, node_names: list[str]) -> Pod:
         labels=draw(st.sampled_from([pod.labels, {"part": "0"}, {"part": "1"}])),
         resource_version=str(draw(st.integers(0, 9))),
     )
-
-

@@ -120,7 +120,6 @@ def _task(tables: Tables, t: int) -> dict[str, Any]:
     }
 
 
-
 def disagreements(found: Named, wanted: Named) -> list[str]:
     """One line a thing that is not the same, as ``jobs ns/g: queue: found …, wanted …``."""
     lines = []

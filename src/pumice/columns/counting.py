@@ -10,7 +10,8 @@ from pumice.columns.dtypes import I32
 from pumice.columns.tables import Tables
 from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
 
-#: Masks over states (statuses,), 0 or 1: what counts as ready, as holding resources, as valid, as scheduled. Source: Volcano.
+#: Masks over states (statuses,), 0 or 1: what counts as ready, as holding resources, as valid, as scheduled.
+#: Source: Volcano.
 READY = np.zeros(STATUS_COUNT, dtype=np.int32)
 READY[[TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED, TaskStatus.SUCCEEDED]] = 1
 HELD = np.zeros(STATUS_COUNT, dtype=np.int32)

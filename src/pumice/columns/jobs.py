@@ -28,7 +28,9 @@ class JobTable(Growing):
     that
     status writing found nothing to do for the job as it stands, so an untouched job need not be looked at again.
     ``sla_wait`` is the
-    job's own waiting time in seconds, 0 for none.
+    job's own waiting time in seconds, 0 for none. Jobs
+    with equal ``ask`` have equal minResources; jobs with equal ``shape`` (-1: none) have equal tasks in equal order, equal
+    minima and no topology or sub-groups: while nothing of them is placed, what happens to one happens to the other.
     """
 
     NUMBERS: ClassVar[dict[str, tuple[Any, Any]]] = {
@@ -48,6 +50,8 @@ class JobTable(Growing):
         "hypernode": (np.int32, -1),
         "settled": (np.bool_, False),
         "sla_wait": (np.float64, 0.0),
+        "ask": (np.int32, -1),
+        "shape": (np.int32, -1),
     }
     WIDE: ClassVar[dict[str, Any]] = {"counts": np.int32, "allocated": np.float64, "min_resources": np.float64}
     MOVING = ("phase", "best_effort", "waits", "hypernode", "counts", "allocated")
@@ -69,6 +73,8 @@ class JobTable(Growing):
     hypernode: I32
     settled: Bool
     sla_wait: F64
+    ask: I32
+    shape: I32
     counts: I32
     allocated: F64
     min_resources: F64

@@ -38,7 +38,14 @@ class Outcome:
 
     @property
     def events(self) -> list[GroupEvent]:
-        return self.session.events
+        """Messages for users of pod groups, rejections at admission first."""
+        uids = self.session.tables.jobs.uids
+        turned_down = [
+            GroupEvent(uids[row], "Normal", "Unschedulable", text)
+            for rows, text in self.session.turned_down
+            for row in rows.tolist()
+        ]
+        return turned_down + self.session.events
 
     @property
     def pipelined(self) -> dict[str, str]:

@@ -128,8 +128,8 @@ predicate = _point(
     "predicate",
     "Predicate",
     combine.first_failure,
-    "May the task run on the node? Rows answer a Verdict; one node answers None or Unfit. A Task form may answer None: no"
-    " objection to this task, nor to further ones of its class, wherever the first ones go.",
+    "May the task run on the node? Rows answer a Verdict; one node answers None or Unfit. A Task form may answer None:"
+    " no objection to this task, nor to further ones of its class, wherever the first ones go.",
     *_ROWS,
 )
 pre_predicate = _point(
@@ -151,8 +151,8 @@ batch_node_order = _point(
     "batch_node_order",
     "NodeOrder",
     combine.total,
-    "The same, seen over all candidates at once. A Task form may answer one number: the same for every candidate, and for"
-    " further tasks of the class.",
+    "The same, seen over all candidates at once. A Task form may answer one number: the same for every candidate, and"
+    " for further tasks of the class.",
     *_ROWS[:2],
 )
 node_map = _point(
@@ -262,8 +262,11 @@ job_enqueueable = _point(
     "job_enqueueable",
     "JobEnqueued",
     combine.vote,
-    "May the job be admitted? Asked only for jobs with minResources.",
+    "May the job be admitted? Asked only for jobs with minResources. A hook that takes the queue and what is asked for"
+    " answers a Vote, or the text of a rejection; its rejections hold while others are admitted, so equal jobs are not"
+    " asked for again.",
     "job: Job",
+    "amount: Queue, F64",
 )
 job_enqueued = _point("job_enqueued", "JobEnqueued", combine.notify, "The job was admitted.", "job: Job")
 job_starving = _point(

@@ -16,6 +16,7 @@ from pumice.columns.nodes import PIPELINED, RELEASING
 from pumice.columns.snapshot import Snapshot
 from pumice.columns.views import Job, NodeRows, Queue, SubJob, Task, TaskRun
 from pumice.framework import points
+from pumice.framework.combine import Vote
 from pumice.framework.errors import PluginError
 from pumice.framework.feasible import Feasibility, rows_hook
 from pumice.framework.fitting import FitNotes
@@ -60,6 +61,7 @@ class Session:
         self.moved_hypernodes: set[int] = set()  # jobs whose hypernodes should be remembered
         self.story: list[Entry] = []
         self.events: list[GroupEvent] = []
+        self.turned_down: list[tuple[AnyArray, str]] = []  # job rows, and the text of their rejection at admission
         self.fit_notes = FitNotes(self)
         self.conditions = Conditions(self)
         self.action = ""
@@ -141,8 +143,22 @@ class Session:
         """Put a question to every plugin at the point and combine the answers as the point says."""
         hooks = self._asked.get(point)
         if hooks is None:
-            hooks = self._asked[point] = [[hook for _, hook in tier] for tier in self.tiers(point)]
+            hooks = self._asked[point] = [[self._asked_for_a_job(*hook) for hook in tier] for tier in self.tiers(point)]
         return point.combinator(hooks, *args)
+
+    def _asked_for_a_job(self, form: str, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """The hook as a question about one job, where it is written for an amount that a queue is asked for."""
+        if form != "amount":
+            return hook
+
+        def of_job(job: Job) -> Any:
+            answer = hook(Queue(self.tables, job.queue), self.tables.jobs.min_resources[job.row])
+            if isinstance(answer, str):
+                self.turned_down.append((np.array([job.row]), answer))
+                return Vote.REJECT
+            return answer
+
+        return of_job
 
     def has(self, point: Point) -> bool:
         """Whether any plugin answers at the point."""

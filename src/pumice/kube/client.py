@@ -185,7 +185,10 @@ class Client:
             query["continue"] = page.metadata.continue_
 
     async def watch(self, path: str, params: Mapping[str, str]) -> AsyncIterator[list[bytes]]:
-        """The lines of a watch, in batches as they come, an empty one first; ends when the server ends it. Raises as ``request``."""
+        """The lines of a watch, in batches as they come, an empty one first; ends when the server ends it.
+
+        Raises as ``request``.
+        """
         what = f"WATCH {path}"
         splitter = LineSplitter(what, self.caps.line_bytes)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.caps.connect_s, sock_read=self.caps.idle_s)

@@ -69,7 +69,7 @@ class Codec:
         except ManifestError as error:
             key, _, version = self.identity(raw)
             raise BadObject(key, version, str(error)) from None
-        metadata: cuts.Meta = found.get("metadata") or {}
+        metadata: cuts.Meta = found.get("metadata") or cuts.Meta()
         return Object(*self._identity_of(metadata), value)
 
     def identity(self, raw: bytes | msgspec.Raw) -> tuple[str, str, str]:
@@ -78,7 +78,7 @@ class Codec:
         Raises: BadObject.
         """
         try:
-            return self._identity_of(_meta_decoder.decode(raw).get("metadata") or {})
+            return self._identity_of(_meta_decoder.decode(raw).get("metadata") or cuts.Meta())
         except _WRONG as error:
             raise BadObject("(no name)", "", str(error)) from None
 
@@ -133,7 +133,7 @@ def read_bookmark(raw: msgspec.Raw, what: str) -> tuple[str, bool]:
     Raises: Garbage.
     """
     try:
-        metadata = _meta_decoder.decode(raw).get("metadata") or {}
+        metadata = _meta_decoder.decode(raw).get("metadata") or cuts.Meta()
     except _WRONG as error:
         raise Garbage(what, f"a bookmark: {error}") from None
     annotations = metadata.get("annotations")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from pumice.algorithms.shares import at_most
-from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.columns.counting import READY
+from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.framework.outcome import Outcome
 from pumice.model.decisions import Bind, Decision
 from pumice.runtime.metrics import Labels, Metrics

@@ -7,7 +7,7 @@ and its queue exists. Source: Volcano JobInfo, SubJobInfo and cache.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class JobKeeper:
         self._row_of: dict[str, int] = {}
         self._members: dict[int, dict[int, None]] = {}
         self._subs: dict[int, dict[str, int]] = {}  # job -> sub-job uid -> row
+        self._asks, self._shapes = Numbers(), Numbers()
         self._stale: set[int] = set()  # membership, sub-jobs or spec
         self._stale_priority: set[int] = set()
 
@@ -93,6 +94,7 @@ class JobKeeper:
         jobs.role_total[row] = min(sum(group.min_task_member.values()), np.iinfo(np.int32).max)
         jobs.has_min[row] = group.min_resources is not None
         jobs.min_resources[row] = tables.axis.vector(group.min_resources)
+        jobs.ask[row] = -1 if group.min_resources is None else self._asks.of(group.min_resources)
         jobs.has_policy[row] = bool(group.sub_groups)
         jobs.has_topology[row] = group.topology is not None or any(p.topology for p in group.sub_groups)
         jobs.sla_wait[row] = _waiting_time(group.annotations)
@@ -224,7 +226,23 @@ class JobKeeper:
                     int(tables.subs.priority[sub]), int(tables.tasks.priority[members].max())
                 )
             jobs.settled[job] = False
+            jobs.shape[job] = self._shape_of(job, rows)
         self._stale.clear()
+
+    def _shape_of(self, job: int, rows: list[int]) -> int:
+        tasks, jobs = self._tables.tasks, self._tables.jobs
+        if jobs.has_policy[job] or jobs.has_topology[job] or not rows:
+            return -1
+        kinds = tuple(
+            zip(
+                tasks.cls[rows].tolist(),
+                tasks.role[rows].tolist(),
+                tasks.priority[rows].tolist(),
+                tasks.gate[rows].tolist(),
+                strict=True,
+            )
+        )
+        return self._shapes.of((kinds, int(jobs.min_available[job]), tuple(sorted(jobs.role_min[job].items()))))
 
     def all_queues_stale(self) -> None:
         for row in self._row_of.values():
@@ -242,6 +260,26 @@ class JobKeeper:
             chosen = named or default
             self._tables.jobs.priority[row] = chosen.value if chosen is not None else 0
         self._stale_priority.clear()
+
+
+class Numbers:
+    """Numbers for equal values. Forgets all values when there are too many; a value then gets a new number, which costs
+    sharing and nothing else."""
+
+    MAX = 65_536
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._of: dict[Hashable, int] = {}
+
+    def of(self, value: Hashable) -> int:
+        found = self._of.get(value)
+        if found is None:
+            if len(self._of) >= self.MAX:
+                self._of.clear()
+            found = self._of[value] = self._next
+            self._next = (self._next + 1) % 2**31
+        return found
 
 
 def _same_spec(a: PodGroup, b: PodGroup) -> bool:

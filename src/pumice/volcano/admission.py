@@ -55,4 +55,4 @@ def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:
     """
     over: Bool = (asked > 0) & (wanted > limit)
     over[ssn.tables.axis.pods] = False
-    return [ssn.tables.axis.names[i] for i in np.flatnonzero(over).tolist()]
+    return [ssn.tables.axis.names[i] for i in over.nonzero()[0].tolist()] if over.any() else []

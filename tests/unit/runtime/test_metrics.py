@@ -39,8 +39,7 @@ TYPES = {
     "queue_weight": "gauge",
     "queue_overused": "gauge",
     **{
-        f"queue_pod_group_{phase}_count": "gauge"
-        for phase in ("pending", "running", "unknown", "inqueue", "completed")
+        f"queue_pod_group_{phase}_count": "gauge" for phase in ("pending", "running", "unknown", "inqueue", "completed")
     },
     "namespace_share": "gauge",
     "namespace_weight": "gauge",

@@ -2,37 +2,89 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
-from pumice.columns.views import Job
+from pumice.columns.views import Job, Queue
 from pumice.framework import points
-from pumice.framework.ordering import Heap, job_keyer, queue_keyer
+from pumice.framework.ordering import Heap, job_keyer, queue_keyer, sorted_jobs
 from pumice.framework.session import Session
 
 
 def enqueue(ssn: Session) -> None:
     """Each pending job is asked for once; a job that is turned down is tried again in the next session.
 
-    A job without minResources is admitted without asking.
+    A job without minResources is admitted without asking. Admission changes neither the order of queues nor that of
+    jobs, so each queue is gone through once.
     """
     jobs = ssn.tables.jobs
     waiting = np.flatnonzero(jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE))
     if not len(waiting):
         return
-    by_queue: dict[int, list[int]] = {}
-    for row, queue in zip(waiting.tolist(), jobs.queue[waiting].tolist(), strict=True):
-        by_queue.setdefault(queue, []).append(row)
+    queue_of = jobs.queue[waiting]
+    present = np.unique(queue_of).tolist()
+    door = _Door(ssn)
     keyer = job_keyer(ssn)
-    heaps = {queue: Heap(keyer, rows) for queue, rows in by_queue.items()}
-    queues = Heap(queue_keyer(ssn), list(heaps))
+    queues = Heap(queue_keyer(ssn), present)
     while queues:
         queue = queues.pop()
-        if not heaps[queue]:
-            continue
-        job = Job(ssn.tables, heaps[queue].pop())
-        if not jobs.has_min[job.row] or ssn.ask(points.job_enqueueable, job):
-            ssn.ask(points.job_enqueued, job)
-            ssn.set_phase(job.row, INQUEUE_PHASE)
-            ssn.tell(job.key, "admitted")
-        queues.push(queue)
+        door.admit_from(queue, sorted_jobs(ssn, keyer, waiting[queue_of == queue]))
+
+
+class _Door:
+    """Asks for jobs one by one; where only amounts are looked at, a rejection stands for all jobs that ask as much."""
+
+    def __init__(self, ssn: Session) -> None:
+        self.ssn = ssn
+        hooks = [hook for tier in ssn.tiers(points.job_enqueueable) for hook in tier]
+        self.by_amount = bool(hooks) and all(form == "amount" for form, _ in hooks)
+        self.tiers = [[hook for _, hook in tier] for tier in ssn.tiers(points.job_enqueueable)]
+
+    def admit_from(self, queue: int, rows: AnyArray) -> None:
+        """Go through the jobs of one queue in order."""
+        jobs = self.ssn.tables.jobs
+        while len(rows):
+            row = int(rows[0])
+            text = self._refusal(queue, row)
+            if text is None:
+                self._admit(row)
+                rows = rows[1:]
+                continue
+            equal = (jobs.ask[rows] == jobs.ask[row]) if self.by_amount else np.arange(len(rows)) == 0
+            if text:
+                self.ssn.turned_down.append((rows[equal], text))
+            rows = rows[~equal]
+
+    def _refusal(self, queue: int, row: int) -> str | None:
+        """None to admit the job, else why not (empty where the plugin has told already, or has nothing to tell)."""
+        ssn, jobs = self.ssn, self.ssn.tables.jobs
+        if not jobs.has_min[row]:
+            return None
+        if self.by_amount:
+            return _vote(self.tiers, Queue(ssn.tables, queue), jobs.min_resources[row])
+        return None if ssn.ask(points.job_enqueueable, Job(ssn.tables, row)) else ""
+
+    def _admit(self, row: int) -> None:
+        job = Job(self.ssn.tables, row)
+        self.ssn.ask(points.job_enqueued, job)
+        self.ssn.set_phase(row, INQUEUE_PHASE)
+        self.ssn.tell(job.key, "admitted")
+
+
+def _vote(tiers: list[list[Any]], queue: Queue, asked: F64) -> str | None:
+    """``combine.vote`` for hooks that may reject with a text: that text, or None when the job may be admitted."""
+    for tier in tiers:
+        permitted = False
+        for hook in tier:
+            answer = hook(queue, asked)
+            if isinstance(answer, str):
+                return answer
+            if answer < 0:
+                return ""
+            permitted = permitted or answer > 0
+        if permitted:
+            return None
+    return None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pumice.columns.dtypes import F64
 from pumice.columns.nodes import USED
-from pumice.columns.views import Job
+from pumice.columns.views import Job, Queue
 from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
-from pumice.framework.story import GroupEvent
 from pumice.volcano.admission import exceeded, minimum, promised_rows, still_wanted, without_gated
 
 DEFAULT_FACTOR = 1.2
@@ -31,14 +30,11 @@ class Overcommit:
             self.inqueue[0] += still_wanted(ssn, running).sum(axis=0)
 
     @points.job_enqueueable
-    def job_enqueueable(self, job: Job) -> Vote:
-        asked = self.ssn.tables.jobs.min_resources[job.row]
+    def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
         over = exceeded(self.ssn, self.inqueue[0] + asked, self.idle, asked)
         if not over:
             return Vote.PERMIT
-        text = "resource in cluster is overused: " + ", ".join(f"overused {name}" for name in over)
-        self.ssn.events.append(GroupEvent(job.key, "Normal", "Unschedulable", text))
-        return Vote.REJECT
+        return "resource in cluster is overused: " + ", ".join(f"overused {name}" for name in over)
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:

@@ -12,7 +12,6 @@ from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
-from pumice.framework.story import GroupEvent
 from pumice.model.status import TaskStatus
 from pumice.volcano.admission import exceeded, minimum, promised_rows, still_wanted
 
@@ -89,18 +88,14 @@ class Proportion:
         return victims, Vote.PERMIT
 
     @points.job_enqueueable
-    def job_enqueueable(self, job: Job) -> Vote:
-        queue = Queue(self.ssn.tables, job.queue)
+    def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
         if not queue.open:
             return Vote.REJECT
-        asked = self.ssn.tables.jobs.min_resources[job.row]
         wanted = asked + self.allocated[queue.row] + self.inqueue[queue.row] - self.elastic[queue.row]
         over = exceeded(self.ssn, wanted, self.real_capability[queue.row], asked)
         if not over:
             return Vote.PERMIT
-        text = "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in over)
-        self.ssn.events.append(GroupEvent(job.key, "Normal", "Unschedulable", text))
-        return Vote.REJECT
+        return "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in over)
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:

@@ -24,7 +24,7 @@ def _own_terms(spec: PodSpec) -> Iterator[Weighted]:
     for term in spec.affinity.pod_preferred:
         yield term, term.weight
     for term in spec.affinity.anti_preferred:
-        yield term, term.weight
+        yield term, -term.weight
 
 
 def _standing_terms(spec: PodSpec) -> Iterator[Weighted]:

@@ -1,0 +1,72 @@
+"""A PodGroup as an object of the API: the way back from ``model.manifest.groups``."""
+
+from __future__ import annotations
+
+from pumice.model.manifest.fields import Obj
+from pumice.model.pod import LabelSelector
+from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
+from pumice.runtime.controllers.writes import GROUP_API
+
+
+def podgroup_object(group: PodGroup, owners: list[Obj], *, phase: str = "Pending") -> Obj:
+    """The object to create. What is empty or the default of the CRD is left out, but for the queue and minMember."""
+    metadata: Obj = {"name": group.name, "namespace": group.namespace}
+    for key, found in (("labels", dict(group.labels)), ("annotations", dict(group.annotations))):
+        if found:
+            metadata[key] = found
+    if owners:
+        metadata["ownerReferences"] = owners
+    return {
+        "apiVersion": GROUP_API,
+        "kind": "PodGroup",
+        "metadata": metadata,
+        "spec": _spec(group),
+        "status": {"phase": phase},
+    }
+
+
+def _spec(group: PodGroup) -> Obj:
+    spec: Obj = {"minMember": group.min_member, "queue": group.queue}
+    if group.min_task_member:
+        spec["minTaskMember"] = dict(group.min_task_member)
+    if group.min_resources is not None:
+        spec["minResources"] = group.min_resources.to_list()
+    if group.priority_class_name:
+        spec["priorityClassName"] = group.priority_class_name
+    if group.topology is not None:
+        spec["networkTopology"] = _topology(group.topology)
+    if group.sub_groups:
+        spec["subGroupPolicy"] = [_sub_group(policy) for policy in group.sub_groups]
+    return spec
+
+
+def _topology(topology: NetworkTopology) -> Obj:
+    found: Obj = {"mode": topology.mode}
+    if topology.highest_tier is not None:
+        found["highestTierAllowed"] = topology.highest_tier
+    elif topology.highest_tier_name:
+        found["highestTierName"] = topology.highest_tier_name
+    return found
+
+
+def _sub_group(policy: SubGroupPolicy) -> Obj:
+    found: Obj = {
+        "name": policy.name,
+        "subGroupSize": policy.sub_group_size or 1,
+        "minSubGroups": policy.min_sub_groups or 0,
+        "matchLabelKeys": list(policy.match_label_keys),
+    }
+    if policy.topology is not None:
+        found["networkTopology"] = _topology(policy.topology)
+    if policy.selector is not None:
+        found["labelSelector"] = _selector(policy.selector)
+    return found
+
+
+def _selector(selector: LabelSelector) -> Obj:
+    single = {r.key: r.values[0] for r in selector.requirements if r.operator == "In" and len(r.values) == 1}
+    others = [r for r in selector.requirements if r.key not in single]
+    found: Obj = {"matchLabels": single} if single else {}
+    if others:
+        found["matchExpressions"] = [{"key": r.key, "operator": r.operator, "values": list(r.values)} for r in others]
+    return found

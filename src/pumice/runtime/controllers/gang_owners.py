@@ -1,0 +1,89 @@
+"""How many pods an owner's gang has, for owners that say so: Kubeflow's training jobs and Ray's clusters.
+
+Volcano's own controller knows the annotation only and makes gangs of one otherwise; Kubeflow's and Ray's operators make
+the PodGroup themselves where their gang setting is on. This is for clusters where it is off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pumice.model.manifest.fields import Obj
+from pumice.runtime.controllers.writes import labels_of, part
+
+_KUBEFLOW = {
+    "PyTorchJob": "pytorchReplicaSpecs",
+    "TFJob": "tfReplicaSpecs",
+    "MPIJob": "mpiReplicaSpecs",
+    "XGBoostJob": "xgbReplicaSpecs",
+    "PaddleJob": "paddleReplicaSpecs",
+    "JAXJob": "jaxReplicaSpecs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GangWish:
+    """What an owner says about its gang; None and empty where it says nothing. ``templates`` are (count, pod template)."""
+
+    min_member: int | None = None
+    queue: str = ""
+    priority_class_name: str = ""
+    templates: tuple[tuple[int, Obj], ...] = ()
+
+
+def gang_wish(owner: Obj | None) -> GangWish:
+    """The wish of a pod's controlling owner. An owner of another kind, or one that makes no sense, has none."""
+    if owner is None:
+        return GangWish()
+    kind, group = owner.get("kind"), str(owner.get("apiVersion", "")).partition("/")[0]
+    if group == "kubeflow.org" and kind in _KUBEFLOW:
+        return _kubeflow(owner, _KUBEFLOW[str(kind)])
+    if group == "ray.io" and kind == "RayCluster":
+        return _ray(owner)
+    return GangWish()
+
+
+def _kubeflow(owner: Obj, key: str) -> GangWish:
+    """All replicas, unless the scheduling policy gives a smaller minimum. An MPI launcher starts when workers run."""
+    specs = part(owner, "spec", key)
+    templates = tuple(
+        (_count(spec.get("replicas"), 1), part(spec, "template"))
+        for role, spec in sorted(specs.items())
+        if isinstance(spec, dict) and not (key == "mpiReplicaSpecs" and role == "Launcher")
+    )
+    policy = part(owner, "spec", "runPolicy", "schedulingPolicy")
+    total = sum(count for count, _ in templates)
+    wanted = _count(policy.get("minAvailable"), total)
+    return GangWish(
+        min_member=wanted if templates else None,
+        queue=_text(policy.get("queue")),
+        priority_class_name=_text(policy.get("priorityClass")),
+        templates=templates if wanted == total else (),
+    )
+
+
+def _ray(owner: Obj) -> GangWish:
+    """The head, and the workers that the cluster starts with: its minimum where Ray scales it, else its replicas."""
+    spec = part(owner, "spec")
+    scaled = bool(spec.get("enableInTreeAutoscaling"))
+    groups = [group for group in spec.get("workerGroupSpecs") or () if isinstance(group, dict)]
+    templates = [(1, part(spec, "headGroupSpec", "template"))]
+    for group in groups:
+        count = _count(group.get("minReplicas" if scaled else "replicas"), 0 if scaled else 1)
+        templates.append((count * _count(group.get("numOfHosts"), 1), part(group, "template")))
+    labels = labels_of(owner)
+    return GangWish(
+        min_member=sum(count for count, _ in templates),
+        queue=_text(labels.get("volcano.sh/queue-name")),
+        priority_class_name=_text(labels.get("ray.io/priority-class-name")),
+        templates=tuple(templates),
+    )
+
+
+def _count(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else default
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,167 @@
+"""Every pod that names one of our schedulers belongs to a PodGroup: which one to make, and what to write on the pod.
+
+Source: Volcano's podgroup controller (spec 06 §8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pumice.model.manifest.fields import FieldError, Obj
+from pumice.model.manifest.jobs import GROUP_MIN_MEMBER_ANNOTATION, GROUP_QUEUE_ANNOTATION, podgroup_for_bare_pod
+from pumice.model.manifest.pod_spec import SpecCache, read_pod_spec
+from pumice.model.manifest.pods import SECOND_GROUP_NAME_ANNOTATION, read_pod
+from pumice.model.manifest.terms import Owner
+from pumice.model.pod import GROUP_NAME_ANNOTATION
+from pumice.model.podgroup import PodGroup
+from pumice.model.resources import EMPTY, Resource
+from pumice.runtime.controllers.encode import podgroup_object
+from pumice.runtime.controllers.gang_owners import GangWish, gang_wish
+from pumice.runtime.controllers.writes import (
+    Create,
+    Delete,
+    Patch,
+    Tell,
+    Write,
+    annotations_of,
+    controller_uid,
+    labels_of,
+    leaving,
+    merge_patch,
+    meta,
+    owner_reference,
+    part,
+    ref_of,
+)
+
+_INHERITING = ("ReplicaSet", "DaemonSet", "StatefulSet", "Job")
+_REVISION = "controller-revision-hash"
+_FINISHED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """``inherit``: owners' annotations are looked at. ``gangs``: owners that say how large their gang is are believed."""
+
+    scheduler_names: tuple[str, ...] = ("volcano",)
+    inherit: bool = True
+    gangs: bool = True
+
+
+def group_name_for(pod: Obj) -> str:
+    """The name of the group of a pod that names none."""
+    return f"podgroup-{controller_uid(pod) or meta(pod).get('uid', '')}".replace("/", "-")
+
+
+def reconcile_pod(
+    pod: Obj, owner: Obj | None, group: Obj | None, settings: GroupSettings, cache: SpecCache
+) -> list[Write]:
+    """Give a pod its group. ``owner`` is its controlling owner, where that can be read; ``group`` the PodGroup named by
+    ``group_name_for``, where it is there."""
+    if (
+        not _is_ours(pod, settings)
+        or _group_named(pod)
+        or leaving(pod)
+        or part(pod, "status").get("phase") in _FINISHED
+    ):
+        return []
+    if group is not None and leaving(group):
+        return []  # its deletion is an event too, and the pod is then looked at again
+    try:
+        wanted = _wanted(pod, owner, settings, cache)
+    except (FieldError, KeyError) as error:
+        return [Tell(ref_of(pod), "Warning", "PodGroupError", f"no PodGroup can be made: {_told(error)}")]
+    named = Patch(ref_of(pod), {"metadata": {"annotations": {GROUP_NAME_ANNOTATION: group_name_for(pod)}}})
+    return [named] if group is not None else [Create(wanted), named]
+
+
+def reconcile_set(
+    owner: Obj, pods: list[Obj], group: Obj | None, settings: GroupSettings, cache: SpecCache
+) -> list[Write]:
+    """Keep the group of a ReplicaSet or StatefulSet as its pods would make it; a set of no pods has none."""
+    if part(owner, "spec").get("replicas", 1) == 0:
+        return [Delete(ref_of(group))] if group is not None and not leaving(group) else []
+    revision = part(owner, "status").get("updateRevision") if owner.get("kind") == "StatefulSet" else None
+    pod = next((p for p in sorted(pods, key=_age) if _speaks_for(p, revision, settings)), None)
+    if pod is None or (group is not None and leaving(group)):
+        return []
+    try:
+        wanted = _wanted(pod, owner, settings, cache)
+    except (FieldError, KeyError):
+        return []  # told by reconcile_pod
+    if group is None:
+        return [Create(wanted)]
+    found = _differences(group, wanted)
+    return [Patch(ref_of(group), found)] if found else []
+
+
+def _differences(group: Obj, wanted: Obj) -> Obj:
+    """What to merge into the group. Fields that a default of the CRD filled in, or a user's own keys, stay."""
+    patch: Obj = {}
+    spec = merge_patch(group.get("spec") or {}, {**(group.get("spec") or {}), **wanted["spec"]})
+    if spec:
+        patch["spec"] = spec
+    for key, old in (("labels", labels_of(group)), ("annotations", annotations_of(group))):
+        changed = merge_patch(old, {**old, **meta(wanted).get(key, {})})
+        if changed:
+            patch.setdefault("metadata", {})[key] = changed
+    return patch
+
+
+def _wanted(pod: Obj, owner: Obj | None, settings: GroupSettings, cache: SpecCache) -> Obj:
+    inherits = settings.inherit and owner is not None and owner.get("kind") in _INHERITING
+    inherited = annotations_of(owner) if inherits and owner is not None else {}
+    group, _ = podgroup_for_bare_pod(read_pod(pod, cache, ""), inherited)
+    wish = gang_wish(owner) if settings.gangs else GangWish()
+    if wish.min_member is not None and GROUP_MIN_MEMBER_ANNOTATION not in inherited:
+        group = _as_gang(group, wish, pod, cache)
+    owners = list(meta(pod).get("ownerReferences") or ()) if controller_uid(pod) else [owner_reference(pod)]
+    return podgroup_object(group, owners)
+
+
+def _as_gang(group: PodGroup, wish: GangWish, pod: Obj, cache: SpecCache) -> PodGroup:
+    """The group as a gang of the size that the owner wants. Without templates every pod counts like this one."""
+    assert wish.min_member is not None
+    one = group.min_resources or EMPTY
+    if group.min_member > 1:
+        one = one.multi(1 / group.min_member)
+    return replace(
+        group,
+        min_member=wish.min_member,
+        min_resources=_sum_of(wish, cache) if wish.templates else one.multi(wish.min_member),
+        queue=annotations_of(pod).get(GROUP_QUEUE_ANNOTATION) or wish.queue or group.queue,
+        priority_class_name=group.priority_class_name or wish.priority_class_name,
+    )
+
+
+def _sum_of(wish: GangWish, cache: SpecCache) -> Resource:
+    total = EMPTY
+    for count, template in wish.templates:
+        spec = read_pod_spec(part(template, "spec"), {}, "template.spec", Owner("", {}), "", cache)
+        total = total.add(spec.request.multi(count))
+    return total
+
+
+def _is_ours(pod: Obj, settings: GroupSettings) -> bool:
+    return part(pod, "spec").get("schedulerName") in settings.scheduler_names
+
+
+def _group_named(pod: Obj) -> str:
+    annotations = annotations_of(pod)
+    return annotations.get(GROUP_NAME_ANNOTATION) or annotations.get(SECOND_GROUP_NAME_ANNOTATION) or ""
+
+
+def _speaks_for(pod: Obj, revision: str | None, settings: GroupSettings) -> bool:
+    """Whether a pod may say what its set's group looks like."""
+    of_revision = not revision or labels_of(pod).get(_REVISION) == revision
+    return of_revision and _is_ours(pod, settings) and not _group_named(pod) and not leaving(pod)
+
+
+def _age(pod: Obj) -> tuple[str, str]:
+    return str(meta(pod).get("creationTimestamp", "")), str(meta(pod).get("name", ""))
+
+
+def _told(error: FieldError | KeyError) -> str:
+    if isinstance(error, FieldError):
+        return f"{error.path}: found {error.found}, wanted {error.wanted}"
+    return f"no {error}"

@@ -1,0 +1,114 @@
+"""Objects that tests put on a real API server, and ways to wait for what comes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pumice.kube.client import Client, Retries
+from pumice.kube.errors import ApiError
+
+CRDS = Path(__file__).resolve().parents[2] / "deploy" / "crds"
+_CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+async def until(check: Callable[[], object], seconds: float = 10.0, what: str = "") -> None:
+    """Give way until the check holds. Fails after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline, what or f"did not come true in {seconds} s"
+        await asyncio.sleep(0.005)
+
+
+def pod(namespace: str, name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"namespace": namespace, "name": name, "labels": {"app": "it"}},
+        "spec": {
+            "schedulerName": "volcano",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}],
+            **spec,
+        },
+    }
+
+
+def node(name: str, cpu: str = "16") -> dict[str, Any]:
+    amounts = {"cpu": cpu, "memory": "64Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "status": {"allocatable": amounts, "capacity": amounts},
+    }
+
+
+def crd(
+    group: str, version: str, kind: str, plural: str, *, namespaced: bool = True, status: bool = False
+) -> dict[str, Any]:
+    """A definition that takes anything, for kinds that only tests have."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    served: dict[str, Any] = {"name": version, "served": True, "storage": True, "schema": schema}
+    if status:
+        served["subresources"] = {"status": {}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced" if namespaced else "Cluster",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
+            "versions": [served],
+        },
+    }
+
+
+async def install_crds(client: Client) -> None:
+    """Those of ``deploy/crds``, unless they are there already; returns when they are served."""
+    for path in sorted(CRDS.glob("*.yaml")):
+        for document in yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader):
+            if document and document.get("kind") == "CustomResourceDefinition":
+                await install_crd(client, document)
+
+
+async def install_crd(client: Client, definition: dict[str, Any]) -> None:
+    name = definition["metadata"]["name"]
+    try:
+        await client.post(_CRD_PATH, definition)
+    except ApiError as error:
+        if error.reason != "AlreadyExists":
+            raise
+    spec = definition["spec"]
+    for version in spec["versions"]:
+        path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
+        for _ in range(400):
+            try:
+                await client.get(path, params={"limit": "1"}, retries=Retries())
+                break
+            except ApiError:
+                await asyncio.sleep(0.025)
+        else:
+            raise AssertionError(f"{name} is not served after 10 s")
+
+
+async def remove_crd(client: Client, name: str) -> None:
+    await client.delete(f"{_CRD_PATH}/{name}")
+
+
+async def create(client: Client, *objects: dict[str, Any]) -> None:
+    """Create pods and nodes, a node with its status."""
+    await asyncio.gather(*(_create(client, each) for each in objects))
+
+
+async def _create(client: Client, obj: dict[str, Any]) -> None:
+    if obj["kind"] == "Node":
+        await client.post("/api/v1/nodes", obj)
+    else:
+        await client.post(f"/api/v1/namespaces/{obj['metadata']['namespace']}/pods", obj)

@@ -1,0 +1,223 @@
+"""The reflector against a real server: streams and lists, cuts, 410, garbage, kinds that come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from pumice.kube.access import bearer
+from pumice.kube.client import Caps, Client
+from pumice.kube.kinds import PODS, Kind
+from pumice.model.events import Gone, Seen
+from pumice.model.pod import Pod
+from pumice.model.queue import Queue
+from tests.kube.objects import crd, create, install_crd, pod, remove_crd, until
+from tests.kube.proxy import GONE, FaultProxy, answer, endless, send_first, watch_event
+from tests.kube.reflecting import FAST, reflecting
+from tests.kube.server import ApiServer
+
+#: A group of the tests' own whose Queues come and go without disturbing other tests.
+OWN_QUEUES = Kind("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_list_then_changes(client: Client, namespace: str, streaming: bool) -> None:
+    await create(client, pod(namespace, "a"), pod(namespace, "b"))
+    async with reflecting(client, streaming=streaming) as (reflector, mirror):
+        await asyncio.wait_for(reflector.synced.wait(), 10)
+        assert reflector.streaming is streaming
+        assert mirror.names(namespace) == {"a", "b"}
+        await create(client, pod(namespace, "c"))
+        await client.patch(PODS.path(f"{namespace}/a"), {"metadata": {"labels": {"x": "y"}}})
+        await client.delete(PODS.path(f"{namespace}/b"))
+        await until(lambda: mirror.names(namespace) == {"a", "c"})
+        await until(lambda: mirror.objects[f"{namespace}/a"].labels.get("x") == "y")  # type: ignore[union-attr]
+
+
+async def test_a_list_is_read_page_by_page(server: ApiServer, client: Client, namespace: str) -> None:
+    await create(client, *(pod(namespace, f"p{i}") for i in range(7)))
+    async with Client(bearer(server.url, server.token(), server.ssl_context()), caps=Caps(page_items=3)) as small:
+        pages = [page async for page in small.pages(PODS.namespace_path(namespace))]
+        assert [len(page.items or ()) for page in pages] == [3, 3, 1]
+        async with reflecting(small, streaming=False) as (reflector, mirror):
+            await asyncio.wait_for(reflector.synced.wait(), 10)
+            assert len(mirror.names(namespace)) == 7
+
+
+async def test_a_server_without_initial_events_is_listed(through: Client, proxy: FaultProxy, namespace: str) -> None:
+    proxy.on("GET", "sendInitialEvents", answer(422, "Invalid", "sendInitialEvents is forbidden"), times=9)
+    async with reflecting(through) as (reflector, _):
+        await asyncio.wait_for(reflector.synced.wait(), 10)
+        assert not reflector.streaming
+        assert proxy.count("GET", "limit=500") >= 1
+
+
+async def test_a_cut_watch_goes_on_where_it_was(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str
+) -> None:
+    await create(client, pod(namespace, "a"))
+    async with reflecting(through) as (reflector, mirror):
+        await asyncio.wait_for(reflector.synced.wait(), 10)
+        told = len(mirror.events)
+        for name in ("b", "c", "d"):
+            assert proxy.cut("watch=1") == 1
+            await create(client, pod(namespace, name))
+            await until(lambda name=name: name in mirror.names(namespace))  # type: ignore[misc]
+        assert reflector.lists == 1
+        assert len([e for e in mirror.events[told:] if isinstance(e, Seen) and e.obj.name == "a"]) == 0
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_after_410_the_difference_is_told(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str, streaming: bool
+) -> None:
+    await create(client, *(pod(namespace, name) for name in ("stays", "goes", "changes", "reborn")))
+    async with reflecting(through, streaming=streaming) as (reflector, mirror):
+        await asyncio.wait_for(reflector.synced.wait(), 10)
+        before = mirror.objects[f"{namespace}/reborn"]
+        blocked = proxy.on("GET", "watch=1.*resourceVersion=|resourceVersion=.*watch=1", answer(503), times=10**6)
+        listing = proxy.on("GET", "limit=500|sendInitialEvents", answer(503), times=10**6)
+        proxy.cut("watch=1")
+        await client.delete(PODS.path(f"{namespace}/goes"))
+        await client.delete(PODS.path(f"{namespace}/reborn"))
+        await create(client, pod(namespace, "reborn"), pod(namespace, "new"))
+        await client.patch(PODS.path(f"{namespace}/changes"), {"metadata": {"labels": {"x": "y"}}})
+        told = len(mirror.events)
+        blocked.fault, blocked.times = send_first(GONE), blocked.hits + 1
+        listing.times = 0
+        await until(lambda: reflector.lists == 2)
+        await until(lambda: mirror.names(namespace) == {"stays", "changes", "reborn", "new"})
+        news = [e for e in mirror.events[told:] if f"{namespace}/" in (e.key if isinstance(e, Gone) else e.obj.key)]  # type: ignore[union-attr]
+        assert [e for e in news if isinstance(e, Gone) and e.key.endswith("/goes")] == [Gone(Pod, f"{namespace}/goes")]
+        reborn = [e for e in news if (e.key if isinstance(e, Gone) else e.obj.key).endswith("/reborn")]  # type: ignore[union-attr]
+        assert [type(e) for e in reborn] == [Gone, Seen]
+        assert mirror.objects[f"{namespace}/reborn"].uid != before.uid  # type: ignore[union-attr]
+        assert not [e for e in news if isinstance(e, Seen) and e.obj.name == "stays"]
+
+
+async def test_410_of_the_real_server(
+    through: Client, client: Client, proxy: FaultProxy, server: ApiServer, namespace: str
+) -> None:
+    """A compacted resource version, asked of the real server, is listed anew."""
+    await create(client, pod(namespace, "a"))
+    async with reflecting(through) as (reflector, mirror):
+        await asyncio.wait_for(reflector.synced.wait(), 10)
+        reflector._version = "1"  # older than anything the server still has
+        assert proxy.cut("watch=1") == 1
+        await create(client, pod(namespace, "b"))
+        await until(lambda: reflector.lists == 2)
+        assert mirror.names(namespace) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        b"<html>gateway</html>\n",
+        b"\x00\xff\xfe\n",
+        b'{"type":"SURPRISE","object":{}}\n',
+        b'{"type":"DELETED","object":{}}\n',
+    ],
+)
+async def test_garbage_on_a_watch_is_told_and_listed_over(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str, chunk: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    await create(client, pod(namespace, "a"))
+    async with reflecting(through) as (reflector, mirror):
+        await asyncio.wait_for(reflector.synced.wait(), 10)
+        proxy.on("GET", r"[?&]resourceVersion=\d", send_first(chunk))
+        proxy.cut("watch=1")
+        await until(lambda: reflector.lists == 2)
+        await create(client, pod(namespace, "b"))
+        await until(lambda: mirror.names(namespace) == {"a", "b"})
+    assert len([r for r in caplog.records if "not what an API server sends" in r.getMessage()]) == 1
+
+
+async def test_a_line_without_end_is_cut_off(
+    server: ApiServer, client: Client, proxy: FaultProxy, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caps = Caps(line_bytes=1 << 20)
+    async with Client(bearer(proxy.url, server.token()), caps=caps) as through, reflecting(through) as (reflector, _):
+        await asyncio.wait_for(reflector.synced.wait(), 10)
+        proxy.on("GET", r"[?&]resourceVersion=\d", endless())
+        proxy.cut("watch=1")
+        await until(lambda: reflector.lists == 2)
+        assert proxy.bytes_sent < 32 << 20
+    assert len([r for r in caplog.records if "cut off" in r.getMessage()]) == 1
+
+
+async def test_one_bad_object_does_not_stop_the_rest(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await create(client, pod(namespace, "a"))
+    async with reflecting(through) as (reflector, mirror):
+        await asyncio.wait_for(reflector.synced.wait(), 10)
+        bad = {"metadata": {"namespace": namespace, "name": "newer", "resourceVersion": reflector._version}, "spec": []}
+        good = {**pod(namespace, "good")}
+        good["metadata"] |= {"resourceVersion": reflector._version, "uid": "u"}
+        chunks = send_first(watch_event("ADDED", bad), watch_event("ADDED", good))
+        proxy.on("GET", r"[?&]resourceVersion=\d", chunks)
+        proxy.cut("watch=1")
+        await until(lambda: "good" in mirror.names(namespace))
+        assert reflector.bad_objects == 1
+    assert any("spec: found a list of 0, wanted an object" in r.getMessage() for r in caplog.records)
+
+
+async def test_a_kind_that_is_not_installed_is_off_until_it_appears(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    definition = crd("test.pumice.dev", "v1beta1", "Queue", "queues", namespaced=False)
+    kind = Kind("test.pumice.dev", "v1beta1", "queues", "Queue", namespaced=False)
+    async with _own_queues(client, kind) as (reflector, mirror):
+        await asyncio.wait_for(reflector.synced.wait(), 10)
+        assert "not installed" in reflector.trouble
+        await install_crd(client, definition)
+        await client.post(kind.list_path, {"apiVersion": kind.api_version, "kind": "Queue", "metadata": {"name": "q"}})
+        await until(lambda: mirror.names() == {"q"})
+        await remove_crd(client, "queues.test.pumice.dev")
+        await until(lambda: not mirror.objects)
+        await until(lambda: "not installed" in reflector.trouble)
+    told = [r.getMessage() for r in caplog.records if "installed" in r.getMessage()]
+    assert [("not installed" in line) for line in told] == [True, False, True]
+
+
+def _own_queues(client: Client, kind: Kind):  # type: ignore[no-untyped-def]
+    return reflecting(client, kind, Queue)
+
+
+async def test_no_right_is_told_once_and_holds_nobody_up(server: ApiServer, caplog: pytest.LogCaptureFixture) -> None:
+    async with Client(bearer(server.url, server.token("nobody"), server.ssl_context())) as nobody:
+        async with reflecting(nobody, OWN_QUEUES, Queue) as (reflector, _):
+            await asyncio.wait_for(reflector.synced.wait(), 10)
+            await until(lambda: reflector.watches >= 3)
+    told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    assert len(told) == 1
+    assert "no right to list and watch queues.scheduling.volcano.sh" in told[0]
+
+
+async def test_a_wrong_token_is_told_once(server: ApiServer, caplog: pytest.LogCaptureFixture) -> None:
+    async with (
+        Client(bearer(server.url, "expired", server.ssl_context())) as nobody,
+        reflecting(nobody) as (reflector, _),
+    ):
+        await until(lambda: reflector.watches >= 3)
+        assert not reflector.synced.is_set()
+    told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    assert len(told) == 1
+    assert "does not accept these credentials" in told[0]
+
+
+async def test_server_gone_and_back(assets_server: ApiServer) -> None:
+    server = assets_server
+    async with Client(bearer(server.url, server.token(), server.ssl_context())) as client:
+        await client.post("/api/v1/namespaces", {"metadata": {"name": "it"}})
+        await create(client, pod("it", "a"))
+        async with reflecting(client, pace=FAST) as (reflector, mirror):
+            await asyncio.wait_for(reflector.synced.wait(), 10)
+            server.stop_api(kill=True)
+            await until(lambda: reflector.trouble != "")
+            await asyncio.to_thread(server.start_api)
+            await create(client, pod("it", "b"))
+            await until(lambda: mirror.names("it") == {"a", "b"}, 20)
