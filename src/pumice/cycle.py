@@ -2,9 +2,8 @@
 
     snapshot -> session -> actions -> statements -> decisions
 
-A cycle is a function: it reads no clock, rolls no dice and talks to nobody but the planner. ``(snapshot, policy,
-now)`` saved is
-the bug report, and running it again gives the same decisions to the byte.
+A cycle is a function: it reads no clock, rolls no dice and talks to nobody but the planner. ``(snapshot, policy, now)``
+saved is the bug report, and running it again gives the same decisions to the byte.
 """
 
 from __future__ import annotations

@@ -1,28 +1,20 @@
-"""Objects that tests put on a real API server, and ways to wait for what comes of them."""
+"""Objects that tests put on a real API server."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from pumice.kube.client import Client, Retries
+from pumice.kube.client import ONCE, Client
 from pumice.kube.errors import ApiError
+from tests.kube.waiting import until_answered, until_refused
 
 CRDS = Path(__file__).resolve().parents[2] / "deploy" / "crds"
 _CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-
-
-async def until(check: Callable[[], object], seconds: float = 10.0, what: str = "") -> None:
-    """Give way until the check holds. Fails after so many seconds."""
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline, what or f"did not come true in {seconds} s"
-        await asyncio.sleep(0.005)
 
 
 def pod(namespace: str, name: str, **spec: Any) -> dict[str, Any]:
@@ -46,6 +38,16 @@ def node(name: str, cpu: str = "16") -> dict[str, Any]:
         "kind": "Node",
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
         "status": {"allocatable": amounts, "capacity": amounts},
+    }
+
+
+def hypernode(name: str, *nodes: str) -> dict[str, Any]:
+    members = [{"type": "Node", "selector": {"exactMatch": {"name": node}}} for node in nodes]
+    return {
+        "apiVersion": "topology.volcano.sh/v1alpha1",
+        "kind": "HyperNode",
+        "metadata": {"name": name},
+        "spec": {"tier": 1, "members": members},
     }
 
 
@@ -79,7 +81,7 @@ async def install_crds(client: Client) -> None:
 
 
 async def install_crd(client: Client, definition: dict[str, Any]) -> None:
-    name = definition["metadata"]["name"]
+    """Returns when it is served."""
     try:
         await client.post(_CRD_PATH, definition)
     except ApiError as error:
@@ -88,18 +90,14 @@ async def install_crd(client: Client, definition: dict[str, Any]) -> None:
     spec = definition["spec"]
     for version in spec["versions"]:
         path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
-        for _ in range(400):
-            try:
-                await client.get(path, params={"limit": "1"}, retries=Retries())
-                break
-            except ApiError:
-                await asyncio.sleep(0.025)
-        else:
-            raise AssertionError(f"{name} is not served after 10 s")
+        await until_answered(lambda path=path: client.get(path, params={"limit": "1"}, retries=ONCE))  # type: ignore[misc]
 
 
 async def remove_crd(client: Client, name: str) -> None:
-    await client.delete(f"{_CRD_PATH}/{name}")
+    """Returns when it, and every object of it, is gone. It need not be there."""
+    with suppress(ApiError):
+        await client.delete(f"{_CRD_PATH}/{name}")
+    await until_refused(lambda: client.get(f"{_CRD_PATH}/{name}", retries=ONCE), 404)
 
 
 async def create(client: Client, *objects: dict[str, Any]) -> None:

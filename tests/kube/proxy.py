@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,12 +88,12 @@ def lose_request() -> Fault:
 
 
 def hang(seconds: float, applied: bool = False) -> Fault:
-    """No answer for so long; then the connection ends."""
+    """No answer for so long, or until the proxy closes; then the connection ends."""
 
     async def fault(exchange: Exchange) -> None:
         if applied:
             await exchange.forward()
-        await asyncio.sleep(seconds)
+        await exchange.proxy.closing(seconds)
         exchange.hang_up()
 
     return fault
@@ -148,8 +148,8 @@ class FaultProxy:
         self.requests: list[tuple[str, str]] = []
         self.bytes_sent = 0
         self.port = 0
-        self._watches: set[asyncio.Task[Any]] = set()
-        self._open: set[web.Request] = set()
+        self._closing = asyncio.Event()
+        self._open: list[web.Request] = []
 
     @property
     def url(self) -> str:
@@ -169,15 +169,24 @@ class FaultProxy:
                 request.transport.abort()
         return len(found)
 
+    async def closing(self, seconds: float) -> None:
+        """Wait until the proxy closes, at most so long."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._closing.wait(), seconds)
+
     def count(self, method: str, path: str) -> int:
         return sum(m == method and re.search(path, p) is not None for m, p in self.requests)
 
     def send(self, request: web.Request, body: bytes) -> Any:
         headers = {k: v for k, v in request.headers.items() if k.lower() not in _HOP}
         return self._session.request(
-            request.method, self.upstream + request.raw_path, data=body or None, headers=headers, ssl=self.ssl_context,
+            request.method,
+            self.upstream + request.raw_path,
+            data=body or None,
+            headers=headers,
+            ssl=self.ssl_context,
             timeout=aiohttp.ClientTimeout(total=None),
-        )  # fmt: skip
+        )
 
     async def stream(
         self, request: web.Request, body: bytes, response: web.StreamResponse | None = None
@@ -194,7 +203,7 @@ class FaultProxy:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         self.requests.append((request.method, request.raw_path))
-        self._open.add(request)
+        self._open.append(request)
         try:
             for rule in self.rules:
                 if rule.hits < rule.times and rule.method == request.method and rule.path.search(request.raw_path):
@@ -207,7 +216,7 @@ class FaultProxy:
                 request.transport.abort()
             return web.Response()
         finally:
-            self._open.discard(request)
+            self._open.remove(request)
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[FaultProxy]:
@@ -224,4 +233,5 @@ class FaultProxy:
             try:
                 yield self
             finally:
+                self._closing.set()
                 await runner.cleanup()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -9,10 +10,9 @@ import ssl
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 BUILD = Path(__file__).resolve().parents[2] / "scripts" / "build-kube-assets"
@@ -56,7 +56,7 @@ def free_port() -> int:
 
 
 class ApiServer:
-    """etcd and kube-apiserver below one folder. ``stop_api`` and ``start_api`` restart the API server on its old port."""
+    """etcd and kube-apiserver below one folder; ``stop_api`` and ``start_api`` restart the latter on its old port."""
 
     def __init__(self, assets: Path, folder: Path, *extra_flags: str) -> None:
         self.assets = assets
@@ -66,7 +66,7 @@ class ApiServer:
         self._etcd_port = 0
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
-    # -- what a client needs ---------------------------------------------------------------------------------------------
+    # -- what a client needs -------------------------------------------------------------------------------------------
 
     @property
     def url(self) -> str:
@@ -97,7 +97,7 @@ class ApiServer:
     def pid(self, name: str) -> int:
         return self._running[name].pid
 
-    # -- life ------------------------------------------------------------------------------------------------------------
+    # -- life ----------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -122,17 +122,26 @@ class ApiServer:
         f = self.folder
         self._run(
             "kube-apiserver",
-            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}", "--bind-address=127.0.0.1",
-            "--advertise-address=127.0.0.1", f"--secure-port={self.port}",
-            f"--tls-cert-file={f}/server.crt", f"--tls-private-key-file={f}/server.key",
-            f"--client-ca-file={f}/ca.crt", f"--token-auth-file={f}/tokens.csv",
-            "--service-account-issuer=https://pumice.invalid", f"--service-account-key-file={f}/sa.key",
-            f"--service-account-signing-key-file={f}/sa.key", "--service-cluster-ip-range=10.0.0.0/24",
-            "--endpoint-reconciler-type=none", "--allow-privileged", "--authorization-mode=RBAC",
-            "--disable-admission-plugins=ServiceAccount", "--shutdown-delay-duration=0s",
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={self.port}",
+            f"--tls-cert-file={f}/server.crt",
+            f"--tls-private-key-file={f}/server.key",
+            f"--client-ca-file={f}/ca.crt",
+            f"--token-auth-file={f}/tokens.csv",
+            "--service-account-issuer=https://pumice.invalid",
+            f"--service-account-key-file={f}/sa.key",
+            f"--service-account-signing-key-file={f}/sa.key",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--endpoint-reconciler-type=none",
+            "--allow-privileged",
+            "--authorization-mode=RBAC",
+            "--disable-admission-plugins=ServiceAccount",
+            "--shutdown-delay-duration=0s",
             *self.extra_flags,
-        )  # fmt: skip
-        self._wait_ready(60.0)
+        )
+        self._wait_ready(120.0)
 
     def stop_api(self, kill: bool = False) -> None:
         """Stop the API server alone; with ``kill`` it gets no time to say goodbye."""
@@ -141,19 +150,22 @@ class ApiServer:
     def compact(self) -> None:
         """Make etcd forget every older revision, so that old resource versions answer 410 where they are read."""
         url = f"http://127.0.0.1:{self._etcd_port}/v3/kv/"
-        import json
-
         got = json.loads(_post(url + "range", {"key": "AA==", "limit": 1}))
         _post(url + "compaction", {"revision": got["header"]["revision"], "physical": True})
 
-    # -- pieces ----------------------------------------------------------------------------------------------------------
+    # -- pieces --------------------------------------------------------------------------------------------------------
 
     def _start_etcd(self) -> None:
         url = f"http://127.0.0.1:{self._etcd_port}"
         self._run(
-            "etcd", f"--data-dir={self.folder}/etcd", f"--listen-client-urls={url}", f"--advertise-client-urls={url}",
-            "--listen-peer-urls=http://127.0.0.1:0", "--unsafe-no-fsync", "--log-level=error",
-        )  # fmt: skip
+            "etcd",
+            f"--data-dir={self.folder}/etcd",
+            f"--listen-client-urls={url}",
+            f"--advertise-client-urls={url}",
+            "--listen-peer-urls=http://127.0.0.1:0",
+            "--unsafe-no-fsync",
+            "--log-level=error",
+        )
 
     def _run(self, name: str, *flags: str) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
@@ -178,19 +190,20 @@ class ApiServer:
     def _wait_ready(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         request = urllib.request.Request(self.url + "/readyz", headers={"Authorization": f"Bearer {self.token()}"})
-        while True:
-            for name, process in self._running.items():
-                if process.poll() is not None:
-                    raise RuntimeError(f"{name} ended with {process.returncode}: {self._last_words(name)}")
-            try:
-                with urllib.request.urlopen(request, context=self.ssl_context(), timeout=2) as answer:
-                    if answer.status == 200:
-                        return
-            except (urllib.error.URLError, OSError):
-                pass
+        while not self._answers(request):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"kube-apiserver not ready in {seconds} s: {self._last_words('kube-apiserver')}")
-            time.sleep(0.05)
+            for name, process in self._running.items():
+                with suppress(subprocess.TimeoutExpired):
+                    code = process.wait(0.05)
+                    raise RuntimeError(f"{name} ended with {code}: {self._last_words(name)}")
+
+    def _answers(self, request: urllib.request.Request) -> bool:
+        try:
+            with urllib.request.urlopen(request, context=self.ssl_context(), timeout=2) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
 
     def _last_words(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")[-1500:]
@@ -203,18 +216,40 @@ class ApiServer:
         signed = ("-CA", "ca.crt", "-CAkey", "ca.key", "-addext", "basicConstraints=critical,CA:FALSE")
         usage = "keyUsage=critical,keyCertSign,digitalSignature"
         openssl("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=test-ca", "-addext", usage)
-        openssl("req", "-x509", *new, "-keyout", "server.key", "-out", "server.crt", "-subj", "/CN=kube-apiserver", *signed,
-                "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc")  # fmt: skip
-        openssl("req", "-x509", *new, "-keyout", "client.key", "-out", "client.crt", "-subj", "/O=system:masters/CN=cert-admin", *signed,
-                "-addext", "extendedKeyUsage=clientAuth")  # fmt: skip
+        openssl(
+            "req",
+            "-x509",
+            *new,
+            "-keyout",
+            "server.key",
+            "-out",
+            "server.crt",
+            "-subj",
+            "/CN=kube-apiserver",
+            *signed,
+            "-addext",
+            "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc",
+        )
+        openssl(
+            "req",
+            "-x509",
+            *new,
+            "-keyout",
+            "client.key",
+            "-out",
+            "client.crt",
+            "-subj",
+            "/O=system:masters/CN=cert-admin",
+            *signed,
+            "-addext",
+            "extendedKeyUsage=clientAuth",
+        )
         openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "sa.key")
         lines = (f'{self.token(user)},{user},{user}-uid,"{groups}"' for user, groups in TOKENS.items())
         (self.folder / "tokens.csv").write_text("\n".join(lines) + "\n")
 
 
 def _post(url: str, body: dict[str, object]) -> bytes:
-    import json
-
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=10) as answer:
         found: bytes = answer.read()

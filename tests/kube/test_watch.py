@@ -9,24 +9,23 @@ import pytest
 
 from pumice.kube.access import bearer
 from pumice.kube.client import Caps, Client
-from pumice.kube.kinds import PODS, Kind
+from pumice.kube.kinds import HYPER_NODES, PODS, QUEUES
 from pumice.model.events import Gone, Seen
 from pumice.model.pod import Pod
 from pumice.model.queue import Queue
-from tests.kube.objects import crd, create, install_crd, pod, remove_crd, until
+from pumice.model.topology import HyperNode
+from tests.kube.objects import crd, create, hypernode, install_crd, pod, remove_crd
 from tests.kube.proxy import GONE, FaultProxy, answer, endless, send_first, watch_event
 from tests.kube.reflecting import FAST, reflecting
 from tests.kube.server import ApiServer
-
-#: A group of the tests' own whose Queues come and go without disturbing other tests.
-OWN_QUEUES = Kind("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
+from tests.kube.waiting import happens, until
 
 
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_list_then_changes(client: Client, namespace: str, streaming: bool) -> None:
     await create(client, pod(namespace, "a"), pod(namespace, "b"))
     async with reflecting(client, streaming=streaming) as (reflector, mirror):
-        await asyncio.wait_for(reflector.synced.wait(), 10)
+        await happens(reflector.synced)
         assert reflector.streaming is streaming
         assert mirror.names(namespace) == {"a", "b"}
         await create(client, pod(namespace, "c"))
@@ -42,14 +41,14 @@ async def test_a_list_is_read_page_by_page(server: ApiServer, client: Client, na
         pages = [page async for page in small.pages(PODS.namespace_path(namespace))]
         assert [len(page.items or ()) for page in pages] == [3, 3, 1]
         async with reflecting(small, streaming=False) as (reflector, mirror):
-            await asyncio.wait_for(reflector.synced.wait(), 10)
+            await happens(reflector.synced)
             assert len(mirror.names(namespace)) == 7
 
 
 async def test_a_server_without_initial_events_is_listed(through: Client, proxy: FaultProxy, namespace: str) -> None:
     proxy.on("GET", "sendInitialEvents", answer(422, "Invalid", "sendInitialEvents is forbidden"), times=9)
     async with reflecting(through) as (reflector, _):
-        await asyncio.wait_for(reflector.synced.wait(), 10)
+        await happens(reflector.synced)
         assert not reflector.streaming
         assert proxy.count("GET", "limit=500") >= 1
 
@@ -59,7 +58,7 @@ async def test_a_cut_watch_goes_on_where_it_was(
 ) -> None:
     await create(client, pod(namespace, "a"))
     async with reflecting(through) as (reflector, mirror):
-        await asyncio.wait_for(reflector.synced.wait(), 10)
+        await happens(reflector.synced)
         told = len(mirror.events)
         for name in ("b", "c", "d"):
             assert proxy.cut("watch=1") == 1
@@ -75,7 +74,7 @@ async def test_after_410_the_difference_is_told(
 ) -> None:
     await create(client, *(pod(namespace, name) for name in ("stays", "goes", "changes", "reborn")))
     async with reflecting(through, streaming=streaming) as (reflector, mirror):
-        await asyncio.wait_for(reflector.synced.wait(), 10)
+        await happens(reflector.synced)
         before = mirror.objects[f"{namespace}/reborn"]
         blocked = proxy.on("GET", "watch=1.*resourceVersion=|resourceVersion=.*watch=1", answer(503), times=10**6)
         listing = proxy.on("GET", "limit=500|sendInitialEvents", answer(503), times=10**6)
@@ -97,18 +96,30 @@ async def test_after_410_the_difference_is_told(
         assert not [e for e in news if isinstance(e, Seen) and e.obj.name == "stays"]
 
 
-async def test_410_of_the_real_server(
-    through: Client, client: Client, proxy: FaultProxy, server: ApiServer, namespace: str
-) -> None:
-    """A compacted resource version, asked of the real server, is listed anew."""
-    await create(client, pod(namespace, "a"))
-    async with reflecting(through) as (reflector, mirror):
-        await asyncio.wait_for(reflector.synced.wait(), 10)
-        reflector._version = "1"  # older than anything the server still has
-        assert proxy.cut("watch=1") == 1
-        await create(client, pod(namespace, "b"))
-        await until(lambda: reflector.lists == 2)
-        assert mirror.names(namespace) == {"a", "b"}
+async def test_410_of_the_real_server(assets_server: ApiServer) -> None:
+    """A version that the server has forgotten, by compaction and a restart, is listed anew."""
+    server = assets_server
+    async with (
+        Client(bearer(server.url, server.token(), server.ssl_context())) as client,
+        FaultProxy(server.url, server.ssl_context()).serving() as proxy,
+        Client(bearer(proxy.url, server.token())) as through,
+    ):
+        await client.post("/api/v1/namespaces", {"metadata": {"name": "it"}})
+        await create(client, pod("it", "a"), pod("it", "goes"))
+        async with reflecting(through) as (reflector, mirror):
+            await happens(reflector.synced)
+            blocked = proxy.on("GET", "watch=1", answer(503), times=10**6)
+            assert proxy.cut("watch=1") == 1
+            await client.delete(PODS.path("it/goes"))
+            await create(client, pod("it", "b"))
+            server.compact()
+            server.stop_api(kill=True)
+            await asyncio.to_thread(server.start_api)
+            asked = proxy.count("GET", r"[?&]resourceVersion=\d")
+            blocked.times = 0
+            await until(lambda: mirror.names("it") == {"a", "b"})
+            assert proxy.count("GET", r"[?&]resourceVersion=\d") > asked
+            assert reflector.lists == 2
 
 
 @pytest.mark.parametrize(
@@ -125,7 +136,7 @@ async def test_garbage_on_a_watch_is_told_and_listed_over(
 ) -> None:
     await create(client, pod(namespace, "a"))
     async with reflecting(through) as (reflector, mirror):
-        await asyncio.wait_for(reflector.synced.wait(), 10)
+        await happens(reflector.synced)
         proxy.on("GET", r"[?&]resourceVersion=\d", send_first(chunk))
         proxy.cut("watch=1")
         await until(lambda: reflector.lists == 2)
@@ -139,7 +150,7 @@ async def test_a_line_without_end_is_cut_off(
 ) -> None:
     caps = Caps(line_bytes=1 << 20)
     async with Client(bearer(proxy.url, server.token()), caps=caps) as through, reflecting(through) as (reflector, _):
-        await asyncio.wait_for(reflector.synced.wait(), 10)
+        await happens(reflector.synced)
         proxy.on("GET", r"[?&]resourceVersion=\d", endless())
         proxy.cut("watch=1")
         await until(lambda: reflector.lists == 2)
@@ -152,7 +163,7 @@ async def test_one_bad_object_does_not_stop_the_rest(
 ) -> None:
     await create(client, pod(namespace, "a"))
     async with reflecting(through) as (reflector, mirror):
-        await asyncio.wait_for(reflector.synced.wait(), 10)
+        await happens(reflector.synced)
         bad = {"metadata": {"namespace": namespace, "name": "newer", "resourceVersion": reflector._version}, "spec": []}
         good = {**pod(namespace, "good")}
         good["metadata"] |= {"resourceVersion": reflector._version, "uid": "u"}
@@ -168,30 +179,29 @@ async def test_a_kind_that_is_not_installed_is_off_until_it_appears(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    definition = crd("test.pumice.dev", "v1beta1", "Queue", "queues", namespaced=False)
-    kind = Kind("test.pumice.dev", "v1beta1", "queues", "Queue", namespaced=False)
-    async with _own_queues(client, kind) as (reflector, mirror):
-        await asyncio.wait_for(reflector.synced.wait(), 10)
+    kind = HYPER_NODES
+    await remove_crd(client, kind.full_name)  # another test may have left it
+    definition = crd(kind.group, kind.version, kind.kind, kind.plural, namespaced=False)
+    async with reflecting(client, kind, HyperNode) as (reflector, mirror):
+        await happens(reflector.synced)
         assert "not installed" in reflector.trouble
         await install_crd(client, definition)
-        await client.post(kind.list_path, {"apiVersion": kind.api_version, "kind": "Queue", "metadata": {"name": "q"}})
-        await until(lambda: mirror.names() == {"q"})
-        await remove_crd(client, "queues.test.pumice.dev")
+        await client.post(kind.list_path, hypernode("h"))
+        await until(lambda: mirror.names() == {"h"})
+        await remove_crd(client, kind.full_name)
         await until(lambda: not mirror.objects)
         await until(lambda: "not installed" in reflector.trouble)
     told = [r.getMessage() for r in caplog.records if "installed" in r.getMessage()]
     assert [("not installed" in line) for line in told] == [True, False, True]
 
 
-def _own_queues(client: Client, kind: Kind):  # type: ignore[no-untyped-def]
-    return reflecting(client, kind, Queue)
-
-
 async def test_no_right_is_told_once_and_holds_nobody_up(server: ApiServer, caplog: pytest.LogCaptureFixture) -> None:
-    async with Client(bearer(server.url, server.token("nobody"), server.ssl_context())) as nobody:
-        async with reflecting(nobody, OWN_QUEUES, Queue) as (reflector, _):
-            await asyncio.wait_for(reflector.synced.wait(), 10)
-            await until(lambda: reflector.watches >= 3)
+    async with (
+        Client(bearer(server.url, server.token("nobody"), server.ssl_context())) as nobody,
+        reflecting(nobody, QUEUES, Queue) as (reflector, _),
+    ):
+        await happens(reflector.synced)
+        await until(lambda: reflector.watches >= 3)
     told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
     assert len(told) == 1
     assert "no right to list and watch queues.scheduling.volcano.sh" in told[0]
@@ -215,9 +225,9 @@ async def test_server_gone_and_back(assets_server: ApiServer) -> None:
         await client.post("/api/v1/namespaces", {"metadata": {"name": "it"}})
         await create(client, pod("it", "a"))
         async with reflecting(client, pace=FAST) as (reflector, mirror):
-            await asyncio.wait_for(reflector.synced.wait(), 10)
+            await happens(reflector.synced)
             server.stop_api(kill=True)
             await until(lambda: reflector.trouble != "")
             await asyncio.to_thread(server.start_api)
             await create(client, pod("it", "b"))
-            await until(lambda: mirror.names("it") == {"a", "b"}, 20)
+            await until(lambda: mirror.names("it") == {"a", "b"})

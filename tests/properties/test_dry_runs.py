@@ -25,8 +25,8 @@ CONFS = {
     "plain": CONF.replace("FIRST", "").replace("MORE", ""),
     "queues": CONF.replace("FIRST", "").replace("MORE", ", {name: proportion}, {name: binpack}"),
     "sla": CONF.replace("FIRST", "- plugins: [{name: sla}]\n").replace("MORE", ", {name: proportion}"),
-    "one by one": CONF.replace("FIRST", "").replace("MORE", ", {name: few-each}"),
 }
+ONE_BY_ONE = CONF.replace("FIRST", "").replace("MORE", ", {name: few-each}")
 
 
 @plugin("few-each")
@@ -72,9 +72,14 @@ def fabrics(draw: st.DrawFn) -> list[Object]:
         cpu, gpu = draw(st.sampled_from([(1, 0), (2, 0), (1, 1)]))
         sla = {"sla-waiting-time": "1s"} if draw(st.integers(0, 3)) == 0 else {}
         group = podgroup(
-            f"g{g}", minimum, draw(st.sampled_from(["a", "b"])), creation=float(draw(st.integers(0, 100))),
-            tier=draw(st.sampled_from([1, 2])), soft=draw(st.booleans()), annotations=sla,
-        )  # fmt: skip
+            f"g{g}",
+            minimum,
+            draw(st.sampled_from(["a", "b"])),
+            creation=float(draw(st.integers(0, 100))),
+            tier=draw(st.sampled_from([1, 2])),
+            soft=draw(st.booleans()),
+            annotations=sla,
+        )
         found += [group, *pods(f"g{g}", size, cpu=cpu, gpu=gpu)]
     return found
 
@@ -112,3 +117,10 @@ def test_same_decisions_with_and_without(conf: str, objects: list[Object]) -> No
     assert ours.outcome.job_hypernodes == plain.outcome.job_hypernodes
     assert ours.outcome.sub_hypernodes == plain.outcome.sub_hypernodes
     assert ours.outcome.groups == plain.outcome.groups
+
+
+@given(objects=fabrics())
+@settings(max_examples=20)
+def test_a_limit_asked_for_each_task_is_asked_each_time(objects: list[Object]) -> None:
+    _, _, recalled = with_and_without(objects, ONE_BY_ONE, plugins=(FewEach,))
+    assert recalled == 0

@@ -44,8 +44,9 @@ SCORES = {
 
 machines = st.lists(
     st.tuples(st.sampled_from([1, 2, 3, 8]), st.sampled_from([1, 4, 8]), st.sampled_from([0, 1, 4]), st.integers(1, 9)),
-    min_size=1, max_size=12,
-)  # fmt: skip
+    min_size=1,
+    max_size=12,
+)
 request = st.sampled_from([(1, "1Gi", 0), ("500m", "2Gi", 0), (1, "1Gi", 1), (0, "1Gi", 0)])
 
 

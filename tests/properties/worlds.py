@@ -37,12 +37,17 @@ def nodes(draw: st.DrawFn, shape: Shape) -> list[Node]:
     sizes = draw(st.lists(st.sampled_from([(1, 2), (2, 4), (4, 8), (8, 8), (8, 32)]), min_size=1, max_size=3))
     return [
         node(
-            f"n{i}", cpu, f"{memory}Gi", gpu=draw(st.sampled_from([0, 0, 2, 4])), pods=draw(st.sampled_from([2, 4, 110])),
-            creation=float(draw(st.integers(0, 2))), labels={"zone": f"z{i % 2}"},
+            f"n{i}",
+            cpu,
+            f"{memory}Gi",
+            gpu=draw(st.sampled_from([0, 0, 2, 4])),
+            pods=draw(st.sampled_from([2, 4, 110])),
+            creation=float(draw(st.integers(0, 2))),
+            labels={"zone": f"z{i % 2}"},
         )
         for i in range(count)
         for cpu, memory in [draw(st.sampled_from(sizes))]
-    ]  # fmt: skip
+    ]
 
 
 @st.composite
@@ -91,12 +96,18 @@ def gang(draw: st.DrawFn, name: str, queue_names: list[str], rooms: list[Room], 
         where = "" if shape.equal_gangs or draw(st.integers(0, 2)) else _take(rooms, cpu, memory, gpu)
         found.append(
             pod(
-                f"{name}-t-{i}" if draw(st.booleans()) else f"{name}-{i}", name, cpu, f"{memory}Gi", gpu, on=where,
-                role=draw(st.sampled_from(ROLES)) if by_role else "", creation=float(draw(st.integers(0, 2))),
+                f"{name}-t-{i}" if draw(st.booleans()) else f"{name}-{i}",
+                name,
+                cpu,
+                f"{memory}Gi",
+                gpu,
+                on=where,
+                role=draw(st.sampled_from(ROLES)) if by_role else "",
+                creation=float(draw(st.integers(0, 2))),
                 deletion=1.0 if where and draw(st.booleans()) else None,
                 gates=() if where or shape.equal_gangs else draw(st.sampled_from(GATES)),
             )
-        )  # fmt: skip
+        )
     return found
 
 

@@ -1,12 +1,10 @@
 """Which rows does a selector match? Over label columns instead of over one mapping after the other.
 
 A label column is dictionary-encoded: a code a row, -1 where the label is absent, and the value of each code. A
-requirement is
-decided once for each value and once for absence, then looked up by code; how many rows there are does not matter.
-``holds`` and ``matches`` are the same questions about one plain mapping.
-Source: Kubernetes ``labels.Selector``: NotIn and DoesNotExist match an absent label, Gt and Lt compare integers and
-match
-nothing that is no integer; an unknown operator matches nothing.
+requirement is decided once for each value and once for absence, then looked up by code; how many rows there are does
+not matter. ``holds`` and ``matches`` are the same questions about one plain mapping. Source: Kubernetes
+``labels.Selector``: NotIn and DoesNotExist match an absent label, Gt and Lt compare integers and match nothing that is
+no integer; an unknown operator matches nothing.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ def top_k(score: F64, k: int) -> I64:
     """
     n = len(score)
     if k >= n:
-        return (score > -np.inf).nonzero()[0]
+        found: I64 = (score > -np.inf).nonzero()[0]
+        return found
     best = score.max()
     if best == -np.inf:
         return np.zeros(0, dtype=np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from pumice.cli.output import console
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
+from pumice.report.units import counted, some
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 BLOCKS_SHOWN = 100
 NAMES_SHOWN = 8
+_WOULD_FIT = re.compile(r"Pod \S+ can possibly be assigned to (\S+), (once .*)", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -47,16 +50,16 @@ def print_answer(answer: Answer, objects: Sequence[Object], conf: str) -> None:
         f"{len(answer.binds):,} bound, {len(answer.pipelined):,} pipelined, {len(answer.evicts):,} evicted, "
         f"{len(answer.unscheduled):,} not scheduled"
     )
-    out.print(f"{nodes:,} nodes, {len(jobs):,} jobs, policy {conf}: {counts}")
+    out.print(f"{counted(nodes, 'node')}, {counted(len(jobs), 'job')}, policy {conf}: {counts}")
     touched = [job for job in jobs if job.waiting or job.pipelined or job.evicted or job.bound]
     touched.sort(key=lambda job: not job.waiting)
     for job in touched[:BLOCKS_SHOWN]:
         _block(out, job, answer)
     if len(touched) > BLOCKS_SHOWN:
-        out.print(f"\nand {len(touched) - BLOCKS_SHOWN:,} more jobs; --json has them all")
+        out.print(f"\nand {counted(len(touched) - BLOCKS_SHOWN, 'more job')}; --json has them all")
     idle = len(jobs) - len(touched)
     if idle:
-        out.print(f"\n{idle:,} jobs have nothing to place")
+        out.print(f"\n{counted(idle, 'job')} with nothing to place")
     out.print(f"\ndigest {answer.digest}")
 
 
@@ -69,7 +72,12 @@ def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:
         key = pod.group_key or f"{pod.namespace}/(no PodGroup)"
         job = jobs.setdefault(key, _Job(key, None))
         job.pods.append(pod.key)
-        tables = (job.bound, binds), (job.pipelined, answer.pipelined), (job.evicted, evicted), (job.waiting, answer.unscheduled)
+        tables = (
+            (job.bound, binds),
+            (job.pipelined, answer.pipelined),
+            (job.evicted, evicted),
+            (job.waiting, answer.unscheduled),
+        )
         for table, source in tables:
             if pod.key in source:
                 table[pod.name] = source[pod.key]
@@ -79,7 +87,8 @@ def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:
 def _block(out: Console, job: _Job, answer: Answer) -> None:
     head = Text(f"\n{job.key}", style="bold")
     if job.group is not None:
-        facts = f"queue {job.group.queue}, {len(job.pods)} pods, minMember {job.group.min_member}, {answer.statuses[job.key].phase}"
+        phase = answer.statuses[job.key].phase
+        facts = f"queue {job.group.queue}, {counted(len(job.pods), 'pod')}, minMember {job.group.min_member}, {phase}"
         head.append(f"  {facts}", style="not bold dim")
     out.print(head)
     lines = Table.grid(padding=(0, 1, 0, 1))
@@ -92,10 +101,12 @@ def _block(out: Console, job: _Job, answer: Answer) -> None:
     for pod, where in job.evicted.items():
         lines.add_row(Text("evicted", "red"), "1", f"{pod} from {where}")
     for why, pods in _by_reason(job.waiting):
-        lines.add_row(Text("waiting", "red"), f"{len(pods):,}", f"{_some(pods)}: {why}")
+        lines.add_row(Text("waiting", "red"), f"{len(pods):,}", f"{some(pods, NAMES_SHOWN)}: {why}")
     for condition in answer.statuses[job.key].conditions if job.group is not None else ():
         if condition.type == "Unschedulable" and condition.status == "True" and job.waiting:
-            lines.add_row(Text("condition", "dim"), "", Text(f"{condition.type}, {condition.reason}: {condition.message}", "dim"))
+            lines.add_row(
+                Text("condition", "dim"), "", Text(f"{condition.type}, {condition.reason}: {condition.message}", "dim")
+            )
     out.print(lines)
 
 
@@ -109,12 +120,11 @@ def _by_node(placed: Mapping[str, str]) -> str:
 
 
 def _by_reason(waiting: Mapping[str, str]) -> Iterable[tuple[str, list[str]]]:
-    """Pods that wait for the same thing."""
+    """Pods that wait for the same thing; those that wait for the rest of their gang with the node they would get."""
     found: dict[str, list[str]] = {}
     for pod, why in waiting.items():
-        found.setdefault(why, []).append(pod)
+        if fits := _WOULD_FIT.fullmatch(why):
+            found.setdefault(f"would fit, {fits[2]}", []).append(f"{pod} → {fits[1]}")
+        else:
+            found.setdefault(why, []).append(pod)
     return found.items()
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:NAMES_SHOWN]) + (f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else "")

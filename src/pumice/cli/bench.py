@@ -16,20 +16,37 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @click.command()
-@click.option("--scenario", type=click.Choice(SCENARIOS), required=True, help="gang: equal pods anywhere; topo: gangs within a HyperNode.")
+@click.option(
+    "--scenario",
+    type=click.Choice(SCENARIOS),
+    required=True,
+    help="gang: equal pods anywhere; topo: gangs within a HyperNode.",
+)
 @click.option("--nodes", type=int, required=True, metavar="N")
 @click.option("--pods", type=int, required=True, metavar="P", help="Pods that wait, in gangs.")
 @click.option("--gang", type=int, required=True, metavar="G", help="Pods of one gang.")
 @click.option("--queues", type=int, default=1, metavar="Q", show_default=True)
-@click.option("--tier", type=int, default=0, metavar="T", help="topo: the tier to stay within; 0 takes 1, 2 and 3 in turn.  [default: 0]")
-@click.option("--conf", type=click.Choice(CONFS), default="default", show_default=True, help="Volcano's default policy, or with binpack.")
+@click.option(
+    "--tier",
+    type=int,
+    default=0,
+    metavar="T",
+    help="topo: the tier to stay within; 0 takes 1, 2 and 3 in turn.  [default: 0]",
+)
+@click.option(
+    "--conf",
+    type=click.Choice(CONFS),
+    default="default",
+    show_default=True,
+    help="Volcano's default policy, or with binpack; for topo with network-topology-aware.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: int, conf: str, as_json: bool) -> None:
     """Measure one cycle: taking the snapshot, and deciding.
 
-    Making the workload is not measured; peak memory is that of the whole process. Then all bound pods run, and a cycle in which
-    nothing changed is measured (second_cycle_ms, the median of several). For figures that count, run it several times and
-    take the best and the median: make bench does.
+    Making the workload is not measured; peak memory is that of the whole process. Then all bound pods run, and a cycle
+    in which nothing changed is measured (second_cycle_ms, the median of several). For figures that count, run it
+    several times and take the best and the median: make bench does.
 
     \b
     Examples:
@@ -38,8 +55,8 @@ def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: in
     """
     for name in _THREADS:  # before NumPy is imported: a cycle is one thread
         os.environ.setdefault(name, "1")
-    from pumice.runtime.measure import measure_cycle
     from pumice.runtime.conf import policy_of
+    from pumice.runtime.measure import measure_cycle
     from pumice.sim.workload import build
     from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 
@@ -47,7 +64,8 @@ def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: in
         workload = build(scenario, nodes, pods, gang, queues, tier)
     except ValueError as error:
         raise InputError(str(error)) from None
-    text = DEFAULT_CONF if conf == "default" else f"{DEFAULT_CONF}  - name: binpack\n"
+    more = (["binpack"] if conf == "binpack" else []) + (["network-topology-aware"] if scenario == "topo" else [])
+    text = DEFAULT_CONF + "".join(f"  - name: {plugin}\n" for plugin in more)
     figures = measure_cycle(workload.objects(), policy_of(text, volcano_registry()))
     result = {"scenario": scenario, "nodes": nodes, "pods": pods, **figures.to_json()}
     result |= {"gang": gang, "queues": queues, "tier": tier, "conf": conf}

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pumice.cli.output import console, print_json, say
+from pumice.cli.params import require_there
+from pumice.report.units import counted
 
 if TYPE_CHECKING:
     from pumice.framework.policy import PluginOption, Policy
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 def check_conf(ctx: click.Context, conf: Path, as_json: bool) -> None:
     """Check the policy file CONF.
 
-    Names every problem at once: unknown actions, plugins, arguments and switches, wrong types. With none, prints the actions,
-    and the tiers with each plugin's arguments and the switches that are off.
+    Names every problem at once: unknown actions, plugins, arguments and switches, wrong types. With none, prints the
+    actions, and the tiers with each plugin's arguments and the switches that are off.
 
     \b
     Examples:
@@ -32,6 +34,7 @@ def check_conf(ctx: click.Context, conf: Path, as_json: bool) -> None:
     from pumice.runtime.conf import load_policy
     from pumice.volcano.table import volcano_registry
 
+    require_there((str(conf),))
     try:
         policy = load_policy(conf, volcano_registry())
     except PolicyError as error:
@@ -40,7 +43,7 @@ def check_conf(ctx: click.Context, conf: Path, as_json: bool) -> None:
         else:
             for problem in error.problems:
                 say(f"error: {problem}")
-            say(f"{conf}: {len(error.problems)} problem{'s' if len(error.problems) > 1 else ''}")
+            say(f"{conf}: {counted(len(error.problems), 'problem')}")
         ctx.exit(2)
     if as_json:
         print_json({"ok": True, "problems": [], "policy": _described(policy)})
@@ -54,7 +57,12 @@ def _described(policy: Policy) -> dict[str, Any]:
         "actions": [{"name": action.name, "arguments": dict(action.arguments)} for action in policy.actions],
         "tiers": [
             [
-                {"name": o.spec.name, "arguments": _arguments(o), "off": _off(o), "on": [s for s, on in o.switches.items() if on]}
+                {
+                    "name": o.spec.name,
+                    "arguments": _arguments(o),
+                    "off": _off(o),
+                    "on": [s for s, on in o.switches.items() if on],
+                }
                 for o in tier
             ]
             for tier in policy.tiers
@@ -88,6 +96,7 @@ def _print(conf: Path, policy: Policy) -> None:
         table.add_column(heading)
     for number, tier in enumerate(policy.tiers, 1):
         for option in tier:
-            arguments = ", ".join(f"{name} = {value}" for name, value in _arguments(option).items())
+            given = ((name, value) for name, value in _arguments(option).items() if value not in (None, ""))
+            arguments = ", ".join(f"{name} = {value}" for name, value in given)
             table.add_row(str(number), option.spec.name, arguments, ", ".join(f"enable{s}" for s in _off(option)))
     out.print(table)

@@ -47,6 +47,8 @@ def guarded(ctx: click.Context) -> Iterator[None]:
     """Turn whatever a command raises into a message and an exit code."""
     try:
         yield
+    except click.UsageError as error:
+        raise _of_usage(error) from error
     except (click.exceptions.Exit, click.ClickException, click.Abort):
         raise
     except KeyboardInterrupt:
@@ -58,6 +60,13 @@ def guarded(ctx: click.Context) -> Iterator[None]:
         raise _of_os(error) from error
     except Exception as error:
         raise _of(error) from error
+
+
+def _of_usage(error: click.UsageError) -> InputError:
+    """One line, and where to read more."""
+    text = error.format_message().rstrip(".")
+    more = f" ({error.ctx.command_path} --help says more)" if error.ctx is not None else ""
+    return InputError(text[:1].lower() + text[1:] + more)
 
 
 def _of(error: Exception) -> click.ClickException:

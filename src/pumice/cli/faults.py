@@ -23,7 +23,9 @@ def parse_faults(text: str, quiet_after_s: float) -> FaultPlan:
         if name not in _KNOWN or not equals:
             close = difflib.get_close_matches(name, _KNOWN, n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            raise InputError(f"--faults: found {part.strip()[:40]!r}, wanted some of {', '.join(f'{k}=…' for k in _KNOWN)}{hint}")
+            raise InputError(
+                f"--faults: found {part.strip()[:40]!r}, wanted some of {', '.join(f'{k}=…' for k in _KNOWN)}{hint}"
+            )
         found[name] = _share(name, value) if name in _SHARES else _span(name, value)
     return FaultPlan(
         quiet_after_s,

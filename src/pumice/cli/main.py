@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "simulate": ("simulate", "Run manifests or a trace on a simulated cluster."),
     "schedule": ("schedule", "Run one cycle on manifests: what is bound where, and why not."),
     "check-conf": ("check_conf", "Check a policy file, and show what it stands for."),
+    "serve": ("serve", "Serve a cluster without machines behind the Kubernetes API."),
     "conformance": ("conformance", "Compare decisions with those recorded from the references."),
     "bench": ("bench", "Measure one cycle on a workload made by formula."),
     "completion": ("completion", "Print the completion script for a shell."),

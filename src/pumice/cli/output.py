@@ -14,6 +14,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from pumice.cli.errors import InputError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -27,8 +29,11 @@ PROBLEMS_SHOWN = 50
 def written_whole(path: Path) -> Iterator[IO[str]]:
     """A file to write on that gets its name only when all is written; on any error it was never there.
 
-    Raises: OSError at once where the folder takes no files. What is no regular file (a pipe, ``/dev/null``) is written as it is.
+    What is no regular file (a pipe, ``/dev/null``) is written as it is. Raises: InputError, OSError at once where the
+    folder is not there, or takes no files.
     """
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: the folder {path.parent} is not there")
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8") as file:
             yield file
@@ -61,7 +66,12 @@ def console(*, err: bool = False) -> Console:
 
     stream = sys.stderr if err else sys.stdout
     return Console(
-        file=stream, width=None if stream.isatty() else WIDTH_UNSEEN, highlight=False, soft_wrap=False, emoji=False, markup=False
+        file=stream,
+        width=None if stream.isatty() else WIDTH_UNSEEN,
+        highlight=False,
+        soft_wrap=False,
+        emoji=False,
+        markup=False,
     )
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from pumice.cli.errors import InputError
+
 _DAY_S = 86_400.0
 _SPAN_MAX_S = 100 * 365.25 * _DAY_S
 
@@ -45,8 +47,6 @@ SPAN = Span()
 
 def require_there(paths: Iterable[str]) -> None:
     """Raises: InputError naming every path that is not there; ``kind:PATH`` names a trace."""
-    from pumice.cli.errors import InputError
-
     gone = [path for path in paths if not Path(path).exists() and not _names_a_trace(path)]
     if gone:
         raise InputError(f"{path}: no such file or folder" for path in gone)

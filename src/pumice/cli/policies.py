@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pumice.cli.errors import InputError
 from pumice.cli.output import say
+from pumice.cli.params import require_there
 
 if TYPE_CHECKING:
     from pumice.framework.policy import Policy
 
-CONF_HELP = "Policy file in the format of volcano-scheduler.conf. Default: the one in an input folder, else Volcano's default."
-LENIENT_HELP = "Leave out what the policy file has and Pumice does not know, with a warning each, as Volcano does in silence."
+CONF_HELP = (
+    "Policy file in the format of volcano-scheduler.conf. Default: the one in an input folder, else Volcano's default."
+)
+LENIENT_HELP = (
+    "Leave out what the policy file has and Pumice does not know, with a warning each, as Volcano does in silence."
+)
 
 
 class Chosen(NamedTuple):
@@ -24,7 +30,6 @@ class Chosen(NamedTuple):
 
 def choose_policy(conf: Path | None, found: Sequence[Path], *, strict: bool) -> Chosen:
     """Read the policy and say where it comes from, when that is not plain. Raises: PolicyError, InputError."""
-    from pumice.cli.errors import InputError
     from pumice.runtime.conf import load_policy, policy_of
     from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 
@@ -36,6 +41,7 @@ def choose_policy(conf: Path | None, found: Sequence[Path], *, strict: bool) -> 
         say(f"note: policy: {conf}")
     if conf is None:
         return Chosen(policy_of(DEFAULT_CONF, registry), "default")
+    require_there((str(conf),))
     policy = load_policy(conf, registry, strict=strict)
     for warning in policy.warnings:
         say(f"warning: {warning}")

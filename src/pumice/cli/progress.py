@@ -26,9 +26,14 @@ def _bar(*columns: str) -> Bar:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     return Progress(
-        SpinnerColumn(), BarColumn(bar_width=30), *(TextColumn(column, markup=False) for column in columns), TimeElapsedColumn(),
-        console=Console(stderr=True), transient=True, refresh_per_second=8,
-    )  # fmt: skip
+        SpinnerColumn(),
+        BarColumn(bar_width=30),
+        *(TextColumn(column, markup=False) for column in columns),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        refresh_per_second=8,
+    )
 
 
 @contextmanager
@@ -65,7 +70,12 @@ def simulating(start: float, until: float | None) -> Iterator[Callable[[Progress
                 return
             next_time = clock + EVERY_S
             end = f" of {duration(until)}" if until is not None else ""
-            what = f"{duration(now.now - start)}{end} · {now.waiting:,} waiting · {now.running:,} running · {now.cycles:,} cycles"
-            bar.update(task, completed=now.ended, total=max(now.jobs, 1), what=what)
+            parts = (
+                f"{duration(now.now - start)}{end}",
+                f"{now.waiting:,} waiting",
+                f"{now.running:,} running",
+                f"{now.cycles:,} cycles",
+            )
+            bar.update(task, completed=now.ended, total=max(now.jobs, 1), what=" · ".join(parts))
 
         yield show

@@ -21,15 +21,20 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("manifests", metavar="MANIFESTS…", nargs=-1, required=True)
 @click.option("--conf", type=click.Path(path_type=Path), help=CONF_HELP)
-@click.option("--now", type=float, metavar="SECONDS", help="The moment of the cycle, since the epoch. Default: the newest creationTimestamp.")
+@click.option(
+    "--now",
+    type=float,
+    metavar="SECONDS",
+    help="The moment of the cycle, since the epoch. Default: the newest creationTimestamp.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
 def schedule(manifests: tuple[str, ...], conf: Path | None, now: float | None, as_json: bool, strict: bool) -> None:
     """Run one scheduling cycle on MANIFESTS (files or folders) as they are.
 
-    Says what is bound where, what is promised a node that others are leaving (pipelined), what is evicted, and for every pod
-    that gets nothing, why. Volcano Jobs are expanded into their PodGroup and pods. Nothing leaves this command: no cluster is
-    asked or changed.
+    Says what is bound where, what is promised a node that others are leaving (pipelined), what is evicted, and for
+    every pod that gets nothing, why. Volcano Jobs are expanded into their PodGroup and pods. Nothing leaves this
+    command: no cluster is asked or changed.
 
     \b
     Examples:
@@ -77,7 +82,8 @@ def _described(answer: Answer) -> dict[str, Any]:
             key: {
                 "phase": status.phase,
                 "conditions": [
-                    {"type": c.type, "status": c.status, "reason": c.reason, "message": c.message} for c in status.conditions
+                    {"type": c.type, "status": c.status, "reason": c.reason, "message": c.message}
+                    for c in status.conditions
                 ],
             }
             for key, status in sorted(answer.statuses.items())

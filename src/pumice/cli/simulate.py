@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -27,13 +28,35 @@ Tell = Callable[[Mapping[str, object]], object]
 @click.argument("inputs", metavar="INPUT…", nargs=-1, required=True)
 @click.option("--conf", type=click.Path(path_type=Path), help=CONF_HELP)
 @click.option(
-    "--nodes", metavar="SPEC", help="The cluster, in place of the input's: 125x4gpu or 16:cpu=32,memory=256Gi,gpu=4, groups split by ;"
+    "--nodes",
+    metavar="SPEC",
+    help="The cluster, in place of the input's: 125x4gpu or 16:cpu=32,memory=256Gi,gpu=4, groups split by ;",
 )
 @click.option("--until", type=SPAN, metavar="T", help="Stop after this much simulated time: 90s, 12h, 7d.")
-@click.option("--faults", metavar="PLAN", help="What goes wrong: refused=2%,late=5%,node-gone=6h,pod-deleted=1h (each is optional).")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, metavar="N", help="Seed of the dice of --faults. Nothing else is random.")
-@click.option("--events", type=click.Path(path_type=Path, dir_okay=False), metavar="F.jsonl", help="Write every event as a line of JSON.")
-@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), metavar="F.html", help="Write a report with plots: one HTML file.")
+@click.option(
+    "--faults",
+    metavar="PLAN",
+    help="What goes wrong: refused=2%,late=5%,node-gone=6h,pod-deleted=1h (each is optional).",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=0,
+    metavar="N",
+    help="Seed of the dice of --faults. Nothing else is random.",
+)
+@click.option(
+    "--events",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="F.jsonl",
+    help="Write every event as a line of JSON.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="F.html",
+    help="Write a report with plots: one HTML file.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
 @click.pass_context
@@ -52,9 +75,9 @@ def simulate(
 ) -> None:
     """Simulate each INPUT together: manifests (files or folders) and traces.
 
-    A trace is recognised by its content, or named: philly-gavel:, acme:, tiresias:, swf:, openb: before the path. A folder with
-    a volcano-scheduler.conf brings its own policy. The same input gives the same decisions, and so the same digest, always.
-    Ctrl-C ends early with what was done so far.
+    A trace is recognised by its content, or named: philly-gavel:, acme:, tiresias:, swf:, openb: before the path. A
+    folder with a volcano-scheduler.conf brings its own policy. The same input gives the same decisions, and so the same
+    digest, always. Ctrl-C ends early with what was done so far.
 
     \b
     Examples:
@@ -111,6 +134,7 @@ def _event_file(path: Path) -> Iterator[Tell]:
 
 
 def _run(found: Inputs, chosen: Chosen, until: float | None, faults: str | None, seed: int, tell: Tell | None) -> Run:
+    from pumice.cli.interrupt import stopped_by_ctrl_c
     from pumice.cli.progress import simulating
     from pumice.sim.run import simulate as run_simulation
 
@@ -120,9 +144,17 @@ def _run(found: Inputs, chosen: Chosen, until: float | None, faults: str | None,
 
         last = max((work.arrival_s for work in found.scene.works), default=0.0)
         plan = parse_faults(faults, quiet_after_s=last + 3600.0 if until is None else until)
-    with simulating(found.newest, until) as observe:
+    with simulating(found.newest, until) as show, stopped_by_ctrl_c(show) as observe:
         run = run_simulation(
-            found.scene, chosen.policy, start=found.newest, until=until, seed=seed, faults=plan, observe=observe, tell=tell
+            found.scene,
+            chosen.policy,
+            start=found.newest,
+            until=until,
+            seed=seed,
+            faults=plan,
+            clock=time.perf_counter,
+            observe=observe,
+            tell=tell,
         )
     if tell is not None:
         result = run.result

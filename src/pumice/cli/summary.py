@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from pumice.cli.output import console
-from pumice.report.summary import FAIRNESS_OF
-from pumice.report.units import amount, duration, label_of, percent
+from pumice.report.summary import FAIRNESS_OF, waiting_groups
+from pumice.report.units import amount, counted, duration, label_of, percent, some
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pumice.sim.inputs import Inputs
 
 QUEUES_SHOWN = 40
-WAITING_SHOWN = 10
+JOBS_NAMED = 2
 CAUSES_SHOWN = 8
 
 
@@ -36,15 +36,24 @@ def print_summary(summary: Summary, found: Inputs, conf: str) -> None:
 
 def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
     run, result = summary.run, summary.run.result
-    ended = {"done": "to the end", "until": "until the time given", "interrupted": "until interrupted", "circles": "until it went in circles"}
-    rest = [f"{len(result.unfinished):,} running"] * bool(result.unfinished) + [f"{len(result.pending):,} waiting"] * bool(result.pending)
+    ended = {
+        "done": "to the end",
+        "until": "until the time given",
+        "interrupted": "until interrupted",
+        "circles": "until it went in circles",
+    }
+    rest = [f"{len(result.unfinished):,} running"] * bool(result.unfinished) + [
+        f"{len(result.pending):,} waiting"
+    ] * bool(result.pending)
     rest += [f"{summary.to_come:,} to come"] * bool(summary.to_come)
     table = _table("", "", heads_shown=False)
     table.add_row("input", ", ".join(found.sources))
     table.add_row("policy", conf)
-    table.add_row("cluster", f"{len(found.nodes):,} nodes")
+    table.add_row("cluster", counted(len(found.nodes), "node"))
     table.add_row("jobs", ", ".join([f"{result.completed:,} of {result.jobs:,} done", *rest]))
-    table.add_row("simulated", f"{duration(result.simulated_s)} {ended[result.ending.value]}, in {duration(run.wall_s)}")
+    table.add_row(
+        "simulated", f"{duration(result.simulated_s)} {ended[result.ending.value]}, in {duration(run.wall_s)}"
+    )
     table.add_row("cycles", f"{result.cycles:,}; {result.binds:,} pods bound, {result.evictions:,} evicted")
     if run.faults:
         table.add_row("faults", ", ".join(f"{count:,} {kind}" for kind, count in run.faults.items()))
@@ -56,7 +65,11 @@ def _utilisation(out: Console, summary: Summary) -> None:
     table = _table("resource", "capacity", "mean use", "while jobs waited", "peak")
     for each in summary.utilisation:
         table.add_row(
-            label_of(each.resource), f"{amount(each.capacity)} {each.unit}", percent(each.mean), percent(each.loaded), percent(each.peak)
+            label_of(each.resource),
+            f"{amount(each.capacity)} {each.unit}",
+            percent(each.mean),
+            percent(each.loaded),
+            percent(each.peak),
         )
     if table.row_count:
         _print(out, "Utilisation", table)
@@ -73,7 +86,12 @@ def _queues(out: Console, summary: Summary) -> None:
     counts = _table("queue", "jobs", "done", "waiting", "share", "deserved")
     for queue in shown:
         counts.add_row(
-            queue.name, f"{queue.jobs:,}", f"{queue.completed:,}", f"{queue.pending:,}", percent(queue.share), percent(queue.deserved)
+            queue.name,
+            f"{queue.jobs:,}",
+            f"{queue.completed:,}",
+            f"{queue.pending:,}",
+            percent(queue.share),
+            percent(queue.deserved),
         )
     waits, ends = _table("queue", *spread), _table("queue", *spread)
     for name, each in queues:
@@ -105,18 +123,24 @@ def _waiting(out: Console, summary: Summary) -> None:
         for cause, seconds in list(causes.items())[:CAUSES_SHOWN]:
             table.add_row(cause, f"{seconds / 3600:,.1f}", percent(seconds / total))
         _print(out, "Why jobs waited", table)
-    waiting = summary.run.waiting
-    if not waiting:
+    _gangs(out, summary)
+
+
+def _gangs(out: Console, summary: Summary) -> None:
+    groups = waiting_groups(summary.run.waiting)
+    if not groups:
         return
-    table = _table("why", "jobs")
-    for why, count in Counter(each.why for each in waiting).most_common(CAUSES_SHOWN):
-        table.add_row(why, f"{count:,}")
-    gangs = "1 gang waits" if len(waiting) == 1 else f"{len(waiting):,} gangs wait"
-    _print(out, f"{gangs} at the end", table)
-    table = _table("job", "queue", "pods", "for", left=2)
-    for each in sorted(waiting, key=lambda each: (-(each.waited_s or 0.0), each.job))[:WAITING_SHOWN]:
-        table.add_row(each.job, each.queue, f"{each.pods:,}", duration(each.waited_s))
-    _print(out, "The longest waiting", table)
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for head in ("why", "queue", "gangs", "pods", "longest", "which"):
+        table.add_column(head, justify="right" if head in ("gangs", "pods", "longest") else "left", overflow="fold")
+    for group in groups[:CAUSES_SHOWN]:
+        counts = (f"{len(group.jobs):,}", f"{group.pods:,}", duration(group.longest_s))
+        table.add_row(group.why, group.queue, *counts, some(group.jobs, JOBS_NAMED))
+    left = sum(len(group.jobs) for group in groups[CAUSES_SHOWN:])
+    count = len(summary.run.waiting)
+    _print(out, f"{counted(count, 'gang')} wait{'s' if count == 1 else ''} at the end", table)
+    if left:
+        out.print(f"and {left:,} more for other reasons; --json has them all")
 
 
 def _problems(out: Console, summary: Summary, found: Inputs) -> None:

@@ -22,15 +22,14 @@ class JobTable(Growing):
     """J rows.
 
     ``counts`` (J, statuses) tasks by state; ``best_effort`` pending tasks without request; ``allocated`` (J, R) what
-    its tasks
-    hold. ``role_min`` maps a role number to its minimum. ``waits`` counts pending tasks
-    that allocate may place (not gated, not best effort). ``gated`` counts tasks with gates of others. ``settled`` says
-    that
-    status writing found nothing to do for the job as it stands, so an untouched job need not be looked at again.
-    ``sla_wait`` is the
-    job's own waiting time in seconds, 0 for none. Jobs
-    with equal ``ask`` have equal minResources; jobs with equal ``shape`` (-1: none) have equal tasks in equal order, equal
-    minima and no topology or sub-groups: while nothing of them is placed, what happens to one happens to the other.
+    its tasks hold. ``role_min`` maps a role number to its minimum. ``waits`` counts pending tasks that allocate may
+    place (not gated, not best effort), ``gated`` tasks with gates of others. ``settled``: status writing found nothing
+    to do for the job as it stands, so an untouched job need not be looked at again. ``sla_wait`` is the job's own
+    waiting time in seconds, 0 for none.
+
+    Jobs with equal ``ask`` have equal minResources. Jobs with equal ``shape`` (-1: none) have equal tasks in equal
+    order, equal minima and no topology or sub-groups: while nothing of them is placed, what happens to one happens to
+    the other.
     """
 
     NUMBERS: ClassVar[dict[str, tuple[Any, Any]]] = {

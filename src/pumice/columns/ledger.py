@@ -1,8 +1,7 @@
 """The books: every move of a task between states, with what it means for its node, its job and its sub-job.
 
 Store and session move tasks through the same code; the store with a writer that just writes, the session through its
-journal.
-Source: Volcano node accounting (AddTask, RemoveTask) and job indexes.
+journal. Source: Volcano node accounting (AddTask, RemoveTask) and job indexes.
 """
 
 from __future__ import annotations
@@ -70,8 +69,8 @@ class Ledger:
         """Move tasks of one sub-job, one class and one present state to ``status`` on ``nodes`` (-1: none), one node a
         task.
 
-        A task that is on a node already must stay there or go to -1.
-        Raises: AssertionError for a move that the table of legal moves does not have.
+        A task that is on a node already must stay there or go to -1. Raises: AssertionError for a move that the table
+        of legal moves does not have.
         """
         tasks = self.tables.tasks
         first = rows[0]

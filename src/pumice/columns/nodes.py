@@ -110,13 +110,10 @@ class NodeTable:
     """The moving part, N rows.
 
     ``books`` (N, 5, R): idle, used, releasing, pipelined and future = idle + releasing - pipelined, kept side by side
-    so that
-    one write moves all of a node's books.
-    ``view`` (N, R + 3): the cluster as kube-scheduler's plugins see it: requests of the pods on the node, then
-    milli-cpu and
-    bytes with 100m and 200MB for a container without request, then the number of pods. Only a plugin that keeps it
-    (``predicates``) moves it within a session; ``view_follows`` says that one does.
-    Source: Volcano node accounting.
+    so that one write moves all of a node's books. ``view`` (N, R + 3): the cluster as kube-scheduler's plugins see it:
+    requests of the pods on the node, then milli-cpu and bytes with 100m and 200MB for a container without request, then
+    the number of pods. Only a plugin that keeps it (``predicates``) moves it within a session; ``view_follows`` says
+    that one does. Source: Volcano node accounting.
     """
 
     __slots__ = ("books", "changed", "facts", "view", "view_follows")

@@ -18,14 +18,11 @@ class TaskTable(Growing):
     """T rows; a row stays where it is for the life of its pod.
 
     Fixed between sessions: ``job``, ``sub``, ``cls``, ``role`` (a number per role name), ``priority``, ``creation``,
-    ``gate``,
-    ``best_effort``, ``preemptable``. Moving: ``status``, ``node`` (-1 none), ``view_node`` (the node in
-    kube-scheduler's view),
-    ``nominated`` (the node it waits for, -1 none), ``evicted_for`` (its pipelining evicted somebody),
-    ``job_hypernode``.
-    ``last_status``, ``last_node``, ``last_evicted`` remember the transaction that was discarded last (-1 none); they
-    are notes,
-    not state: a rollback leaves them, which is how a message can say where a task would have gone.
+    ``gate``, ``best_effort``, ``preemptable``. Moving: ``status``, ``node`` (-1 none), ``view_node`` (the node in
+    kube-scheduler's view), ``nominated`` (the node it waits for, -1 none), ``evicted_for`` (its pipelining evicted
+    somebody), ``job_hypernode``. ``last_status``, ``last_node``, ``last_evicted`` remember the transaction that was
+    discarded last (-1 none); they are notes, not state: a rollback leaves them, which is how a message can say where a
+    task would have gone.
     """
 
     NUMBERS: ClassVar[dict[str, tuple[Any, Any]]] = {
@@ -49,9 +46,16 @@ class TaskTable(Growing):
         "last_evicted": (np.bool_, False),
     }
     MOVING = (
-        "status", "node", "view_node", "nominated", "evicted_for", "job_hypernode",
-        "last_status", "last_node", "last_evicted",
-    )  # fmt: skip
+        "status",
+        "node",
+        "view_node",
+        "nominated",
+        "evicted_for",
+        "job_hypernode",
+        "last_status",
+        "last_node",
+        "last_evicted",
+    )
     OBJECTS = ("pods",)
 
     job: I32

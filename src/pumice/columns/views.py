@@ -208,8 +208,7 @@ class Job(Counters):
 
     def role_counts(self, statuses: I32, *, with_best_effort: bool = False) -> dict[int, int]:
         """For each role with a minimum: its tasks whose state is marked in ``statuses`` (0/1 per state), plus pending
-        ones without
-        request when asked for."""
+        ones without request when asked for."""
         tasks, rows = self.tables.tasks, self.tasks
         counted = statuses[tasks.status[rows]].astype(bool)
         if with_best_effort:
@@ -280,8 +279,7 @@ class NodeRows:
     """Some rows of the node table, as arrays. Shape (rows,) or (rows, R).
 
     With ``after`` the rows are as they would be after that many more tasks of a class were placed on each: a hook over
-    rows
-    cannot tell the difference, which is what lets a whole gang be placed with one call.
+    rows cannot tell the difference, which is what lets a whole gang be placed with one call.
     """
 
     __slots__ = ("_after", "_cls", "rows", "tables")

@@ -57,9 +57,8 @@ def intersect(tiers: Tiers, subject: Any, candidates: Sequence[Any], *rest: Any)
     """Victims that all voting plugins of a tier name; the first tier that names any decides.
 
     Each hook sees the whole candidate list and answers (victims, vote); an abstaining one is skipped, an empty list
-    ends its
-    tier only, and after an empty intersection the next plugin of the tier starts afresh. Source: Volcano mode I, traps
-    included.
+    ends its tier only, and after an empty intersection the next plugin of the tier starts afresh. Source: Volcano mode
+    I, traps included.
     """
     for tier in tiers:
         victims: list[Any] | None = None

@@ -1,8 +1,7 @@
 """Where a class of tasks can go, and how good each node is for it.
 
 A class is evaluated over all nodes once a session, then only for node rows that changed since: whoever moves a task
-notes the
-rows in the change log, and each class catches up when it is asked.
+notes the rows in the change log, and each class catches up when it is asked.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ class ClassFit:
     """One class over all nodes (N,), as of ``position`` in the change log.
 
     ``allowed``: no filter objects. ``idle_fits``/``future_fits``: the request fits what is idle / what will be.
-    ``score``: sum of all
-    scores that look at one node alone. ``idle_score`` is the score where the class may be placed now, -inf elsewhere.
+    ``score``: sum of all scores that look at one node alone. ``idle_score`` is the score where the class may be placed
+    now, -inf elsewhere.
     """
 
     __slots__ = (

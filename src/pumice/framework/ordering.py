@@ -1,10 +1,8 @@
 """Who goes first: queues, jobs, sub-jobs and tasks, by what plugins say and then by age and UID.
 
 When every plugin at a point gives keys, an element's whole key is computed when it is pushed and the heap compares
-tuples; as soon as one
-plugin compares pairs, elements are compared live. Both give the same order as long as nobody's key changes while it
-waits, which holds
-for every action: what an action changes is what it has just popped.
+tuples; as soon as one plugin compares pairs, elements are compared live. Both give the same order as long as nobody's
+key changes while it waits, which holds for every action: what an action changes is what it has just popped.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class Outcome:
     """``groups`` and ``queues`` hold only what differs from the snapshot. ``settled``: rows of jobs whose status needs
-    no further look
-    until they change. ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to
-    remember."""
+    no further look until they change. ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the
+    store to remember.
+    """
 
     session: Session
     groups: list[PodGroupUpdate] = field(default_factory=list)

@@ -1,11 +1,9 @@
 """Choosing nodes: for a run of equal tasks in one go, or for one task with everything that looks at the single task.
 
-``pick_run`` gives exactly the nodes that picking one task after the other would give. That holds because the score of
-a node depends on
-that node alone: at every step at most k-1 of the k best nodes have changed, so one of them is still at least as good
-as any outsider.
-Source: Volcano's choice of the best node (idle first, then what is being released); of equal nodes the first row,
-where Volcano draws lots.
+``pick_run`` gives exactly the nodes that picking one task after the other would give. That holds because the score of a
+node depends on that node alone: at every step at most k-1 of the k best nodes have changed, so one of them is still at
+least as good as any outsider. Source: Volcano's choice of the best node (idle first, then what is being released); of
+equal nodes the first row, where Volcano draws lots.
 """
 
 from __future__ import annotations
@@ -125,8 +123,7 @@ def choose_node(
     """The best node for one task among ``nodes``.
 
     ``blocked`` (N,): nodes that failed this role before. ``resources`` False leaves out the check of resources
-    (backfill).
-    A Choice without node and without errors: candidates there were, but none was scored.
+    (backfill). A Choice without node and without errors: candidates there were, but none was scored.
     """
     task = Task(ssn.tables, row)
     fit = ssn.feasibility.of(int(ssn.tables.tasks.cls[row]))

@@ -6,8 +6,8 @@
 ``ssn.add(point, function)``.
 
 An instance may name hooks that its arguments switch off in ``unused_points``. Keyword parameters are the arguments. A
-name in the conf matches when it is the same after ``.`` and ``-`` become ``_``;
-a parameter that ends in ``_`` collects every argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
+name in the conf matches when it is the same after ``.`` and ``-`` become ``_``; a parameter that ends in ``_`` collects
+every argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class PluginSpec:
     """One plugin, ready to be built afresh for every session.
 
     ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python``
-    (plain state: a
-    rollback then tells ``on_deallocate`` and ``on_allocate``).
+    (plain state: a rollback then tells ``on_deallocate`` and ``on_allocate``). ``by_shape``: what it says about placing
+    a waiting job depends on the state of the session, on the job's queue and on what ``jobs.shape`` stands for, on
+    nothing else of the job (not its name, its age or how often it was asked).
     """
 
     name: str
@@ -48,6 +49,7 @@ class PluginSpec:
     arguments: dict[str, Argument]
     hooks: tuple[tuple[Point, str, str], ...]  # point, form, attribute (empty for a function)
     keeps: str
+    by_shape: bool = False
 
     def build(self, ssn: Any, arguments: Mapping[str, Any]) -> tuple[Any, list[tuple[Point, str, Callable[..., Any]]]]:
         """A fresh instance and its hooks (point, form, callable without ``self`` and ``ssn``)."""
@@ -59,17 +61,17 @@ class PluginSpec:
         return instance, [(point, form, getattr(instance, attribute)) for point, form, attribute in self.hooks]
 
 
-def plugin(name: str, *, keeps: str = "columns") -> Callable[[P], P]:
+def plugin(name: str, *, keeps: str = "columns", by_shape: bool = False) -> Callable[[P], P]:
     """Name a plugin as conf files do."""
 
     def mark(target: P) -> P:
-        setattr(target, PLUGIN_ATTRIBUTE, spec_of(name, target, keeps))
+        setattr(target, PLUGIN_ATTRIBUTE, spec_of(name, target, keeps, by_shape))
         return target
 
     return mark
 
 
-def spec_of(name: str, target: Callable[..., Any], keeps: str) -> PluginSpec:
+def spec_of(name: str, target: Callable[..., Any], keeps: str, by_shape: bool = False) -> PluginSpec:
     """Read a plugin's hooks and arguments. Raises: PluginError when it has no hook or an argument without default."""
     hooks: list[tuple[Point, str, str]] = []
     if inspect.isclass(target):
@@ -83,7 +85,7 @@ def spec_of(name: str, target: Callable[..., Any], keeps: str) -> PluginSpec:
         parameters = _keywords(target, name)
     if not hooks and not hasattr(target, "on_session_open"):
         raise PluginError(f"plugin {name}: no hook found; put @<point> under @plugin, or define on_session_open(ssn)")
-    return PluginSpec(name, target, parameters, tuple(hooks), keeps)
+    return PluginSpec(name, target, parameters, tuple(hooks), keeps, by_shape)
 
 
 def _keywords(function: Callable[..., Any], plugin_name: str) -> dict[str, Argument]:

@@ -3,9 +3,8 @@
 A point says how the answers of several plugins are combined, by which switch of the conf file a plugin's hook is turned
 off, and which shapes a hook may have. The shape is read from the annotations, and it is a contract: a hook that takes
 ``TaskClass`` cannot see the single task, so its answer is kept for the class; one that takes ``Task`` is asked each
-time;
-one that takes ``NodeRows`` answers for many nodes with one array. A shape that no point knows is an error at load.
-Source: Volcano's session functions and switches.
+time; one that takes ``NodeRows`` answers for many nodes with one array. A shape that no point knows is an error at
+load. Source: Volcano's session functions and switches.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ class Point:
     """One question that plugins answer.
 
     ``switch`` is the stem of the conf switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty when
-    the hook cannot be
-    switched off. ``forms`` maps parameter annotations to the name of the shape.
+    the hook cannot be switched off. ``forms`` maps parameter annotations to the name of the shape.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """The conf file (``volcano-scheduler.conf``), read strictly, and the policy it stands for.
 
 Source: Volcano's format (``actions``, ``tiers``, ``configurations``, ``metrics``) and its rule that a switch which is
-not written is on.
-Beyond it, both spellings of a switch are accepted, and whatever is not understood is named instead of ignored.
+not written is on. Beyond it, both spellings of a switch are accepted, and whatever is not understood is named instead
+of ignored.
 """
 
 from __future__ import annotations
@@ -64,11 +64,9 @@ def read_policy(
     """The policy of a parsed conf document.
 
     ``strict`` turns every problem into an error; a lenient reading drops what it does not understand, as Volcano does,
-    and lists it
-    in ``warnings`` (an unknown action is an error in both). ``unset_switches`` is the value of switches that are not
-    written. ``check_conflicts`` False takes plugins that exclude each other, as a session does that no conf was loaded
-    for.
-    Raises: PolicyError with every problem found.
+    and lists it in ``warnings`` (an unknown action is an error in both). ``unset_switches`` is the value of switches
+    that are not written. ``check_conflicts`` False takes plugins that exclude each other, as a session does that no
+    conf was loaded for. Raises: PolicyError with every problem found.
     """
     reader = _Reader(registry, unset_switches, check_conflicts)
     policy = reader.read(conf)

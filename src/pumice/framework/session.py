@@ -44,6 +44,7 @@ class Session:
     """Opened on a snapshot under a policy at a moment; closed by ``close``.
 
     ``now`` is seconds since the epoch. ``touched`` (J,) marks jobs whose status may have to be written anew.
+    ``standing`` grows with everything that stays in the session: while it is the same, the session is as it was.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner) -> None:
@@ -56,6 +57,7 @@ class Session:
         self.journal = Journal()
         self.ledger = Ledger(self.tables, self.journal)
         self.open_statements = 0
+        self.standing = 0
         self.topology = TopologyRules(self.tables)
         self.touched: Bool = np.zeros(self.tables.jobs.capacity, dtype=bool)
         self.moved_hypernodes: set[int] = set()  # jobs whose hypernodes should be remembered
@@ -325,6 +327,7 @@ class Session:
     def take_back(self, row: int) -> None:
         """Undo a pipelining that an earlier statement left standing."""
         node = int(self.tables.tasks.node[row])
+        self.standing += 1
         self.ledger.move([row], TaskStatus.PENDING, [-1])
         self.ask(points.on_deallocate, self.run_of([row], [node]))
 

@@ -1,8 +1,7 @@
 """A statement: operations that take effect in the session at once and in the cluster only at commit.
 
 Undo is physical: the journal puts back what every write replaced. Commit submits in order; a decision that the planner
-refuses is
-undone alone. Source: Volcano Statement (operations, order of commit and discard, last transaction).
+refuses is undone alone. Source: Volcano Statement (operations, order of commit and discard, last transaction).
 """
 
 from __future__ import annotations
@@ -189,6 +188,7 @@ class Statement:
         ssn = self._ssn
         tasks = ssn.tables.tasks
         refused: list[str] = []
+        ssn.standing += len(self.operations)
         for op in self.operations:
             tasks.last_status[op.rows] = -1
             if op.kind is Kind.ALLOCATE:
@@ -201,6 +201,7 @@ class Statement:
 
     def leave_standing(self) -> None:
         """End without commit and without undo: the effects stay for the rest of the session and nothing is sent."""
+        self._ssn.standing += len(self.operations)
         self._close()
 
     def _bind(self, rows: Sequence[int], nodes: Sequence[int]) -> list[str]:

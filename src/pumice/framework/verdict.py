@@ -70,7 +70,7 @@ class FitErrors:
     """Why one task found no node: a histogram of reasons over nodes, or a message of its own.
 
     Source: Volcano FitErrors. ``node_rows`` and ``codes`` say for each node that was looked at how bad it is, for
-    later eviction.
+    later eviction. ``skipped``: the task was not tried, since one of its role had failed.
     """
 
     histogram: Counter[str] = field(default_factory=Counter)
@@ -79,6 +79,7 @@ class FitErrors:
     hypernode: str = ""
     node_rows: I32 | None = None
     codes: I8 | None = None
+    skipped: bool = False
 
     @property
     def text(self) -> str:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def victim_queue(ssn: Session, victims: Iterable[int], preemptor: int) -> Heap:
     """Task rows to evict for a preemptor, popped in this order.
 
-    Of one job: the task that would go last. Of jobs of one queue: the job that would go last, else by task. Of two queues:
-    as plugins say with the preemptor's queue in mind, else the queue that would go last. A task whose job is not in the
-    session goes before all others; when the preemptor's is not, queues are not looked at.
+    Of one job: the task that would go last. Of jobs of one queue: the job that would go last, else by task. Of two
+    queues: as plugins say with the preemptor's queue in mind, else the queue that would go last. A task whose job is
+    not in the session goes before all others; when the preemptor's is not, queues are not looked at.
     """
     wrap = cmp_to_key(_Order(ssn, preemptor).compare)
     return Heap(lambda rows: [wrap(row) for row in rows], list(victims))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
@@ -109,9 +110,17 @@ class Client:
     # -- requests ----------------------------------------------------------------------------------------------------
 
     async def request(
-        self, method: str, path: str, body: object = None, *, params: Mapping[str, str] | None = None,
-        content_type: str = JSON, retries: Retries = ONCE, timeout_s: float | None = None, urgent: bool = False,
-    ) -> bytes:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        params: Mapping[str, str] | None = None,
+        content_type: str = JSON,
+        retries: Retries = ONCE,
+        timeout_s: float | None = None,
+        urgent: bool = False,
+    ) -> bytes:
         """One request, tried again as ``retries`` says; what the server asks for with Retry-After is waited for.
 
         ``urgent`` requests do not wait for the rate limit. Raises: ApiError, Unreachable, TooLarge.
@@ -170,7 +179,7 @@ class Client:
 
     # -- lists and watches -------------------------------------------------------------------------------------------
 
-    async def pages(self, path: str, params: Mapping[str, str] | None = None) -> AsyncIterator[Page]:
+    async def pages(self, path: str, params: Mapping[str, str] | None = None) -> AsyncGenerator[Page, None]:
         """A list, page by page. Raises as ``request``; 410 when it took too long."""
         query = {**(params or {}), "limit": str(self.caps.page_items)}
         while True:
@@ -184,7 +193,7 @@ class Client:
                 return
             query["continue"] = page.metadata.continue_
 
-    async def watch(self, path: str, params: Mapping[str, str]) -> AsyncIterator[list[bytes]]:
+    async def watch(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[list[bytes], None]:
         """The lines of a watch, in batches as they come, an empty one first; ends when the server ends it.
 
         Raises as ``request``.
@@ -194,7 +203,7 @@ class Client:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.caps.connect_s, sock_read=self.caps.idle_s)
         await self._bucket.take()
         try:
-            async with await self._send("GET", path, None, {**params, "watch": "1"}, JSON, timeout, False) as answer:
+            async with self._exchange("GET", path, None, {**params, "watch": "1"}, JSON, timeout, False) as answer:
                 if answer.status != 200:
                     await self._refuse(answer, what)
                 yield []
@@ -220,23 +229,36 @@ class Client:
     # -- pieces ------------------------------------------------------------------------------------------------------
 
     async def _once(
-        self, method: str, path: str, data: bytes | None, params: Mapping[str, str] | None, content_type: str,
-        timeout_s: float, renew: bool,
-    ) -> bytes:  # fmt: skip
+        self,
+        method: str,
+        path: str,
+        data: bytes | None,
+        params: Mapping[str, str] | None,
+        content_type: str,
+        timeout_s: float,
+        renew: bool,
+    ) -> bytes:
         what = f"{method} {path}"
         timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=self.caps.connect_s)
         try:
-            async with await self._send(method, path, data, params, content_type, timeout, renew) as answer:
+            async with self._exchange(method, path, data, params, content_type, timeout, renew) as answer:
                 if answer.status >= 300:
                     await self._refuse(answer, what)
                 return await self._read(answer, what, self.caps.answer_bytes)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unreachable(what, _why(error), not isinstance(error, _NEVER_SENT)) from None
 
-    async def _send(
-        self, method: str, path: str, data: bytes | None, params: Mapping[str, str] | None, content_type: str,
-        timeout: aiohttp.ClientTimeout, renew: bool,
-    ) -> aiohttp.ClientResponse:  # fmt: skip
+    @asynccontextmanager
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        data: bytes | None,
+        params: Mapping[str, str] | None,
+        content_type: str,
+        timeout: aiohttp.ClientTimeout,
+        renew: bool,
+    ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
         assert self._session is not None, "use the client as an async context manager"
         headers = {
             "Accept": JSON,
@@ -246,7 +268,7 @@ class Client:
         }
         if data is not None:
             headers["Content-Type"] = content_type
-        return await self._session.request(
+        answer = await self._session.request(
             method,
             self.access.url + path,
             data=data,
@@ -255,17 +277,21 @@ class Client:
             timeout=timeout,
             allow_redirects=False,
         )
+        try:
+            yield answer
+        finally:
+            if answer.connection is not None and answer.connection.transport is not None:
+                answer.connection.transport.abort()  # not read to its end; TLS would wait for the peer's goodbye
+            answer.release()
 
     async def _read(self, answer: aiohttp.ClientResponse, what: str, bytes_max: int) -> bytes:
         length = answer.content_length
         if length is not None and length > bytes_max:
-            answer.close()
             raise TooLarge(what, bytes_max)
         parts, size = [], 0
         async for chunk in answer.content.iter_any():
             size += len(chunk)
             if size > bytes_max:
-                answer.close()
                 raise TooLarge(what, bytes_max)
             parts.append(chunk)
         return b"".join(parts)

@@ -12,6 +12,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import cast
 
@@ -123,11 +124,12 @@ class Reflector:
     async def _list(self) -> None:
         self._listed = set()
         version = ""
-        async for page in self._client.pages(self.kind.list_path):
-            with collector_off():
-                self._take_page(page.items or [])
-            version = page.metadata.resource_version or version
-            await asyncio.sleep(0)  # others on this loop may be in a hurry
+        async with aclosing(self._client.pages(self.kind.list_path)) as pages:
+            async for page in pages:
+                with collector_off():
+                    self._take_page(page.items or [])
+                version = page.metadata.resource_version or version
+                await asyncio.sleep(0)  # others on this loop may be in a hurry
         if not version:
             raise Garbage(f"GET {self.kind.list_path}", "a list without resourceVersion")
         self._listing_ended(version)
@@ -141,10 +143,11 @@ class Reflector:
         params = {**params, "allowWatchBookmarks": "true", "timeoutSeconds": str(int(seconds) or 1)}
         self.watches += 1
         try:
-            async for lines in self._client.watch(self.kind.list_path, params):
-                self._tell_trouble("")
-                with collector_off():
-                    self._take_lines(lines, what, initial)
+            async with aclosing(self._client.watch(self.kind.list_path, params)) as batches:
+                async for lines in batches:
+                    self._tell_trouble("")
+                    with collector_off():
+                        self._take_lines(lines, what, initial)
         finally:
             if initial and self._listed is not None:
                 self._unended += 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pumice.model.pod import EMPTY_MAP
 from pumice.model.podgroup import PodGroupStatus
 
 
@@ -15,6 +17,7 @@ class Bind(NamedTuple):
     uid: str
     node: str
     job: str  # namespace/podgroup
+    context: Mapping[str, object] = EMPTY_MAP  # what plugins hand on to their own hooks before binding
 
 
 class Evict(NamedTuple):

@@ -28,4 +28,12 @@ class Gone:
     key: str
 
 
-Event = Seen | Gone
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A decision that was taken could not be carried out: the pod is again what was last seen of it."""
+
+    pod: str  # namespace/name
+    uid: str
+
+
+Event = Seen | Gone | Undone

@@ -1,4 +1,4 @@
-"""What the HTML report shows, as plain values of bounded size: whatever the length of a simulation, a few thousand points.
+"""What the HTML report shows, as plain values of bounded size: a few thousand points, however long a simulation is.
 
 Curves are means over equal buckets of time, so areas under them are true. Times are seconds from the start.
 """
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.dtypes import F64
-from pumice.report.summary import FAIRNESS_OF, QueueSummary, Spread, Summary
-from pumice.report.units import amount, duration, label_of, per_unit, percent, unit_of
+from pumice.report.summary import FAIRNESS_OF, QueueSummary, Spread, Summary, waiting_groups
+from pumice.report.units import amount, counted, duration, label_of, per_unit, percent, some, unit_of
 from pumice.sim.history import History
 from pumice.sim.inputs import Inputs
 from pumice.sim.series import StepSeries
@@ -26,8 +26,11 @@ QUEUES_CHARTED = 24
 QUEUES_LISTED = 200
 RESOURCES_MAX = 6
 GANTT_MAX = 40
+NODES_NAMED = 6
 HEAT_COLUMNS = 256
 CAUSES_MAX = 12
+PENDING_MAX = 40
+JOBS_NAMED = 3
 PROBLEMS_MAX = 60
 TEXT_MAX = 300
 OTHERS = "other queues"
@@ -78,7 +81,7 @@ def report_data(summary: Summary, inputs: Inputs, conf: str) -> ReportData:
         queues=[_queue_row(queue) for queue in summary.queues[:QUEUES_LISTED]],
         colours=named,
         causes=_causes(summary),
-        pending=[asdict(each) | {"why": _cut(each.why)} for each in summary.run.waiting[:GANTT_MAX]],
+        pending=_pending(summary),
         problems=_problems(summary, inputs),
         fairness=FAIRNESS_OF,
     )
@@ -89,12 +92,17 @@ def report_data(summary: Summary, inputs: Inputs, conf: str) -> ReportData:
 
 def _facts(summary: Summary, inputs: Inputs, conf: str) -> list[list[str]]:
     run, result = summary.run, summary.run.result
-    endings = {"done": "everything ended", "until": "stopped at the time given", "interrupted": "interrupted", "circles": "went in circles"}
+    endings = {
+        "done": "everything ended",
+        "until": "stopped at the time given",
+        "interrupted": "interrupted",
+        "circles": "went in circles",
+    }
     return [
         ["Policy", _cut(conf)],
-        ["Cluster", f"{len(inputs.nodes):,} nodes"],
+        ["Cluster", counted(len(inputs.nodes), "node")],
         ["Simulated", f"{duration(result.simulated_s)} ({endings[result.ending.value]})"],
-        ["Computed in", f"{duration(run.wall_s)}, {result.cycles:,} cycles"],
+        ["Computed in", f"{duration(run.wall_s)}, {counted(result.cycles, 'cycle')}"],
         ["Pods", f"{result.binds:,} bound, {result.evictions:,} evicted"],
         ["Digest of all decisions", run.digest],
     ]
@@ -104,19 +112,29 @@ def _headlines(summary: Summary) -> list[dict[str, str]]:
     result, wait = summary.run.result, summary.wait
     found = []
     for use in summary.utilisation[:1]:
-        note = f"of {amount(use.capacity)}, mean over time"
+        note = f"of {amount(use.capacity)} {use.unit}, mean over time"
         if use.loaded is not None:
             note += f"; {percent(use.loaded)} while jobs waited"
         found.append(_headline(f"{label_of(use.resource)} utilisation", percent(use.mean), note))
-    left = [f"{len(result.unfinished):,} running"] * bool(result.unfinished) + [f"{len(result.pending):,} waiting"] * bool(result.pending)
+    left = [f"{len(result.unfinished):,} running"] * bool(result.unfinished) + [
+        f"{len(result.pending):,} waiting"
+    ] * bool(result.pending)
     left += [f"{summary.to_come:,} to come"] * bool(summary.to_come)
     found.append(_headline("Jobs done", f"{result.completed:,}", ", ".join([f"of {result.jobs:,}", *left])))
     if wait is not None:
         found.append(_headline("Median wait", duration(wait.p50), "from arrival until the gang runs"))
-        found.append(_headline("99 % waited at most", duration(wait.p99), f"mean {duration(wait.mean)}, longest {duration(wait.max)}"))
+        found.append(
+            _headline(
+                "99 % waited at most", duration(wait.p99), f"mean {duration(wait.mean)}, longest {duration(wait.max)}"
+            )
+        )
     if summary.completion is not None:
         ends = summary.completion
-        found.append(_headline("Median completion", duration(ends.p50), f"from arrival to the end; 99 % within {duration(ends.p99)}"))
+        found.append(
+            _headline(
+                "Median completion", duration(ends.p50), f"from arrival to the end; 99 % within {duration(ends.p99)}"
+            )
+        )
     if summary.fairness is not None:
         found.append(_headline("Fairness", f"{summary.fairness:.3f}", "Jain's index over queues; 1 is even"))
     return found
@@ -128,21 +146,44 @@ def _headline(label: str, value: str, note: str) -> dict[str, str]:
 
 def _queue_row(queue: QueueSummary) -> dict[str, Any]:
     return {
-        "name": _cut(queue.name), "jobs": queue.jobs, "completed": queue.completed, "pending": queue.pending,
-        "share": _round(queue.share), "deserved": _round(queue.deserved),
-        "wait": _spread(queue.wait), "completion": _spread(queue.completion),
-    }  # fmt: skip
+        "name": _cut(queue.name),
+        "jobs": queue.jobs,
+        "completed": queue.completed,
+        "pending": queue.pending,
+        "share": _round(queue.share),
+        "deserved": _round(queue.deserved),
+        "wait": _spread(queue.wait),
+        "completion": _spread(queue.completion),
+    }
 
 
-def _spread(found: Spread | None) -> list[float] | None:
-    return [_round(v) for v in (found.p50, found.p90, found.p99, found.mean, found.max)] if found else None
+def _spread(found: Spread | None) -> dict[str, float] | None:
+    return {name: _round(value) for name, value in asdict(found).items()} if found else None
 
 
 def _causes(summary: Summary) -> list[dict[str, Any]]:
     causes = summary.run.wait_causes
     total = sum(causes.values())
-    shown = [{"cause": _cut(c), "job_s": _round(s), "share": _round(s / total)} for c, s in list(causes.items())[:CAUSES_MAX] if total > 0]
+    shown = [
+        {"cause": _cut(c), "job_s": _round(s), "share": _round(s / total)}
+        for c, s in list(causes.items())[:CAUSES_MAX]
+        if total > 0
+    ]
     return shown
+
+
+def _pending(summary: Summary) -> list[dict[str, Any]]:
+    return [
+        {
+            "queue": _cut(group.queue),
+            "why": _cut(group.why),
+            "count": len(group.jobs),
+            "jobs": _cut(some(group.jobs, JOBS_NAMED)),
+            "pods": group.pods,
+            "longest_s": group.longest_s,
+        }
+        for group in waiting_groups(summary.run.waiting)[:PENDING_MAX]
+    ]
 
 
 def _problems(summary: Summary, inputs: Inputs) -> list[dict[str, str]]:
@@ -196,11 +237,17 @@ def _resources(history: History, summary: Summary, named: Sequence[str]) -> list
 
 
 def _stack(
-    history: History, by_queue: Mapping[str, StepSeries], total: StepSeries | None, named: Sequence[str], factor: float = 1.0
+    history: History,
+    by_queue: Mapping[str, StepSeries],
+    total: StepSeries | None,
+    named: Sequence[str],
+    factor: float = 1.0,
 ) -> list[dict[str, Any]]:
     """The curves of the named queues, and what is left of the total as one more."""
     found = [
-        {"name": name, "values": means(by_queue[name], history.now, BUCKETS, factor)} for name in named if name in by_queue
+        {"name": name, "values": means(by_queue[name], history.now, BUCKETS, factor)}
+        for name in named
+        if name in by_queue
     ]
     if any(name not in named for name in by_queue):
         rest = np.array(means(total, history.now, BUCKETS, factor))
@@ -234,7 +281,7 @@ def _shares(history: History, summary: Summary) -> dict[str, Any]:
 
 
 def _waits(history: History) -> dict[str, Any]:
-    """Waiting times counted in bins of equal ratio; the first one is below a second. ``edges`` has one more entry than ``counts``."""
+    """Waiting times counted in bins of equal ratio. ``edges``: where each begins; the first has all below a second."""
     found = np.array([r.wait_s for r in history.jobs if r.wait_s is not None])
     never = sum(record.started is None for record in history.jobs)
     if not len(found):
@@ -254,18 +301,14 @@ def _gantt(history: History) -> dict[str, Any]:
             "queue": bar.record.queue,
             "pods": bar.record.size,
             "submitted": _round(bar.record.submitted - history.start),
-            "started": _round((bar.record.started or history.now) - history.start),
+            "started": _round((history.now if bar.record.started is None else bar.record.started) - history.start),
             "ended": None if bar.record.ended is None else _round(bar.record.ended - history.start),
             "restarts": bar.record.restarts,
-            "nodes": _node_list(bar.nodes, bar.node_count),
+            "nodes": _cut(some(bar.nodes, NODES_NAMED, bar.node_count)),
         }
         for bar in jobs
     ]
     return {"bars": sorted(bars, key=lambda bar: (bar["started"], bar["job"]))}
-
-
-def _node_list(names: Sequence[str], count: int) -> str:
-    return _cut(", ".join(names[:6]) + (f" and {count - 6} more" if count > 6 else ""))
 
 
 def _heat(history: History) -> dict[str, Any]:
@@ -301,4 +344,3 @@ def _cut(text: str) -> str:
 def _round(value: float) -> float:
     """Six significant digits: nobody sees more."""
     return float(f"{value:.6g}")
-

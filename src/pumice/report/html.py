@@ -1,7 +1,7 @@
 """One HTML file with everything in it. What tenants named can appear on it, and do nothing on it.
 
-The data is a JSON block that cannot close itself, the script makes text nodes of it and nothing else, and the page's own policy
-allows this script and this style only: no request leaves it.
+The data is a JSON block that cannot close itself, the script makes text nodes of it and nothing else, and the page's
+own policy allows this script and this style only: no request leaves it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from pumice import __version__
 from pumice.report.data import ReportData
 
-SCRIPTS = ("base.js", "curves.js", "charts.js", "jobs.js", "page.js")
+SCRIPTS = ("base.js", "curves.js", "charts.js", "jobs.js", "nodes.js", "page.js")
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
@@ -28,9 +28,9 @@ _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 def render(data: ReportData) -> str:
     """The whole page."""
     style, script = asset("page.css"), "\n".join(asset(name) for name in SCRIPTS)
-    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    allowed = f"script-src '{_hash(script)}'; style-src '{_hash(style)}'"
     parts = {
-        "policy": policy,
+        "policy": f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'",
         "version": html.escape(__version__),
         "title": html.escape(f"{data.title}: {data.subtitle}"),
         "style": style,

@@ -15,7 +15,7 @@ from pumice.columns.dtypes import F64
 from pumice.model.resources import PODS
 from pumice.report.units import per_unit, unit_of
 from pumice.sim.history import History, JobRecord
-from pumice.sim.run import Run
+from pumice.sim.run import Run, Waiting
 from pumice.sim.series import StepSeries
 
 PERCENTILES = (50, 90, 99)
@@ -67,9 +67,12 @@ class Utilisation:
     def to_json(self) -> dict[str, object]:
         loaded = None if self.loaded is None else round(self.loaded, 6)
         return {
-            "mean": round(self.mean, 6), "peak": round(self.peak, 6), "while_waiting": loaded, "capacity": self.capacity,
+            "mean": round(self.mean, 6),
+            "peak": round(self.peak, 6),
+            "while_waiting": loaded,
+            "capacity": self.capacity,
             "unit": self.unit,
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +96,20 @@ class QueueSummary:
 
     def to_json(self) -> dict[str, object]:
         return {
-            "jobs": self.jobs, "completed": self.completed, "running": self.running, "pending": self.pending,
+            "jobs": self.jobs,
+            "completed": self.completed,
+            "running": self.running,
+            "pending": self.pending,
             "wait_s": self.wait.to_json() if self.wait else None,
             "completion_s": self.completion.to_json() if self.completion else None,
-            "share": round(self.share, 6), "deserved": round(self.deserved, 6),
-        }  # fmt: skip
+            "share": round(self.share, 6),
+            "deserved": round(self.deserved, 6),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """``fairness`` is None with fewer than two queues that deserved anything; ``to_come``: jobs that had not arrived."""
+    """``fairness`` is None with fewer than two queues that deserved anything."""
 
     run: Run
     utilisation: tuple[Utilisation, ...]
@@ -113,6 +120,7 @@ class Summary:
 
     @property
     def to_come(self) -> int:
+        """Jobs that had not arrived."""
         result = self.run.result
         return result.jobs - result.completed - len(result.pending) - len(result.unfinished)
 
@@ -140,8 +148,11 @@ class Summary:
             "fairness": {"jain": None if self.fairness is None else round(self.fairness, 6), "of": FAIRNESS_OF},
             "waiting": [
                 {
-                    "job": each.job, "queue": each.queue, "pods": each.pods,
-                    "waited_s": None if each.waited_s is None else round(each.waited_s, 3), "why": each.why,
+                    "job": each.job,
+                    "queue": each.queue,
+                    "pods": each.pods,
+                    "waited_s": None if each.waited_s is None else round(each.waited_s, 3),
+                    "why": each.why,
                 }
                 for each in run.waiting[:waiting_max]
             ],
@@ -150,7 +161,7 @@ class Summary:
                 for cause, seconds in run.wait_causes.items()
             ],
             "faults": dict(run.faults),
-        }  # fmt: skip
+        }
 
 
 def summarise(run: Run) -> Summary:
@@ -165,6 +176,30 @@ def summarise(run: Run) -> Summary:
         spread(r.completion_s for r in history.jobs if r.completion_s is not None and r.started is not None),
         jain([q.satisfied for q in queues if q.satisfied is not None]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingGroup:
+    """Jobs of one queue that wait for the same thing. ``longest_s``: of the one that waits longest, named first."""
+
+    queue: str
+    why: str
+    jobs: tuple[str, ...]
+    pods: int
+    longest_s: float | None
+
+
+def waiting_groups(waiting: Iterable[Waiting]) -> list[WaitingGroup]:
+    """Most jobs first."""
+    found: dict[tuple[str, str], list[Waiting]] = {}
+    for each in waiting:
+        found.setdefault((each.queue, each.why), []).append(each)
+    groups = []
+    for (queue, why), members in found.items():
+        members.sort(key=lambda each: (-(each.waited_s or 0.0), each.job))
+        jobs = tuple(each.job for each in members)
+        groups.append(WaitingGroup(queue, why, jobs, sum(each.pods for each in members), members[0].waited_s))
+    return sorted(groups, key=lambda group: (-len(group.jobs), group.queue, group.why))
 
 
 def jain(values: Sequence[float]) -> float | None:
@@ -183,9 +218,13 @@ def _utilisation(history: History) -> Iterable[Utilisation]:
         mean = taken.area(now) / room if room > 0 else 0.0
         unit = unit_of(resource)
         yield Utilisation(
-            resource, unit, capacity.peak / per_unit(resource), mean, taken.peak / capacity.peak,
+            resource,
+            unit,
+            capacity.peak / per_unit(resource),
+            mean,
+            taken.peak / capacity.peak,
             _while_positive(taken, capacity, history.waiting, now),
-        )  # fmt: skip
+        )
 
 
 def _order(resource: str) -> tuple[int, str]:

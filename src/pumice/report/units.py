@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 GIB = 2.0**30
 
 
@@ -38,6 +40,17 @@ def duration(seconds: float | None) -> str:
             second = rest // unit
             return f"{first:,} {name} {second} {small}" if second else f"{first:,} {name}"
     return f"{whole} s"
+
+
+def counted(count: int, what: str) -> str:
+    """``1 job``, ``2,000 jobs``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def some(names: Sequence[str], shown: int, count: int | None = None) -> str:
+    """The first of them, and how many more there are of ``count``; without it, of the names."""
+    left = (len(names) if count is None else count) - shown
+    return ", ".join(names[:shown]) + (f" and {left:,} more" if left > 0 else "")
 
 
 def percent(share: float | None) -> str:

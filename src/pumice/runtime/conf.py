@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import yaml
+from typing import Any
 
 from pumice.framework.errors import PolicyError
 from pumice.framework.policy import Policy, read_policy
 from pumice.framework.registry import Registry
+from pumice.runtime.documents import yaml_documents
+from pumice.runtime.problems import Problem
 
 SIZE_MAX = 1 << 20
 
@@ -20,22 +21,28 @@ def policy_of(
     if len(text) > SIZE_MAX:
         raise PolicyError([f"{where}: found {len(text)} characters, wanted at most {SIZE_MAX}"])
     try:
-        conf = yaml.load(text, yaml.CSafeLoader)
-    except yaml.YAMLError as error:
-        raise PolicyError([f"{where}: not YAML: {' '.join(str(error).split())}"]) from None
-    except RecursionError:
-        raise PolicyError([f"{where}: not YAML that can be read: nested too deeply"]) from None
-    try:
-        return read_policy(conf, registry, strict=strict, unset_switches=unset_switches)
+        return read_policy(_document_of(text, where), registry, strict=strict, unset_switches=unset_switches)
     except PolicyError as error:
         raise PolicyError(f"{where}{problem.removeprefix('conf')}" for problem in error.problems) from None
+
+
+def _document_of(text: str, where: str) -> Any:
+    """The one document of a conf text; None for a text without any. Raises: PolicyError."""
+    found = list(yaml_documents(where, text))
+    if len(found) > 1:
+        raise PolicyError([f"{where}: found {len(found)} documents, wanted one"])
+    for document in found:
+        if isinstance(document, Problem):
+            raise PolicyError([f"{where}: {document.what}"])
+        return document.obj
+    return None
 
 
 def load_policy(path: Path, registry: Registry, *, strict: bool = True) -> Policy:
     """The policy of a conf file. Raises: PolicyError, also when the file cannot be read."""
     try:
         with path.open("rb") as file:
-            text = file.read(SIZE_MAX + 1).decode()
+            text = file.read(SIZE_MAX + 1).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError([f"{path}: cannot be read: {error}"]) from None
     return policy_of(text, registry, where=str(path), strict=strict)

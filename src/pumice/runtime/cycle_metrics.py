@@ -72,8 +72,8 @@ def _report_jobs(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decisio
         shares = plugins["drf"].share[rows].tolist()
         labels = [(group.namespace, group.name) for group in groups]
         metrics.replace("job_share", dict(zip(labels, shares, strict=True)))
-    times = {group.key: (group.name, group.queue, group.namespace) for group in groups}
-    starts = {times[group.key]: group.creation for group in groups}
+    times: dict[str, Labels] = {group.key: (group.name, group.queue, group.namespace) for group in groups}
+    starts: dict[Labels, float] = {times[group.key]: group.creation for group in groups}
     metrics.replace(_JOB_TIMES[0], starts)
     for name in _JOB_TIMES[1:]:
         metrics.keep(name, starts)
@@ -121,7 +121,7 @@ def _report_amounts(metrics: Metrics, outcome: Outcome, kind: str, matrix: F64) 
     rows = matrix.tolist()
     metrics.replace(f"queue_{kind}_milli_cpu", {(q,): row[CPU] for q, row in zip(names, rows, strict=True)})
     metrics.replace(f"queue_{kind}_memory_bytes", {(q,): row[MEMORY] for q, row in zip(names, rows, strict=True)})
-    scalars = {
+    scalars: dict[Labels, float] = {
         (q, name): amount
         for q, row in zip(names, rows, strict=True)
         for name, amount in zip(others, row[MEMORY + 1 :], strict=True)

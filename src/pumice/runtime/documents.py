@@ -62,7 +62,7 @@ def documents(path: Path) -> Iterator[Document | Problem]:
     if path.suffix.lower() == ".json":
         yield _json_document(path, text)
     else:
-        yield from _yaml_documents(path, text)
+        yield from yaml_documents(str(path), text)
 
 
 # -- JSON
@@ -116,9 +116,10 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def _yaml_documents(path: Path, text: str) -> Iterator[Document | Problem]:
+def yaml_documents(source: str, text: str) -> Iterator[Document | Problem]:
+    """The documents of a text, in order. ``source`` is the name to tell it by."""
     for number, (first_line, chunk) in enumerate(_chunks(text), start=1):
-        where = f"{path} document {number}"
+        where = f"{source} document {number}"
         try:
             yield Document(where, _from_yaml(chunk))
         except yaml.MarkedYAMLError as error:

@@ -1,8 +1,7 @@
 """The loop around the cycle: what happened goes into the store, what was decided goes to the cluster.
 
 One ``step`` is one cycle. When to take it is the caller's business: a simulation steps when its virtual clock says so,
-a live
-scheduler when something changed and a schedule period has passed.
+a live scheduler when something changed and a schedule period has passed.
 """
 
 from __future__ import annotations
@@ -74,9 +73,9 @@ class Loop:
         self.decisions = planner.taken
         self.digest.add(now, planner.taken)
         self._write(outcome)
-        self.take_in()
         for decision in planner.taken:
-            self.store.assume(decision)
+            self.store.assume(decision)  # before any event says what became of it
+        self.take_in()
         return outcome
 
     def _write(self, outcome: Outcome) -> None:

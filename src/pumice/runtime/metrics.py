@@ -1,7 +1,7 @@
 """Volcano's metrics: the same names, types, labels and buckets, so that dashboards and alerts go on working.
 
-A client library adds ``_total`` and ``_created`` to counters; Volcano's names have neither rule. So values are kept here,
-handed out as raw metric families, and written by ``text``.
+A client library adds ``_total`` and ``_created`` to counters; Volcano's names have neither rule. So values are kept
+here, handed out as raw metric families, and written by ``text``.
 
 Source: Volcano's metrics (spec 05 §17).
 """
@@ -11,17 +11,19 @@ from __future__ import annotations
 import math
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
+from prometheus_client.utils import floatToGoString as _untyped_go_float
 
 PREFIX = "volcano_"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Labels = tuple[str, ...]
+
+_go_float: Callable[[float], str] = _untyped_go_float
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,7 @@ def _add_histogram(metric: Metric, labels: dict[str, str], histogram: _Histogram
     total = 0
     for bound, count in zip((*histogram.bounds, math.inf), histogram.counts, strict=True):
         total += count
-        metric.add_sample(f"{metric.name}_bucket", {**labels, "le": floatToGoString(bound)}, total)
+        metric.add_sample(f"{metric.name}_bucket", {**labels, "le": _go_float(bound)}, total)
     metric.add_sample(f"{metric.name}_sum", labels, histogram.sum)
     metric.add_sample(f"{metric.name}_count", labels, total)
 
@@ -222,7 +224,7 @@ def _lines(metric: Metric) -> str:
     for sample in samples:
         labels = ",".join(f'{key}="{_escaped(value)}"' for key, value in sample.labels.items())
         lines.append(f"{sample.name}{{{labels}}} " if labels else f"{sample.name} ")
-        lines[-1] += floatToGoString(sample.value)
+        lines[-1] += _go_float(sample.value)
     return "\n".join(lines) + "\n"
 
 

@@ -23,7 +23,7 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``pipelined`` (pod -> node) are promises on room that others are leaving; ``unscheduled`` (pod -> why) is all that
+    """``pipelined`` (pod -> node) are promises on room that others leave; ``unscheduled`` (pod -> why) is all that
     waits and was promised nothing. ``statuses`` are those of all PodGroups, after the cycle."""
 
     outcome: Outcome

@@ -89,14 +89,15 @@ class _Reader:
         notes = ssn.fit_notes.by_job.get(job)
         if notes:
             errors = next(iter(notes.values()))
-            most = max(errors.histogram.items(), key=lambda item: (item[1], item[0]), default=(errors.message or "no node", 0))
+            most = max(
+                errors.histogram.items(), key=lambda item: (item[1], item[0]), default=(errors.message or "no node", 0)
+            )
             return Why(f"no node fits: {most[0]}", errors.text)
+        if key in self.full:
+            return Why("queue full", f"queue {self.full[key]} may not take more of what the pods ask for")
         rows = jobs.tasks[job]
         if not (ssn.tables.tasks.gate[rows] == NO_GATE).any():
             return Why("held back by scheduling gates", "all its pods are held back by scheduling gates")
-        full = next((self.full[k] for k in (ssn.tables.tasks.pods[row].key for row in rows.tolist()) if k in self.full), None)
-        if full is not None:
-            return Why("queue full", f"queue {full} may not take more of what the pods ask for")
         if queue in self.overused:
             return Why("queue has what it deserves", f"queue {queue} has all that it deserves at the moment")
         if np.any(ssn.tables.tasks.last_status[rows] >= 0):

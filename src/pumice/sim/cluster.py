@@ -69,9 +69,13 @@ class SimCluster:
         self.evictions_done = 0
         self.refusals = 0
         self._tables: dict[type[Object], dict[str, Any]] = {
-            Pod: self.pods, PodGroup: self.groups, Node: self.nodes, Queue: self.queues,
-            PriorityClass: self.priority_classes, HyperNode: self.hypernodes,
-        }  # fmt: skip
+            Pod: self.pods,
+            PodGroup: self.groups,
+            Node: self.nodes,
+            Queue: self.queues,
+            PriorityClass: self.priority_classes,
+            HyperNode: self.hypernodes,
+        }
 
     # -- the port ------------------------------------------------------------------------------------------------------
 
@@ -83,6 +87,10 @@ class SimCluster:
     def drain(self) -> list[Event]:
         """What happened since the last call, oldest first."""
         return self.telling.drain()
+
+    def relist(self) -> None:
+        """Tell everything there is, as to a scheduler that has just started."""
+        self.telling.begin_anew(obj for table in self._tables.values() for obj in table.values())
 
     def bind(self, decision: Bind) -> Refusal | None:
         """Put a waiting pod on a node that exists."""

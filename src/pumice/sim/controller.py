@@ -183,10 +183,17 @@ class Controller:
         uid = f"{wanted.uid}~{run.remade}"
         self.cluster.put(
             replace(
-                wanted, uid=uid, creation=self.engine.now, node_name="", phase="Pending", deletion=None,
-                start_time=None, nominated_node="", conditions=(),
+                wanted,
+                uid=uid,
+                creation=self.engine.now,
+                node_name="",
+                phase="Pending",
+                deletion=None,
+                start_time=None,
+                nominated_node="",
+                conditions=(),
             )
-        )  # fmt: skip
+        )
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Everything that happens in a simulation, one plain mapping an event, for ``--events``. ``t`` is seconds from the start."""
+"""Everything that happens in a simulation, a plain mapping each, for ``--events``. ``t``: seconds from the start."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _UNSCHEDULABLE = "Unschedulable"
 
 
 class EventLog:
-    """Listens from now on. Events: arrival, admitted, unschedulable, bind, evict, refused, running, started, broken, succeeded,
-    done, node-up, node-down."""
+    """Listens from now on. Events: arrival, admitted, unschedulable, bind, evict, refused, running, started, broken,
+    succeeded, done, node-up, node-down."""
 
     def __init__(self, cluster: SimCluster, controller: Controller, tell: Tell) -> None:
         self._engine = cluster.engine

@@ -1,6 +1,7 @@
 """Things that go wrong, by a seeded generator: the same seed, the same faults at the same moments.
 
-Binds are refused; binds are done and told late; nodes vanish and come back; pods are deleted while they wait.
+Binds are refused; binds are done and told late; things are told twice; nodes vanish and come back; pods are deleted;
+the scheduler is started anew and remembers nothing.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from pumice.model.decisions import Bind, Evict
-from pumice.model.events import Event, Seen
+from pumice.model.events import Event, Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Priority
+from pumice.sim.telling import key_of
+
+KINDS = ("refused", "late", "node gone", "pod deleted", "pod killed", "told again", "restarted")
+#: Objects that are told again at a time.
+TOLD_AGAIN_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +34,39 @@ class FaultPlan:
     late_max_s: float = 5.0
     node_gone_every_s: float = 0.0
     node_back_after_s: float = 60.0
-    pod_deleted_every_s: float = 0.0
+    pod_deleted_every_s: float = 0.0  # pods that wait
+    pod_killed_every_s: float = 0.0  # pods on nodes
+    told_again_every_s: float = 0.0
+    restart_every_s: float = 0.0
 
 
 class Faults:
-    """Makes a cluster suffer a plan from now on. ``counts`` says what was done, by kind."""
+    """Makes a cluster suffer a plan from now on. ``counts`` says what was done, by kind.
 
-    def __init__(self, cluster: SimCluster, plan: FaultPlan, rng: np.random.Generator) -> None:
+    ``restart`` makes the scheduler forget all it knows; the cluster is told to it anew.
+    """
+
+    def __init__(
+        self,
+        cluster: SimCluster,
+        plan: FaultPlan,
+        rng: np.random.Generator,
+        restart: Callable[[], object] | None = None,
+    ) -> None:
         self.cluster = cluster
         self.plan = plan
         self.rng = rng
         self.until = cluster.engine.now + plan.quiet_after_s
-        self.counts = {"refused": 0, "late": 0, "node gone": 0, "pod deleted": 0}
+        self.restart = restart
+        self.counts = dict.fromkeys(KINDS, 0)
         cluster.objection = self._objection
         cluster.telling.delay = self._delay
         self._plan_next(plan.node_gone_every_s, self._node_goes)
-        self._plan_next(plan.pod_deleted_every_s, self._pod_goes)
+        self._plan_next(plan.pod_deleted_every_s, self._waiting_pod_goes)
+        self._plan_next(plan.pod_killed_every_s, self._placed_pod_goes)
+        self._plan_next(plan.told_again_every_s, self._told_again)
+        if restart is not None:
+            self._plan_next(plan.restart_every_s, self._restarts)
 
     @property
     def quiet(self) -> bool:
@@ -81,9 +104,29 @@ class Faults:
             self.cluster.engine.after(self.plan.node_back_after_s, self.cluster.put, node, priority=Priority.FAULT)
         self._plan_next(self.plan.node_gone_every_s, self._node_goes)
 
-    def _pod_goes(self) -> None:
-        waiting = [key for key, pod in self.cluster.pods.items() if not pod.node_name]
-        if waiting:
-            self.counts["pod deleted"] += 1
-            self.cluster.remove_pod(waiting[int(self.rng.integers(len(waiting)))])
-        self._plan_next(self.plan.pod_deleted_every_s, self._pod_goes)
+    def _waiting_pod_goes(self) -> None:
+        self._one_goes("pod deleted", [key for key, pod in self.cluster.pods.items() if not pod.node_name])
+        self._plan_next(self.plan.pod_deleted_every_s, self._waiting_pod_goes)
+
+    def _placed_pod_goes(self) -> None:
+        self._one_goes("pod killed", [key for key, pod in self.cluster.pods.items() if pod.node_name])
+        self._plan_next(self.plan.pod_killed_every_s, self._placed_pod_goes)
+
+    def _one_goes(self, fault: str, keys: list[str]) -> None:
+        if keys:
+            self.counts[fault] += 1
+            self.cluster.remove_pod(keys[int(self.rng.integers(len(keys)))])
+
+    def _told_again(self) -> None:
+        objects: list[Object] = [*self.cluster.nodes.values(), *self.cluster.pods.values()]
+        for obj in objects[:TOLD_AGAIN_MAX]:
+            self.cluster.telling.tell(Seen(obj), type(obj), key_of(obj))
+        self.counts["told again"] += 1
+        self._plan_next(self.plan.told_again_every_s, self._told_again)
+
+    def _restarts(self) -> None:
+        assert self.restart is not None
+        self.restart()
+        self.cluster.relist()
+        self.counts["restarted"] += 1
+        self._plan_next(self.plan.restart_every_s, self._restarts)

@@ -1,4 +1,4 @@
-"""What a command line names (manifests, folders, traces) as one scene: everything that can be used, and all that was wrong."""
+"""What a command line names (manifests, folders, traces) as one scene: all that can be used, and all that was wrong."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ CONF_NAME = "volcano-scheduler.conf"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """``scene.problems`` holds all problems. ``sources``: what was read, for headings. ``confs``: policy files found in folders.
+    """``scene.problems`` holds all problems. ``sources``: what was read, for headings. ``confs``: policy files found in
+    folders.
 
     ``newest``: the newest creationTimestamp, 0 where there is none.
     """

@@ -1,15 +1,15 @@
 """Safety laws, checked from what the API server would say, never from the scheduler's own sums. For tests.
 
-S1 no node is overcommitted. S2 no bind unless the gang's minimum is bound by the same cycle. S3 no pod is bound twice
-or to a vanished node. S4 no pod is lost. S9 sums kept up to date equal sums made anew. Each check walks the whole
-cluster.
+S1 no node is overcommitted, and no queue is bound beyond its capability. S2 no bind unless the gang's minimum is bound
+by the same cycle. S3 no pod is bound twice or to a vanished node. S4 no pod is lost. S9 sums kept up to date equal sums
+made anew. Each check walks the whole cluster.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.pod import Pod
@@ -24,6 +24,8 @@ from pumice.sim.usage import Usage, amounts_of
 _ENDED = ("Succeeded", "Failed")
 _NAMES_SHOWN = 5
 
+Totals = defaultdict[str, dict[str, float]]
+
 
 class LawBroken(AssertionError):
     """Which law, which object, which numbers."""
@@ -33,7 +35,8 @@ class Laws:
     """Watches a cluster. Call ``after_event`` after every event and ``after_cycle`` after every cycle.
 
     ``known``: the pods the scheduler knows of, asked after cycles (S4). ``usage``: sums to hold against recomputed ones
-    (S9). ``topology`` False: the policy has no plugin that keeps gangs within HyperNodes.
+    (S9). ``topology`` False: the policy has no plugin that keeps gangs within HyperNodes. ``queue_limits`` False: none
+    that keeps queues within their capability. ``scheduler_names``: whose pods the scheduler has to know.
     """
 
     def __init__(
@@ -44,12 +47,16 @@ class Laws:
         usage: Usage | None = None,
         known: Callable[[], Container[str]] | None = None,
         topology: bool = True,
+        queue_limits: bool = True,
+        scheduler_names: Container[str] = ("volcano",),
     ) -> None:
         self.cluster = cluster
         self.controller = controller
         self.usage = usage
         self.known = known
         self.topology = topology
+        self.queue_limits = queue_limits
+        self.scheduler_names = scheduler_names
         self.checks = 0
         self._node_of: dict[str, str] = {}  # uid -> node, of every pod ever bound
         self._asked: dict[str, Bind] = {}  # by pod key, in this cycle
@@ -83,21 +90,22 @@ class Laws:
             group = self.cluster.groups.get(job)
             if group is not None:  # it may have gone while the news of it was held back
                 self._gang_is_whole(group, members[job], asked)
+        if self.queue_limits:
+            self._queues_within_limits(gangs)
         self._all_known()
         self.after_event()
 
     # -- S1, S9 --------------------------------------------------------------------------------------------------------
 
-    def _recomputed(self) -> dict[str, Counter[str]]:
+    def _recomputed(self) -> Totals:
         """What pods take of each node: all that hold room, those that are leaving too."""
-        used: dict[str, Counter[str]] = defaultdict(Counter)
-        for pod in self.cluster.pods.values():
-            if pod.node_name and pod.phase not in _ENDED:
-                for name, amount in amounts_of(pod.spec.request):
-                    used[pod.node_name][name] += amount  # type: ignore[assignment]
-        return used
+        return _totals((pod.node_name, pod) for pod in self._placed())
 
-    def _no_overcommit(self, used: dict[str, Counter[str]]) -> None:
+    def _placed(self) -> Iterator[Pod]:
+        """The pods that hold room."""
+        return (pod for pod in self.cluster.pods.values() if pod.node_name and pod.phase not in _ENDED)
+
+    def _no_overcommit(self, used: Totals) -> None:
         for name, taken in used.items():
             node = self.cluster.nodes.get(name)
             if node is None:
@@ -110,11 +118,26 @@ class Laws:
                         f"S1: node {name} has {resource} {amount:g} of {room:g} taken by {self._pods_on(name)}"
                     )
 
-    def _pods_on(self, node: str) -> str:
-        keys = [pod.key for pod in self.cluster.pods.values() if pod.node_name == node and pod.phase not in _ENDED]
-        return _some(keys)
+    def _queues_within_limits(self, gangs: Container[str]) -> None:
+        """Queues that this cycle bound pods of stay within ``spec.capability``, in the dimensions it names."""
+        queue_of = {key: group.queue for key, group in self.cluster.groups.items()}
+        limited = {queue for key, queue in queue_of.items() if key in gangs and self._limits(queue)}
+        groups = ((queue_of.get(pod.group_key, ""), pod) for pod in self._placed())
+        taken = _totals((queue, pod) for queue, pod in groups if queue in limited)
+        for queue in sorted(limited):
+            for name, limit in self._limits(queue).items():
+                amount = taken[queue].get(name, 0.0)
+                if amount > limit + MIN_RESOURCE:
+                    raise LawBroken(f"S1: queue {queue} has {name} {amount:g} of capability {limit:g}")
 
-    def _sums_agree(self, usage: Usage, used: dict[str, Counter[str]]) -> None:
+    def _limits(self, queue: str) -> dict[str, float]:
+        found = self.cluster.queues.get(queue)
+        return {} if found is None or found.capability is None else dict(amounts_of(found.capability))
+
+    def _pods_on(self, node: str) -> str:
+        return _some(pod.key for pod in self._placed() if pod.node_name == node)
+
+    def _sums_agree(self, usage: Usage, used: Totals) -> None:
         for node in self.cluster.nodes:
             kept = usage.of(node).used
             for resource in kept.keys() | used[node].keys():
@@ -163,7 +186,13 @@ class Laws:
         if self.known is None:
             return
         known = self.known()
-        lost = [key for key in self.cluster.pods if key not in known and not self.cluster.telling.owes(Pod, key)]
+        lost = [
+            key
+            for key, pod in self.cluster.pods.items()
+            if key not in known
+            and pod.scheduler_name in self.scheduler_names
+            and not self.cluster.telling.owes(Pod, key)
+        ]
         if lost:
             raise LawBroken(f"S4: the scheduler has lost {len(lost)} pods: {_some(lost)}")
 
@@ -175,9 +204,11 @@ class Laws:
         counted = [
             pod
             for pod in pods
-            if pod.key in asked or pod.phase == "Succeeded" or (pod.node_name and pod.phase != "Failed")
+            if pod.key in asked
+            or pod.phase == "Succeeded"
+            or (pod.node_name and pod.phase != "Failed")
             or pod.spec.request.is_empty()
-        ]  # fmt: skip
+        ]
         if len(counted) < group.min_member:
             raise LawBroken(
                 f"S2: gang {group.key} has {len(counted)} of minMember {group.min_member} with the binds of this cycle"
@@ -240,6 +271,16 @@ class Laws:
             elif member.labels is not None:
                 found |= {n.name for n in self.cluster.nodes.values() if matches(member.labels, n.labels)}
         return found
+
+
+def _totals(placed: Iterable[tuple[str, Pod]]) -> Totals:
+    """What pods ask for, summed up by the name that each comes with."""
+    found: Totals = defaultdict(dict)
+    for name, pod in placed:
+        total = found[name]
+        for resource, amount in amounts_of(pod.spec.request):
+            total[resource] = total.get(resource, 0.0) + amount
+    return found
 
 
 def _some(names: Iterable[str]) -> str:

@@ -6,7 +6,6 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
 
 import numpy as np
 
@@ -43,7 +42,8 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """``wait_causes``: seconds that jobs spent waiting, by cause, most first. ``wall_s`` is real time, reading input not counted."""
+    """``wait_causes``: seconds that jobs spent waiting, by cause, most first. ``wall_s``: by the caller's clock,
+    reading input not counted."""
 
     result: SimResult
     digest: str
@@ -57,6 +57,11 @@ class Run:
         return self.result.history
 
 
+def _no_clock() -> float:
+    """Nobody wants to know how long it took."""
+    return 0.0
+
+
 def simulate(
     scene: Scene,
     policy: Policy,
@@ -66,47 +71,56 @@ def simulate(
     seed: int = 0,
     faults: FaultPlan | None = None,
     check_laws: bool = False,
+    clock: Callable[[], float] = _no_clock,
     observe: Callable[[Progress], object] | None = None,
     tell: Callable[[Mapping[str, object]], object] | None = None,
 ) -> Run:
     """Run a scene to its end, or ``until`` seconds from ``start``. Ctrl-C ends it early with what there is.
 
-    ``tell`` gets every event as a plain mapping, ``observe`` the progress after each cycle. ``seed`` rolls the dice of ``faults``.
+    ``tell`` gets every event as a plain mapping, ``observe`` the progress after each cycle. ``seed`` rolls the dice of
+    ``faults``. ``clock`` gives real seconds, for ``wall_s`` only: a simulation reads no clock of its own.
     ``check_laws`` checks the safety laws after every event: slow. Raises: LawBroken.
     """
     cluster = SimCluster(Engine(start))
     controller = Controller(cluster)
     shell = _Shell(cluster, policy)
-    suffered = Faults(cluster, faults, np.random.default_rng(seed)) if faults is not None else None
+    suffered = Faults(cluster, faults, _dice(seed), shell.restart) if faults is not None else None
     if tell is not None:
         EventLog(cluster, controller, tell)
-    laws = Laws(cluster, controller) if check_laws else None
     scene.enter(cluster, controller)
+    history = History(cluster, controller)
+    laws = shell.laws(controller, history) if check_laws else None
     simulation = Simulation(
         cluster,
         controller,
         shell.cycle,
+        history=history,
         after_event=laws.after_event if laws else None,
         after_cycle=laws.after_cycle if laws else None,
     )
-    began = perf_counter()
+    began = clock()
     with _old_objects_left_alone():
         result = simulation.run(until, observe)
     shell.causes.close(result.now)
     return Run(
         result=result,
         digest=shell.loop.digest.hex,
-        wall_s=perf_counter() - began,
+        wall_s=clock() - began,
         waiting=tuple(_waiting(controller, result, shell.why())),
         wait_causes=shell.causes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
     )
 
 
+def _dice(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)  # noqa: TID251 - the seed is the caller's
+
+
 class _Shell:
     """The loop of a live scheduler, on a simulated cluster, with ears for the history."""
 
     def __init__(self, cluster: SimCluster, policy: Policy) -> None:
+        self.cluster = cluster
         self.loop = Loop(Store(), policy, cluster)
         self.causes = WaitCauses()
         self._shares = ShareWatch()
@@ -119,6 +133,29 @@ class _Shell:
         outcome = self._last = self.loop.step(now)
         self.causes.observe(now, outcome)
         return CycleReport(self._submitted, self._shares.changed(outcome.session), wake_at(outcome.session, now))
+
+    def restart(self) -> None:
+        """Forget everything but what was decided so far."""
+        digest = self.loop.digest
+        self.loop = Loop(Store(), self.loop.policy, self.cluster)
+        self.loop.digest = digest
+
+    def laws(self, controller: Controller, history: History) -> Laws:
+        """The laws that hold under this policy."""
+        plugins = {option.spec.name for tier in self.loop.policy.tiers for option in tier}
+        return Laws(
+            self.cluster,
+            controller,
+            usage=history.usage,
+            known=self._known,
+            topology="network-topology-aware" in plugins,
+            queue_limits="proportion" in plugins,
+        )
+
+    def _known(self) -> set[str]:
+        """Keys of the pods that the store knows of."""
+        tasks = self.loop.store.snapshot().tables.tasks
+        return {tasks.pods[row].key for row in np.flatnonzero(tasks.alive).tolist()}
 
     def why(self) -> dict[str, Why]:
         """Why jobs waited after the last cycle."""

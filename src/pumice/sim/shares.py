@@ -11,7 +11,7 @@ from pumice.sim.history import QueueShare
 
 
 class ShareWatch:
-    """Gives the shares of the queues that changed since the last cycle. A queue's share is that of the resource it has most of.
+    """Gives the shares of the queues that changed since the last cycle: of the resource that a queue has most of.
 
     What a queue deserves is what the plugin ``proportion`` says; without it, its weight among the queues with jobs.
     """

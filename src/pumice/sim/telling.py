@@ -6,7 +6,7 @@ order. A fault may hold an object's news back (``delay``); then all that happens
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from pumice.model.events import Event, Object, Seen
 from pumice.model.pod import Pod
@@ -65,8 +65,15 @@ class Telling:
         pods = (event.obj for event in firsts if isinstance(event, Seen))
         return {pod.key: pod for pod in pods if isinstance(pod, Pod)}
 
+    def begin_anew(self, objects: Iterable[Object]) -> None:
+        """Drop all that is still to be told and tell these, none of them late: a new listener starts from a list."""
+        self.drain()
+        self._held.clear()
+        for obj in objects:
+            self._add(Seen(obj), type(obj), key_of(obj), news=True)
+
     def _release(self, kind: type[Object], key: str) -> None:
-        for event, news in self._held.pop((kind, key)):
+        for event, news in self._held.pop((kind, key), ()):
             self._add(event, kind, key, news)
 
     def _add(self, event: Event, kind: type[Object], key: str, news: bool) -> None:

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
+from pumice.columns.dtypes import Bool
 from pumice.framework.outcome import Outcome
 from pumice.runtime.why import why_jobs_wait
 
 CAUSES_MAX = 200
+SHARE = 500
 
 
 class WaitCauses:
-    """From each cycle to the next, every job that waits is booked on what stood against it in that cycle. Units: job-seconds."""
+    """From look to look, every job that waits is booked on what stood against it then. Units: job-seconds.
+
+    One look costs something a waiting job, so looks come at most once a ``1/SHARE`` of the time that has passed.
+    """
 
     def __init__(self) -> None:
+        self._began: float | None = None
         self._since = 0.0
+        self._next = -math.inf
         self._counts: Counter[str] = Counter()
         self._seconds: dict[str, float] = {}
 
     def observe(self, now: float, outcome: Outcome) -> None:
         """Take a cycle in: only jobs of which nothing runs count as waiting."""
+        if self._began is None:
+            self._began = now
+        if now < self._next:
+            return
+        self._next = now + (now - self._began) / SHARE
         self.close(now)
         jobs = outcome.session.tables.jobs
-        idle = ~jobs.allocated.any(axis=1)
-        self._counts = Counter(why.short for _, why in why_jobs_wait(outcome, idle).values())
+        idle: Bool = ~jobs.allocated.any(axis=1)
+        self._counts = Counter(why.short for why in why_jobs_wait(outcome, idle).values())
 
     def close(self, now: float) -> None:
         """Book the time up to now."""

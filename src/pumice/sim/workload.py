@@ -163,11 +163,18 @@ class _Jobs:
         status = PodGroupStatus("Running", running=size) if place else PodGroupStatus("Pending")
         self._made.groups.append(
             PodGroup(
-                NAMESPACE, name, f"pg-{name}", queue, min_member, priority_class_name=priority[0], topology=topology,
-                min_resources=_amounts(cpu * min_member, memory * min_member, gpu * min_member), creation=creation,
+                NAMESPACE,
+                name,
+                f"pg-{name}",
+                queue,
+                min_member,
+                priority_class_name=priority[0],
+                topology=topology,
+                min_resources=_amounts(cpu * min_member, memory * min_member, gpu * min_member),
+                creation=creation,
                 status=status,
             )
-        )  # fmt: skip
+        )
         labels = {"volcano.sh/job-name": name, TASK_SPEC_KEY: _ROLE}
         annotations = {GROUP_NAME_ANNOTATION: name, TASK_SPEC_KEY: _ROLE}
         spec, pods = self._spec(asks, priority), self._made.pods

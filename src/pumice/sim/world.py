@@ -130,9 +130,13 @@ class Simulation:
         """How far it is."""
         history, controller = self.history, self.controller
         return Progress(
-            self.engine.now, self.cycles, controller.submitted_count, controller.ended_count,
-            int(history.waiting.value), int(history.running.value),
-        )  # fmt: skip
+            self.engine.now,
+            self.cycles,
+            controller.submitted_count,
+            controller.ended_count,
+            int(history.waiting.value),
+            int(history.running.value),
+        )
 
     def _run(self, horizon: float | None, observe: Callable[[Progress], object] | None) -> Ending:
         while (moment := self._next_moment()) is not None:

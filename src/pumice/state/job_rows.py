@@ -1,8 +1,7 @@
 """Jobs and sub-jobs in the columns: which tasks they have, and what follows from their PodGroup.
 
 A PodGroup may come before or after its pods; a job exists as soon as either does, and belongs to snapshots once it has
-a PodGroup
-and its queue exists. Source: Volcano JobInfo, SubJobInfo and cache.
+a PodGroup and its queue exists. Source: Volcano JobInfo, SubJobInfo and cache.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import TaskTable
 from pumice.model.decisions import Bind, Evict
-from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
@@ -79,10 +79,13 @@ class Store:
 
     def apply(self, event: Event) -> None:
         """Take one event in. Raises nothing for events that are merely late, repeated or about unknown objects."""
-        if isinstance(event, Seen):
-            self._seen(event.obj)
-        else:
-            self._gone(event)
+        match event:
+            case Seen():
+                self._seen(event.obj)
+            case Gone():
+                self._gone(event)
+            case Undone():
+                self._undone(event)
 
     def _seen(self, obj: Object) -> None:
         match obj:
@@ -154,18 +157,18 @@ class Store:
             return
         tasks = self._tables.tasks
         known, status = tasks.pods[row], TaskStatus(int(tasks.status[row]))
-        binding = status in ALLOCATED_STATUSES and not pod.node_name and not pod.deletion and known.uid == pod.uid
+        assumed = known.uid == pod.uid and _stands(status, known, pod)
         if _same_terms(known, pod):
-            if not binding:
+            if not assumed:
                 self._leave(row)
             tasks.pods[row] = pod
-            if not binding:
+            if not assumed:
                 self._enter(row, pod)
             return
         at = self._node_name(row)
         self._remove_task(self._row_of_pod.pop(key))
         row = self._file(pod)
-        if binding:
+        if assumed:
             self._assume(row, status, at)
 
     def _file(self, pod: Pod) -> int:
@@ -220,7 +223,8 @@ class Store:
     def assume(self, decision: Bind | Evict) -> None:
         """Count a decision that was sent as if it had happened, until events say what really did.
 
-        Nothing to do when events were faster.
+        Nothing to do when events were faster. Who sends a decision sees to it that an event comes in bounded time: the
+        pod as it became of it, or ``Undone``.
         """
         row = self._row_of_pod.get(decision.pod)
         tasks = self._tables.tasks
@@ -246,17 +250,15 @@ class Store:
         node = int(self._tables.tasks.node[row])
         return self._tables.nodes.facts.names[node] if node >= 0 else ""
 
-    def forget(self, pod_key: str) -> None:
-        """A decision in flight failed: the pod is again what the API server last said."""
-        row = self._row_of_pod.get(pod_key)
-        if row is not None:
+    def _undone(self, event: Undone) -> None:
+        row = self._row_of_pod.get(event.pod)
+        if row is not None and self._tables.tasks.pods[row].uid == event.uid:
             self._leave(row)
             self._enter(row, self._tables.tasks.pods[row])
 
     def remember(self, job_hypernodes: Mapping[int, int], sub_hypernodes: Mapping[int, int], settled: I64) -> None:
         """Keep what a cycle found out: the hypernode of each job and sub-job (by row), and the jobs that need no
-        further look until
-        they change."""
+        further look until they change."""
         jobs, subs = self._tables.jobs, self._tables.subs
         for row, hypernode in job_hypernodes.items():
             jobs.hypernode[row] = hypernode
@@ -295,9 +297,16 @@ class Store:
         axis = ResourceAxis([*old.axis.names, *names])
         queues = QueueTable(self.queues.values(), axis)
         self._tables = Tables(
-            axis, NodeTable(NodeFacts((), axis)), TaskTable(), JobTable(axis), SubJobTable(), queues, ClassTable(axis),
-            old.tree, RoleNames(),
-        )  # fmt: skip
+            axis,
+            NodeTable(NodeFacts((), axis)),
+            TaskTable(),
+            JobTable(axis),
+            SubJobTable(),
+            queues,
+            ClassTable(axis),
+            old.tree,
+            RoleNames(),
+        )
         self._ledger = Ledger(self._tables, DirectWriter())
         self._jobs = JobKeeper(self._tables, self._ledger, keeper.default_queue)
         for group in keeper.groups():
@@ -347,6 +356,14 @@ class Store:
 def _own_status(pod: Pod) -> TaskStatus:
     """The state that the API server gives the pod."""
     return status_of_pod(pod.phase, node_name=pod.node_name, deleting=pod.deletion is not None)
+
+
+def _stands(status: TaskStatus, known: Pod, pod: Pod) -> bool:
+    """Whether a decision in flight, that put the task in this state, is neither confirmed nor overtaken by ``pod``."""
+    own = _own_status(pod)
+    if status is TaskStatus.RELEASING:
+        return own not in COMPLETED_STATUSES and TaskStatus.RELEASING not in (own, _own_status(known))
+    return status in ALLOCATED_STATUSES and own is TaskStatus.PENDING
 
 
 def _same_terms(known: Pod, pod: Pod) -> bool:

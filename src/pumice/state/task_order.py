@@ -10,8 +10,7 @@ from pumice.model.pod_order import compare_pods, name_index
 
 def order_rows(rows: list[int], pods: list[Pod]) -> list[int]:
     """Task rows in that order. The comparison is no order at all for a mix of names with and without index, so such a
-    mix starts
-    from UID order, which makes the outcome independent of arrival."""
+    mix starts from UID order, which makes the outcome independent of arrival."""
     indexes = [name_index(pods[r].name) for r in rows]
     if all(i is not None for i in indexes):
         keyed = sorted(

@@ -45,9 +45,17 @@ def resource(cpu: Quantity = 0, memory: Quantity = 0, gpu: Quantity = 0, pods: i
 
 
 def node(
-    name: str, cpu: Quantity = 8, memory: Quantity = "32Gi", gpu: Quantity = 0, pods: int = 110, *,
-    labels: Mapping[str, str] | None = None, taints: Iterable[Taint] = (), creation: float = 0.0, **more: Any,
-) -> Node:  # fmt: skip
+    name: str,
+    cpu: Quantity = 8,
+    memory: Quantity = "32Gi",
+    gpu: Quantity = 0,
+    pods: int = 110,
+    *,
+    labels: Mapping[str, str] | None = None,
+    taints: Iterable[Taint] = (),
+    creation: float = 0.0,
+    **more: Any,
+) -> Node:
     """A node, labelled with its own name as hostname. ``more`` are fields of Node."""
     allocatable = resource(cpu, memory, gpu, pods)
     named = {"kubernetes.io/hostname": name, **(labels or {})}
@@ -70,18 +78,37 @@ def spec(cpu: Quantity = 1, memory: Quantity = "1Gi", gpu: Quantity = 0, **more:
 
 
 def pod(
-    name: str, group: str = "", cpu: Quantity = 1, memory: Quantity = "1Gi", gpu: Quantity = 0, *, on: str = "",
-    phase: str = "", role: str = "", creation: float = 0.0, labels: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None, namespace: str = NAMESPACE, **more: Any,
-) -> Pod:  # fmt: skip
+    name: str,
+    group: str = "",
+    cpu: Quantity = 1,
+    memory: Quantity = "1Gi",
+    gpu: Quantity = 0,
+    *,
+    on: str = "",
+    phase: str = "",
+    role: str = "",
+    creation: float = 0.0,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    namespace: str = NAMESPACE,
+    **more: Any,
+) -> Pod:
     """A pod of a group: pending, or running ``on`` a node. ``more`` are fields of Pod, else of PodSpec."""
     own = {field: more.pop(field) for field in tuple(more) if field in Pod.__slots__ and field != "spec"}
     notes = {**({GROUP_NAME_ANNOTATION: group} if group else {}), **({TASK_SPEC_KEY: role} if role else {})}
     phase = phase or ("Running" if on else "Pending")
     return Pod(
-        namespace, name, f"{namespace}-{name}", spec(cpu, memory, gpu, **more), creation=creation,
-        labels=labels or {}, annotations=notes | dict(annotations or {}), node_name=on, phase=phase, **own,
-    )  # fmt: skip
+        namespace,
+        name,
+        f"{namespace}-{name}",
+        spec(cpu, memory, gpu, **more),
+        creation=creation,
+        labels=labels or {},
+        annotations=notes | dict(annotations or {}),
+        node_name=on,
+        phase=phase,
+        **own,
+    )
 
 
 def pods(group: str, count: int, *, first: int = 0, **same: Any) -> list[Pod]:
@@ -90,17 +117,38 @@ def pods(group: str, count: int, *, first: int = 0, **same: Any) -> list[Pod]:
 
 
 def podgroup(
-    name: str, minimum: int = 1, queue: str = "default", *, roles: Mapping[str, int] | None = None,
-    min_resources: Resource | None = None, priority_class: str = "", phase: str = "Pending", creation: float = 0.0,
-    tier: int | None = None, soft: bool = False, sub_groups: Iterable[SubGroupPolicy] = (), namespace: str = NAMESPACE,
+    name: str,
+    minimum: int = 1,
+    queue: str = "default",
+    *,
+    roles: Mapping[str, int] | None = None,
+    min_resources: Resource | None = None,
+    priority_class: str = "",
+    phase: str = "Pending",
+    creation: float = 0.0,
+    tier: int | None = None,
+    soft: bool = False,
+    sub_groups: Iterable[SubGroupPolicy] = (),
+    namespace: str = NAMESPACE,
     **more: Any,
-) -> PodGroup:  # fmt: skip
+) -> PodGroup:
     """A gang. ``tier``: its hard topology bound; ``soft``: a soft wish. ``more`` are fields of PodGroup."""
     wish = NetworkTopology("soft" if soft else "hard", tier) if soft or tier is not None else None
     return PodGroup(
-        namespace, name, f"{namespace}-{name}", queue, minimum, roles or {}, min_resources, priority_class,
-        more.pop("topology", wish), tuple(sub_groups), creation, status=more.pop("status", PodGroupStatus(phase)), **more,
-    )  # fmt: skip
+        namespace,
+        name,
+        f"{namespace}-{name}",
+        queue,
+        minimum,
+        roles or {},
+        min_resources,
+        priority_class,
+        more.pop("topology", wish),
+        tuple(sub_groups),
+        creation,
+        status=more.pop("status", PodGroupStatus(phase)),
+        **more,
+    )
 
 
 def queue(name: str = "default", weight: int = 1, **more: Any) -> Queue:

@@ -10,6 +10,7 @@ from pumice.columns.views import Job, SubJob
 from pumice.framework import points
 from pumice.framework.session import Session
 from pumice.framework.statement import Plan, Statement
+from pumice.volcano.alike import Watch
 from pumice.volcano.dry_runs import Candidate, DryRun, DryRuns, Kind
 from pumice.volcano.placement import Domain, allocate_tasks, try_nomination
 from pumice.volcano.worksheet import Sheet, Worksheet
@@ -50,19 +51,15 @@ def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Workshe
     if not worksheet:
         return None
     kind = runs.kind_of(job, worksheet)
-    last = -1
     for gradient in gradients_for_job(ssn, job, ALLOCATE):
         found = [c for h in gradient if (c := _try_domain(ssn, stmt, job, worksheet, h, runs, kind)).works]
         if not found:
-            last = gradient[-1] if gradient else last
             continue
         best = max(found, key=lambda c: c.score).candidate(worksheet)  # of equals the first in the gradient
         if stmt.recover(best.plan) is not None:
             return None
         _decide(ssn, job, best)
         return best.worksheet
-    if last >= 0 and not ssn.fit_notes.by_job.get(job):
-        _dry_run(ssn, stmt, job, worksheet, last)  # known to fail, done again for its reasons
     return None
 
 
@@ -73,9 +70,16 @@ def _try_domain(
     known = runs.recall(kind, hypernode)
     if known is not None:
         ssn.fit_notes.reset_job(job)
+        (sheet,) = worksheet.sheets.values()
+        known.aftermath.befall(ssn, np.array(sheet.rows))
+        ssn.touched[job] = True
         return known
+    if kind is None:
+        return _dry_run(ssn, stmt, job, worksheet, hypernode)
+    (sheet,) = worksheet.sheets.values()
+    watch = Watch(ssn, np.array(sheet.rows))
     found = _dry_run(ssn, stmt, job, worksheet, hypernode)
-    runs.note(kind, worksheet, found)
+    runs.note(kind, worksheet, found, watch.end(job))
     return found
 
 

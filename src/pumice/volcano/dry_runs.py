@@ -16,6 +16,7 @@ from pumice.framework.placing import unopposed
 from pumice.framework.session import Session
 from pumice.framework.statement import Kind as OperationKind
 from pumice.framework.statement import Operation, Plan
+from pumice.volcano.alike import Aftermath
 from pumice.volcano.worksheet import Worksheet
 
 #: What a dry run depends on besides the domain.
@@ -44,12 +45,13 @@ class Candidate:
 @dataclass(slots=True)
 class DryRun:
     """Positions in the sheet that were placed, and where; ``works`` False: the job did not fit. ``taken`` is the
-    hypernode that its sub-job took."""
+    hypernode that its sub-job took, ``aftermath`` what the try left on the tasks of the sheet."""
 
     domain: int
     books: F64
     view: F64
     works: bool
+    aftermath: Aftermath
     operations: tuple[tuple[OperationKind, tuple[int, ...], list[int]], ...] = ()
     position: int = 0
     score: float = 0.0
@@ -75,7 +77,8 @@ class DryRuns:
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         self._known: dict[tuple[Kind, int], DryRun] = {}
-        self._usable = ssn.mergeable and not ssn.has(points.best_node)
+        in_runs = all(form == "run" for tier in ssn.tiers(points.allocatable) for form, _ in tier)
+        self._usable = ssn.mergeable and in_runs and not ssn.has(points.best_node)
 
     def recall(self, kind: Kind | None, hypernode: int) -> DryRun | None:
         """What an equal job found in the domain, if nothing there has changed since."""
@@ -86,10 +89,8 @@ class DryRuns:
         same = (known.books == nodes.books[rows]).all() and (known.view == nodes.view[rows]).all()
         return known if same else None
 
-    def note(self, kind: Kind | None, worksheet: Worksheet, found: Candidate) -> None:
+    def note(self, kind: Kind, worksheet: Worksheet, found: Candidate, aftermath: Aftermath) -> None:
         """Keep what a dry run found."""
-        if kind is None:
-            return
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()
         (sub, sheet), *_ = worksheet.sheets.items()
@@ -100,6 +101,7 @@ class DryRuns:
             books=nodes.books[rows],
             view=nodes.view[rows],
             works=found.works,
+            aftermath=aftermath,
             operations=tuple((op.kind, tuple(position[r] for r in op.rows), op.nodes) for op in found.plan),
             position=found.worksheet.sheets[sub].position,
             score=found.score,

@@ -62,12 +62,13 @@ class _Placer:
         """Place what can be placed. Whether the sub-job is ready now."""
         ssn, sheet = self.ssn, self.sheet
         missing = ssn.sub_missing(self.sub)
+        full = False
         while sheet:
             row = sheet.rows[sheet.position]
             want = min(max(1, missing), sheet.run_length())
             count = ssn.allowed_count(self.queue, row, want)
             if count == 0:
-                ssn.tell(ssn.tables.tasks.pods[row].key, "queue full", ssn.tables.queues.names[self.queue])
+                full = True
                 sheet.position += 1
                 continue
             if is_gated(ssn, row) or self._role_failed(row):
@@ -78,6 +79,8 @@ class _Placer:
             missing = ssn.sub_missing(self.sub)
             if missing == 0:
                 break
+        if full:
+            ssn.tell(ssn.tables.jobs.uids[self.job], "queue full", ssn.tables.queues.names[self.queue])
         return missing == 0
 
     def _role_failed(self, row: int) -> bool:
@@ -85,9 +88,7 @@ class _Placer:
         ssn, role = self.ssn, int(self.ssn.tables.tasks.role[row])
         if role == 0 or role not in ssn.fit_notes.failed_roles(self.sub):
             return False
-        name = ssn.tables.tasks.pods[row].name
-        text = f"Task {name} with role spec {ssn.tables.roles[role]} has already predicated failed, skip"
-        ssn.fit_notes.note(row, FitErrors(message=text))
+        note_skipped_role(ssn, row)
         return True
 
     def _place(self, row: int, count: int) -> bool:
@@ -183,6 +184,14 @@ class _Placer:
         held[TaskStatus.SUCCEEDED] = READY[TaskStatus.SUCCEEDED]
         counts = job.role_counts(held, with_best_effort=True)
         return all(counts[role] >= job.role_min[role] for role in failed if role in job.role_min)
+
+
+def note_skipped_role(ssn: Session, row: int) -> None:
+    """Note that a task was not tried because another one of its role had found no node."""
+    tasks = ssn.tables.tasks
+    name, role = tasks.pods[row].name, ssn.tables.roles[int(tasks.role[row])]
+    text = f"Task {name} with role spec {role} has already predicated failed, skip"
+    ssn.fit_notes.note(row, FitErrors(message=text, skipped=True))
 
 
 def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: Sheet) -> bool:

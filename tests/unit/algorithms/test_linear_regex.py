@@ -11,10 +11,40 @@ from hypothesis import strategies as st
 from pumice.algorithms.linear_regex import PATTERN_MAX, RegexError, compile_regex
 
 ATOMS = [
-    "a", "b", "ab", ".", "[ab]", "[^a]", "[a-c]", r"\d", r"\w", r"\W", "^", "$", r"\b", r"\B", "(a)", "(?:a|b)",
-    "(?i:B)", "a*", "b+", "c?", "a{2}", "b{1,2}", "(ab)*", "(a|b)+", "|", "-", r"\.", "(?:a*)*", "()", r"\A", "a{2,}",
-    "[a-]", "[]a]",
-]  # fmt: skip
+    "a",
+    "b",
+    "ab",
+    ".",
+    "[ab]",
+    "[^a]",
+    "[a-c]",
+    r"\d",
+    r"\w",
+    r"\W",
+    "^",
+    "$",
+    r"\b",
+    r"\B",
+    "(a)",
+    "(?:a|b)",
+    "(?i:B)",
+    "a*",
+    "b+",
+    "c?",
+    "a{2}",
+    "b{1,2}",
+    "(ab)*",
+    "(a|b)+",
+    "|",
+    "-",
+    r"\.",
+    "(?:a*)*",
+    "()",
+    r"\A",
+    "a{2,}",
+    "[a-]",
+    "[]a]",
+]
 
 
 @given(st.lists(st.sampled_from(ATOMS), max_size=5), st.text("abcAB1-._ ", min_size=1, max_size=7))
@@ -70,12 +100,37 @@ def test_what_is_gos_own(pattern: str, text: str, found: bool) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        "(?=a)", "(?!a)", "(?<=a)", "(?<!a)", r"\1", r"(a)\1", "a*+", "a++", "a**", "(?>a)", "a{2}{3}", "a{1001}",
+        "(?=a)",
+        "(?!a)",
+        "(?<=a)",
+        "(?<!a)",
+        r"\1",
+        r"(a)\1",
+        "a*+",
+        "a++",
+        "a**",
+        "(?>a)",
+        "a{2}{3}",
+        "a{1001}",
         "a{2,1}",
-        "(", ")", "[", "[z-a]", "[[:foo:]]", "*", "\\", r"\pL", "(?i", "(?x)a", "[a-c-d]", r"\x{110000}",
-        "(" * 200 + ")" * 200, "a" * (PATTERN_MAX + 1), "((a{1000}){1000}){1000}", "(((()){1000}){1000}){1000}",
+        "(",
+        ")",
+        "[",
+        "[z-a]",
+        "[[:foo:]]",
+        "*",
+        "\\",
+        r"\pL",
+        "(?i",
+        "(?x)a",
+        "[a-c-d]",
+        r"\x{110000}",
+        "(" * 200 + ")" * 200,
+        "a" * (PATTERN_MAX + 1),
+        "((a{1000}){1000}){1000}",
+        "(((()){1000}){1000}){1000}",
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(pattern: str) -> None:
     with pytest.raises(RegexError):
         compile_regex(pattern)

@@ -28,9 +28,19 @@ COLUMNS = {
     "jobs.batch.volcano.sh": ["STATUS", "minAvailable", "RUNNINGS", "AGE", "QUEUE"],
 }
 FORBIDDEN = {
-    "definitions", "dependencies", "deprecated", "discriminator", "id", "patternProperties", "readOnly", "writeOnly",
-    "xml", "$ref", "uniqueItems", "additionalItems",
-}  # fmt: skip
+    "definitions",
+    "dependencies",
+    "deprecated",
+    "discriminator",
+    "id",
+    "patternProperties",
+    "readOnly",
+    "writeOnly",
+    "xml",
+    "$ref",
+    "uniqueItems",
+    "additionalItems",
+}
 TYPES = {"object", "array", "string", "integer", "number", "boolean"}
 INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 

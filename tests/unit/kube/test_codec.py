@@ -58,35 +58,66 @@ def test_the_manifests_of_the_tree_read_the_same() -> None:
 
 RICH_POD: dict[str, Any] = {
     "metadata": {
-        "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z",
-        "deletionTimestamp": "2026-01-02T00:00:00Z", "labels": {"x": "y", "z": None},
-        "annotations": {"scheduling.volcano.sh/group-name": "g"}, "managedFields": [{"manager": "m"}],
+        "name": "a",
+        "namespace": "n",
+        "uid": "u",
+        "resourceVersion": "7",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "deletionTimestamp": "2026-01-02T00:00:00Z",
+        "labels": {"x": "y", "z": None},
+        "annotations": {"scheduling.volcano.sh/group-name": "g"},
+        "managedFields": [{"manager": "m"}],
         "ownerReferences": [{"kind": "Job", "name": "j", "uid": "ju", "controller": True}],
     },
     "spec": {
         "containers": [
-            {"name": "c", "image": "i", "env": [{"name": "N", "value": "1"}], "ports": [{"hostPort": 80}],
-             "resources": {"requests": {"cpu": "1", "nvidia.com/gpu": 1}, "limits": {"memory": "1Gi"}}},
+            {
+                "name": "c",
+                "image": "i",
+                "env": [{"name": "N", "value": "1"}],
+                "ports": [{"hostPort": 80}],
+                "resources": {"requests": {"cpu": "1", "nvidia.com/gpu": 1}, "limits": {"memory": "1Gi"}},
+            },
         ],
         "initContainers": [{"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}}],
-        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "p"}}, {"name": "e", "ephemeral": {}},
-                    {"name": "t", "projected": {}}],
-        "nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}], "priority": 5, "priorityClassName": "high",
-        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-            {"topologyKey": "t", "labelSelector": {"matchLabels": {"x": "y"}}, "matchLabelKeys": ["x"]}]}},
+        "volumes": [
+            {"name": "v", "persistentVolumeClaim": {"claimName": "p"}},
+            {"name": "e", "ephemeral": {}},
+            {"name": "t", "projected": {}},
+        ],
+        "nodeSelector": {"a": "b"},
+        "tolerations": [{"operator": "Exists"}],
+        "priority": 5,
+        "priorityClassName": "high",
+        "affinity": {
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "t", "labelSelector": {"matchLabels": {"x": "y"}}, "matchLabelKeys": ["x"]}
+                ]
+            }
+        },
         "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}],
-        "overhead": {"cpu": "10m"}, "resources": {"requests": {"memory": "2Gi"}}, "hostNetwork": True,
-        "resourceClaims": [{"name": "r", "resourceClaimTemplateName": "rt"}], "preemptionPolicy": "Never",
-        "schedulerName": "other", "nodeName": "n1", "schedulingGates": [{"name": "g"}], "serviceAccountName": "default",
+        "overhead": {"cpu": "10m"},
+        "resources": {"requests": {"memory": "2Gi"}},
+        "hostNetwork": True,
+        "resourceClaims": [{"name": "r", "resourceClaimTemplateName": "rt"}],
+        "preemptionPolicy": "Never",
+        "schedulerName": "other",
+        "nodeName": "n1",
+        "schedulingGates": [{"name": "g"}],
+        "serviceAccountName": "default",
     },
     "status": {
-        "phase": "Running", "startTime": "2026-01-01T00:00:01Z", "nominatedNodeName": "n2", "podIP": "10.0.0.1",
+        "phase": "Running",
+        "startTime": "2026-01-01T00:00:01Z",
+        "nominatedNodeName": "n2",
+        "podIP": "10.0.0.1",
         "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
         "containerStatuses": [
             {"name": "c", "resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}
         ],
     },
-}  # fmt: skip
+}
 
 
 def test_every_field_of_a_pod_that_is_read_is_cut_out() -> None:

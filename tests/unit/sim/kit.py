@@ -37,7 +37,9 @@ def pod(name: str, cpu: int = 1, **changes: object) -> Pod:
     return Pod("ns", name, f"uid-{name}", SPECS[cpu], **changes)  # type: ignore[arg-type]
 
 
-def job(name: str, size: int, *, seconds: float = 60, at: float = 0, cpu: int = 1, minimum: int | None = None) -> SimJob:
+def job(
+    name: str, size: int, *, seconds: float = 60, at: float = 0, cpu: int = 1, minimum: int | None = None
+) -> SimJob:
     tasks = (SimTask("worker", size, SPECS[cpu]),)
     return SimJob("ns", name, "default", tasks, size if minimum is None else minimum, seconds, at)
 
@@ -58,7 +60,9 @@ def bind(cluster: SimCluster, key: str, to: str) -> None:
 
 
 class FirstFit:
-    """A scheduler of few words: whole gangs in order of arrival, by cpu, on the first nodes with room, until one does not fit.
+    """A scheduler of few words: whole gangs in order of arrival, by cpu, on the first nodes with room.
+
+    The first that does not fit ends it.
 
     It looks at the truth, so nothing that is told late can confuse it.
     """

@@ -131,6 +131,19 @@ def test_what_is_held_back_is_told_in_order() -> None:
     assert not made.telling.owes(Pod, "ns/a")
 
 
+def test_a_scheduler_that_starts_anew_is_told_everything_once_and_nothing_late() -> None:
+    made = cluster()
+    made.telling.delay = lambda event: 10.0
+    bind(made, "ns/a", "n0")
+    made.delete(Pod, "ns/b")
+    made.relist()
+    events = made.drain()
+    assert sorted(event.obj.name for event in events if isinstance(event, Seen)) == ["a", "n0", "n1"]
+    assert [p.node_name for p in seen(events, Pod)] == ["n0"]
+    made.engine.advance(100)  # what was held back is not told after all
+    assert [p.phase for p in seen(made.drain(), Pod)] == ["Running"]
+
+
 def test_statuses_are_stored_and_are_no_news() -> None:
     made = cluster()
     made.put(PodGroup("ns", "g", "u"))

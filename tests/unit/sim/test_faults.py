@@ -12,9 +12,17 @@ from pumice.sim.world import SimResult, Simulation
 from tests.unit.sim.kit import FirstFit, job, node, world
 
 PLAN = FaultPlan(
-    quiet_after_s=2000, refused_share=0.2, late_share=0.2, late_max_s=7, node_gone_every_s=150, node_back_after_s=40,
+    quiet_after_s=2000,
+    refused_share=0.2,
+    late_share=0.2,
+    late_max_s=7,
+    node_gone_every_s=150,
+    node_back_after_s=40,
     pod_deleted_every_s=60,
-)  # fmt: skip
+    pod_killed_every_s=70,
+    told_again_every_s=80,
+    restart_every_s=300,
+)
 
 
 def run(seed: int, plan: FaultPlan = PLAN) -> tuple[SimResult, dict[str, int], list[object]]:
@@ -22,8 +30,8 @@ def run(seed: int, plan: FaultPlan = PLAN) -> tuple[SimResult, dict[str, int], l
     controller.submit_all(job(f"j{i}", 1 + i % 6, seconds=50, at=20 * i) for i in range(60))
     history = History(cluster, controller)
     laws = Laws(cluster, controller, usage=history.usage)
-    faults = Faults(cluster, plan, np.random.default_rng(seed))
     scheduler = FirstFit(cluster)
+    faults = Faults(cluster, plan, np.random.default_rng(seed), restart=scheduler.told.clear)
     sim = Simulation(
         cluster, controller, scheduler, history=history, after_event=laws.after_event, after_cycle=laws.after_cycle
     )
@@ -42,6 +50,12 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert one[1:] == two[1:]
     assert one[0].now == two[0].now
     assert one[2] != other[2]
+
+
+def test_a_scheduler_that_cannot_be_restarted_is_left_running() -> None:
+    cluster, _ = world(node("n0"))
+    Faults(cluster, FaultPlan(quiet_after_s=1000, restart_every_s=1), np.random.default_rng(0))
+    assert cluster.engine.next_time() is None
 
 
 def test_no_faults_are_planned_without_a_rate() -> None:

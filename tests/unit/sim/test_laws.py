@@ -9,13 +9,14 @@ import pytest
 from pumice.model.decisions import Bind
 from pumice.model.pod import LabelSelector, Pod, Requirement
 from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
+from pumice.model.queue import Queue
 from pumice.model.topology import HyperNode, HyperNodeMember
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.history import History
 from pumice.sim.laws import LawBroken, Laws
 from pumice.sim.world import Simulation
-from tests.unit.sim.kit import FirstFit, bind, job, node, pod, world
+from tests.unit.sim.kit import FirstFit, bind, job, node, pod, resource, world
 
 
 def gang(size: int, **changes: object) -> tuple[SimCluster, Laws, list[Pod]]:
@@ -37,7 +38,12 @@ def test_a_good_run_breaks_none() -> None:
     history = History(cluster, controller)
     laws = Laws(cluster, controller, usage=history.usage, known=lambda: cluster.pods)
     sim = Simulation(
-        cluster, controller, FirstFit(cluster), history=history, after_event=laws.after_event, after_cycle=laws.after_cycle
+        cluster,
+        controller,
+        FirstFit(cluster),
+        history=history,
+        after_event=laws.after_event,
+        after_cycle=laws.after_cycle,
     )
     assert sim.run().completed == 30
     assert laws.checks > 100
@@ -63,6 +69,22 @@ def test_s1_counts_pods() -> None:
         bind(cluster, f"ns/p{i}", "n0")
     with pytest.raises(LawBroken, match=r"S1: node n0 has pods 111 of 110 taken by ns/p0, .* and 106 more"):
         laws.after_event()
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_s1_queue_limits(watched: bool) -> None:
+    cluster, _, pods = gang(3, queue="q")
+    laws = Laws(cluster, queue_limits=watched)
+    cluster.put(Queue("q", capability=resource(2, pods=0)))
+    for each in pods[:2]:
+        bind(cluster, each.key, "n0")
+    bind(cluster, pods[2].key, "n1")
+    if watched:
+        with pytest.raises(LawBroken, match="S1: queue q has cpu 3000 of capability 2000"):
+            laws.after_cycle()
+    else:
+        laws.after_cycle()
+    laws.after_cycle()  # a limit that was lowered later is nobody's fault: only queues of new binds are looked at
 
 
 def test_s2_a_part_of_a_gang() -> None:
@@ -194,6 +216,14 @@ def test_s4_a_pod_the_scheduler_forgot() -> None:
     with pytest.raises(LawBroken, match="S4: the scheduler has lost 1 pods: ns/a"):
         laws.after_cycle()
     known.add("ns/a")
+    laws.after_cycle()
+
+
+def test_s4_a_pod_of_another_scheduler_need_not_be_known() -> None:
+    cluster, controller = world(node("n0"))
+    laws = Laws(cluster, controller, known=tuple)
+    cluster.put(replace(pod("a"), scheduler_name="default-scheduler"))
+    cluster.drain()
     laws.after_cycle()
 
 

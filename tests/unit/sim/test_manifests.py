@@ -73,16 +73,25 @@ def test_a_job_whose_group_is_there_already_only_says_how_long() -> None:
 
 def test_the_order_of_objects_does_not_matter() -> None:
     objects = [
-        volcano_job("b"), volcano_job("a"), node("n1"), node("n0"), Queue("q1"), Queue("q0"), pod("x"), pod("y"),
+        volcano_job("b"),
+        volcano_job("a"),
+        node("n1"),
+        node("n0"),
+        Queue("q1"),
+        Queue("q0"),
+        pod("x"),
+        pod("y"),
         PriorityClass("high", 10),
-    ]  # fmt: skip
+    ]
     one, two = scene_of(objects), scene_of(reversed(objects))
     assert one.objects == two.objects
     assert [work.key for work in one.works] == [work.key for work in two.works]
 
 
 def test_a_kubernetes_job_runs_its_pods_each_for_itself() -> None:
-    job = BatchJob("ns", "k", PodTemplate(SPECS[1]), parallelism=2, completions=5, annotations={"pumice.dev/duration": "9s"})
+    job = BatchJob(
+        "ns", "k", PodTemplate(SPECS[1]), parallelism=2, completions=5, annotations={"pumice.dev/duration": "9s"}
+    )
     scene = scene_of([job, node("n0"), Queue("default")])
     (work,) = scene.works
     assert [p.annotations["pumice.dev/duration"] for p in work.expand(0.0)[1]] == ["9s", "9s"]
@@ -113,9 +122,9 @@ def test_the_demo_example_runs_but_for_the_job_that_cannot() -> None:
     assert (result.completed, result.pending, result.problems) == (len(scene.works) - 1, ("demo/giant",), ())
 
 
-@pytest.mark.parametrize(("case", "minimum"), [("case-a", 8), ("min-6", 6)])
-def test_the_gang_example_is_the_one_of_the_guide(case: str, minimum: int) -> None:
-    manifests = load_manifests([EXAMPLES / "debug-gang" / "cluster.yaml", EXAMPLES / "debug-gang" / f"{case}.yaml"])
+@pytest.mark.parametrize(("folder", "minimum"), [("debug-gang", 8), ("debug-gang-min-6", 6)])
+def test_the_gang_example_is_the_one_of_the_guide(folder: str, minimum: int) -> None:
+    manifests = load_manifests([EXAMPLES / folder])
     assert manifests.problems == ()
     scene = scene_of(manifests.objects)
     assert scene.problems == ()

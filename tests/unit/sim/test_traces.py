@@ -24,7 +24,9 @@ ACME = "job_id,arrival_time,num_iteration,gpu_workers,gpu_per_worker,cpu_per_gpu
 TIRESIAS = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
 CLUSTER = "num_switch,num_node_p_switch,num_gpu_p_node,num_cpu_p_node,mem_p_node\n"
 SWF = "{job} {submit} 5 {run} {size} -1 -1 {size} {wanted} -1 0 -1 -1 -1 -1 -1 -1 0\n"
-OPENB = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+OPENB = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
+)
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\n"
 
 
@@ -147,7 +149,12 @@ def test_tiresias_without_a_cluster(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "why"),
-    [("", "found no row"), ("0,1,1,1,1", "num_switch is below 1"), ("99999,99999,1,1,1", "above 100,000"), ("1,2", "fields")],
+    [
+        ("", "found no row"),
+        ("0,1,1,1,1", "num_switch is below 1"),
+        ("99999,99999,1,1,1", "above 100,000"),
+        ("1,2", "fields"),
+    ],
 )
 def test_tiresias_with_a_bad_cluster(tmp_path: Path, rows: str, why: str) -> None:
     (tmp_path / "60_job.csv").write_text(TIRESIAS)
@@ -220,8 +227,8 @@ def test_openb_leaves_shared_gpus_out_and_says_so(tmp_path: Path) -> None:
     assert trace.nodes is not None
     assert [(n.name, n.labels.get("nvidia.com/gpu.product")) for n in trace.nodes] == [("n0", "P100"), ("n1", None)]
     assert whats(trace) == [
-        "openb_pod_list_default.csv: 2 rows left out, gpu_milli below 1000: a part of a GPU, which is not supported yet: "
-        "line 3, line 6",
+        "openb_pod_list_default.csv: 2 rows left out, gpu_milli below 1000: a part of a GPU, "
+        "which is not supported yet: line 3, line 6",
         "openb_pod_list_default.csv: 1 row left out, a name is there twice: line 7 ('p0')",
         "openb_pod_list_default.csv: 1 row left out, deletion_time is before the start: line 8 ('5')",
         "openb_pod_list_default.csv: 1 row left out, cpu_milli is above 1,000,000,000: line 9 ('99999999999999999999')",
@@ -259,7 +266,9 @@ def test_missing_columns_are_named(tmp_path: Path, header: str, why: str) -> Non
     assert why in str(error.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"hello\nworld\n", b"a,b,c\n1,2,3\n", b"\0" * 100, b"x" * 10**6, b"\xff\xfe\x00"])
+@pytest.mark.parametrize(
+    "content", [b"", b"hello\nworld\n", b"a,b,c\n1,2,3\n", b"\0" * 100, b"x" * 10**6, b"\xff\xfe\x00"]
+)
 def test_what_is_no_trace_is_none(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "thing.dat"
     file.write_bytes(content)

@@ -31,8 +31,18 @@ def test_philly_gavel() -> None:
     assert len(trace.jobs) == 15_264
     assert len(trace.queues) == 15
     assert gang_sizes(trace) == {
-        1: 10480, 2: 463, 4: 2044, 7: 2, 8: 1916, 12: 6, 16: 255, 20: 1, 24: 5, 32: 91, 64: 1,
-    }  # fmt: skip
+        1: 10480,
+        2: 463,
+        4: 2044,
+        7: 2,
+        8: 1916,
+        12: 6,
+        16: 255,
+        20: 1,
+        24: 5,
+        32: 91,
+        64: 1,
+    }
     assert trace.problems == []
     days = 86400
     assert 125 < max(job.arrival_s for job in trace.jobs) / days < 126
@@ -50,9 +60,23 @@ def test_acme() -> None:
     trace = read("acme-2023")
     gpus = Counter(job.size * int(job.tasks[0].spec.request.get("nvidia.com/gpu")) // 1000 for job in trace.jobs)
     assert dict(sorted(gpus.items())) == {
-        1: 29, 2: 41, 8: 19, 16: 11, 32: 14, 64: 22, 96: 3, 128: 3, 256: 52, 296: 1, 320: 1, 496: 4, 504: 7, 512: 73,
-        1016: 1, 1024: 38,
-    }  # fmt: skip
+        1: 29,
+        2: 41,
+        8: 19,
+        16: 11,
+        32: 14,
+        64: 22,
+        96: 3,
+        128: 3,
+        256: 52,
+        296: 1,
+        320: 1,
+        496: 4,
+        504: 7,
+        512: 73,
+        1016: 1,
+        1024: 38,
+    }
     gpu_hours = sum(
         job.size * job.tasks[0].spec.request.get("nvidia.com/gpu") / 1000 * job.duration_s / 3600 for job in trace.jobs
     )

@@ -30,14 +30,20 @@ def formulas() -> ModuleType:
 @pytest.mark.parametrize(
     ("scenario", "nodes", "pods", "gang", "queues", "tier"),
     [
-        ("gang", 100, 1000, 10, 1, 0), ("gang", 33, 700, 7, 10, 0), ("topo", 1000, 800, 20, 1, 0), ("topo", 500, 400, 20, 1, 2),
-        ("preempt", 20, 50, 10, 1, 0), ("reclaim", 25, 100, 10, 2, 0),
+        ("gang", 100, 1000, 10, 1, 0),
+        ("gang", 33, 700, 7, 10, 0),
+        ("topo", 1000, 800, 20, 1, 0),
+        ("topo", 500, 400, 20, 1, 2),
+        ("preempt", 20, 50, 10, 1, 0),
+        ("reclaim", 25, 100, 10, 2, 0),
     ],
-)  # fmt: skip
+)
 def test_the_same_as_the_formulas(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: int) -> None:
     theirs = formulas()
     decoder = Decoder()
-    wanted = [decoder.decode(each) for each in theirs.manifests(theirs.build(scenario, nodes, pods, gang, queues, tier))]
+    wanted = [
+        decoder.decode(each) for each in theirs.manifests(theirs.build(scenario, nodes, pods, gang, queues, tier))
+    ]
     assert list(build(scenario, nodes, pods, gang, queues, tier).objects()) == wanted
 
 

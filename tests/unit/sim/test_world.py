@@ -22,7 +22,9 @@ def test_everything_runs_and_ends() -> None:
 
 def test_a_change_within_the_period_waits_for_its_end() -> None:
     cluster, controller = world(node("n0"))
-    controller.submit_all([job("a", 1, seconds=100), job("b", 1, seconds=100, at=0.25), job("c", 1, seconds=100, at=0.5)])
+    controller.submit_all(
+        [job("a", 1, seconds=100), job("b", 1, seconds=100, at=0.25), job("c", 1, seconds=100, at=0.5)]
+    )
     sim, scheduler = simulation(cluster, controller)
     sim.run()
     # 0: a. 1: b and c, and that a runs. 2: that b and c run. Then the ends of a, of b and c.

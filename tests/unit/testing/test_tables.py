@@ -24,6 +24,7 @@ from pumice.testing.tables import (
 def checks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     found: dict[str, Any] = {}
     monkeypatch.setattr(tables, "TABLES", found)
+    monkeypatch.setattr(tables, "UNREAD", {})
     monkeypatch.setattr(tables, "CHECK_MODULES", ())
     return found
 

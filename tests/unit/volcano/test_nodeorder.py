@@ -29,9 +29,15 @@ from tests.unit.volcano.worlds import World, worlds
 GPU = "nvidia.com/gpu"
 MIB = 1024.0**2
 WEIGHTS = (
-    "leastrequested", "mostrequested", "balancedresource", "nodeaffinity", "podaffinity", "tainttoleration",
-    "imagelocality", "podtopologyspread",
-)  # fmt: skip
+    "leastrequested",
+    "mostrequested",
+    "balancedresource",
+    "nodeaffinity",
+    "podaffinity",
+    "tainttoleration",
+    "imagelocality",
+    "podtopologyspread",
+)
 
 
 def only(**weights: int) -> dict[str, int]:
@@ -56,18 +62,41 @@ SMALL, LARGE = node("small", 2000.0, 4 * GIB), node("large", 4000.0, 8 * GIB)
 @pytest.mark.parametrize(
     ("weights", "asked", "expected"),
     [
-        pytest.param({"leastrequested": 1}, {"cpu": 1000.0, "memory": GIB}, {"small": 62.0, "large": 81.0}, id="least: floors twice"),
-        pytest.param({"leastrequested": 1}, {"cpu": 3000.0, "memory": GIB}, {"small": 37.0, "large": 56.0}, id="least: too much is 0"),
-        pytest.param({"leastrequested": 1}, {"cpu": 0.0, "memory": 0.0}, {"small": 95.0, "large": 97.0}, id="least: defaults"),
+        pytest.param(
+            {"leastrequested": 1},
+            {"cpu": 1000.0, "memory": GIB},
+            {"small": 62.0, "large": 81.0},
+            id="least: floors twice",
+        ),
+        pytest.param(
+            {"leastrequested": 1},
+            {"cpu": 3000.0, "memory": GIB},
+            {"small": 37.0, "large": 56.0},
+            id="least: too much is 0",
+        ),
+        pytest.param(
+            {"leastrequested": 1}, {"cpu": 0.0, "memory": 0.0}, {"small": 95.0, "large": 97.0}, id="least: defaults"
+        ),
         pytest.param({"mostrequested": 1}, {"cpu": 1000.0, "memory": GIB}, {"small": 37.0, "large": 18.0}, id="most"),
-        pytest.param({"mostrequested": 1}, {"cpu": 3000.0, "memory": GIB}, {"small": 62.0, "large": 43.0}, id="most: at most 100"),
-        pytest.param({"balancedresource": 1}, {"cpu": 1000.0, "memory": GIB}, {"small": 68.0, "large": 71.0}, id="balanced"),
-        pytest.param({"balancedresource": 1}, {"cpu": 1000.0, "memory": 2 * GIB}, {"small": 75.0, "large": 75.0}, id="level"),
-        pytest.param({"balancedresource": 1}, {"cpu": 0.0, "memory": 0.0}, {"small": 0.0, "large": 0.0}, id="best effort: no balance"),
+        pytest.param(
+            {"mostrequested": 1}, {"cpu": 3000.0, "memory": GIB}, {"small": 62.0, "large": 43.0}, id="most: at most 100"
+        ),
+        pytest.param(
+            {"balancedresource": 1}, {"cpu": 1000.0, "memory": GIB}, {"small": 68.0, "large": 71.0}, id="balanced"
+        ),
+        pytest.param(
+            {"balancedresource": 1}, {"cpu": 1000.0, "memory": 2 * GIB}, {"small": 75.0, "large": 75.0}, id="level"
+        ),
+        pytest.param(
+            {"balancedresource": 1},
+            {"cpu": 0.0, "memory": 0.0},
+            {"small": 0.0, "large": 0.0},
+            id="best effort: no balance",
+        ),
         pytest.param({"leastrequested": 2, "balancedresource": 10}, {}, {"small": 804.0, "large": 872.0}, id="weights"),
         pytest.param({}, {}, {"small": 0.0, "large": 0.0}, id="everything off"),
     ],
-)  # fmt: skip
+)
 def test_allocation(weights: dict[str, int], asked: dict[str, float], expected: dict[str, float]) -> None:
     assert scores([SMALL, LARGE], [pod("p", **asked)], **weights) == expected
 
@@ -93,9 +122,12 @@ ASKED = st.tuples(AMOUNTS, BYTES, GPUS)
     st.integers(0, 3),
 )
 def test_allocation_is_exact(
-    sizes: list[tuple[int, int, int]], there: list[tuple[tuple[int, int, int], int]], asked: tuple[int, int, int],
-    weights: tuple[int, int, int], ahead: int,
-) -> None:  # fmt: skip
+    sizes: list[tuple[int, int, int]],
+    there: list[tuple[tuple[int, int, int], int]],
+    asked: tuple[int, int, int],
+    weights: tuple[int, int, int],
+    ahead: int,
+) -> None:
     """Against integers; any rows together, one by one, and as they would be after more pods of the class."""
     nodes = [node(f"n{i}", float(c), float(m), scalars={GPU: float(g)}) for i, (c, m, g) in enumerate(sizes)]
 
@@ -151,11 +183,15 @@ ZONED = [node("x", labels={ZONE: "x"}), node("xs", labels={ZONE: "x", "disk": "s
     [
         pytest.param((), (), {"x": 0.0, "xs": 0.0, "none": 0.0}, id="no wish"),
         pytest.param((preferred(7, IN_X),), (), {"x": 100.0, "xs": 100.0, "none": 0.0}, id="the best get 100"),
-        pytest.param((preferred(1, IN_X), preferred(2, HAS_SSD)), (), {"x": 33.0, "xs": 100.0, "none": 0.0}, id="weights add up"),
-        pytest.param((preferred(1, IN_X), preferred(2, HAS_SSD)), ("x", "none"), {"x": 100.0, "none": 0.0}, id="among candidates"),
+        pytest.param(
+            (preferred(1, IN_X), preferred(2, HAS_SSD)), (), {"x": 33.0, "xs": 100.0, "none": 0.0}, id="weights add up"
+        ),
+        pytest.param(
+            (preferred(1, IN_X), preferred(2, HAS_SSD)), ("x", "none"), {"x": 100.0, "none": 0.0}, id="among candidates"
+        ),
         pytest.param((preferred(5),), (), {"x": 0.0, "xs": 0.0, "none": 0.0}, id="an empty term matches nothing"),
     ],
-)  # fmt: skip
+)
 def test_node_affinity(
     wishes: tuple[PreferredNodeTerm, ...], candidates: tuple[str, ...], expected: dict[str, float]
 ) -> None:
@@ -172,10 +208,17 @@ TAINTED = [node("two", taints=AVOID), node("one", taints=AVOID[:1]), node("clean
         pytest.param((), (), {"two": 0.0, "one": 50.0, "clean": 100.0}, id="fewer are better"),
         pytest.param((), ("one", "clean"), {"one": 0.0, "clean": 100.0}, id="among candidates"),
         pytest.param((Toleration("a", "Exists"),), (), {"two": 0.0, "one": 100.0, "clean": 100.0}, id="tolerated"),
-        pytest.param((Toleration("a", "Exists", effect="NoSchedule"),), (), {"two": 0.0, "one": 50.0, "clean": 100.0}, id="another effect"),
-        pytest.param((Toleration(operator="Exists"),), (), {"two": 100.0, "one": 100.0, "clean": 100.0}, id="all of them"),
+        pytest.param(
+            (Toleration("a", "Exists", effect="NoSchedule"),),
+            (),
+            {"two": 0.0, "one": 50.0, "clean": 100.0},
+            id="another effect",
+        ),
+        pytest.param(
+            (Toleration(operator="Exists"),), (), {"two": 100.0, "one": 100.0, "clean": 100.0}, id="all of them"
+        ),
     ],
-)  # fmt: skip
+)
 def test_taints(tolerations: tuple[Toleration, ...], candidates: tuple[str, ...], expected: dict[str, float]) -> None:
     assert scores(TAINTED, [pod("p", tolerations=tolerations)], *candidates, tainttoleration=1) == expected
 
@@ -230,18 +273,40 @@ def web(name: str, on: str = "", **more: Any) -> Pod:
         pytest.param([web("a", "x1"), pod("p", pod_preferred=(near("web", 5),))], (100, 100, 0, 0), id="near"),
         pytest.param([web("a", "x1"), pod("p", anti_preferred=(near("web", 5),))], (0, 0, 100, 100), id="apart"),
         pytest.param(
-            [web("a", "x1"), pod("p", pod_preferred=(near("web", 9),), anti_preferred=(near("web", 3, HOST),))], (66, 100, 0, 0), id="both"
+            [web("a", "x1"), pod("p", pod_preferred=(near("web", 9),), anti_preferred=(near("web", 3, HOST),))],
+            (66, 100, 0, 0),
+            id="both",
         ),
-        pytest.param([web("a", "x1"), web("b", "y1"), web("c", "y1"), pod("p", pod_preferred=(near("web", 5),))], (50, 50, 100, 0), id="more"),
-        pytest.param([pod("a", "x1", pod_preferred=(near("web", 5),)), web("p")], (100, 100, 0, 0), id="wished by the other"),
-        pytest.param([pod("a", "x1", anti_preferred=(near("web", 5),)), web("p")], (0, 0, 100, 100), id="unwished by the other"),
-        pytest.param([pod("a", "x1", pod_required=(near("web", 0),)), web("p")],
-                     (100 * HARD_POD_AFFINITY_WEIGHT,) * 2 + (0, 0), id="needed by the other"),
-        pytest.param([pod("a", "x1", pod_preferred=(near("web", 5),) * 2), pod("b", "y1", pod_preferred=(near("web", 5),)), web("p")],
-                     (100, 100, 50, 0), id="a wish said twice counts twice"),
-        pytest.param([web("a", "bare"), pod("p", pod_preferred=(near("web", 5),))], (0, 0, 0, 0), id="nobody in a zone"),
+        pytest.param(
+            [web("a", "x1"), web("b", "y1"), web("c", "y1"), pod("p", pod_preferred=(near("web", 5),))],
+            (50, 50, 100, 0),
+            id="more",
+        ),
+        pytest.param(
+            [pod("a", "x1", pod_preferred=(near("web", 5),)), web("p")], (100, 100, 0, 0), id="wished by the other"
+        ),
+        pytest.param(
+            [pod("a", "x1", anti_preferred=(near("web", 5),)), web("p")], (0, 0, 100, 100), id="unwished by the other"
+        ),
+        pytest.param(
+            [pod("a", "x1", pod_required=(near("web", 0),)), web("p")],
+            (100 * HARD_POD_AFFINITY_WEIGHT,) * 2 + (0, 0),
+            id="needed by the other",
+        ),
+        pytest.param(
+            [
+                pod("a", "x1", pod_preferred=(near("web", 5),) * 2),
+                pod("b", "y1", pod_preferred=(near("web", 5),)),
+                web("p"),
+            ],
+            (100, 100, 50, 0),
+            id="a wish said twice counts twice",
+        ),
+        pytest.param(
+            [web("a", "bare"), pod("p", pod_preferred=(near("web", 5),))], (0, 0, 0, 0), id="nobody in a zone"
+        ),
     ],
-)  # fmt: skip
+)
 def test_inter_pod(pods: list[Pod], expected: tuple[int, ...]) -> None:
     assert tuple(scores(PLACES, pods, podaffinity=1)[n.name] for n in PLACES) == expected
 
@@ -259,9 +324,11 @@ def keep(skew: int, key: str = ZONE, **more: Any) -> TopologySpreadConstraint:
         pytest.param(["x1"], (keep(1, HOST),), (0, 100, 100, 100), id="by host"),
         pytest.param(["x1"], (keep(1), keep(1, HOST)), (0, 66, 100, 0), id="both"),
         pytest.param(["x1"], (keep(4),), (75, 75, 100, 0), id="a larger skew makes it matter less"),
-        pytest.param(["x1"], (keep(1, selector=LabelSelector()),), (100, 100, 100, 0), id="an empty selector counts nobody"),
+        pytest.param(
+            ["x1"], (keep(1, selector=LabelSelector()),), (100, 100, 100, 0), id="an empty selector counts nobody"
+        ),
     ],
-)  # fmt: skip
+)
 def test_spread(there: list[str], constraints: tuple[TopologySpreadConstraint, ...], expected: tuple[int, ...]) -> None:
     pods = [web(f"w{i}", on) for i, on in enumerate(there)] + [web("p", spread=constraints)]
     assert tuple(scores(PLACES, pods, podtopologyspread=1)[n.name] for n in PLACES) == expected

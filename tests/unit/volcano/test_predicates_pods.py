@@ -63,42 +63,81 @@ def test_ports(held: HostPort, wanted: HostPort, clashes: bool) -> None:
 @pytest.mark.parametrize(
     ("there", "pending", "expected"),
     [
-        pytest.param([], pod("p", pod_required=(near("web"),)), dict.fromkeys(("x1", "x2", "y1", "bare"), AFFINITY), id="nobody to be near"),
-        pytest.param([web("a", "x1")], pod("p", pod_required=(near("web"),)), {"y1": AFFINITY, "bare": AFFINITY}, id="near one in the zone"),
-        pytest.param([], web("p", pod_required=(near("web"),)), {"bare": AFFINITY}, id="the first of its kind: anywhere with a zone"),
         pytest.param(
-            [web("a", "bare")], web("p", pod_required=(near("web"),)), {"bare": AFFINITY}, id="one of its kind, but in no zone"
+            [],
+            pod("p", pod_required=(near("web"),)),
+            dict.fromkeys(("x1", "x2", "y1", "bare"), AFFINITY),
+            id="nobody to be near",
         ),
         pytest.param(
-            [web("a", "y1")], web("p", pod_required=(near("web"),)), {"x1": AFFINITY, "x2": AFFINITY, "bare": AFFINITY}, id="not the first"
+            [web("a", "x1")],
+            pod("p", pod_required=(near("web"),)),
+            {"y1": AFFINITY, "bare": AFFINITY},
+            id="near one in the zone",
         ),
         pytest.param(
-            [web("a", "x1", ns="other")], pod("p", pod_required=(near("web"),)), dict.fromkeys(("x1", "x2", "y1", "bare"), AFFINITY),
+            [],
+            web("p", pod_required=(near("web"),)),
+            {"bare": AFFINITY},
+            id="the first of its kind: anywhere with a zone",
+        ),
+        pytest.param(
+            [web("a", "bare")],
+            web("p", pod_required=(near("web"),)),
+            {"bare": AFFINITY},
+            id="one of its kind, but in no zone",
+        ),
+        pytest.param(
+            [web("a", "y1")],
+            web("p", pod_required=(near("web"),)),
+            {"x1": AFFINITY, "x2": AFFINITY, "bare": AFFINITY},
+            id="not the first",
+        ),
+        pytest.param(
+            [web("a", "x1", ns="other")],
+            pod("p", pod_required=(near("web"),)),
+            dict.fromkeys(("x1", "x2", "y1", "bare"), AFFINITY),
             id="a namespace that is not meant",
         ),
         pytest.param(
-            [web("a", "x1", ns="other")], pod("p", pod_required=(near("web", namespaces=(), namespace_selector=LabelSelector()),)),
-            {"y1": AFFINITY, "bare": AFFINITY}, id="every namespace",
+            [web("a", "x1", ns="other")],
+            pod("p", pod_required=(near("web", namespaces=(), namespace_selector=LabelSelector()),)),
+            {"y1": AFFINITY, "bare": AFFINITY},
+            id="every namespace",
         ),
         pytest.param(
-            [web("a", "x1"), pod("b", "y1", labels={"app": "db"})], pod("p", pod_required=(near("web"), near("db"))),
-            dict.fromkeys(("x1", "x2", "y1", "bare"), AFFINITY), id="one pod must match all terms",
+            [web("a", "x1"), pod("b", "y1", labels={"app": "db"})],
+            pod("p", pod_required=(near("web"), near("db"))),
+            dict.fromkeys(("x1", "x2", "y1", "bare"), AFFINITY),
+            id="one pod must match all terms",
         ),
-        pytest.param([web("a", "x1")], pod("p", anti_required=(near("web"),)), {"x1": ANTI, "x2": ANTI}, id="apart by zone"),
+        pytest.param(
+            [web("a", "x1")], pod("p", anti_required=(near("web"),)), {"x1": ANTI, "x2": ANTI}, id="apart by zone"
+        ),
         pytest.param([web("a", "x1")], pod("p", anti_required=(near("web", HOST),)), {"x1": ANTI}, id="apart by host"),
         pytest.param([web("a", "bare")], pod("p", anti_required=(near("web"),)), {}, id="apart: no zone is no domain"),
         pytest.param(
-            [pod("a", "x1", anti_required=(near("web"),))], web("p"), {"x1": EXISTING, "x2": EXISTING}, id="the other wants to be apart"
+            [pod("a", "x1", anti_required=(near("web"),))],
+            web("p"),
+            {"x1": EXISTING, "x2": EXISTING},
+            id="the other wants to be apart",
         ),
         pytest.param([pod("a", "x1", anti_required=(near("db"),))], web("p"), {}, id="the other means somebody else"),
         pytest.param([pod("a", anti_required=(near("web"),))], web("p"), {}, id="the other is nowhere yet"),
         pytest.param(
-            [web("a", "x1", anti_required=(near("web", HOST),))], web("p", anti_required=(near("web", HOST),)), {"x1": ANTI},
+            [web("a", "x1", anti_required=(near("web", HOST),))],
+            web("p", anti_required=(near("web", HOST),)),
+            {"x1": ANTI},
             id="own rule is said first",
         ),
-        pytest.param([web("a", "x1")], pod("p", anti_required=(PodAffinityTerm(ZONE, None, ("ns",)),)), {}, id="no selector means nobody"),
+        pytest.param(
+            [web("a", "x1")],
+            pod("p", anti_required=(PodAffinityTerm(ZONE, None, ("ns",)),)),
+            {},
+            id="no selector means nobody",
+        ),
     ],
-)  # fmt: skip
+)
 def test_inter_pod(there: list[Pod], pending: Pod, expected: dict[str, str]) -> None:
     assert reasons(there, pending) == expected
 
@@ -111,12 +150,19 @@ def test_inter_pod(there: list[Pod], pending: Pod, expected: dict[str, str]) -> 
         pytest.param(["x1"], keep(2), {"bare": NO_LABEL}, id="one ahead is allowed"),
         pytest.param(["x1", "y1"], keep(1), {"bare": NO_LABEL}, id="level"),
         pytest.param(["bare"], keep(1), {"bare": NO_LABEL}, id="who is in no zone does not count"),
-        pytest.param(["x1", "y1"], keep(1, min_domains=3), {"x1": SKEWED, "x2": SKEWED, "y1": SKEWED, "bare": NO_LABEL}, id="too few domains: least is 0"),
+        pytest.param(
+            ["x1", "y1"],
+            keep(1, min_domains=3),
+            {"x1": SKEWED, "x2": SKEWED, "y1": SKEWED, "bare": NO_LABEL},
+            id="too few domains: least is 0",
+        ),
         pytest.param(["x1", "x2", "y1"], keep(1, HOST), {"x1": SKEWED, "x2": SKEWED, "y1": SKEWED}, id="by host"),
-        pytest.param(["x1"], keep(1, selector=LabelSelector()), {"bare": NO_LABEL}, id="an empty selector counts nobody"),
+        pytest.param(
+            ["x1"], keep(1, selector=LabelSelector()), {"bare": NO_LABEL}, id="an empty selector counts nobody"
+        ),
         pytest.param(["x1"], keep(1, selector=None), {"bare": NO_LABEL}, id="no selector counts nobody"),
     ],
-)  # fmt: skip
+)
 def test_spread(there: list[str], constraint: TopologySpreadConstraint, expected: dict[str, str]) -> None:
     pods = [web(f"w{i}", on) for i, on in enumerate(there)]
     assert reasons(pods, web("p", spread=(constraint,))) == expected

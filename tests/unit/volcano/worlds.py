@@ -56,8 +56,11 @@ def _term(weighted: bool) -> st.SearchStrategy[PodAffinityTerm]:
     weight = st.integers(1, 100) if weighted else st.just(0)
     return st.builds(
         lambda key, selector, space, w: PodAffinityTerm(key, selector, *space, w),
-        st.sampled_from(KEYS), SELECTORS, SPACES, weight,
-    )  # fmt: skip
+        st.sampled_from(KEYS),
+        SELECTORS,
+        SPACES,
+        weight,
+    )
 
 
 #: Fields that make a pod mean others, and what is in them. Few at a time, so that an example is about something.
@@ -68,9 +71,15 @@ TERMS = {
     "anti_preferred": _term(True),
 }
 CONSTRAINTS = st.builds(
-    TopologySpreadConstraint, st.integers(1, 2), st.sampled_from(KEYS), st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]),
-    SELECTORS, st.integers(1, 3), st.sampled_from(["Honor", "Ignore"]), st.sampled_from(["Honor", "Ignore"]),
-)  # fmt: skip
+    TopologySpreadConstraint,
+    st.integers(1, 2),
+    st.sampled_from(KEYS),
+    st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]),
+    SELECTORS,
+    st.integers(1, 3),
+    st.sampled_from(["Honor", "Ignore"]),
+    st.sampled_from(["Honor", "Ignore"]),
+)
 PORTS = st.builds(
     HostPort, st.integers(1, 2), st.sampled_from(["TCP", "UDP"]), st.sampled_from(["0.0.0.0", "10.0.0.1", "10.0.0.2"])
 )

@@ -38,9 +38,17 @@ from pumice.model.manifest.terms import Owner
 from pumice.model.quantity import DurationError, parse_duration
 
 _ACTIONS = (
-    "AbortJob", "RestartJob", "RestartTask", "RestartPod", "RestartPartition",
-    "TerminateJob", "CompleteJob", "ResumeJob", "SyncJob", "EnqueueJob",
-)  # fmt: skip
+    "AbortJob",
+    "RestartJob",
+    "RestartTask",
+    "RestartPod",
+    "RestartPartition",
+    "TerminateJob",
+    "CompleteJob",
+    "ResumeJob",
+    "SyncJob",
+    "EnqueueJob",
+)
 _TOPOLOGY_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 
 

@@ -19,6 +19,7 @@ const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, t
 
 // -- numbers and times
 
+const counted = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
 const percent = (share) => (share === null ? "–" : `${(100 * share).toFixed(1)} %`);
 function number(value) {
   const size = Math.abs(value);
@@ -40,6 +41,7 @@ function duration(seconds) {
   return `${whole} s`;
 }
 const minimum = (values) => values.reduce((a, b) => (b < a ? b : a), Infinity);
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const maximum = (values) => values.reduce((a, b) => (b > a ? b : a), -Infinity);
 
 // -- ticks: round steps, at most `count` of them
@@ -86,6 +88,31 @@ function showTip(x, y, when, rows) {
 }
 function hideTip() { tip.hidden = true; }
 
+// The pointer, a finger, or the arrow keys go over what a chart shows. `at(x, y)`: the index of what is there, null for nothing;
+// `show(index, x, y)`: tell about it, where x and y are null when a key asked; `leave()`: stop telling.
+function explore(target, count, at, show, leave) {
+  let place = null;
+  const tell = (index, x, y) => { place = index; show(index, x, y); };
+  const stop = () => { leave(); hideTip(); };
+  for (const kind of ["pointermove", "pointerdown"]) {
+    target.addEventListener(kind, (event) => {
+      const box = target.getBoundingClientRect();
+      const index = at(event.clientX - box.left, event.clientY - box.top);
+      if (index === null) stop(); else tell(index, event.clientX, event.clientY);
+    });
+  }
+  target.addEventListener("pointerleave", stop);
+  target.addEventListener("blur", stop);
+  target.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") stop();
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    const next = place === null ? 0 : place + by * (event.shiftKey ? 10 : 1);
+    tell(clamp(next, 0, count - 1), null, null);
+  });
+}
+
 // -- a place to draw in: drawn anew when its width changes
 
 const redraw = new ResizeObserver((entries) => {
@@ -107,8 +134,8 @@ const redrawAll = () => document.querySelectorAll(".plot").forEach((place) => pl
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
 
 function figure(title, about, parts, options = {}) {
-  const head = h("div", { class: "head" }, h("div", {}, h("h2", {}, title), h("p", { class: "about" }, about)), options.side || null);
-  return h("figure", { class: options.wide ? "wide" : "", id: options.id }, head, ...parts);
+  const head = h("figcaption", { class: "head" }, h("div", {}, h("h2", { id: `${options.id}-title` }, title), h("p", { class: "about" }, about)), options.side || null);
+  return h("figure", { class: options.wide ? "wide" : null, id: options.id, "aria-labelledby": `${options.id}-title` }, head, ...parts);
 }
 function legend(entries) {
   return h("ul", { class: "legend" }, ...entries.map(([name, colour, kind]) =>

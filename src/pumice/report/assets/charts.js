@@ -4,7 +4,7 @@ const RESOURCE_COLOURS = ["var(--c0)", "var(--c1)", "var(--c2)", "var(--c3)", "v
 
 function allocationChart() {
   const curves = DATA.resources.map((resource, i) => ({
-    name: resource.label, colour: RESOURCE_COLOURS[i], kind: i === 0 ? "area" : "line",
+    name: resource.label, colour: RESOURCE_COLOURS[i], kind: i === 0 ? "area" : i === 1 ? "line" : "dashed", // those that coincide stay seen
     values: resource.used.map((used, b) => (resource.capacity[b] > 0 ? used / resource.capacity[b] : 0)),
   }));
   const rows = (b) => curves.map((curve, i) => {
@@ -15,7 +15,7 @@ function allocationChart() {
   const chart = timeChart({ height: 270, top: Math.max(1, ...curves.map((c) => maximum(c.values))), format: (v) => `${Math.round(100 * v)} %`,
     axisLabel: "allocated, % of capacity", label, curves, rows });
   return figure("Allocation over time", "What running pods have asked for, as a share of what the cluster has.",
-    [legend(curves.map((c, i) => [`${c.name} (mean ${percent(DATA.resources[i].mean)})`, c.colour])), chart], { wide: true, id: "allocation" });
+    [legend(curves.map((c, i) => [`${c.name} (mean ${percent(DATA.resources[i].mean)})`, c.colour, c.kind === "dashed" ? "dashed" : ""])), chart], { wide: true, id: "allocation" });
 }
 
 function holdersChart() {
@@ -28,7 +28,7 @@ function holdersChart() {
     const room = { name: "capacity", colour: "var(--soft)", kind: "dashed", values: resource.capacity };
     const rows = (b) => [...queues.map((q) => [q.colour, q.name, number(q.values[b])]).reverse(), [null, "capacity", number(resource.capacity[b])]];
     const chart = timeChart({ height: 270, top: Math.max(maximum(resource.capacity), maximum(resource.used)), format: number, stacked: true,
-      axisLabel: `${resource.label}, ${resource.unit}`, label: `${resource.label} held by each queue over time`, curves: [...queues, room], rows });
+      axisLabel: resource.unit.startsWith(resource.label) ? resource.unit : `${resource.label}, ${resource.unit}`, label: `${resource.label} held by each queue over time`, curves: [...queues, room], rows });
     place.replaceChildren(legend([...queues.map((q) => [q.name, q.colour]), ["capacity", "var(--soft)", "dashed"]]), chart);
   }
   choose(0);
@@ -44,13 +44,13 @@ function sharesChart() {
       { name: "share", colour: "var(--accent)", kind: "area", values: chart.share },
       { name: "deserved", colour: "var(--mark)", kind: "dashed", values: chart.deserved },
     ];
-    const said = chart.satisfied === null ? "" : `${percent(chart.satisfied)} of deserved`;
+    const said = chart.satisfied === null ? "" : `${Math.round(100 * chart.satisfied)} % of deserved`;
     return h("div", { class: "panel" }, h("h3", {}, h("span", { title: chart.name }, chart.name), h("span", {}, said)),
       timeChart({ height: 112, top, narrow: true, format: (v) => `${Number((100 * v).toPrecision(3))} %`, label: `Share of queue ${chart.name} over time: ${said}`,
         curves, rows: (b) => curves.map((c) => [c.colour, c.name, percent(c.values[b])]) }));
   });
   const about = "Of the resource a queue has, or deserves, most of, as a share of the cluster. All panels have one scale."
-    + (left_out > 0 ? ` ${left_out} queues that deserve less are not drawn.` : "");
+    + (left_out > 0 ? ` Not drawn: ${counted(left_out, "queue")} that deserve less.` : "");
   return figure("Share against deserved, by queue", about,
     [legend([["share", "var(--accent)"], ["deserved", "var(--mark)", "dashed"]]), h("div", { class: "panels" }, ...panels)], { wide: true, id: "shares" });
 }

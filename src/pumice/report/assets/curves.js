@@ -4,7 +4,7 @@ function timeAxis(end, x, bottom, width) {
   const ticks = timeTicks(end, Math.max(2, Math.floor(width / 92)));
   return ticks.map((time) => s("g", {},
     s("line", { class: "baseline", x1: x(time), x2: x(time), y1: bottom, y2: bottom + 4 }),
-    s("text", { x: x(time), y: bottom + 18, "text-anchor": time === 0 ? "start" : "middle" }, time === 0 ? "0" : duration(time))));
+    s("text", { x: x(time), y: bottom + 18, "text-anchor": time === 0 ? "start" : time > 0.97 * end ? "end" : "middle" }, time === 0 ? "0" : duration(time))));
 }
 function valueAxis(ticks, y, left, right, format) {
   return ticks.map((value) => s("g", {},
@@ -44,7 +44,7 @@ function timeChart(options) {
     const svg = s("svg", { width, height: options.height, role: "img", tabindex: 0, "aria-label": options.label },
       ...valueAxis(ticks, y, margin.left, width - margin.right, options.format), ...timeAxis(DATA.end_s, atTime, bottom, width - margin.left),
       options.axisLabel ? s("text", { x: 0, y: 11, class: "strong" }, options.axisLabel) : null, ...shapes, cursor);
-    follow(svg, cursor, x, buckets, margin, options);
+    follow(svg, cursor, x, buckets, options);
     return [svg];
   });
 }
@@ -69,30 +69,18 @@ function stackedShapes(curves, x, y) {
   return shapes;
 }
 
-// The pointer, or the arrow keys, move a cursor; the tooltip says what holds there.
-function follow(svg, cursor, x, buckets, margin, options) {
-  let place = -1;
+// A cursor moves over the buckets; the tooltip says what holds there.
+function follow(svg, cursor, x, buckets, options) {
+  const at = (px) => clamp(Math.floor(((px - x(0)) / (x(buckets) - x(0))) * buckets), 0, buckets - 1);
   const show = (bucket, px, py) => {
-    place = Math.min(Math.max(bucket, 0), buckets - 1);
-    const middle = x(place + 0.5);
+    const middle = x(bucket + 0.5);
     cursor.setAttribute("x1", middle);
     cursor.setAttribute("x2", middle);
     cursor.setAttribute("visibility", "visible");
-    const from = (place * DATA.end_s) / buckets;
-    const to = ((place + 1) * DATA.end_s) / buckets;
+    const from = (bucket * DATA.end_s) / buckets;
+    const to = ((bucket + 1) * DATA.end_s) / buckets;
     const box = svg.getBoundingClientRect();
-    showTip(px === null ? box.left + middle : px, py === null ? box.top + 40 : py, `${duration(from)} to ${duration(to)}`, options.rows(place));
+    showTip(px === null ? box.left + middle : px, py === null ? box.top + 40 : py, `${duration(from)} to ${duration(to)}`, options.rows(bucket));
   };
-  const hide = () => { cursor.setAttribute("visibility", "hidden"); hideTip(); };
-  svg.addEventListener("pointermove", (event) => {
-    const inside = event.clientX - svg.getBoundingClientRect().left;
-    show(Math.floor(((inside - x(0)) / (x(buckets) - x(0))) * buckets), event.clientX, event.clientY);
-  });
-  svg.addEventListener("pointerleave", hide);
-  svg.addEventListener("blur", hide);
-  svg.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (by) { event.preventDefault(); show(place + by * (event.shiftKey ? 10 : 1), null, null); }
-    if (event.key === "Escape") hide();
-  });
+  explore(svg, buckets, at, show, () => cursor.setAttribute("visibility", "hidden"));
 }

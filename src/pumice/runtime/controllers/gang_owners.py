@@ -24,7 +24,7 @@ _KUBEFLOW = {
 
 @dataclass(frozen=True, slots=True)
 class GangWish:
-    """What an owner says about its gang; None and empty where it says nothing. ``templates`` are (count, pod template)."""
+    """What an owner says about its gang; None and empty: nothing. ``templates`` are (count, pod template)."""
 
     min_member: int | None = None
     queue: str = ""

@@ -41,7 +41,7 @@ _FINISHED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """``inherit``: owners' annotations are looked at. ``gangs``: owners that say how large their gang is are believed."""
+    """``inherit``: owners' annotations count. ``gangs``: owners that say how large their gang is are believed."""
 
     scheduler_names: tuple[str, ...] = ("volcano",)
     inherit: bool = True

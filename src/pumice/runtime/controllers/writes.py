@@ -34,7 +34,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Merge into an object (RFC 7386). ``version`` is the resourceVersion it was worked out from, empty: any will do."""
+    """Merge into an object (RFC 7386). ``version``: the resourceVersion it was worked out from; empty: any will do."""
 
     ref: Ref
     merge: Obj
@@ -44,7 +44,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete an object, and in the background what it owns. That it is gone already is a success."""
+    """Delete an object; what it owns follows. That it is gone already is a success."""
 
     ref: Ref
 
@@ -61,7 +61,7 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Ask again after so many seconds, with these requests (see ``job_policies.Request``)."""
+    """Ask again after so many seconds, with these requests (see ``job_policies.Request``), or at any change before."""
 
     ref: Ref
     after_s: float

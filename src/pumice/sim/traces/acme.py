@@ -19,8 +19,14 @@ SECONDS_PER_ITERATION = 0.5
 GB_PER_TENSORSIZE = 100
 NAMESPACE = "acme"
 COLUMNS = (
-    "job_id", "arrival_time", "num_iteration", "gpu_workers", "gpu_per_worker", "cpu_per_gpu_worker", "tensorsizes",
-)  # fmt: skip
+    "job_id",
+    "arrival_time",
+    "num_iteration",
+    "gpu_workers",
+    "gpu_per_worker",
+    "cpu_per_gpu_worker",
+    "tensorsizes",
+)
 
 
 def read(path: Path) -> Trace:

@@ -39,10 +39,15 @@ def read(path: Path) -> Trace:
             size = row.whole("num_gpu", 1, GANG_PODS_MAX)
             jobs.append(
                 SimJob(
-                    NAMESPACE, f"dl-{line:05d}", "default", (SimTask("worker", size, spec),), size,
-                    row.number("duration", 0, SPAN_MAX_S), row.number("submit_time", 0, SPAN_MAX_S),
+                    NAMESPACE,
+                    f"dl-{line:05d}",
+                    "default",
+                    (SimTask("worker", size, spec),),
+                    size,
+                    row.number("duration", 0, SPAN_MAX_S),
+                    row.number("submit_time", 0, SPAN_MAX_S),
                 )
-            )  # fmt: skip
+            )
         except BadField as error:
             problems.add(str(file), error.reason, place(line, error))
     cluster = file.parent / CLUSTER_FILE
@@ -58,7 +63,7 @@ def read(path: Path) -> Trace:
             f"nodes: {len(nodes)}, switches: {len(racks)}" if nodes else f"no {CLUSTER_FILE} beside it",
         ],
         problems=problems.listed(),
-    )  # fmt: skip
+    )
 
 
 def trace_file(path: Path) -> Path:
@@ -95,9 +100,11 @@ def _cluster(row: Row) -> tuple[list[Node], list[HyperNode]]:
     if switches * per_switch > NODES_MAX:
         raise BadField(f"num_switch x num_node_p_switch is above {NODES_MAX:,}", f"{switches} x {per_switch}")
     room = amounts(
-        1000 * row.whole("num_cpu_p_node", 1, 10**6), GI * row.whole("mem_p_node", 1, 10**8),
-        row.whole("num_gpu_p_node", 0, 10**6), PODS_PER_NODE,
-    )  # fmt: skip
+        1000 * row.whole("num_cpu_p_node", 1, 10**6),
+        GI * row.whole("mem_p_node", 1, 10**8),
+        row.whole("num_gpu_p_node", 0, 10**6),
+        PODS_PER_NODE,
+    )
     nodes, racks = [], []
     for i, node in enumerate(uniform_nodes(switches * per_switch, room)):
         rack = f"rack-{i // per_switch:03d}"

@@ -10,6 +10,7 @@ from pumice.columns.views import Job, Queue
 from pumice.framework import points
 from pumice.framework.ordering import Heap, job_keyer, queue_keyer
 from pumice.framework.session import Session
+from pumice.volcano.alike import Failures
 from pumice.volcano.domains import allocate_for_job
 from pumice.volcano.dry_runs import DryRuns
 from pumice.volcano.placement import Domain, allocate_tasks, try_nomination
@@ -29,6 +30,7 @@ class _Allocation:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self.runs = DryRuns(ssn)
+        self.failures = Failures(ssn)
         self.worksheets: dict[int, Worksheet] = {}
 
     def run(self) -> None:
@@ -69,14 +71,18 @@ class _Allocation:
         ssn = self.ssn
         worksheet = self.worksheets.get(job)
         if worksheet is None:
-            if not self._eligible(job):
+            if self.failures.repeat(job) or not self._eligible(job):
                 return False
             worksheet = Worksheet(ssn, job)
         if not worksheet:
             return False
         if ssn.tables.jobs.has_policy[job] or ssn.topology.has_hard(job):
             return self._in_best_domain(job, worksheet)
-        return self._anywhere(job, worksheet)
+        watch, standing, told = self.failures.watch(job), ssn.standing, len(ssn.story)
+        comes_back = self._anywhere(job, worksheet)
+        if watch is not None:
+            self.failures.note(job, watch, standing, told)
+        return comes_back
 
     def _eligible(self, job: int) -> bool:
         ssn = self.ssn

@@ -1,8 +1,8 @@
 """What node objects alone decide about a pod: cordons, node selectors and affinity, taints.
 
 Everything is computed once for each distinct set of terms and kept for as long as no node object changes. Shape (N,)
-throughout.
-Source: kube-scheduler NodeUnschedulable, NodeAffinity and TaintToleration (1.36); Volcano's "stable" filters.
+throughout. Source: kube-scheduler NodeUnschedulable, NodeAffinity and TaintToleration (1.36); Volcano's "stable"
+filters.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Counted(NamedTuple):
     has: Bool | None
 
 
-@plugin("binpack")
+@plugin("binpack", by_shape=True)
 class Binpack:
     """``binpack.cpu``, ``binpack.memory`` and ``binpack.resources.<name>`` weigh a resource (below 0: 1).
 
@@ -36,9 +36,15 @@ class Binpack:
     """
 
     def __init__(
-        self, ssn: Session, *, binpack_weight: int = 1, binpack_cpu: int = 1, binpack_memory: int = 1,
-        binpack_resources: str = "", binpack_resources_: Mapping[str, float] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        ssn: Session,
+        *,
+        binpack_weight: int = 1,
+        binpack_cpu: int = 1,
+        binpack_memory: int = 1,
+        binpack_resources: str = "",
+        binpack_resources_: Mapping[str, float] | None = None,
+    ) -> None:
         self.unused_points = () if binpack_weight else (points.node_order,)
         weights = {"cpu": float(binpack_cpu), "memory": float(binpack_memory)}
         given = binpack_resources_ or {}

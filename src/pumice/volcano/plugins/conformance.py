@@ -13,7 +13,7 @@ CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACE = "kube-system"
 
 
-@plugin("conformance")
+@plugin("conformance", by_shape=True)
 class Conformance:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn

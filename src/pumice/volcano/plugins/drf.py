@@ -15,7 +15,7 @@ from pumice.volcano.share_tree import ShareTree
 SAME = 1e-6
 
 
-@plugin("drf")
+@plugin("drf", by_shape=True)
 class Drf:
     """``allocated`` (J, R) and ``share`` (J,) include what is promised to pipelined tasks in this session."""
 

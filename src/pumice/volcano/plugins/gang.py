@@ -22,7 +22,7 @@ PIPELINED_OR_READY = READY.copy()
 PIPELINED_OR_READY[TaskStatus.PIPELINED] = 1
 
 
-@plugin("gang")
+@plugin("gang", by_shape=True)
 class Gang:
     """A job counts only when its minimum, the minima of its roles and of its sub-groups are all met."""
 

@@ -19,7 +19,7 @@ MAX_SCORE = 100.0
 PURPOSE_EVICT = "evict"
 
 
-@plugin("network-topology-aware")
+@plugin("network-topology-aware", by_shape=True)
 class NetworkTopologyAware:
     """Sums over hypernodes are (H, R). What is idle and what will be is as the session found it; only ``used`` moves,
     as in Volcano."""

@@ -36,16 +36,23 @@ class Plan(NamedTuple):
     parts: tuple[tuple[Callable[[Task, NodeRows], F64], int], ...]
 
 
-@plugin("nodeorder")
+@plugin("nodeorder", by_shape=True)
 class NodeOrder:
     """Each argument is the weight of one of kube-scheduler's scores (0 to 100 a node); weight 0 leaves it out."""
 
     def __init__(
-        self, ssn: Session, *,
-        leastrequested_weight: int = 1, mostrequested_weight: int = 0, balancedresource_weight: int = 1,
-        nodeaffinity_weight: int = 2, podaffinity_weight: int = 2, tainttoleration_weight: int = 3,
-        imagelocality_weight: int = 1, podtopologyspread_weight: int = 2,
-    ) -> None:  # fmt: skip
+        self,
+        ssn: Session,
+        *,
+        leastrequested_weight: int = 1,
+        mostrequested_weight: int = 0,
+        balancedresource_weight: int = 1,
+        nodeaffinity_weight: int = 2,
+        podaffinity_weight: int = 2,
+        tainttoleration_weight: int = 3,
+        imagelocality_weight: int = 1,
+        podtopologyspread_weight: int = 2,
+    ) -> None:
         self.ssn = ssn
         self._facts = ssn.tables.nodes.facts
         self._cls = ssn.tables.tasks.cls

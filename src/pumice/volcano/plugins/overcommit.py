@@ -14,7 +14,7 @@ from pumice.volcano.admission import exceeded, minimum, promised_rows, still_wan
 DEFAULT_FACTOR = 1.2
 
 
-@plugin("overcommit")
+@plugin("overcommit", by_shape=True)
 class Overcommit:
     """``overcommit-factor`` below 1 counts as 1.2."""
 

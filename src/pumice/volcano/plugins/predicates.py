@@ -39,7 +39,7 @@ _ENDS_SEARCH = (Code.ERROR, Code.UNRESOLVABLE, Code.SKIP, Code.WAIT)
 Filter = Callable[[Task, NodeRows], Verdict]
 
 
-@plugin("predicates")
+@plugin("predicates", by_shape=True)
 class Predicates:
     """Arguments named ``predicate.…Enable`` turn single filters off.
 
@@ -50,22 +50,37 @@ class Predicates:
     """
 
     def __init__(
-        self, ssn: Session, *,
-        predicate_NodeAffinityEnable: bool = True, predicate_NodePortsEnable: bool = True,
-        predicate_TaintTolerationEnable: bool = True, predicate_PodAffinityEnable: bool = True,
-        predicate_NodeVolumeLimitsEnable: bool = True, predicate_VolumeZoneEnable: bool = True,
-        predicate_PodTopologySpreadEnable: bool = True, predicate_VolumeBindingEnable: bool = True,
-        predicate_DynamicResourceAllocationEnable: bool = True, predicate_CacheEnable: bool = False,
-        volumebinding_bindTimeoutSeconds: int = 600, volumebinding_weight: int = 1, volumebinding_shape: Any = None,
+        self,
+        ssn: Session,
+        *,
+        predicate_NodeAffinityEnable: bool = True,
+        predicate_NodePortsEnable: bool = True,
+        predicate_TaintTolerationEnable: bool = True,
+        predicate_PodAffinityEnable: bool = True,
+        predicate_NodeVolumeLimitsEnable: bool = True,
+        predicate_VolumeZoneEnable: bool = True,
+        predicate_PodTopologySpreadEnable: bool = True,
+        predicate_VolumeBindingEnable: bool = True,
+        predicate_DynamicResourceAllocationEnable: bool = True,
+        predicate_CacheEnable: bool = False,
+        volumebinding_bindTimeoutSeconds: int = 600,
+        volumebinding_weight: int = 1,
+        volumebinding_shape: Any = None,
         dynamicresources_filterTimeoutSeconds: int = 10,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.ssn = ssn
         self._affinity, self._taints = predicate_NodeAffinityEnable, predicate_TaintTolerationEnable
         self._ports, self._pods = predicate_NodePortsEnable, predicate_PodAffinityEnable
         self._spread = predicate_PodTopologySpreadEnable
-        self._volumes = tuple(name for name, on in (
-            ("VolumeBinding", predicate_VolumeBindingEnable), ("VolumeZone", predicate_VolumeZoneEnable),
-            ("NodeVolumeLimits", predicate_NodeVolumeLimitsEnable)) if on)  # fmt: skip
+        self._volumes = tuple(
+            name
+            for name, on in (
+                ("VolumeBinding", predicate_VolumeBindingEnable),
+                ("VolumeZone", predicate_VolumeZoneEnable),
+                ("NodeVolumeLimits", predicate_NodeVolumeLimitsEnable),
+            )
+            if on
+        )
         self._view = View(ssn)
         self._max_pods = ssn.tables.nodes.facts.max_pods
         self._cls = ssn.tables.tasks.cls

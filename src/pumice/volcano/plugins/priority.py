@@ -11,7 +11,7 @@ from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 
 
-@plugin("priority")
+@plugin("priority", by_shape=True)
 class Priority:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn

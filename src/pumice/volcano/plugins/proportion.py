@@ -16,7 +16,7 @@ from pumice.model.status import TaskStatus
 from pumice.volcano.admission import exceeded, minimum, promised_rows, still_wanted
 
 
-@plugin("proportion")
+@plugin("proportion", by_shape=True)
 class Proportion:
     """Only queues with jobs take part. All columns are (Q, R)."""
 

@@ -5,11 +5,10 @@ Hence one-dimensional arrays, written in place, and constants as arrays without 
 
 All amounts are whole numbers in float64. Flooring a quotient n / d of such numbers is exact: n / d is at least 1 / d
 away from the next whole number above it, and below 128 a float64 resolves 2**-46, so no rounding reaches it while d is
-under 2**46 (64 TiB).
-Source: kube-scheduler NodeResourcesFit and NodeResourcesBalancedAllocation (1.36), with Volcano's resources and
-weights: cpu 50 and memory 50, cpu 1 and memory 1, and for the balance cpu, memory and nvidia.com/gpu. The balance is
-scored by what the pod changes (kube-scheduler 1.36), not by what it leaves (up to 1.35): that is what the recorded
-decisions show.
+under 2**46 (64 TiB). Source: kube-scheduler NodeResourcesFit and NodeResourcesBalancedAllocation (1.36), with Volcano's
+resources and weights: cpu 50 and memory 50, cpu 1 and memory 1, and for the balance cpu, memory and nvidia.com/gpu. The
+balance is scored by what the pod changes (kube-scheduler 1.36), not by what it leaves (up to 1.35): that is what the
+recorded decisions show.
 """
 
 from __future__ import annotations
@@ -130,7 +129,8 @@ class Allocation:
         np.add(after, _FIFTY, after)
         np.multiply(after, _HALF, after)
         np.floor(after, after)
-        return np.add(after, _FIFTY, after)
+        np.add(after, _FIFTY, after)
+        return after
 
     def _ask(self, row: int) -> Asked:
         req, nonzero = self._classes.req[row], self._classes.nonzero[row]
@@ -184,9 +184,10 @@ def _share(view: F64, asked: F64, room: F64) -> F64:
 
 
 def _half_apart(one: F64, other: F64) -> F64:
-    apart = one - other
+    apart: F64 = one - other
     np.abs(apart, apart)
-    return np.multiply(apart, _HALF, apart)
+    np.multiply(apart, _HALF, apart)
+    return apart
 
 
 def _deviation_of_three(one: F64, two: F64, three: F64) -> F64:

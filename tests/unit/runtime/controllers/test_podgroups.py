@@ -43,9 +43,11 @@ def test_bare_pod() -> None:
     (owner,) = create.obj["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["controller"]) == ("Pod", "p", True)
     assert create.obj["spec"] == {
-        "minMember": 1, "queue": "default", "priorityClassName": "high",
+        "minMember": 1,
+        "queue": "default",
+        "priorityClassName": "high",
         "minResources": {"cpu": "2", "memory": "1Gi", "pods": "1"},
-    }  # fmt: skip
+    }
     assert create.obj["status"] == {"phase": "Pending"}
     assert patch.merge == {"metadata": {"annotations": {GROUP: "podgroup-uid-p"}}}
     named = merged(pod(), patch.merge)
@@ -75,10 +77,18 @@ def test_pods_that_need_none(change: dict[str, Any]) -> None:
 
 def test_pods_of_one_owner_share_a_group() -> None:
     owner = {
-        "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {"name": "o", "uid": "j", "annotations": {
-            "scheduling.volcano.sh/group-min-member": "4", "volcano.sh/preemptable": "true", "other": "no"}},
-    }  # fmt: skip
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": "o",
+            "uid": "j",
+            "annotations": {
+                "scheduling.volcano.sh/group-min-member": "4",
+                "volcano.sh/preemptable": "true",
+                "other": "no",
+            },
+        },
+    }
     first, second = (pod(name, ("batch/v1", "Job", "j")) for name in ("a", "b"))
     group = made(reconcile_pod(first, owner, None, SETTINGS, SpecCache()))
     assert group["metadata"]["name"] == group_name_for(second) == "podgroup-j"
@@ -107,20 +117,26 @@ def template(cpu: str) -> dict[str, Any]:
 
 
 PYTORCH = {
-    "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "o", "uid": "k"},
+    "apiVersion": "kubeflow.org/v1",
+    "kind": "PyTorchJob",
+    "metadata": {"name": "o", "uid": "k"},
     "spec": {
-        "pytorchReplicaSpecs": {"Master": {"template": template("1")}, "Worker": {"replicas": 3, "template": template("4")}},
+        "pytorchReplicaSpecs": {
+            "Master": {"template": template("1")},
+            "Worker": {"replicas": 3, "template": template("4")},
+        },
         "runPolicy": {"schedulingPolicy": {"queue": "research"}},
     },
-}  # fmt: skip
+}
 RAY = {
-    "apiVersion": "ray.io/v1", "kind": "RayCluster",
+    "apiVersion": "ray.io/v1",
+    "kind": "RayCluster",
     "metadata": {"name": "o", "uid": "k", "labels": {"volcano.sh/queue-name": "rays"}},
     "spec": {
         "headGroupSpec": {"template": template("2")},
         "workerGroupSpecs": [{"replicas": 2, "minReplicas": 1, "numOfHosts": 2, "template": template("8")}],
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -149,10 +165,16 @@ def test_gangs(owner: dict[str, Any], change: dict[str, Any], minimum: int, cpu:
 
 def replica_set(replicas: int = 2, **annotations: str) -> dict[str, Any]:
     return {
-        "apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": {"replicas": replicas},
-        "metadata": {"name": "o", "namespace": "ns", "uid": "r", "annotations": {
-            f"volcano.sh/{key.replace('_', '-')}": value for key, value in annotations.items()}},
-    }  # fmt: skip
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "spec": {"replicas": replicas},
+        "metadata": {
+            "name": "o",
+            "namespace": "ns",
+            "uid": "r",
+            "annotations": {f"volcano.sh/{key.replace('_', '-')}": value for key, value in annotations.items()},
+        },
+    }
 
 
 def test_a_set_of_no_pods_has_no_group() -> None:
@@ -175,13 +197,16 @@ def test_a_set_keeps_its_group_as_its_pods_would_make_it() -> None:
 
 def test_a_stateful_set_goes_by_its_update_revision() -> None:
     old, new = (
-        pod(n, ("apps/v1", "StatefulSet", "s"), labels={"controller-revision-hash": n}, creationTimestamp=n)
-        for n in ("1", "2")
+        pod(n, ("apps/v1", "StatefulSet", "s"), labels={"controller-revision-hash": n}, creationTimestamp=created)
+        for n, created in (("1", "2024-01-01T00:00:00Z"), ("2", "2024-01-02T00:00:00Z"))
     )
     new["spec"]["priorityClassName"] = "low"
     owner = {
-        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "o", "uid": "s"},
-        "spec": {"replicas": 2}, "status": {"updateRevision": "2"},
-    }  # fmt: skip
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "o", "uid": "s"},
+        "spec": {"replicas": 2},
+        "status": {"updateRevision": "2"},
+    }
     group = made(reconcile_set(owner, [old, new], None, SETTINGS, SpecCache()))
     assert group["spec"]["priorityClassName"] == "low"

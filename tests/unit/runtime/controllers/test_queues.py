@@ -33,15 +33,29 @@ def after(obj: dict[str, Any], writes: list[Write]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("state", "action", "count", "wanted"),
     [
-        ("", OPEN, 1, "Open"), ("", CLOSE, 1, "Closing"), ("", CLOSE, 0, "Closed"), ("", SYNC, 0, "Open"),
-        ("Open", OPEN, 0, "Open"), ("Open", CLOSE, 2, "Closing"), ("Open", CLOSE, 0, "Closed"), ("Open", SYNC, 0, "Open"),
-        ("Closing", OPEN, 3, "Open"), ("Closing", CLOSE, 1, "Closing"), ("Closing", CLOSE, 0, "Closed"),
-        ("Closing", SYNC, 1, "Closing"), ("Closing", SYNC, 0, "Closed"),
-        ("Closed", OPEN, 0, "Open"), ("Closed", CLOSE, 1, "Closed"), ("Closed", SYNC, 1, "Closed"),
-        ("Unknown", OPEN, 0, "Open"), ("Unknown", CLOSE, 1, "Closing"), ("Unknown", CLOSE, 0, "Closed"),
-        ("Unknown", SYNC, 0, "Unknown"), ("nonsense", SYNC, 0, "Unknown"),
+        ("", OPEN, 1, "Open"),
+        ("", CLOSE, 1, "Closing"),
+        ("", CLOSE, 0, "Closed"),
+        ("", SYNC, 0, "Open"),
+        ("Open", OPEN, 0, "Open"),
+        ("Open", CLOSE, 2, "Closing"),
+        ("Open", CLOSE, 0, "Closed"),
+        ("Open", SYNC, 0, "Open"),
+        ("Closing", OPEN, 3, "Open"),
+        ("Closing", CLOSE, 1, "Closing"),
+        ("Closing", CLOSE, 0, "Closed"),
+        ("Closing", SYNC, 1, "Closing"),
+        ("Closing", SYNC, 0, "Closed"),
+        ("Closed", OPEN, 0, "Open"),
+        ("Closed", CLOSE, 1, "Closed"),
+        ("Closed", SYNC, 1, "Closed"),
+        ("Unknown", OPEN, 0, "Open"),
+        ("Unknown", CLOSE, 1, "Closing"),
+        ("Unknown", CLOSE, 0, "Closed"),
+        ("Unknown", SYNC, 0, "Unknown"),
+        ("nonsense", SYNC, 0, "Unknown"),
     ],
-)  # fmt: skip
+)
 def test_state_machine(state: str, action: QueueAction, count: int, wanted: str) -> None:
     assert next_state(state, action, count) == wanted
 
@@ -117,9 +131,11 @@ def test_counts_name_every_phase() -> None:
 
 def test_a_command_is_consumed_once() -> None:
     command = {
-        "apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "action": "CloseQueue",
+        "apiVersion": "bus.volcano.sh/v1alpha1",
+        "kind": "Command",
+        "action": "CloseQueue",
         "metadata": {"name": "x", "namespace": "ns", "uid": "u"},
-    }  # fmt: skip
+    }
     (write,), action = queues.consume_command(command)
     assert isinstance(write, Delete) and write.ref.uid == "u" and action is CLOSE
     assert queues.consume_command({**command, "action": "Dance"})[1] is None

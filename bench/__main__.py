@@ -1,0 +1,95 @@
+"""``python -m bench``: run each figure several times as a whole process, and say the best and the median."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.figures import FIGURES, Figure
+from bench.processes import PUMICE, ROOT, Run, RunError, run
+from bench.table import Result, number, table, written
+
+_RUNS = 5
+_RUNS_QUICK = 2
+
+
+def main(arguments: Sequence[str] | None = None, figures: Sequence[Figure] = FIGURES) -> int:
+    """0: every figure reached what it must; 1: one did not, or failed; 2: wrong arguments; 130: interrupted."""
+    options = _options(arguments, figures)
+    results: list[Result] = []
+    failed: list[str] = []
+    code = 0
+    try:
+        for figure in _chosen(options, figures):
+            try:
+                results.append(Result(figure, list(_runs(figure, options.runs))))
+            except RunError as error:
+                failed.append(f"{figure.name}: {error}")
+                _say(failed[-1])
+    except KeyboardInterrupt:
+        _say("interrupted: these are the figures that were whole until then")
+        code = 130
+    if options.json:
+        print(json.dumps({"figures": [result.to_json() for result in results], "failed": failed}, indent=2))
+    elif results:
+        print(table(line for result in results for line in result.lines()))
+    missed = [text for result in results for text in result.missed]
+    for text in missed:
+        _say(f"missed: {text}")
+    if options.write and not code:
+        options.write.write_text(written(options.write.read_text(encoding="utf-8"), results), encoding="utf-8")
+        _say(f"wrote {options.write}")
+    return code or int(bool(missed or failed))
+
+
+def _options(arguments: Sequence[str] | None, figures: Sequence[Figure]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m bench", description="The figures of docs/performance.md.")
+    parser.add_argument("--quick", action="store_true", help=f"the short figures only, {_RUNS_QUICK} runs each")
+    parser.add_argument("--only", action="append", default=[], choices=[f.name for f in figures], metavar="NAME")
+    parser.add_argument("--runs", type=int, metavar="N", help=f"runs of each figure (default {_RUNS})")
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the figures between the markers of this page")
+    options = parser.parse_args(arguments)
+    if options.runs is not None and options.runs < 1:
+        parser.error(f"--runs: found {options.runs}, wanted at least 1")
+    if options.quick and options.runs is None:
+        options.runs = _RUNS_QUICK
+    if options.write:
+        try:
+            written(options.write.read_text(encoding="utf-8"), ())  # now, and not after an hour of measuring
+        except (OSError, ValueError) as error:
+            parser.error(f"--write {options.write}: {error}")
+    return options
+
+
+def _chosen(options: argparse.Namespace, figures: Sequence[Figure]) -> Iterator[Figure]:
+    for figure in figures:
+        if options.only:
+            wanted = figure.name in options.only
+        else:
+            wanted = figure.quick or not options.quick
+        if wanted and figure.needs is not None and not (ROOT / figure.needs).exists():
+            _say(f"{figure.name}: left out, {figure.needs} is not there")
+        elif wanted:
+            yield figure
+
+
+def _runs(figure: Figure, asked: int | None) -> Iterator[Run]:
+    """Each run has another seed for Python's hashes, so that one digest says that no decision depends on them."""
+    count = asked or figure.runs or _RUNS
+    for i in range(count):
+        found = run((*PUMICE, *figure.arguments), figure.holds, seed=i)
+        values = ", ".join(f"{m.name} {number(found.values[m.name])}" for m in figure.measures)
+        _say(f"{figure.name} {i + 1}/{count}: {values}")
+        yield found
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""What is measured: for each figure a command, what its answer must hold, and what each measure is held against.
+
+Volcano's figures are those of its Go scheduler (ed72c7c81, Go 1.26, 2 shared cores, in-memory cache, no API server) on
+the same objects, value for value: CPU seconds and peak memory of the cycle's process, medians.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CYCLE_CPU = "cycle CPU s"  # taking the snapshot and deciding; what `pumice bench` calls cpu_s
+PROCESS_CPU = "process CPU s"  # all of it: imports, making the workload, further cycles
+PEAK = "peak MB"  # of the whole process
+QUIET = "idle cycle ms"  # wall time of a cycle with nothing new
+WALL = "wall s"  # of the whole process
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """``limit``: what must be reached, None where nothing is promised. ``volcano``: its figure for the same work."""
+
+    name: str
+    limit: float | None = None
+    volcano: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """``arguments`` of pumice, which answers a JSON document; the fields of it in ``holds`` must be as given.
+
+    ``runs``: how many, where that is not the caller's choice. ``needs``: a path without which there is no such figure.
+    """
+
+    name: str
+    what: str
+    arguments: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    holds: Mapping[str, object] = field(default_factory=dict)
+    runs: int | None = None
+    quick: bool = False
+    needs: Path | None = None
+
+    @property
+    def command(self) -> str:
+        return " ".join(("pumice", *self.arguments))
+
+
+def cycle(
+    name: str, what: str, options: str, cpu: Measure, memory: Measure, *more: Measure, quick: bool = False
+) -> Figure:
+    """One cycle by ``pumice bench``, in which every pod is bound."""
+    arguments = ("bench", *options.split(), "--json")
+    pods = int(arguments[arguments.index("--pods") + 1])
+    return Figure(name, what, arguments, (cpu, memory, Measure(PROCESS_CPU), *more), {"bound": pods}, quick=quick)
+
+
+def cpu(limit: float | None, volcano: float) -> Measure:
+    return Measure(CYCLE_CPU, limit, volcano)
+
+
+def peak(limit: float | None, volcano: float) -> Measure:
+    return Measure(PEAK, limit, volcano)
+
+
+_1K = "--scenario gang --nodes 1000 --pods 10000"
+_5K = "--scenario gang --nodes 5000 --pods 50000 --gang 10"
+_TOPO = "--scenario topo --nodes 1000 --pods 4000"
+_TRACE = Path("..", "shared", "traces", "philly-gavel")
+
+FIGURES = (
+    cycle(
+        "gang-1k",
+        "1,000 nodes × 10,000 pods in gangs of 10",
+        f"{_1K} --gang 10",
+        cpu(0.5, 39.6),
+        peak(None, 475),
+        quick=True,
+    ),
+    cycle("gang-1k-10q", "the same in 10 queues", f"{_1K} --gang 10 --queues 10", cpu(None, 39.0), peak(None, 749)),
+    cycle("gang-1k-g100", "the same in gangs of 100", f"{_1K} --gang 100", cpu(None, 36.6), peak(None, 444)),
+    cycle(
+        "gang-1k-binpack", "the same with binpack", f"{_1K} --gang 10 --conf binpack", cpu(None, 43.1), peak(None, 473)
+    ),
+    cycle(
+        "gang-5k",
+        "5,000 nodes × 50,000 pods in gangs of 10",
+        _5K,
+        cpu(3.0, 306),
+        peak(400, 2259),
+        Measure(QUIET, 5.0, 1400),
+    ),
+    cycle("gang-5k-10q", "the same in 10 queues", f"{_5K} --queues 10", cpu(3.0, 267), peak(400, 3811), Measure(QUIET)),
+    cycle(
+        "topo-1",
+        "1,000 nodes in three tiers, 4,000 pods in gangs of 20, each gang within one HyperNode of tier 1",
+        f"{_TOPO} --gang 20 --tier 1",
+        cpu(2.0, 106),
+        peak(None, 255),
+        quick=True,
+    ),
+    cycle("topo-2", "the same within tier 2", f"{_TOPO} --gang 20 --tier 2", cpu(None, 103), peak(None, 257)),
+    cycle("topo-mixed", "the same within tiers 1, 2, 3 in turn", f"{_TOPO} --gang 20", cpu(None, 118), peak(None, 258)),
+    cycle(
+        "topo-g160",
+        "the same in gangs of 160 within tier 2",
+        f"{_TOPO} --gang 160 --tier 2",
+        cpu(None, 60),
+        peak(None, 236),
+    ),
+    Figure(
+        "demo",
+        "the example cluster, simulated; 20 runs, one digest",
+        ("simulate", "examples/demo", "--json"),
+        (Measure(WALL), Measure(PEAK)),
+        runs=20,
+    ),
+    Figure(
+        "philly-gavel",
+        "a trace of 15 virtual clusters as 15 queues, 15,264 jobs over 131 days, on 125 nodes of 4 GPUs",
+        ("simulate", _TRACE.as_posix(), "--nodes", "125x4gpu", "--json"),
+        (Measure(WALL, 120.0), Measure(PROCESS_CPU), Measure(PEAK)),
+        {"jobs": 15264, "completed": 15264, "pending": 0},
+        runs=2,
+        needs=_TRACE,
+    ),
+)

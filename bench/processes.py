@@ -1,0 +1,78 @@
+"""A command as a whole process: what it answered, and what it cost by the kernel's account."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from bench.figures import CYCLE_CPU, PEAK, PROCESS_CPU, QUIET, WALL
+
+ROOT = Path(__file__).resolve().parents[1]
+PUMICE = (str(Path(sys.executable).with_name("pumice")),)
+_TAIL = 10  # lines of complaint to show
+
+
+class RunError(Exception):
+    """The command failed, or did not answer what it must."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: what was measured, by name, and the digest of all decisions."""
+
+    values: Mapping[str, float]
+    digest: str
+
+
+def run(command: Sequence[str], holds: Mapping[str, object], seed: int) -> Run:
+    """Run it in the root of the repository, with ``seed`` for the hashes of Python.
+
+    Raises: RunError when it fails, or when a field of its answer is not as ``holds`` says.
+    """
+    environment = os.environ | {"PYTHONHASHSEED": str(seed)}
+    with TemporaryFile() as out, TemporaryFile() as err:  # not pipes: nobody reads before the end
+        began = time.perf_counter()
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=err)
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except KeyboardInterrupt:
+            process.kill()
+            process.wait()
+            raise
+        wall = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if process.returncode:
+            complaint = err.read().decode(errors="replace").splitlines()[-_TAIL:]
+            raise RunError("\n  ".join((f"exit code {process.returncode}: {' '.join(command)}", *complaint)))
+        answer = _document(out.read(), command)
+    for name, wanted in holds.items():
+        if answer.get(name) != wanted:
+            raise RunError(f"{name}: found {answer.get(name)!r}, wanted {wanted!r}: {' '.join(command)}")
+    values = {
+        WALL: wall,
+        PROCESS_CPU: usage.ru_utime + usage.ru_stime,
+        PEAK: usage.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10),
+    }
+    told = {CYCLE_CPU: "cpu_s", QUIET: "second_cycle_ms"}
+    values |= {name: float(answer[key]) for name, key in told.items() if key in answer}
+    return Run(values, str(answer.get("digest", "")))
+
+
+def _document(text: bytes, command: Sequence[str]) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise RunError(f"the answer is not a JSON object: {' '.join(command)}")
+    return found

@@ -1,0 +1,247 @@
+"""What the server makes of new and changed objects of each kind: defaults, and what must not be or not change."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from pumice.apiserver.refusals import Cause, forbidden, invalid
+from pumice.apiserver.resources import CRDS, Resource
+from pumice.apiserver.store import Store
+from pumice.model.manifest.fields import FieldError, Obj
+from pumice.model.manifest.nodes import read_node
+from pumice.model.manifest.pod_spec import SpecCache
+from pumice.model.manifest.pods import read_pod
+from pumice.model.manifest.qos import qos_class
+
+_PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+_SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+_PODS_PER_NODE = "110"
+
+
+def admitted_new(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
+    """A new object as it is kept. Raises: Refusal."""
+    fill = _NEW.get(resource.full_name)
+    if fill is not None:
+        return fill(resource, obj, store, now)
+    if resource.status:
+        return {key: value for key, value in obj.items() if key != "status"}
+    return obj
+
+
+def admitted_change(resource: Resource, old: Obj, new: Obj) -> Obj:
+    """The new state of an object as it is kept. Raises: Refusal."""
+    if resource.full_name == "pods":
+        _check_pod_change(resource, old, new)
+    if resource.full_name == CRDS:
+        return _established(new, "")
+    return new
+
+
+# -- pods
+
+
+def _new_pod(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
+    _check_readable(resource, obj, lambda: read_pod(obj, SpecCache(1), ""))
+    obj = copy.deepcopy(obj)
+    spec = obj.get("spec")
+    if not spec or not spec.get("containers"):
+        raise _wrong(resource, obj, Cause("spec.containers", "Required value", "FieldValueRequired"))
+    _check_containers(resource, obj, spec)
+    for container in (*spec["containers"], *(spec.get("initContainers") or ())):
+        _fill_container(container)
+    for key, value in _POD_DEFAULTS.items():
+        spec.setdefault(key, value)
+    _set_priority(resource, obj, spec, store)
+    obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+    if spec.get("schedulingGates"):
+        why = {"reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates"}
+        obj["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "lastTransitionTime": now, **why}]
+    return obj
+
+
+_POD_DEFAULTS: dict[str, Any] = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "schedulerName": "default-scheduler",
+    "securityContext": {},
+    "enableServiceLinks": True,
+}
+
+
+def _check_containers(resource: Resource, obj: Obj, spec: Obj) -> None:
+    causes = []
+    seen: set[object] = set()
+    for key in ("initContainers", "containers"):
+        for i, container in enumerate(spec.get(key) or ()):
+            if not isinstance(container, dict):
+                raise _wrong(resource, obj, Cause(f"spec.{key}[{i}]", "Invalid value: wanted an object"))
+            for field in ("name", "image"):
+                if not container.get(field) or not isinstance(container[field], str):
+                    causes.append(Cause(f"spec.{key}[{i}].{field}", "Required value", "FieldValueRequired"))
+            name = str(container.get("name"))
+            if name in seen:
+                causes.append(Cause(f"spec.{key}[{i}].name", f'Duplicate value: "{name}"', "FieldValueDuplicate"))
+            seen.add(name)
+    if causes:
+        raise _wrong(resource, obj, *causes)
+
+
+def _fill_container(container: Obj) -> None:
+    resources = container.setdefault("resources", {})
+    if isinstance(resources, dict) and isinstance(limits := resources.get("limits"), dict):
+        resources["requests"] = {**limits, **(resources.get("requests") or {})}
+    container.setdefault("terminationMessagePath", "/dev/termination-log")
+    container.setdefault("terminationMessagePolicy", "File")
+    tag = str(container["image"]).rpartition("/")[2].partition(":")[2]
+    container.setdefault("imagePullPolicy", "IfNotPresent" if tag and tag != "latest" else "Always")
+
+
+def _set_priority(resource: Resource, obj: Obj, spec: Obj, store: Store) -> None:
+    """The number behind the name of the priority class, or of the one that is the default."""
+    name = spec.get("priorityClassName")
+    if not name:
+        chosen = _default_class(store)
+        if chosen is None:
+            spec.setdefault("priority", 0)
+            return
+        spec["priorityClassName"] = chosen["metadata"]["name"]
+        spec["priority"] = chosen.get("value", 0)
+        spec.setdefault("preemptionPolicy", chosen.get("preemptionPolicy", "PreemptLowerPriority"))
+        return
+    if name in _SYSTEM_PRIORITIES:
+        spec["priority"] = _SYSTEM_PRIORITIES[name]
+        return
+    found = store.find(_PRIORITY_CLASSES, str(name))
+    if found is None:
+        pod = str(obj["metadata"].get("name"))
+        raise forbidden(resource.full_name, pod, f"no PriorityClass with name {name} was found")
+    spec["priority"] = found.obj.get("value", 0)
+    spec.setdefault("preemptionPolicy", found.obj.get("preemptionPolicy", "PreemptLowerPriority"))
+
+
+def _default_class(store: Store) -> Obj | None:
+    """The global default; of several the one with the lowest value, as Kubernetes chooses."""
+    found = [row.obj for row in store.rows(_PRIORITY_CLASSES) if row.obj.get("globalDefault")]
+    return min(found, key=lambda obj: obj.get("value", 0), default=None)
+
+
+def _check_pod_change(resource: Resource, old: Obj, new: Obj) -> None:
+    """A pod's spec stays, but for images, more tolerations, fewer scheduling gates and a shorter life."""
+    before, after = _fixed(old["spec"]), _fixed(new.get("spec") or {})
+    if before != after:
+        differing = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+        allowed = "image, tolerations (only additions), schedulingGates (only removals) and activeDeadlineSeconds"
+        message = f"Forbidden: pod updates may not change {', '.join(differing)}; what may change is {allowed}"
+        raise _wrong(resource, new, Cause("spec", message, "FieldValueForbidden"))
+    causes = []
+    kept = [t for t in old["spec"].get("tolerations") or () if t not in (new["spec"].get("tolerations") or ())]
+    if kept:
+        causes.append(
+            Cause("spec.tolerations", "Forbidden: existing toleration can not be modified except its tolerationSeconds")
+        )
+    gates = {str(g.get("name")) for g in new["spec"].get("schedulingGates") or ()}
+    if gates - {str(g.get("name")) for g in old["spec"].get("schedulingGates") or ()}:
+        causes.append(Cause("spec.schedulingGates", "Forbidden: only deletion is allowed", "FieldValueForbidden"))
+    if causes:
+        raise _wrong(resource, new, *causes)
+
+
+def _fixed(spec: Obj) -> Obj:
+    loose = ("tolerations", "schedulingGates", "activeDeadlineSeconds", "terminationGracePeriodSeconds")
+    found = {key: value for key, value in spec.items() if key not in loose}
+    for key in ("containers", "initContainers"):
+        if isinstance(found.get(key), list):
+            found[key] = [
+                {k: v for k, v in c.items() if k != "image"} if isinstance(c, dict) else c for c in found[key]
+            ]
+    return found
+
+
+# -- other kinds
+
+
+def _new_node(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
+    """A node takes as many pods as it says, or as many as a kubelet takes unless told otherwise."""
+    _check_readable(resource, obj, lambda: read_node(obj))
+    status = dict(obj.get("status") or {})
+    capacity = {"pods": _PODS_PER_NODE, **(status.get("capacity") or {}), **(status.get("allocatable") or {})}
+    status["capacity"] = {**capacity, **(status.get("capacity") or {})}
+    status["allocatable"] = {**status["capacity"], **(status.get("allocatable") or {})}
+    return {**obj, "spec": obj.get("spec") or {}, "status": status}
+
+
+def _new_namespace(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
+    metadata = obj["metadata"]
+    labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}
+    return {
+        **obj,
+        "metadata": {**metadata, "labels": labels},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+
+
+def _new_priority_class(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
+    value = obj.get("value", 0)
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 2_000_001_000:
+        raise _wrong(
+            resource, obj, Cause("value", f"Invalid value: {value!r:.40}: wanted a whole number to 2000001000")
+        )
+    return {"preemptionPolicy": "PreemptLowerPriority", **obj, "value": value}
+
+
+def _new_crd(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
+    spec = obj.get("spec")
+    try:
+        names = spec["names"]  # type: ignore[index]  # what is missing is caught
+        wanted = f"{names['plural']}.{spec['group']}"  # type: ignore[index]
+        complete = bool(names["kind"]) and any(v["served"] and v["name"] for v in spec["versions"])  # type: ignore[index]
+    except (KeyError, TypeError):
+        complete, wanted = False, ""
+    if not complete:
+        text = "Required value: wanted group, names.plural, names.kind, and a version that is served"
+        raise _wrong(resource, obj, Cause("spec", text, "FieldValueRequired"))
+    if obj["metadata"]["name"] != wanted:
+        raise _wrong(resource, obj, Cause("metadata.name", f'Invalid value: wanted "{wanted}", plural and group'))
+    return _established(obj, now)
+
+
+def _established(obj: Obj, now: str) -> Obj:
+    """Definitions are served at once."""
+    names = {"singular": obj["spec"]["names"]["kind"].lower(), **obj["spec"]["names"]}
+    names.setdefault("listKind", f"{names['kind']}List")
+    status = obj.get("status") or {}
+    conditions = status.get("conditions") or [
+        {"type": kind, "status": "True", "reason": reason, "message": text, "lastTransitionTime": now}
+        for kind, reason, text in (
+            ("NamesAccepted", "NoConflicts", "no conflicts found"),
+            ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+        )
+    ]
+    stored = [v["name"] for v in obj["spec"]["versions"] if v.get("storage")]
+    status = {"conditions": conditions, "acceptedNames": names, "storedVersions": stored}
+    return {**obj, "spec": {"conversion": {"strategy": "None"}, **obj["spec"], "names": names}, "status": status}
+
+
+_NEW: dict[str, Callable[[Resource, Obj, Store, str], Obj]] = {
+    "pods": _new_pod,
+    "nodes": _new_node,
+    "namespaces": _new_namespace,
+    _PRIORITY_CLASSES: _new_priority_class,
+    CRDS: _new_crd,
+}
+
+
+def _check_readable(resource: Resource, obj: Obj, read: Callable[[], object]) -> None:
+    """What the scheduler could not read is no object of that kind."""
+    try:
+        read()
+    except FieldError as error:
+        raise _wrong(resource, obj, Cause(error.path, f"Invalid value: {error.found}: wanted {error.wanted}")) from None
+
+
+def _wrong(resource: Resource, obj: Obj, *causes: Cause) -> Exception:
+    return invalid(resource.kind, resource.group, str(obj["metadata"].get("name", "")), causes)

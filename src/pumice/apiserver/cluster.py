@@ -1,0 +1,75 @@
+"""A cluster without machines: the store, what is served from it, and those who act on it, put together."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from random import Random
+
+from pumice.apiserver.collector import Collector
+from pumice.apiserver.kubelets import Kubelets
+from pumice.apiserver.metadata import Stamps
+from pumice.apiserver.objects import Objects, Options, Target
+from pumice.apiserver.refusals import Refusal
+from pumice.apiserver.registry import Registry
+from pumice.apiserver.store import Store
+from pumice.model.manifest.fields import Obj
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """``store`` holds everything, and all of it is written through ``objects``."""
+
+    store: Store
+    registry: Registry
+    objects: Objects
+    collector: Collector
+    kubelets: Kubelets
+
+    def place(self, obj: Obj) -> None:
+        """Create an object of a manifest, with its status; one that is there already stays. Raises: Refusal."""
+        resource = self.registry.of_kind(str(obj.get("apiVersion")), str(obj.get("kind")))
+        if resource is None:
+            raise Refusal(404, "NotFound", f"{obj.get('apiVersion')} {obj.get('kind')} is not served")
+        metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in ("resourceVersion", "uid")}
+        namespace = metadata.get("namespace") or ("default" if resource.namespaced else "")
+        target = Target(resource, namespace)
+        try:
+            self.objects.create(target, {**obj, "metadata": metadata}, Options())
+        except Refusal as refusal:
+            if refusal.reason != "AlreadyExists":
+                raise
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """With nodes and garbage collection at work."""
+        tasks = [asyncio.create_task(self.kubelets.run()), asyncio.create_task(self.collector.run())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def make_cluster(
+    store: Store,
+    definitions: Iterable[Obj],
+    *,
+    now: Callable[[], float] = time.time,
+    uid: Callable[[], str] = lambda: str(uuid.uuid4()),
+    seed: int | None = None,
+    speed: float = 1.0,
+) -> Cluster:
+    """A cluster over a store, with the namespaces that are always there and these CustomResourceDefinitions."""
+    registry = Registry(store)
+    objects = Objects(store, registry, Stamps(now, uid, Random(seed)))
+    objects.at_start()
+    cluster = Cluster(store, registry, objects, Collector(objects), Kubelets(objects, now, speed))
+    for definition in definitions:
+        cluster.place(definition)
+    return cluster

@@ -1,0 +1,30 @@
+"""The kubeconfig that leads a client to this server."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+from pumice.apiserver.tls import AccessError, write_private
+from pumice.model.manifest.fields import Obj
+
+_MARK = "# Written by pumice serve; the next one writes it anew.\n"
+
+
+def write_kubeconfig(path: Path, url: str, token: str = "", trusted: bytes = b"") -> None:
+    """Raises: AccessError where a file of somebody else's is in the way, OSError."""
+    if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(_MARK):
+        raise AccessError(f"{path} is there and was not written by pumice serve; name another file with --kubeconfig")
+    cluster: Obj = {"server": url}
+    if trusted:
+        cluster["certificate-authority-data"] = base64.b64encode(trusted).decode()
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "pumice",
+        "clusters": [{"name": "pumice", "cluster": cluster}],
+        "users": [{"name": "pumice", "user": {"token": token} if token else {}}],
+        "contexts": [{"name": "pumice", "context": {"cluster": "pumice", "user": "pumice"}}],
+    }
+    write_private(path, _MARK + json.dumps(config, indent=2) + "\n")

@@ -1,0 +1,179 @@
+"""Nodes without machines: a pod that is bound runs at once, ends after the time that it says, and goes when it is deleted.
+
+``pumice.dev/duration: 90m`` on a pod is how long it runs; without it a pod runs until it is deleted. A node that nobody
+said anything about is ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from ipaddress import IPv4Address
+
+from pumice.apiserver.discovery import KUBERNETES
+from pumice.apiserver.objects import Deletion, Objects, Target
+from pumice.apiserver.pods import with_condition
+from pumice.apiserver.refusals import Refusal
+from pumice.apiserver.resources import Resource
+from pumice.apiserver.store import Change, Stored
+from pumice.model.manifest.fields import Obj
+from pumice.sim.spans import DURATION_ANNOTATION, seconds_of
+
+_ENDED = ("Succeeded", "Failed")
+_POD_NETWORK = int(IPv4Address("10.64.0.0"))
+_POD_ADDRESSES = 2**22
+
+
+class Kubelets:
+    """All nodes at once. ``clock``: seconds since the epoch; ``speed``: seconds of a pod that go by in one of the clock."""
+
+    def __init__(self, objects: Objects, clock: Callable[[], float], speed: float = 1.0) -> None:
+        self._objects, self._clock, self._speed = objects, clock, speed
+        self._todo: deque[tuple[str, str]] = deque()  # table, key
+        self._ends: list[tuple[float, str, str]] = []  # when, key, uid
+        self._timed: set[str] = set()  # uids of pods in ``_ends``
+        self._addresses = 0
+        self._work = asyncio.Event()
+        pods, nodes = (objects.registry.find("", "v1", plural) for plural in ("pods", "nodes"))
+        assert pods is not None and nodes is not None
+        self._pods: Resource = pods
+        self._nodes: Resource = nodes
+        for table in ("nodes", "pods"):
+            for row in objects.store.rows(table):
+                self._note(table, row, _started(row.obj))
+        objects.store.sinks.append(self._hear)
+
+    async def run(self) -> None:
+        """For ever, until cancelled."""
+        while True:
+            due = self.step()
+            if self._todo:
+                await asyncio.sleep(0)  # requests come first
+                continue
+            self._work.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._work.wait(), None if due is None else max(due - self._clock(), 0.0))
+
+    def step(self, count_max: int = 100) -> float | None:
+        """Do what is to be done by now, at most so many things; when the next pod ends, None where none will."""
+        for _ in range(min(count_max, len(self._todo))):
+            table, key = self._todo.popleft()
+            row = self._objects.store.find(table, key)
+            if row is None:
+                continue
+            if table == "nodes":
+                self._make_ready(row)
+            else:
+                self._care_for(row)
+        now = self._clock()
+        while self._ends and self._ends[0][0] <= now:
+            _, key, uid = heapq.heappop(self._ends)
+            self._timed.discard(uid)
+            row = self._objects.store.find("pods", key)
+            if row is not None and row.obj["metadata"]["uid"] == uid and row.obj["status"]["phase"] == "Running":
+                self._end(row)
+        return self._ends[0][0] if self._ends else None
+
+    # -- what is heard -------------------------------------------------------------------------------------------------
+
+    def _hear(self, change: Change) -> None:
+        if change.table in ("pods", "nodes") and not change.deleted:
+            self._note(change.table, change.now, None)
+
+    def _note(self, table: str, row: Stored, started: float | None) -> None:
+        status = row.obj.get("status") or {}
+        if table == "nodes":
+            wanted = not status.get("conditions")
+        else:
+            going = "deletionTimestamp" in row.obj["metadata"]
+            running = status.get("phase") == "Running"
+            wanted = (
+                bool(row.obj["spec"].get("nodeName")) and status.get("phase") not in _ENDED and (going or not running)
+            )
+            if running and not going:
+                self._await_end(row, self._clock() if started is None else started)
+        if wanted:
+            self._todo.append((table, row.key))
+            self._work.set()
+
+    def _await_end(self, row: Stored, started: float) -> None:
+        seconds = seconds_of(row.obj["metadata"].get("annotations") or {}, DURATION_ANNOTATION)
+        uid = row.obj["metadata"]["uid"]
+        if seconds is not None and uid not in self._timed:
+            self._timed.add(uid)
+            heapq.heappush(self._ends, (started + seconds / self._speed, row.key, uid))
+            self._work.set()
+
+    # -- what is done --------------------------------------------------------------------------------------------------
+
+    def _make_ready(self, node: Stored) -> None:
+        status = node.obj.get("status") or {}
+        if status.get("conditions"):
+            return
+        now = self._objects.stamps.time()
+        condition = {"reason": "KubeletReady", "message": "this node has no machine", "lastHeartbeatTime": now}
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": now, **condition}
+        about = {
+            "kubeletVersion": KUBERNETES[2],
+            "containerRuntimeVersion": "none",
+            "osImage": "none",
+            "kernelVersion": "none",
+        }
+        about |= {"operatingSystem": "linux", "architecture": "amd64", **(status.get("nodeInfo") or {})}
+        status = {**status, "conditions": [ready], "nodeInfo": about}
+        self._objects.write(self._nodes, node, {**node.obj, "status": status})
+
+    def _care_for(self, pod: Stored) -> None:
+        metadata, status = pod.obj["metadata"], pod.obj["status"]
+        if "deletionTimestamp" in metadata:
+            with suppress(Refusal):
+                self._objects.delete(Target(self._pods, metadata["namespace"], metadata["name"]), Deletion(grace_s=0))
+        elif status.get("phase") == "Pending" and self._objects.store.find("nodes", pod.obj["spec"]["nodeName"]):
+            self._start(pod)
+
+    def _start(self, pod: Stored) -> None:
+        now = self._objects.stamps.time()
+        status = {**pod.obj["status"], "phase": "Running", "startTime": now, "hostIP": "127.0.0.1"}
+        for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready"):
+            status = with_condition(status, kind, "True", now)
+        address = str(IPv4Address(_POD_NETWORK + self._addresses % _POD_ADDRESSES + 1))
+        self._addresses += 1
+        status |= {"podIP": address, "podIPs": [{"ip": address}]}
+        status["containerStatuses"] = _containers(pod.obj, True, {"running": {"startedAt": now}})
+        self._objects.write(self._pods, pod, {**pod.obj, "status": status})
+
+    def _end(self, pod: Stored) -> None:
+        now = self._objects.stamps.time()
+        status = {**pod.obj["status"], "phase": "Succeeded"}
+        for kind in ("Ready", "ContainersReady"):
+            status = with_condition(status, kind, "False", now, "PodCompleted")
+        ended = {"exitCode": 0, "reason": "Completed", "startedAt": status.get("startTime", now), "finishedAt": now}
+        status["containerStatuses"] = _containers(pod.obj, False, {"terminated": ended})
+        self._objects.write(self._pods, pod, {**pod.obj, "status": status})
+
+
+def _containers(pod: Obj, ready: bool, state: Obj) -> list[Obj]:
+    return [
+        {
+            "name": container["name"],
+            "image": container["image"],
+            "imageID": container["image"],
+            "containerID": f"none://{pod['metadata']['uid']}/{container['name']}",
+            "ready": ready,
+            "started": ready,
+            "restartCount": 0,
+            "state": state,
+            "lastState": {},
+        }
+        for container in pod["spec"]["containers"]
+    ]
+
+
+def _started(pod: Obj) -> float | None:
+    """When a pod started, seconds since the epoch, as it was written down in whole seconds."""
+    text = (pod.get("status") or {}).get("startTime")
+    return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None

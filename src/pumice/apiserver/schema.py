@@ -1,0 +1,228 @@
+"""Objects against the schema of their kind: defaults filled in, unknown fields dropped and named, the rest judged.
+
+This is what Kubernetes does with structural schemas. Rules in CEL (``x-kubernetes-validations``) are not evaluated.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol
+
+from pumice.algorithms.linear_regex import Regex, RegexError, compile_regex
+from pumice.apiserver.refusals import Cause, Refusal, invalid
+from pumice.apiserver.resources import Resource
+from pumice.model.manifest.fields import Obj
+
+CAUSES_MAX = 32
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+}
+_ROOT = ("apiVersion", "kind", "metadata")
+
+
+class Wishes(Protocol):
+    """What becomes of unknown fields: Strict, Warn or Ignore; warnings go to a list."""
+
+    @property
+    def unknown_fields(self) -> str: ...
+    @property
+    def warnings(self) -> list[str]: ...
+
+
+def conformed(resource: Resource, obj: Obj, wishes: Wishes) -> Obj:
+    """The object as its kind's schema has it. Raises: Refusal 422 with the wrong fields, 400 for unknown ones if strict."""
+    if resource.schema is None:
+        return obj
+    judge = _Judge()
+    root = {key: obj[key] for key in _ROOT if key in obj}
+    rest = judge.value(resource.schema, {key: value for key, value in obj.items() if key not in _ROOT}, "")
+    if judge.unknown and wishes.unknown_fields == "Strict":
+        listed = ", ".join(f'unknown field "{path}"' for path in judge.unknown[:CAUSES_MAX])
+        kind = f'{resource.kind} in version "{resource.version}"'
+        raise Refusal(
+            400, "BadRequest", f"{kind} cannot be handled as a {resource.kind}: strict decoding error: {listed}"
+        )
+    if wishes.unknown_fields != "Ignore":
+        wishes.warnings.extend(f'unknown field "{path}"' for path in judge.unknown[:CAUSES_MAX])
+    if judge.causes:
+        raise invalid(resource.kind, resource.group, str(obj["metadata"].get("name", "")), judge.causes[:CAUSES_MAX])
+    return root | rest
+
+
+@dataclass(slots=True)
+class _Judge:
+    causes: list[Cause] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+    def value(self, schema: Obj, value: Any, path: str) -> Any:
+        """The value with defaults and without unknown fields; what is wrong is noted."""
+        if schema.get("x-kubernetes-int-or-string"):
+            if not isinstance(value, int | str) or isinstance(value, bool):
+                self._wrong(
+                    path, f"Invalid value: {_shown(value)}: wanted an integer or a string", "FieldValueTypeInvalid"
+                )
+                return value
+        elif not self._has_type(schema, value, path):
+            return value
+        if isinstance(value, dict):
+            value = self._object(schema, value, path)
+        elif isinstance(value, list):
+            value = [self.value(schema.get("items") or {}, item, f"{path}[{i}]") for i, item in enumerate(value)]
+        for text, reason in _problems(schema, value):
+            self._wrong(path, text, reason)
+        return value
+
+    def _has_type(self, schema: Obj, value: Any, path: str) -> bool:
+        wanted = schema.get("type")
+        allowed = _TYPES.get(str(wanted))
+        if allowed is None:
+            return True
+        if isinstance(value, float) and wanted == "integer" and value.is_integer():
+            return True
+        if isinstance(value, allowed) and (wanted == "boolean" or not isinstance(value, bool)):
+            return True
+        text = (
+            f'Invalid value: "{_kind_of(value)}": {path or "the object"} must be of type {wanted}: "{_kind_of(value)}"'
+        )
+        self._wrong(path, text, "FieldValueTypeInvalid")
+        return False
+
+    def _object(self, schema: Obj, value: Obj, path: str) -> Obj:
+        properties: Obj = schema.get("properties") or {}
+        others = schema.get("additionalProperties")
+        open_ = bool(schema.get("x-kubernetes-preserve-unknown-fields")) or others is True or "type" not in schema
+        found: Obj = {}
+        for key, part in value.items():
+            below = f"{path}.{key}" if path else key
+            if key in properties:
+                if part is None and not properties[key].get("nullable"):
+                    continue  # null is absence
+                found[key] = part if part is None else self.value(properties[key], part, below)
+            elif isinstance(others, dict):
+                found[key] = self.value(others, part, below)
+            elif open_ or (schema.get("x-kubernetes-embedded-resource") and key in _ROOT):
+                found[key] = part
+            else:
+                self.unknown.append(below)
+        for key, part in properties.items():
+            if key not in found and "default" in part and not (not path and key in _ROOT):
+                found[key] = self.value(part, copy.deepcopy(part["default"]), f"{path}.{key}" if path else key)
+        return found
+
+    def _wrong(self, path: str, text: str, reason: str) -> None:
+        self.causes.append(Cause(path or "<nil>", text, reason))
+
+
+def _problems(schema: Obj, value: Any) -> Iterator[tuple[str, str]]:
+    """(message, reason) of each thing that is wrong with a value of the right type."""
+    if "enum" in schema and value not in schema["enum"]:
+        listed = ", ".join(f'"{each}"' for each in schema["enum"])
+        yield f"Unsupported value: {_shown(value)}: supported values: {listed}", "FieldValueNotSupported"
+    if isinstance(value, dict):
+        for key in schema.get("required") or ():
+            if key not in value and key not in _ROOT:
+                yield f"Required value: {key}", "FieldValueRequired"
+    for key, measure, worse, text in _LIMITS:
+        if key in schema:
+            found = measure(value)
+            if found is not None and worse(found, schema[key]):
+                yield f"Invalid value: {_shown(value)}: {text} {schema[key]}", "FieldValueInvalid"
+    if isinstance(value, str) and "pattern" in schema:
+        regex = _regex(schema["pattern"])
+        if regex is not None and not regex.search(value):
+            yield f"Invalid value: {_shown(value)}: should match '{schema['pattern']}'", "FieldValueInvalid"
+    if isinstance(value, list):
+        yield from _double_items(schema, value)
+    yield from _combined(schema, value)
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _length(kind: type) -> Callable[[Any], int | None]:
+    return lambda value: len(value) if isinstance(value, kind) else None
+
+
+def _above(found: float, most: float) -> bool:
+    return found > most
+
+
+def _below(found: float, least: float) -> bool:
+    return found < least
+
+
+#: (keyword, what it measures, what is wrong, how it is said).
+_LIMITS: tuple[tuple[str, Callable[[Any], float | None], Callable[[float, float], bool], str], ...] = (
+    ("minimum", _number, _below, "should be greater than or equal to"),
+    ("maximum", _number, _above, "should be less than or equal to"),
+    ("minLength", _length(str), _below, "length should be at least"),
+    ("maxLength", _length(str), _above, "length may not be more than"),
+    ("minItems", _length(list), _below, "number of items should be at least"),
+    ("maxItems", _length(list), _above, "number of items may not be more than"),
+    ("minProperties", _length(dict), _below, "number of fields should be at least"),
+    ("maxProperties", _length(dict), _above, "number of fields may not be more than"),
+)
+
+
+def _double_items(schema: Obj, value: list[Any]) -> Iterator[tuple[str, str]]:
+    kind = schema.get("x-kubernetes-list-type")
+    names = schema.get("x-kubernetes-list-map-keys") or ()
+    if kind == "map":
+        keys = [tuple(str(item.get(name)) for name in names) for item in value if isinstance(item, dict)]
+    elif kind == "set" or schema.get("uniqueItems"):
+        keys = [(repr(item),) for item in value]
+    else:
+        return
+    if len(set(keys)) < len(keys):
+        yield "Duplicate value: an item of this list is given twice", "FieldValueDuplicate"
+
+
+def _combined(schema: Obj, value: Any) -> Iterator[tuple[str, str]]:
+    """``anyOf``, ``allOf``, ``oneOf`` and ``not``: they judge and change nothing."""
+
+    def fits(part: Obj) -> bool:
+        judge = _Judge()
+        judge.value(part, value, "")
+        return not judge.causes
+
+    for key, good in (
+        ("allOf", lambda count, of: count == of),
+        ("anyOf", lambda count, of: count > 0),
+        ("oneOf", lambda count, of: count == 1),
+    ):
+        parts = schema.get(key)
+        if parts and not good(sum(map(fits, parts)), len(parts)):
+            yield f"Invalid value: {_shown(value)}: must validate {key} of its schemas", "FieldValueInvalid"
+    if schema.get("not") and fits(schema["not"]):
+        yield f"Invalid value: {_shown(value)}: must not validate the schema (not)", "FieldValueInvalid"
+
+
+@lru_cache(maxsize=1024)
+def _regex(pattern: str) -> Regex | None:
+    """None for a pattern that cannot be used: it forbids nothing."""
+    try:
+        return compile_regex(pattern)
+    except RegexError:
+        return None
+
+
+def _kind_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return next((name for name, types in _TYPES.items() if isinstance(value, types)), "unknown")
+
+
+def _shown(value: Any) -> str:
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= 80 else text[:80] + "…"

@@ -1,0 +1,207 @@
+"""The objects there are, under one version that counts every change, and the changes that were, as far back as is kept.
+
+A watcher is a cursor in this history: it has no queue that could grow, and one that falls behind what is kept is told so.
+Objects are never changed in place: whoever writes puts a new one.
+"""
+
+from __future__ import annotations
+
+from asyncio import Event
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import NamedTuple
+
+import msgspec
+
+from pumice.apiserver.refusals import Refusal, expired
+from pumice.model.manifest.fields import Obj
+
+HISTORY_MAX = 20_000  # changes that are kept, of each kind
+
+_encode = msgspec.json.Encoder().encode
+_version_of = attrgetter("version")
+
+
+class Stored(NamedTuple):
+    """One object as it is kept. ``key``: namespace/name, or the name of a cluster-wide one. ``raw``: its JSON."""
+
+    key: str
+    version: int
+    obj: Obj
+    raw: bytes
+
+
+class Change(NamedTuple):
+    """What happened to one object. ``now`` of a deleted one: as it was last, at the version of its deletion."""
+
+    table: str
+    version: int
+    before: Stored | None
+    now: Stored
+    deleted: bool
+
+
+Sink = Callable[[Change], None]
+
+
+@dataclass(slots=True)
+class _Table:
+    """The objects of one kind, by key and in the order of keys. Changes up to version ``floor`` are forgotten."""
+
+    floor: int
+    rows: dict[str, Stored] = field(default_factory=dict)
+    keys: list[str] = field(default_factory=list)
+    history: list[Change] = field(default_factory=list)
+    bells: set[Event] = field(default_factory=set)
+
+
+class Store:
+    """``version`` is that of the last change. ``sinks`` hear of each change at once, in order, and must not write."""
+
+    def __init__(self, version: int = 1, history_max: int = HISTORY_MAX) -> None:
+        self.version = version
+        self.sinks: list[Sink] = []
+        self._first_version = version
+        self._history_max = history_max
+        self._tables: dict[str, _Table] = {}
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def find(self, table: str, key: str) -> Stored | None:
+        found = self._tables.get(table)
+        return None if found is None else found.rows.get(key)
+
+    def rows(self, table: str, prefix: str = "", after: str = "", at: int | None = None) -> Iterator[Stored]:
+        """Objects whose key begins with ``prefix`` and comes after ``after``, in the order of keys.
+
+        ``at``: as they were at that version. Raises: Refusal 410 where that is too long ago.
+        """
+        found = self._tables.get(table)
+        if found is None:
+            return
+        if at is None or at >= self.version:
+            keys, rows = found.keys, found.rows
+        else:
+            keys, rows = _as_it_was(found, at)
+        start = bisect_right(keys, after) if after > prefix else bisect_left(keys, prefix)
+        for i in range(start, len(keys)):
+            if not keys[i].startswith(prefix):
+                return
+            yield rows[keys[i]]
+
+    def tables(self) -> list[str]:
+        """The tables that hold something, sorted."""
+        return sorted(name for name, table in self._tables.items() if table.rows)
+
+    def count(self, table: str) -> int:
+        found = self._tables.get(table)
+        return 0 if found is None else len(found.rows)
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def put(self, table: str, key: str, obj: Obj) -> Stored:
+        """Keep an object, as a new version. It gets its resourceVersion here; nobody changes it after that."""
+        rows = self._table(table)
+        before = rows.rows.get(key)
+        now = self._next(key, obj)
+        rows.rows[key] = now
+        if before is None:
+            insort(rows.keys, key)
+        self._tell(rows, Change(table, now.version, before, now, False))
+        return now
+
+    def remove(self, table: str, key: str) -> Stored:
+        """Forget an object. The answer is what it was last, at the version of its deletion."""
+        rows = self._table(table)
+        before = rows.rows.pop(key)
+        del rows.keys[bisect_left(rows.keys, key)]
+        now = self._next(key, before.obj)
+        self._tell(rows, Change(table, now.version, before, now, True))
+        return now
+
+    def load(self, table: str, key: str, version: int, obj: Obj) -> None:
+        """Put back what was kept on disk: no change that anybody hears of."""
+        rows = self._table(table)
+        if key not in rows.rows:
+            insort(rows.keys, key)
+        rows.rows[key] = Stored(key, version, obj, _encode(obj))
+
+    def unload(self, table: str, key: str) -> None:
+        """The deletion among what was kept on disk."""
+        rows = self._table(table)
+        if rows.rows.pop(key, None) is not None:
+            del rows.keys[bisect_left(rows.keys, key)]
+
+    def loaded(self, version: int) -> None:
+        """All is loaded: history begins here."""
+        self.version = self._first_version = max(version, self.version)
+        for rows in self._tables.values():
+            rows.floor = self.version
+
+    # -- following -----------------------------------------------------------------------------------------------------
+
+    def since(self, table: str, version: int) -> list[Change]:
+        """The changes after that version. Raises: Refusal 410 where they are no longer kept, or are yet to come."""
+        rows = self._table(table)
+        if version < rows.floor:
+            raise _too_old(version, rows.floor)
+        if version > self.version:
+            raise expired(f"too large resource version: {version} ({self.version})")
+        return rows.history[bisect_right(rows.history, version, key=_version_of) :]
+
+    @contextmanager
+    def bell(self, table: str) -> Iterator[Event]:
+        """An event that is set whenever something of this kind changes."""
+        rows = self._table(table)
+        event = Event()
+        rows.bells.add(event)
+        try:
+            yield event
+        finally:
+            rows.bells.discard(event)
+
+    # -- pieces --------------------------------------------------------------------------------------------------------
+
+    def _table(self, name: str) -> _Table:
+        found = self._tables.get(name)
+        if found is None:
+            found = self._tables[name] = _Table(self._first_version)
+        return found
+
+    def _next(self, key: str, obj: Obj) -> Stored:
+        version = self.version + 1
+        obj = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
+        raw = _encode(obj)
+        self.version = version
+        return Stored(key, version, obj, raw)
+
+    def _tell(self, rows: _Table, change: Change) -> None:
+        rows.history.append(change)
+        if len(rows.history) > 2 * self._history_max:  # in large steps: cutting a list costs its length
+            cut = len(rows.history) - self._history_max
+            rows.floor = rows.history[cut - 1].version
+            del rows.history[:cut]
+        for sink in self.sinks:
+            sink(change)
+        for bell in rows.bells:
+            bell.set()
+
+
+def _too_old(version: int, floor: int) -> Refusal:
+    return expired(f"too old resource version: {version} ({floor})")
+
+
+def _as_it_was(table: _Table, at: int) -> tuple[list[str], dict[str, Stored]]:
+    """Keys and objects at an earlier version: the changes since then taken back, newest first."""
+    if at < table.floor:
+        raise _too_old(at, table.floor)
+    rows = dict(table.rows)
+    for change in reversed(table.history[bisect_right(table.history, at, key=_version_of) :]):
+        if change.before is None:
+            rows.pop(change.now.key, None)
+        else:
+            rows[change.now.key] = change.before
+    return sorted(rows), rows

@@ -1,0 +1,152 @@
+"""Binding: hooks before it with undo, the binding itself, and what to do when it is not known what came of it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from pumice.kube.client import Client
+from pumice.kube.errors import KubeError, clean
+from pumice.kube.events_out import Teller, about_pod
+from pumice.kube.flights import Flight, Flights, has_come_true
+from pumice.kube.kinds import PODS
+from pumice.kube.pod_status import PodStatuses
+from pumice.kube.truth import Truth
+from pumice.model.decisions import Bind, PodNotice
+from pumice.model.events import Undone
+from pumice.model.pod import Pod
+
+_log = logging.getLogger("pumice.kube")
+
+
+class PreBind(Protocol):
+    """Work that must be done on the API server before a pod is bound, such as binding its volumes."""
+
+    name: str
+
+    async def prepare(self, bind: Bind) -> Mapping[str, str] | None:
+        """Do it. What plugins handed on for this is in ``bind.context``. Returns annotations for the pod.
+
+        Raises: any Exception: the pod is not bound, and what was done is undone.
+        """
+        ...
+
+    async def undo(self, bind: Bind) -> None:
+        """Take back what ``prepare`` did, or began to do: the pod was not bound."""
+        ...
+
+
+def _nobody(stage: str, seconds: float) -> None:
+    """Nobody measures."""
+
+
+class Binder:
+    """Carries binds out. Nothing is sent twice: where it is not known what came of a request, the pod is read first.
+
+    ``timed`` is told stages (``PreBind``, ``Bind``) and how many seconds they took.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        truth: Truth,
+        flights: Flights,
+        tell: Teller,
+        statuses: PodStatuses,
+        hooks: Sequence[PreBind] = (),
+        timed: Callable[[str, float], None] = _nobody,
+    ) -> None:
+        self._client, self._truth, self._flights = client, truth, flights
+        self._tell, self._statuses, self._hooks, self._timed = tell, statuses, tuple(hooks), timed
+
+    async def send(self, flight: Flight) -> bool:
+        """Prepare and bind. False: it failed, or it is not known whether it did; read the pod and ``settle``."""
+        bind = _bind_of(flight)
+        if not self._flights.flies(flight):
+            return True  # the pod has changed while this waited
+        try:
+            annotations = await self._prepare(flight, bind)
+            began = time.perf_counter()
+            await self._client.post(PODS.path(bind.pod, "binding"), _binding(bind, annotations))
+            self._timed("Bind", time.perf_counter() - began)
+        except _NotPrepared as error:
+            flight.why = f"execute preBind for pod {bind.pod} failed: {error}, resync the task"
+        except KubeError as error:
+            flight.why = f"failed to bind to node {bind.node}: {error}"
+        else:
+            self._bound(flight, bind)
+            return True
+        _log.warning("pod %s: %s", bind.pod, flight.why)
+        return False
+
+    async def settle(self, flight: Flight, pod: Pod | None) -> None:
+        """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one."""
+        bind = _bind_of(flight)
+        if pod is not None and pod.node_name == bind.node:
+            self._bound(flight, bind)
+        else:
+            await self._undo(flight, bind)
+        flew = self._flights.end(flight)
+        if pod is None:
+            self._truth.hear_of_end(bind.pod, bind.uid)
+        elif has_come_true(bind, pod):
+            self._truth.hear_of(pod)
+        elif flew:
+            notice = PodNotice(pod.key, pod.uid, "SchedulerError", flight.why or "the binding was not seen to happen")
+            await self._statuses.say(pod, notice)
+            self._truth.hear([Undone(bind.pod, bind.uid)])
+
+    def _bound(self, flight: Flight, bind: Bind) -> None:
+        if flight.landed is not None:
+            return  # asked again, because nobody heard of it
+        self._flights.land(flight)
+        text = f"Successfully assigned {bind.pod} to {bind.node}"
+        self._tell.tell(about_pod(bind), "Normal", "Scheduled", text)
+
+    async def _prepare(self, flight: Flight, bind: Bind) -> dict[str, str]:
+        """Run the hooks in order.
+
+        Raises: _NotPrepared.
+        """
+        annotations: dict[str, str] = {}
+        began = time.perf_counter()
+        for hook in self._hooks:
+            try:
+                annotations |= await hook.prepare(bind) or {}
+            except Exception as error:  # whatever a hook of somebody else's does: this pod is not bound, the others are
+                raise _NotPrepared(clean(f"{hook.name}: {error}")) from error
+            flight.prepared += 1
+        if self._hooks:
+            self._timed("PreBind", time.perf_counter() - began)
+        return annotations
+
+    async def _undo(self, flight: Flight, bind: Bind) -> None:
+        """Have the hooks that ran take back what they did, last first."""
+        while flight.prepared:
+            flight.prepared -= 1
+            hook = self._hooks[flight.prepared]
+            try:
+                await hook.undo(bind)
+            except Exception as error:  # the others must be undone all the same
+                _log.warning("pod %s: %s could not undo what it did: %s", bind.pod, hook.name, clean(str(error)))
+
+
+class _NotPrepared(Exception):
+    """A hook before binding failed."""
+
+
+def _bind_of(flight: Flight) -> Bind:
+    assert isinstance(flight.decision, Bind)
+    return flight.decision
+
+
+def _binding(bind: Bind, annotations: Mapping[str, str]) -> dict[str, Any]:
+    """The uid is a precondition: another pod of the same name is not bound."""
+    namespace, _, name = bind.pod.partition("/")
+    metadata: dict[str, Any] = {"namespace": namespace, "name": name, "uid": bind.uid}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    target = {"apiVersion": "v1", "kind": "Node", "name": bind.node}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}

@@ -1,0 +1,113 @@
+"""The kinds that controllers watch, write and look up, and how much of them is kept."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypedDict
+
+import msgspec
+
+from pumice.kube.codec import BadObject, Codec, Object
+from pumice.kube.cuts import Meta
+from pumice.kube.errors import clean
+from pumice.kube.kinds import POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
+from pumice.model.manifest import Decoder
+from pumice.model.pod import GROUP_NAME_ANNOTATION
+
+JOBS = Kind("batch.volcano.sh", "v1alpha1", "jobs", "Job")
+COMMANDS = Kind("bus.volcano.sh", "v1alpha1", "commands", "Command")
+REPLICA_SETS = Kind("apps", "v1", "replicasets", "ReplicaSet")
+STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet")
+CONFIG_MAPS = Kind("", "v1", "configmaps", "ConfigMap")
+SERVICES = Kind("", "v1", "services", "Service")
+CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
+
+#: What each controller watches.
+WATCHED_BY: Final = {
+    "podgroup": (PODS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS),
+    "queue": (QUEUES, POD_GROUPS, COMMANDS),
+    "job": (JOBS, PODS, POD_GROUPS, COMMANDS, PRIORITY_CLASSES),
+}
+#: Controlling owners of pods that are looked up one by one: what they say about their gang is asked for once.
+LOOKED_UP: Final = (
+    Kind("apps", "v1", "daemonsets", "DaemonSet"),
+    Kind("batch", "v1", "jobs", "Job"),
+    Kind("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"),
+    Kind("kubeflow.org", "v1", "tfjobs", "TFJob"),
+    Kind("kubeflow.org", "v1", "mpijobs", "MPIJob"),
+    Kind("kubeflow.org", "v2beta1", "mpijobs", "MPIJob"),
+    Kind("kubeflow.org", "v1", "xgboostjobs", "XGBoostJob"),
+    Kind("kubeflow.org", "v1", "paddlejobs", "PaddleJob"),
+    Kind("kubeflow.org", "v1", "jaxjobs", "JAXJob"),
+    Kind("ray.io", "v1", "rayclusters", "RayCluster"),
+)
+_WRITTEN = (PODS, POD_GROUPS, QUEUES, JOBS, COMMANDS, CONFIG_MAPS, SERVICES, CLAIMS, NETWORK_POLICIES)
+_BY_NAME: Final = {(kind.api_version, kind.kind): kind for kind in (*_WRITTEN, *LOOKED_UP, REPLICA_SETS, STATEFUL_SETS)}
+
+
+def kind_of(api_version: str, kind: str) -> Kind | None:
+    """The kind by what an object says of itself; None for one that no controller deals with."""
+    return _BY_NAME.get((api_version, kind))
+
+
+# -- what is kept
+
+
+class _PodSpec(TypedDict, total=False):
+    containers: Any
+    initContainers: Any
+    overhead: Any
+    resources: Any
+    schedulerName: Any
+    priorityClassName: Any
+    priority: Any
+
+
+class _PodStatus(TypedDict, total=False):
+    phase: Any
+    conditions: Any
+    containerStatuses: Any
+    initContainerStatuses: Any
+
+
+class _Pod(TypedDict, total=False):
+    metadata: Meta
+    spec: _PodSpec
+    status: _PodStatus
+
+
+class _SetSpec(TypedDict, total=False):
+    replicas: Any
+
+
+class _SetStatus(TypedDict, total=False):
+    updateRevision: Any
+
+
+class _Set(TypedDict, total=False):
+    metadata: Meta
+    spec: _SetSpec
+    status: _SetStatus
+
+
+_CUTS: Final[dict[str, Any]] = {"Pod": _Pod, "ReplicaSet": _Set, "StatefulSet": _Set}
+
+
+class PlainCodec(Codec):
+    """Reads objects as dictionaries, which is what controllers take. Of pods and their sets only what those look at."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(kind, Decoder())
+        self._plain = msgspec.json.Decoder(_CUTS.get(kind.kind, dict[str, Any]))
+
+    def read(self, raw: bytes | msgspec.Raw) -> Object:
+        """Raises: BadObject."""
+        key, uid, version = self.identity(raw)
+        try:
+            found = self._plain.decode(raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise BadObject(key, version, clean(str(error))) from None
+        found["apiVersion"], found["kind"] = self.kind.api_version, self.kind.kind
+        if self.kind is PODS and GROUP_NAME_ANNOTATION in (found["metadata"].get("annotations") or ()):
+            found.pop("spec", None)  # a pod that has its group is not read again
+        return Object(key, uid, version, found)

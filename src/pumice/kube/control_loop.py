@@ -1,0 +1,222 @@
+"""The controllers at work: watch, ask the functions of ``runtime.controllers`` what to write, write it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from pumice.kube.client import Client
+from pumice.kube.control_kinds import JOBS, LOOKED_UP, PlainCodec, kind_of
+from pumice.kube.control_view import Task, View
+from pumice.kube.control_writes import Writing
+from pumice.kube.errors import ApiError, KubeError
+from pumice.kube.kinds import POD_GROUPS, PODS, QUEUES, Kind
+from pumice.kube.watch import Pace, Reflector
+from pumice.kube.work_queue import WorkQueue
+from pumice.model.events import Event, Seen
+from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.pod_spec import SpecCache
+from pumice.model.pod import Pod
+from pumice.runtime.controllers.job_policies import Request
+from pumice.runtime.controllers.jobs import JobView, reconcile_job
+from pumice.runtime.controllers.podgroups import GroupSettings, group_name_for, reconcile_pod, reconcile_set
+from pumice.runtime.controllers.queues import (
+    QueueAction,
+    consume_command,
+    counts_by_phase,
+    missing_queues,
+    reconcile_queue,
+)
+from pumice.runtime.controllers.writes import Patch, Wake, Write, meta, part
+from pumice.runtime.metrics import Metrics
+
+_WORKERS = 5  # as many as Volcano's podgroup controller has
+_NEEDS = {"pod": POD_GROUPS, "set": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "queues": QUEUES}
+_log = logging.getLogger("pumice.controllers")
+
+
+@dataclass(frozen=True, slots=True)
+class ControlSettings:
+    """``controllers``: which of podgroup, queue and job run."""
+
+    controllers: tuple[str, ...] = ("podgroup", "queue", "job")
+    groups: GroupSettings = field(default_factory=GroupSettings)
+    default_queue: str = "default"
+
+
+class ControlLoop:
+    """One run of the controllers, from an empty view. ``clock``: seconds since the epoch."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: ControlSettings,
+        clock: Callable[[], float],
+        metrics: Metrics | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self._client, self._settings, self._clock, self._metrics = client, settings, clock, metrics
+        self._queue: WorkQueue[Task] = WorkQueue()
+        self.view = View(settings.controllers, settings.default_queue, self._queue.add)
+        self._reflectors = {
+            kind: Reflector(client, kind, PlainCodec(kind), partial(self._take, kind), Pod, pace)
+            for kind in self.view.kinds
+        }
+        self._writing = Writing(client)
+        self._specs = SpecCache()
+
+    async def run(self) -> None:
+        """For ever, until cancelled. Nothing is written before everything was listed."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for reflector in self._reflectors.values():
+                    group.create_task(reflector.run())
+                for reflector in self._reflectors.values():
+                    await reflector.synced.wait()
+                if "queue" in self._settings.controllers:
+                    self._queue.add(Task("queues", ""))
+                for _ in range(_WORKERS):
+                    group.create_task(self._work())
+        finally:
+            self._queue.close()
+
+    def _take(self, kind: Kind, events: list[Event]) -> None:
+        """What a reflector tells; its objects are dictionaries here."""
+        for event in events:
+            if isinstance(event, Seen):
+                self.view.put(kind, event.obj)  # type: ignore[arg-type]  # PlainCodec reads dictionaries
+            else:
+                self.view.drop(kind, event.key, self._clock())  # type: ignore[union-attr]  # a reflector undoes nothing
+
+    async def _work(self) -> None:
+        while True:
+            task = await self._queue.take()
+            try:
+                await self._look_at(task)
+            except KubeError as error:
+                level = logging.DEBUG if isinstance(error, ApiError) and error.status == 409 else logging.WARNING
+                delay = self._queue.failed(task)
+                _log.log(level, "%s %s: %s; again in %.1f s", *task, error, delay)
+            except Exception:
+                delay = self._queue.failed(task)
+                _log.exception("%s %s: a fault of this program; again in %.1f s", *task, delay)
+            else:
+                self._queue.done(task)
+
+    async def _look_at(self, task: Task) -> None:
+        """Raises: KubeError."""
+        if self._reflectors[_NEEDS[task.what]].trouble:
+            raise KubeError(f"{_NEEDS[task.what].full_name} cannot be followed just now")
+        requests = self.view.take_requests(task.key) if task.what == "job" else ()
+        try:
+            writes = await self._wanted(task, requests)
+            await self._writing.carry_out(writes, self._clock())
+        except BaseException:
+            self.view.keep(task.key, requests)
+            raise
+        for write in writes:
+            if isinstance(write, Wake):
+                self.view.keep(task.key, write.requests)
+                self._queue.later(task, write.after_s)
+            elif isinstance(write, Patch) and write.ref.kind == "Pod" and not write.subresource:
+                self.view.assume(write.ref, write.merge)
+
+    async def _wanted(self, task: Task, requests: tuple[Request, ...]) -> list[Write]:
+        match task.what:
+            case "pod":
+                return await self._for_pod(task.key)
+            case "set":
+                return self._for_set(task.key)
+            case "job":
+                return self._for_job(task.key, requests)
+            case "queue":
+                return self._for_queue(task.key)
+        return missing_queues(self.view.objects[QUEUES], self._settings.default_queue)
+
+    # -- podgroups
+
+    async def _for_pod(self, key: str) -> list[Write]:
+        pod = self.view.find(PODS, key)
+        if pod is None:
+            return []
+        group = self.view.find(POD_GROUPS, f"{meta(pod)['namespace']}/{group_name_for(pod)}")
+        owner = await self._owner_of(pod) if group is None else None  # it is only asked what to make
+        return reconcile_pod(pod, owner, group, self._settings.groups, self._specs)
+
+    def _for_set(self, key: str) -> list[Write]:
+        plural, _, rest = key.partition("/")
+        kind = next(kind for kind in self.view.kinds if kind.plural == plural)
+        owner = self.view.find(kind, rest)
+        if owner is None:
+            return []
+        uid = meta(owner).get("uid", "")
+        group = self.view.find(POD_GROUPS, f"{meta(owner)['namespace']}/podgroup-{uid}")
+        pods = list(self.view.pods_of.get(uid, {}).values())
+        return reconcile_set(owner, pods, group, self._settings.groups, self._specs)
+
+    async def _owner_of(self, pod: Obj) -> Obj | None:
+        """A pod's controlling owner; None where there is none, or it may not or cannot be read."""
+        for ref in meta(pod).get("ownerReferences") or ():
+            kind = kind_of(str(ref.get("apiVersion")), str(ref.get("kind"))) if ref.get("controller") else None
+            if kind is None:
+                continue
+            key = f"{meta(pod)['namespace']}/{ref['name']}"
+            if kind not in LOOKED_UP:
+                return self.view.find(kind, key)
+            try:
+                found: Obj = await self._client.get(kind.path(key))
+            except ApiError as error:
+                if error.status not in (403, 404):
+                    raise
+                return None
+            return found
+        return None
+
+    # -- jobs
+
+    def _for_job(self, key: str, requests: tuple[Request, ...]) -> list[Write]:
+        job = self.view.find(JOBS, key)
+        if job is None:
+            return []
+        uid, namespace, name = meta(job).get("uid", ""), meta(job)["namespace"], meta(job)["name"]
+        group = self.view.find(POD_GROUPS, f"{namespace}/{name}-{uid}") or self.view.find(POD_GROUPS, key)
+        view = JobView(
+            job,
+            list(self.view.pods_of.get(uid, {}).values()),
+            group,
+            list(self.view.commands_for.get(uid, {}).values()),
+            requests,
+        )
+        names = self._settings.groups.scheduler_names
+        return reconcile_job(view, self._clock(), self._specs, self.view.priorities(), names)
+
+    # -- queues
+
+    def _for_queue(self, name: str) -> list[Write]:
+        queue = self.view.find(QUEUES, name)
+        groups = self.view.groups_in.get(name, {})
+        self._count_groups(name, queue, groups)
+        if queue is None:
+            return []
+        writes: list[Write] = []
+        action = QueueAction.SYNC
+        for command in self.view.commands_for.get(meta(queue).get("uid", ""), {}).values():
+            consumed, ordered = consume_command(command)
+            writes += consumed
+            action = ordered or action
+        parent = self.view.find(QUEUES, str(part(queue, "spec").get("parent") or ""))
+        return [*reconcile_queue(queue, len(groups), parent, action), *writes]
+
+    def _count_groups(self, name: str, queue: Obj | None, groups: dict[str, Obj]) -> None:
+        """How many PodGroups are in which phase, for who reads metrics."""
+        if self._metrics is None:
+            return
+        for phase, count in counts_by_phase(groups.values()).items():
+            metric = f"queue_pod_group_{phase.lower()}_count"
+            if queue is None:
+                self._metrics.forget(metric, name)
+            else:
+                self._metrics.put(metric, count, name)

@@ -1,0 +1,111 @@
+"""The controllers of a cluster, as long as nobody else's do the same: Volcano's own go first.
+
+Whether Volcano's run is read off the Lease by which its controller manager elects a leader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pumice.kube.client import Client
+from pumice.kube.control_loop import ControlLoop, ControlSettings
+from pumice.kube.errors import ApiError, KubeError, clean
+from pumice.kube.kinds import LEASES
+from pumice.kube.watch import Pace
+from pumice.model.manifest.fields import epoch_of
+from pumice.runtime.controllers.writes import part
+from pumice.runtime.metrics import Metrics
+
+VOLCANO_LEASE = "volcano-system/vc-controller-manager"
+
+_log = logging.getLogger("pumice.controllers")
+
+
+@dataclass(frozen=True, slots=True)
+class Deference:
+    """When to give way. ``lease``: namespace/name; empty: never. ``slack_s``: how far clocks may be apart."""
+
+    lease: str = VOLCANO_LEASE
+    check_s: float = 15.0
+    slack_s: float = 30.0
+
+
+class Controllers:
+    """Run them on the leader only, and cancel ``run`` to stop them. ``loop`` is there while they are on."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: ControlSettings | None = None,
+        *,
+        deference: Deference | None = None,
+        metrics: Metrics | None = None,
+        pace: Pace | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.loop: ControlLoop | None = None
+        self._client, self._metrics, self._pace, self._clock = client, metrics, pace, clock
+        self._settings = settings or ControlSettings()
+        self._deference = deference or Deference()
+        self._said = ""
+
+    async def run(self) -> None:
+        """For ever, until cancelled."""
+        if not self._settings.controllers:
+            return
+        names = ", ".join(self._settings.controllers)
+        while True:
+            why = await self._why_not()
+            if why:
+                self._say(f"controllers {names}: off: {why}")
+                await asyncio.sleep(self._deference.check_s)
+            else:
+                self._say(f"controllers {names}: on")
+                await self._run_until_another()
+
+    async def _run_until_another(self) -> None:
+        self.loop = ControlLoop(self._client, self._settings, self._clock, self._metrics, self._pace)
+        task = asyncio.create_task(self.loop.run())
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=self._deference.check_s)
+                if await self._why_not():
+                    break
+        finally:
+            self.loop = None
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _why_not(self) -> str:
+        """Why ours are to be off; empty where they are not."""
+        if not self._deference.lease:
+            return ""
+        try:
+            lease = await self._client.get(LEASES.path(self._deference.lease))
+        except ApiError as error:
+            if error.status == 404:
+                return ""
+            return f"it cannot be seen whether Volcano's run: {error}"
+        except KubeError as error:
+            return "" if self.loop else f"it cannot be seen whether Volcano's run: {error}"
+        spec = part(lease, "spec")
+        renewed = epoch_of(str(spec.get("renewTime", "")))
+        valid_s = spec.get("leaseDurationSeconds")
+        if not spec.get("holderIdentity") or renewed is None:
+            return ""
+        ends = renewed + (valid_s if isinstance(valid_s, int) else 15) + self._deference.slack_s
+        if self._clock() > ends:
+            return ""
+        return f"Volcano's own run (Lease {self._deference.lease}, held by {clean(str(spec['holderIdentity']), 100)})"
+
+    def _say(self, text: str) -> None:
+        """One line a change."""
+        if text != self._said:
+            _log.info("%s", text)
+        self._said = text

@@ -1,0 +1,82 @@
+"""What the API server said, as far as it was heard: news for the next drain, and objects as they are by now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Any
+
+from pumice.kube.sent import is_older
+from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import Queue
+
+ENDED = ("Succeeded", "Failed")
+
+
+class Truth:
+    """May be called from any thread. Reading an object by key needs no lock: objects are frozen.
+
+    ``on_news`` is called when something was taken in that may change a decision. The truth is ahead of the store, which takes events in only between cycles.
+    """
+
+    def __init__(self, on_news: Callable[[], None]) -> None:
+        self._on_news = on_news
+        self.pods: dict[str, Pod] = {}
+        self.groups: dict[str, PodGroup] = {}
+        self.queues: dict[str, Queue] = {}
+        self.nodes: dict[str, Node] = {}
+        self._kept: dict[type[Object], dict[str, Any]] = {
+            Pod: self.pods,
+            PodGroup: self.groups,
+            Queue: self.queues,
+            Node: self.nodes,
+        }
+        self._news: list[Event] = []
+        self._lock = Lock()
+
+    def hear(self, events: Iterable[Event], *, news: bool = True) -> None:
+        """Take events in, oldest first. ``news`` False: only echoes of what was written from here."""
+        with self._lock:
+            for event in events:
+                self._keep(event)
+                self._news.append(event)
+        if news:
+            self._on_news()
+
+    def hear_of(self, pod: Pod) -> None:
+        """Take in a pod that was read on its own, unless more is known of it already, such as its end."""
+        with self._lock:
+            known = self.pods.get(pod.key)
+            if known is not None and known.uid == pod.uid and is_older(known.resource_version, pod.resource_version):
+                self._keep(Seen(pod))
+                self._news.append(Seen(pod))
+        self._on_news()
+
+    def hear_of_end(self, key: str, uid: str) -> None:
+        """Take in that a pod turned out to be gone, if it is still known."""
+        with self._lock:
+            known = self.pods.get(key)
+            if known is not None and known.uid == uid:
+                del self.pods[key]
+                self._news.append(Gone(Pod, key))
+        self._on_news()
+
+    def drain(self) -> list[Event]:
+        """All news since the last call, oldest first."""
+        with self._lock:
+            news, self._news = self._news, []
+        return news
+
+    def _keep(self, event: Event) -> None:
+        if isinstance(event, Seen):
+            kept = self._kept.get(type(event.obj))
+            if kept is not None:
+                obj = event.obj
+                kept[obj.key if isinstance(obj, Pod | PodGroup) else obj.name] = obj
+        elif isinstance(event, Gone):
+            kept = self._kept.get(event.kind)
+            if kept is not None:
+                kept.pop(event.key, None)

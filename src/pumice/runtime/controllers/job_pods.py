@@ -1,0 +1,185 @@
+"""The pods of a job as objects of the API, and what its plugins add: environment, host names, a service.
+
+Source: Volcano's job controller (spec 06 §10.3, §10.6).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+
+from pumice.model.job import VolcanoJob
+from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.jobs import JOB_NAME_KEY, JOB_NAMESPACE_KEY, TASK_INDEX_KEY, pods_of
+from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY
+from pumice.runtime.controllers.job_policies import VERSION_KEY
+from pumice.runtime.controllers.writes import Create, owner_reference, part
+
+#: What a job may ask for; another plugin keeps it from starting.
+PLUGINS = ("env", "svc")
+
+_RETRY_KEY = "volcano.sh/job-retry-count"
+_HOSTS_FOLDER = "/etc/volcano"
+
+
+def pod_name(job: VolcanoJob, task: str, index: int) -> str:
+    return f"{job.name}-{task}-{index}"
+
+
+def pod_objects(
+    obj: Obj, job: VolcanoJob, names: frozenset[str], group_name: str, version: int, retries: int
+) -> Iterator[Obj]:
+    """The pods of these names, in the order of tasks and indices."""
+    raw = dict(zip((task.name for task in job.tasks), part(obj, "spec")["tasks"], strict=True))
+    plugins = part(obj, "spec", "plugins")
+    for pod in pods_of(job):
+        if pod.name not in names:
+            continue
+        task, index = pod.annotations[TASK_SPEC_KEY], pod.annotations[TASK_INDEX_KEY]
+        spec = copy.deepcopy(part(raw[task], "template", "spec"))
+        _fill(spec, job, pod.scheduler_name)
+        _mount_volumes(spec, obj, job)
+        if "env" in plugins:
+            _add_env(spec, {"VK_TASK_INDEX": index, "VC_TASK_INDEX": index})
+        if "svc" in plugins:
+            _add_hosts(spec, job, pod.name)
+        own = {GROUP_NAME_ANNOTATION: group_name, VERSION_KEY: str(version), _RETRY_KEY: str(retries)}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": pod.name,
+                "namespace": job.namespace,
+                "labels": dict(pod.labels),
+                "annotations": {**pod.annotations, **own},
+                "ownerReferences": [owner_reference(obj)],
+            },
+            "spec": spec,
+        }
+
+
+def supporting_objects(obj: Obj, job: VolcanoJob) -> tuple[list[Create], dict[str, str]]:
+    """What must be there before the pods, and how ``status.controlledResources`` names it."""
+    plugins = part(obj, "spec", "plugins")
+    creates: list[Create] = []
+    controlled = {f"plugin-{name}": name for name in plugins}
+    if "svc" in plugins:
+        creates += [Create(each) for each in _network_objects(obj, job, plugins.get("svc") or ())]
+    for i, volume in enumerate(part(obj, "spec").get("volumes") or ()):
+        claim = volume.get("volumeClaim")
+        if claim and not volume.get("volumeClaimName"):
+            name = claim_name(job, i)
+            creates.append(Create(_owned(obj, job, "v1", "PersistentVolumeClaim", name) | {"spec": claim}))
+            controlled[f"volume-pvc-{name}"] = name
+    return creates, controlled
+
+
+def claim_name(job: VolcanoJob, index: int) -> str:
+    """Of the claim that is made for a volume of a job; a job of the same name gets another one."""
+    return f"{job.name}-volume-{index}-{job.uid[:12]}".rstrip("-")
+
+
+# -- one pod's spec
+
+
+def _fill(spec: Obj, job: VolcanoJob, scheduler_name: str) -> None:
+    spec["schedulerName"] = spec.get("schedulerName") or scheduler_name
+    if job.priority_class_name and not spec.get("priorityClassName"):
+        spec["priorityClassName"] = job.priority_class_name
+    if spec.get("hostNetwork") and not spec.get("dnsPolicy"):
+        spec["dnsPolicy"] = "ClusterFirstWithHostNet"
+
+
+def _containers(spec: Obj) -> list[Obj]:
+    return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+
+
+def _mount_volumes(spec: Obj, obj: Obj, job: VolcanoJob) -> None:
+    """A job's volumes go into every container; one without a claim is empty and lives as long as the pod."""
+    for i, volume in enumerate(part(obj, "spec").get("volumes") or ()):
+        name = f"volcano-volume-{i}"
+        claim = volume.get("volumeClaimName")
+        if not claim and volume.get("volumeClaim"):
+            claim = claim_name(job, i)
+        source: Obj = {"persistentVolumeClaim": {"claimName": claim}} if claim else {"emptyDir": {}}
+        _mount(spec, name, source, volume["mountPath"])
+
+
+def _mount(spec: Obj, name: str, source: Obj, path: str) -> None:
+    spec["volumes"] = [*(spec.get("volumes") or ()), {"name": name, **source}]
+    for container in _containers(spec):
+        container["volumeMounts"] = [*(container.get("volumeMounts") or ()), {"name": name, "mountPath": path}]
+
+
+def _add_env(spec: Obj, values: dict[str, str]) -> None:
+    """Variables that a container sets itself stay as it sets them."""
+    for container in _containers(spec):
+        there = {each.get("name") for each in container.get("env") or ()}
+        added = [{"name": name, "value": value} for name, value in values.items() if name not in there]
+        container["env"] = [*(container.get("env") or ()), *added]
+
+
+# -- the plugin svc
+
+
+def _add_hosts(spec: Obj, job: VolcanoJob, name: str) -> None:
+    """A host name that the job's service resolves, and where the other pods are."""
+    spec["hostname"] = spec.get("hostname") or name
+    spec["subdomain"] = spec.get("subdomain") or job.name
+    config = _config_name(job)
+    _mount(spec, config, {"configMap": {"name": config}}, _HOSTS_FOLDER)
+    for container in _containers(spec):
+        there = {each.get("name") for each in container.get("env") or ()}
+        added = [
+            {"name": key, "valueFrom": {"configMapKeyRef": {"name": config, "key": key}}}
+            for key in _host_variables(job)
+            if key not in there
+        ]
+        container["env"] = [*(container.get("env") or ()), *added]
+
+
+def _host_variables(job: VolcanoJob) -> dict[str, str]:
+    found = {}
+    for task in job.tasks:
+        prefix = f"VC_{task.name.replace('-', '_').upper()}"
+        found[f"{prefix}_HOSTS"] = ",".join(_hosts(job, task.name, task.replicas))
+        found[f"{prefix}_NUM"] = str(task.replicas)
+    return found
+
+
+def _hosts(job: VolcanoJob, task: str, count: int) -> Iterable[str]:
+    return (f"{pod_name(job, task, i)}.{job.name}" for i in range(count))
+
+
+def _config_name(job: VolcanoJob) -> str:
+    return f"{job.name}-svc"
+
+
+def _network_objects(obj: Obj, job: VolcanoJob, arguments: Iterable[str]) -> Iterator[Obj]:
+    """The hosts as files, a service without an address of its own, and unless refused a wall around the job's pods."""
+    given = set(arguments)
+    mine = {JOB_NAME_KEY: job.name, JOB_NAMESPACE_KEY: job.namespace}
+    hosts = {f"{task.name}.host": "\n".join(_hosts(job, task.name, task.replicas)) for task in job.tasks}
+    yield _owned(obj, job, "v1", "ConfigMap", _config_name(job)) | {"data": {**hosts, **_host_variables(job)}}
+    yield _owned(obj, job, "v1", "Service", job.name) | {
+        "spec": {
+            "clusterIP": "None",
+            "selector": mine,
+            "publishNotReadyAddresses": "--publish-not-ready-addresses=true" in given,
+            "ports": [{"name": "placeholder-volcano", "port": 1, "protocol": "TCP"}],
+        }
+    }
+    if "--disable-network-policy=true" in given:
+        return
+    yield _owned(obj, job, "networking.k8s.io/v1", "NetworkPolicy", job.name) | {
+        "spec": {
+            "podSelector": {"matchLabels": mine},
+            "policyTypes": ["Ingress"],
+            "ingress": [{"from": [{"podSelector": {"matchLabels": mine}}]}],
+        }
+    }
+
+
+def _owned(obj: Obj, job: VolcanoJob, api_version: str, kind: str, name: str) -> Obj:
+    metadata = {"name": name, "namespace": job.namespace, "ownerReferences": [owner_reference(obj)]}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}

@@ -1,0 +1,213 @@
+"""What happens to a job's pods, and what its policies make of it.
+
+Events are read off the pods as they are, so that what happened while nobody looked counts too. Only a pod that is gone
+must be told by who saw it go. What an action has dealt with is of an older version of the job, or marked out of sync.
+
+Source: Volcano's job controller (spec 06 §10.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pumice.model.job import JobTask, LifecyclePolicy, VolcanoJob
+from pumice.model.manifest.fields import Obj, epoch_of
+from pumice.model.manifest.jobs import PARTITION_KEY
+from pumice.model.pod import TASK_SPEC_KEY
+from pumice.runtime.controllers.job_phases import TARGETED, Counts, JobAction
+from pumice.runtime.controllers.writes import annotations_of, labels_of, leaving, meta, part
+
+VERSION_KEY = "volcano.sh/job-version"
+OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"
+
+_ANY = "*"
+_PENDING = "PodPending"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An event of a job, with the pod that it is about; or an ``action`` that somebody ordered.
+
+    ``since``: when it began, in seconds since the epoch."""
+
+    event: str = ""
+    action: str = ""
+    version: int = 0
+    task: str = ""
+    partition: str = ""
+    pod: str = ""
+    exit_code: int | None = None
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The action to take now, for a targeted one with whom it is about; and what is to be asked again after a time."""
+
+    action: JobAction = JobAction.SYNC
+    targets: tuple[Request, ...] = ()
+    later: tuple[tuple[float, Request], ...] = ()  # (seconds, what)
+
+
+# -- what happened
+
+
+def happened(
+    pods: Iterable[Obj], group: Obj | None, job: VolcanoJob, version: int, counts: Counts
+) -> Iterator[Request]:
+    """The events that the job's pods and its PodGroup show, in the order of the pods."""
+    tasks = {task.name: task for task in job.tasks}
+    succeeded: dict[str, float] = {}
+    for pod in pods:
+        if not is_current(pod, version):
+            continue
+        task = tasks.get(annotations_of(pod).get(TASK_SPEC_KEY, ""))
+        event = _event_of(pod, task)
+        if event:
+            yield _about(pod, event, _since(pod))
+        if task is not None and part(pod, "status").get("phase") == "Succeeded":
+            succeeded[task.name] = max(succeeded.get(task.name, 0.0), _since(pod))
+    for name, since in succeeded.items():
+        if counts.succeeded_of(name) >= tasks[name].replicas:
+            yield Request("TaskCompleted", version=version, task=name, since=since)
+    if group is not None and not leaving(group) and part(group, "status").get("phase") == "Unknown":
+        yield Request("Unknown", version=version)
+
+
+def lost(pod: Obj, now: float) -> Request | None:
+    """The event of a pod that is gone, by how it was last seen; None where it went because its job wanted so."""
+    if OUT_OF_SYNC in annotations_of(pod):
+        return None
+    return _about(pod, "PodEvicted", now)
+
+
+def is_current(pod: Obj, version: int) -> bool:
+    """Whether a pod belongs to its job as it is now: of no older version, and not marked to go."""
+    return version_of(pod) >= version and OUT_OF_SYNC not in annotations_of(pod)
+
+
+def version_of(pod: Obj) -> int:
+    """The version of the job that a pod was made for."""
+    written = annotations_of(pod).get(VERSION_KEY, "")
+    return int(written) if written.isascii() and written.isdecimal() and len(written) < 10 else 0
+
+
+def _event_of(pod: Obj, task: JobTask | None) -> str:
+    if leaving(pod):
+        return "PodEvicted"
+    match part(pod, "status").get("phase"):
+        case "Failed":
+            return "PodFailed"
+        case "Running" if task is not None and 0 <= task.max_retry < _restarts(pod):
+            return "TaskFailed"
+        case "Pending" | None:
+            return _PENDING
+    return ""
+
+
+def _about(pod: Obj, event: str, since: float) -> Request:
+    return Request(
+        event,
+        version=version_of(pod),
+        task=annotations_of(pod).get(TASK_SPEC_KEY, ""),
+        partition=labels_of(pod).get(PARTITION_KEY, ""),
+        pod=str(meta(pod).get("name", "")),
+        exit_code=_exit_code(pod) if event == "PodFailed" else None,
+        since=since,
+    )
+
+
+def _containers(pod: Obj, *kinds: str) -> list[Obj]:
+    status = part(pod, "status")
+    return [found for kind in kinds for found in status.get(kind) or () if isinstance(found, dict)]
+
+
+def _restarts(pod: Obj) -> int:
+    return sum(int(c.get("restartCount") or 0) for c in _containers(pod, "containerStatuses", "initContainerStatuses"))
+
+
+def _exit_code(pod: Obj) -> int | None:
+    """Of the first container that did not end well."""
+    for container in _containers(pod, "initContainerStatuses", "containerStatuses"):
+        code = part(container, "state", "terminated").get("exitCode")
+        if isinstance(code, int) and code:
+            return code
+    return None
+
+
+def _since(pod: Obj) -> float:
+    """When a pod came to be as it is: its last change that has a date."""
+    dates: list[Any] = [meta(pod).get("creationTimestamp"), meta(pod).get("deletionTimestamp")]
+    dates += [each.get("lastTransitionTime") for each in part(pod, "status").get("conditions") or ()]
+    dates += [part(c, "state", "terminated").get("finishedAt") for c in _containers(pod, "containerStatuses")]
+    found = [epoch_of(date) for date in dates if isinstance(date, str)]
+    return max((date for date in found if date is not None), default=0.0)
+
+
+# -- what to make of it
+
+
+def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float) -> Verdict:
+    """The action that all requests together come to: an order before a policy, the whole job before parts of it.
+
+    Of several that concern the whole job the first counts; it ends what the others were about.
+    """
+    targets: list[tuple[JobAction, Request]] = []
+    later: list[tuple[float, Request]] = []
+    whole: JobAction | None = None
+    for request in sorted(requests, key=lambda each: not each.action):
+        action, delay = _action_for(job, version, request)
+        wait = request.since + delay - now
+        if action in (JobAction.SYNC, JobAction.ENQUEUE):
+            continue
+        if delay and wait > 0:
+            later.append((wait, request))
+        elif action in TARGETED:
+            targets.append((action, request))
+        elif whole is None:
+            whole = action
+    if whole is not None:
+        return Verdict(whole)
+    if targets:
+        return Verdict(targets[0][0], tuple(_target(action, request) for action, request in targets), tuple(later))
+    return Verdict(later=tuple(later))
+
+
+def is_target(pod: Obj, targets: Iterable[Request]) -> bool:
+    """Whether an action on these targets takes this pod."""
+    task, partition = annotations_of(pod).get(TASK_SPEC_KEY, ""), labels_of(pod).get(PARTITION_KEY, "")
+    name = meta(pod).get("name")
+    return any(
+        (not each.task or each.task == task)
+        and (not each.partition or each.partition == partition)
+        and (not each.pod or each.pod == name)
+        for each in targets
+    )
+
+
+def _action_for(job: VolcanoJob, version: int, request: Request) -> tuple[JobAction, float]:
+    """(action, seconds to wait) of one request."""
+    if request.action:
+        return JobAction(request.action), 0.0
+    if request.version < version:
+        return JobAction.SYNC, 0.0
+    task = next((task for task in job.tasks if task.name == request.task), None)
+    for policy in (*(task.policies if task else ()), *job.policies):
+        if _matches(policy, request):
+            return JobAction(policy.action), policy.timeout_s or 0.0
+    return JobAction.SYNC, 0.0
+
+
+def _matches(policy: LifecyclePolicy, request: Request) -> bool:
+    if request.event in policy.events or _ANY in policy.events:
+        return request.event != _PENDING or policy.timeout_s is not None
+    return request.exit_code is not None and policy.exit_code == request.exit_code
+
+
+def _target(action: JobAction, request: Request) -> Request:
+    """Only what the action goes by: a task, a partition of it, or one pod."""
+    partition = request.partition if action is JobAction.RESTART_PARTITION else ""
+    pod = request.pod if action is JobAction.RESTART_POD else ""
+    return Request(task=request.task, partition=partition, pod=pod)

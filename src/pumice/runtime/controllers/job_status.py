@@ -1,0 +1,78 @@
+"""The status of a ``batch.volcano.sh`` Job: read what matters of it, and write it where it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pumice.model.job import VolcanoJob
+from pumice.model.manifest.fields import Obj
+from pumice.runtime.controllers.job_phases import FINISHED, Counts, JobPhase
+from pumice.runtime.controllers.writes import Patch, Write, merge_patch, meta, part, ref_of, stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a job stands. ``version`` goes up when all its pods are to go; ``retries`` with every restart."""
+
+    phase: JobPhase
+    version: int = 0
+    retries: int = 0
+
+
+def standing_of(obj: Obj) -> Standing:
+    """Of a job as it is; one without a phase is pending."""
+    status = part(obj, "status")
+    phase = part(status, "state").get("phase")
+    known = JobPhase(phase) if phase in tuple(JobPhase) else JobPhase.PENDING
+    return Standing(known, int(status.get("version") or 0), int(status.get("retryCount") or 0))
+
+
+def status_writes(
+    obj: Obj,
+    job: VolcanoJob,
+    after: Standing,
+    counts: Counts,
+    now: float,
+    message: str = "",
+    controlled: Mapping[str, str] | None = None,
+) -> list[Write]:
+    """One write, none where the status says all that. It fails if the job is no longer what was looked at."""
+    old = part(obj, "status")
+    new = {**old, **_numbers(job, after, counts)}
+    if controlled:
+        new["controlledResources"] = dict(controlled)
+    if part(old, "state").get("phase") != after.phase.value:
+        state = {"phase": after.phase.value, "lastTransitionTime": stamp(now)}
+        new["conditions"] = [
+            *(old.get("conditions") or ()),
+            {"status": after.phase.value, "lastTransitionTime": stamp(now)},
+        ]
+        new["state"] = state | ({"message": message} if message else {})
+        if after.phase in FINISHED:
+            new["runningDuration"] = duration_text(now - job.creation)
+    patch = merge_patch(old, new)
+    if not patch:
+        return []
+    return [Patch(ref_of(obj), {"status": patch}, "status", str(meta(obj).get("resourceVersion", "")))]
+
+
+def _numbers(job: VolcanoJob, after: Standing, counts: Counts) -> Obj:
+    found: Obj = {
+        name: getattr(counts, name) or None
+        for name in ("pending", "running", "succeeded", "failed", "terminating", "unknown")
+    }
+    return {
+        **found,
+        "minAvailable": job.min_available,
+        "version": after.version or None,
+        "retryCount": after.retries or None,
+        "taskStatusCount": {task: {"phase": dict(phases)} for task, phases in counts.by_task.items()} or None,
+    }
+
+
+def duration_text(seconds: float) -> str:
+    """Whole seconds as Go writes them: ``1h2m3s``."""
+    minutes, s = divmod(max(int(seconds), 0), 60)
+    hours, m = divmod(minutes, 60)
+    return (f"{hours}h" if hours else "") + (f"{m}m" if hours or m else "") + f"{s}s"

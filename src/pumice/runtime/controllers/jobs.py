@@ -1,0 +1,344 @@
+"""A ``batch.volcano.sh`` Job from its creation to its end: PodGroup, pods, restarts, status, time to live.
+
+An action writes the new phase and a new version of the job first; that makes every pod of an older version one to
+delete, now or after a crash. Pods that only a part of the job loses are marked before they are deleted.
+
+Source: Volcano's job controller and garbage collector (spec 06 §10, §11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pumice.model.job import JobTask, VolcanoJob
+from pumice.model.manifest.fields import FieldError, Obj, epoch_of
+from pumice.model.manifest.job_fields import read_volcano_job
+from pumice.model.manifest.jobs import NO_VALUES, Values, group_name_of, podgroup_of
+from pumice.model.manifest.pod_spec import SpecCache
+from pumice.model.pod import TASK_SPEC_KEY
+from pumice.runtime.controllers.encode import podgroup_object
+from pumice.runtime.controllers.job_phases import (
+    FINISHED,
+    LIVE,
+    TARGETED,
+    Counts,
+    JobAction,
+    JobPhase,
+    Move,
+    count_pods,
+    move,
+    phase_by_pods,
+)
+from pumice.runtime.controllers.job_pods import PLUGINS, pod_name, pod_objects, supporting_objects
+from pumice.runtime.controllers.job_policies import (
+    OUT_OF_SYNC,
+    Request,
+    Verdict,
+    happened,
+    is_current,
+    is_target,
+    judge,
+    version_of,
+)
+from pumice.runtime.controllers.job_status import Standing, standing_of, status_writes
+from pumice.runtime.controllers.writes import (
+    COMMAND_API,
+    Create,
+    Delete,
+    Patch,
+    Tell,
+    Wake,
+    Write,
+    annotations_of,
+    controller_uid,
+    leaving,
+    merge_patch,
+    meta,
+    owner_reference,
+    part,
+    ref_of,
+)
+
+_DONE = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """All that is known of one job: itself, its pods, its PodGroup where there is one, commands for it, and what was
+    seen to happen (``lost`` pods, and requests that a ``Wake`` kept)."""
+
+    job: Obj
+    pods: list[Obj] = field(default_factory=list)
+    group: Obj | None = None
+    commands: list[Obj] = field(default_factory=list)
+    requests: tuple[Request, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A view, read."""
+
+    obj: Obj
+    job: VolcanoJob
+    pods: list[Obj]
+    group: Obj | None
+    standing: Standing
+    priorities: Values
+    now: float
+
+    @property
+    def group_name(self) -> str:
+        return group_name_of(self.job) if self.group is None else str(meta(self.group)["name"])
+
+
+def reconcile_job(
+    view: JobView,
+    now: float,
+    cache: SpecCache,
+    priorities: Values = NO_VALUES,
+    scheduler_names: tuple[str, ...] = ("volcano",),
+) -> list[Write]:
+    """What to write for a job now. ``priorities``: the value of each PriorityClass."""
+    obj = view.job
+    if leaving(obj):
+        return []
+    try:
+        job = read_volcano_job(obj, cache, "default", scheduler_names[0])
+        _check_plugins(obj)
+    except FieldError as error:
+        text = f"{error.path}: found {error.found}, wanted {error.wanted}"
+        return [Tell(ref_of(obj), "Warning", "JobStatusError", text)]
+    if (part(obj, "spec").get("schedulerName") or scheduler_names[0]) not in scheduler_names:
+        return []
+    uid = meta(obj).get("uid", "")
+    pods = sorted((p for p in view.pods if controller_uid(p) == uid), key=lambda p: str(meta(p)["name"]))
+    case = _Case(obj, job, pods, view.group, standing_of(obj), priorities, now)
+    verdict, wakes = _verdict(case, view)
+    found = move(case.standing.phase, verdict.action)
+    consumed: list[Write] = [Delete(ref_of(command)) for command in view.commands if not leaving(command)]
+    if found is not None:
+        return [*_moved(case, found, verdict), *consumed, *wakes]
+    if case.standing.phase in LIVE:
+        writes = _kept(case)
+    elif case.standing.phase is JobPhase.RESTARTING:
+        writes = _restarting(case)
+    else:
+        writes = _ending(case)
+    return [*writes, *consumed, *wakes]
+
+
+def command_target(command: Obj) -> tuple[str, str] | None:
+    """(kind, uid) of what a command is for; None where it does not say so."""
+    target = command.get("target")
+    if command.get("apiVersion") != COMMAND_API or not isinstance(target, dict):
+        return None
+    return str(target.get("kind", "")), str(target.get("uid", ""))
+
+
+def _check_plugins(obj: Obj) -> None:
+    """Raises: FieldError."""
+    for name in part(obj, "spec", "plugins"):
+        if name not in PLUGINS:
+            raise FieldError("spec.plugins", name, f"one of {', '.join(PLUGINS)}")
+
+
+def _verdict(case: _Case, view: JobView) -> tuple[Verdict, list[Write]]:
+    """What to do, and when to ask again. Events count while pods are made, orders always."""
+    version = case.standing.version
+    requests = [
+        Request(action=command["action"], version=version)
+        for command in sorted(view.commands, key=lambda each: str(meta(each).get("creationTimestamp", "")))
+        if not leaving(command) and command.get("action") in tuple(JobAction)
+    ]
+    if case.standing.phase in LIVE or case.standing.phase is JobPhase.RESTARTING:
+        requests += happened(case.pods, case.group, case.job, version, count_pods(case.pods))
+        requests += view.requests
+    verdict = judge(case.job, version, requests, case.now)
+    if not verdict.later:
+        return verdict, []
+    kept = tuple(request for _, request in verdict.later if request in view.requests)
+    return verdict, [Wake(ref_of(case.obj), min(wait for wait, _ in verdict.later), kept)]
+
+
+# -- an action
+
+
+def _moved(case: _Case, to: Move, verdict: Verdict) -> list[Write]:
+    """The phase first. A part of the job is then killed here, the whole of it by what its new phase asks for."""
+    old = case.standing
+    retries = old.retries + to.retry
+    message = f"by {verdict.action.value}"
+    if verdict.action in TARGETED:
+        doomed = [pod for pod in case.pods if is_current(pod, old.version) and is_target(pod, verdict.targets)]
+        after = Standing(to.phase, old.version, retries)
+        return [*status_writes(case.obj, case.job, after, count_pods(case.pods), case.now, message), *_marked(doomed)]
+    after = Standing(to.phase, old.version + 1, retries)
+    writes = status_writes(case.obj, case.job, after, count_pods(case.pods), case.now, message)
+    return [*writes, *_group_deleted(case)]
+
+
+def _marked(pods: list[Obj]) -> Iterator[Write]:
+    for pod in pods:
+        yield Patch(ref_of(pod), {"metadata": {"annotations": {OUT_OF_SYNC: "true"}}})
+        if not leaving(pod):
+            yield Delete(ref_of(pod))
+
+
+def _group_deleted(case: _Case) -> list[Write]:
+    return [Delete(ref_of(case.group))] if case.group is not None and not leaving(case.group) else []
+
+
+# -- phases in which pods are made, and between two tries
+
+
+def _kept(case: _Case) -> list[Write]:
+    """PodGroup, pods and status as the job wants them."""
+    job, standing = case.job, case.standing
+    creates, controlled = supporting_objects(case.obj, job)
+    if part(case.obj, "status").get("controlledResources", {}) == controlled:
+        creates = []
+    doomed = _unwanted(case, surplus=True)
+    counts = _counts_without(case, doomed)
+    after = Standing(phase_by_pods(job, standing.phase, counts, standing.retries), standing.version, standing.retries)
+    return [
+        *creates,
+        *_group_writes(case),
+        *_deletes(case, doomed),
+        *_created(case),
+        *status_writes(case.obj, job, after, counts, case.now, controlled=controlled),
+        *_group_trouble(case),
+    ]
+
+
+def _restarting(case: _Case) -> list[Write]:
+    doomed = _unwanted(case, surplus=False)
+    counts = _counts_without(case, doomed)
+    old = case.standing
+    after = Standing(phase_by_pods(case.job, old.phase, counts, old.retries), old.version, old.retries)
+    return [*_deletes(case, doomed), *status_writes(case.obj, case.job, after, counts, case.now)]
+
+
+def _unwanted(case: _Case, *, surplus: bool) -> list[Obj]:
+    """Pods to delete: of an older version, marked, or more than the job wants. After the last try what has finished
+    stays, to be looked at."""
+    job, standing = case.job, case.standing
+    keep = standing.retries >= job.max_retry
+    wanted = _wanted_names(job) if surplus else None
+    found = []
+    for pod in case.pods:
+        if leaving(pod):
+            continue
+        stale = version_of(pod) < standing.version and not (keep and _finished(pod))
+        extra = wanted is not None and meta(pod)["name"] not in wanted
+        if stale or extra or OUT_OF_SYNC in annotations_of(pod):
+            found.append(pod)
+    return found
+
+
+def _deletes(case: _Case, pods: list[Obj]) -> Iterator[Write]:
+    """Those of the present version are marked first, so that nobody takes it for an eviction."""
+    for pod in pods:
+        yield from _marked([pod]) if is_current(pod, case.standing.version) else (Delete(ref_of(pod)),)
+
+
+def _counts_without(case: _Case, doomed: list[Obj]) -> Counts:
+    return count_pods(case.pods, frozenset(str(meta(pod).get("uid")) for pod in doomed))
+
+
+def _wanted_names(job: VolcanoJob) -> dict[str, JobTask]:
+    return {pod_name(job, task.name, i): task for task in job.tasks for i in range(task.replicas)}
+
+
+def _created(case: _Case) -> list[Write]:
+    """The pods that are missing, once the PodGroup is admitted. A name that is still taken is waited for."""
+    group = case.group
+    if group is None or leaving(group) or part(group, "status").get("phase") in (None, "", "Pending"):
+        return []
+    there = {meta(pod)["name"] for pod in case.pods}
+    ready = {task.name: _depends_on_ready(case, task) for task in case.job.tasks}
+    names = frozenset(n for n, task in _wanted_names(case.job).items() if n not in there and ready[task.name])
+    if not names:
+        return []
+    standing = case.standing
+    return [
+        Create(pod)
+        for pod in pod_objects(case.obj, case.job, names, case.group_name, standing.version, standing.retries)
+    ]
+
+
+def _depends_on_ready(case: _Case, task: JobTask) -> bool:
+    if not task.depends_on:
+        return True
+    others = {other.name: other for other in case.job.tasks}
+    answers = [_is_ready(case, others[name]) for name in task.depends_on]
+    return any(answers) if task.depends_on_any else all(answers)
+
+
+def _is_ready(case: _Case, task: JobTask) -> bool:
+    if task.min_available is None:
+        return True
+    mine = (pod for pod in case.pods if annotations_of(pod).get(TASK_SPEC_KEY) == task.name)
+    return sum(_runs_or_ran(pod) for pod in mine) >= task.min_available
+
+
+def _runs_or_ran(pod: Obj) -> bool:
+    status = part(pod, "status")
+    if leaving(pod) or status.get("phase") not in ("Running", "Succeeded"):
+        return False
+    return status["phase"] == "Succeeded" or all(c.get("ready") for c in status.get("containerStatuses") or ())
+
+
+# -- the PodGroup
+
+
+def _group_writes(case: _Case) -> list[Write]:
+    wanted = podgroup_object(podgroup_of(case.job, case.priorities), [owner_reference(case.obj)])
+    if case.group is None:
+        return [Create(wanted)]
+    if leaving(case.group):
+        return []
+    spec, new = part(case.group, "spec"), wanted["spec"]
+    tasks = {**part(spec, "minTaskMember"), **new.get("minTaskMember", {})}
+    followed = {key: new.get(key) for key in ("priorityClassName", "minMember", "minResources", "subGroupPolicy")}
+    changed = merge_patch(spec, {**spec, **followed, "minTaskMember": tasks or None})
+    return [Patch(ref_of(case.group), {"spec": changed})] if changed else []
+
+
+def _group_trouble(case: _Case) -> list[Write]:
+    """An event on the job for what the scheduler says about its PodGroup."""
+    conditions = part(case.group or {}, "status").get("conditions") or ()
+    true = [each for each in conditions if isinstance(each, dict) and each.get("status") == "True"]
+    newest = max(true, key=lambda each: str(each.get("lastTransitionTime", "")), default=None)
+    if newest is None or newest.get("type") == "Scheduled":
+        return []
+    kind, why = str(newest.get("type", "")).lower(), newest.get("message", "")
+    text = f"PodGroup {case.job.namespace}:{case.job.name} {kind}, reason: {why}"
+    return [Tell(ref_of(case.obj), "Warning", "PodGroupPending", text)]
+
+
+# -- the end
+
+
+def _ending(case: _Case) -> list[Write]:
+    """Pods that have not finished go, with the PodGroup; then, after its time to live, the job."""
+    doomed = [pod for pod in case.pods if not leaving(pod) and not _finished(pod)]
+    counts = _counts_without(case, doomed)
+    old = case.standing
+    after = Standing(phase_by_pods(case.job, old.phase, counts, old.retries), old.version, old.retries)
+    writes: list[Write] = [Delete(ref_of(pod)) for pod in doomed]
+    writes += _group_deleted(case)
+    writes += status_writes(case.obj, case.job, after, counts, case.now)
+    return writes + (_outlived(case) if after.phase in FINISHED else [])
+
+
+def _outlived(case: _Case) -> list[Write]:
+    since = epoch_of(str(part(case.obj, "status", "state").get("lastTransitionTime", "")))
+    if case.job.ttl_s is None or since is None:
+        return []
+    left = since + case.job.ttl_s - case.now
+    return [Wake(ref_of(case.obj), left)] if left > 0 else [Delete(ref_of(case.obj))]
+
+
+def _finished(pod: Obj) -> bool:
+    return part(pod, "status").get("phase") in _DONE

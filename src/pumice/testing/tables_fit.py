@@ -1,0 +1,65 @@
+"""Checks of the function tables about fit errors: why a task found no node, and what its users read about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pumice.columns.views import NodeRows, Task
+from pumice.framework.feasible import fit_errors
+from pumice.framework.outcome import Outcome
+from pumice.framework.session import Session
+from pumice.framework.verdict import FitErrors, Unfit, Verdict
+from pumice.model.pod import Pod
+from pumice.testing.build import cluster, node, podgroup, pods
+from pumice.testing.tables import Row, difference, disagreement, table
+from pumice.testing.tables_objects import decoded, in_group, opened, row_of
+
+
+def _errors(ssn: Session, task: int, reasons: Mapping[str, Sequence[str]], hypernode: str = "") -> FitErrors:
+    """The fit errors of a task on nodes that all object, each for its reasons."""
+    nodes = NodeRows(ssn.tables, np.array([ssn.tables.nodes.facts.row_of[name] for name in reasons], dtype=np.int64))
+    why = ((), *(tuple(Unfit(reason) for reason in each) for each in reasons.values()))
+    objections = Verdict(np.arange(1, len(why), dtype=np.int32), why)
+    return fit_errors(ssn, Task(ssn.tables, task).cls, nodes, [objections], hypernode, resources=False)
+
+
+@table("api/TestFitErrors.yaml")
+def text_of_fit_errors(row: Row) -> str | None:
+    """``err`` stands against ``node``, ``fiterr`` against every one of ``filterNodes``; ``fitStr`` is the head."""
+    reasons = {name: [s["Reason"] for s in row["fiterr"]["Status"]] for name in row["filterNodes"]}
+    if "err" in row:
+        reasons[row["node"]] = [row["err"]["$error"]]
+    ssn = opened(cluster([node(name) for name in reasons] or node("n"), podgroup("g"), pods("g", 1)))
+    errors = _errors(ssn, row_of(ssn, "g-0"), reasons, row.get("hyperNode", ""))
+    errors.message = row.get("fitStr", "")
+    return disagreement(errors.text, row["want"])
+
+
+@table("api/TestTaskSchedulingReason.yaml")
+def reasons_of_a_waiting_gang(row: Row) -> str | None:
+    """Pods that name a node are waiting ones that a discarded statement had placed there."""
+    name, expected = row["jobid"], row["expected"]
+    given = in_group(decoded(Pod=row["pods"]), name)
+    refused = {uid: errors["nodes"] for uid, errors in row["nodefes"].items()}
+    names = {pod.node_name for pod in given if pod.node_name} | {each for nodes in refused.values() for each in nodes}
+    waiting = [_waiting(pod) for pod in given]
+    group = podgroup(name, len(given), namespace=given[0].namespace)
+    ssn = opened(cluster([node(each) for each in sorted(names)], group, waiting))
+    with ssn.statement() as stmt:
+        for pod in given:
+            if pod.node_name:
+                stmt.allocate([row_of(ssn, pod.uid)], [ssn.tables.nodes.facts.row_of[pod.node_name]])
+    for uid, nodes in refused.items():
+        task = row_of(ssn, uid)
+        reasons = {each: [s["Reason"] for s in errors["Status"]] for each, errors in nodes.items()}
+        ssn.fit_notes.note(task, _errors(ssn, task, reasons))
+    notices = {notice.uid: notice.message for notice in Outcome(ssn).notices()}
+    job = ssn.tables.jobs.uids.index(group.key)
+    return difference({**notices, "pg": ssn.fit_notes.job_text(job)}, expected)
+
+
+def _waiting(pod: Pod) -> Pod:
+    return replace(pod, node_name="")

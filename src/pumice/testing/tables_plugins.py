@@ -1,0 +1,196 @@
+"""Checks of the function tables of single plugins, and of the switches that every plugin has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import yaml
+
+from pumice.columns.nodes import FUTURE, IDLE
+from pumice.columns.views import NodeRows, Task
+from pumice.framework import points
+from pumice.framework.points import SWITCHES, Point
+from pumice.framework.session import Session
+from pumice.model.node import Node, NodeImage, Taint
+from pumice.model.pod import (
+    Affinity,
+    LabelSelector,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinityTerm,
+    PreferredNodeTerm,
+    Requirement,
+    TopologySpreadConstraint,
+)
+from pumice.runtime.loop import ListPlanner
+from pumice.testing import build
+from pumice.testing.build import cluster, node, pod, podgroup, queue, run
+from pumice.testing.tables import Row, difference, disagreement, table
+from pumice.testing.tables_api import resource
+from pumice.testing.tables_objects import decoded, lenient, opened, row_of
+from pumice.testing.tables_topology import exactly
+from pumice.volcano.domains import ALLOCATE, EVICT, gradients_for_job, gradients_for_sub_job
+from pumice.volcano.plugins.network_topology_aware import NetworkTopologyAware
+
+
+def _conf(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {"actions": "allocate", "tiers": [{"plugins": [{"name": name, "arguments": dict(arguments)}]}]}
+
+
+@table("plugins/TestApplyPluginConfDefaults.yaml")
+def switches(row: Row) -> str | None:
+    """A switch that is written stays as it is; of the others those are on that are not off in Volcano (two are)."""
+    option = row["args"]["option"]
+    given = {_stem(key): value for key, value in option.items() if key != "Name"}
+    conf = {"name": "gang", **{f"enable{stem}": value for stem, value in given.items()}}
+    ((found,),) = lenient({"actions": "allocate", "tiers": [{"plugins": [conf]}]}).tiers
+    asked = given or {stem: on for stem, on in SWITCHES.items() if on}
+    values = {found.switches[stem] for stem in asked}
+    return disagreement(values, {row.get("expected", False)})
+
+
+def _stem(field: str) -> str:
+    return field.removeprefix("Enabled").removeprefix("Enable")
+
+
+# -- network-topology-aware
+
+_TOPOLOGY = "network-topology-aware"
+
+
+@table("plugins-network-topology-aware/TestNew.yaml")
+def arguments_of_topology(row: Row) -> str | None:
+    names = str(row["arguments"].get("hypernode.binpack.resources", "")).split(",")
+    scalars = {name.strip(): 1 for name in names if name.strip()}
+    ssn = opened(cluster(Node("n", build.resource(**scalars))), _conf(_TOPOLOGY, row["arguments"]))
+    ((_, found),) = ssn.plugins
+    assert isinstance(found, NetworkTopologyAware)
+    weights = dict(zip(ssn.tables.axis.names, found.dimension_weight.tolist(), strict=True))
+    weight = {
+        "GlobalWeight": found.weight,
+        "HyperNodeBinPackingCPU": weights.pop("cpu"),
+        "HyperNodeBinPackingMemory": weights.pop("memory"),
+        "HyperNodeBinPackingResources": {name: each for name, each in weights.items() if each >= 0},
+    }
+    normal = {"hyperNodeBinPackingEnable": found.normal_pods, "hyperNodeBinPackingFading": found.fading}
+    told = {"weight": _told(weight), "normalPodConfig": _told(normal)}
+    return difference(_told(told), row["expectedPlugin"])
+
+
+def _told(values: Mapping[str, Any]) -> dict[str, Any]:
+    """As the tables record it: without what is 0, false or empty."""
+    return {key: value for key, value in values.items() if value}
+
+
+@table("plugins-network-topology-aware/TestHyperNodeGradientPreFiltering.yaml")
+def hypernodes_with_room(row: Row) -> str | None:
+    """Whether a hypernode of one node is worth a try. What the node has in all is not in the rows: more than what is
+    idle in any of them, less than the most that any of them asks for; and pods, of which the rows say nothing."""
+    needed = resource(row["minResource"])
+    has = {"cpu": 40, "memory": "80Gi"}
+    waiting = pod("t", "g", cpu=f"{needed.milli_cpu:g}m", memory=needed.memory)
+    group = podgroup("g", tier=row["highestAllowedTier"], min_resources=needed, phase="Inqueue")
+    hypernodes = [exactly("low", 1, ["n"]), exactly("high", 2, hypernodes=["low"])]
+    snapshot = cluster(node("n", **has), hypernodes, group, waiting).snapshot()
+    axis, books = snapshot.tables.axis, snapshot.tables.nodes.books
+    for book, key in ((IDLE, "idleResource"), (FUTURE, "futureIdleResource")):
+        books[0, book] = axis.vector(resource(row[key]).with_scalar("pods", 110))
+    ssn = Session(snapshot, lenient(_TOPOLOGY), 0.0, ListPlanner())
+    purpose = EVICT if row.get("purpose", 0) else ALLOCATE
+    job = ssn.tables.jobs.uids.index(group.key)
+    if row.get("isSubJob", False):
+        (sub,) = ssn.tables.jobs.subs[job]
+        found = gradients_for_sub_job(ssn, sub, ssn.tables.tree.top, purpose)
+    else:
+        found = gradients_for_job(ssn, job, purpose)
+    low = ssn.tables.tree.row_of["low"]
+    return disagreement(any(low in group for group in found), row.get("expectTier1Selected", False))
+
+
+# -- nodeorder
+
+#: What the table calls a score -> the argument with its weight, and the name of that weight in the rows.
+_SCORES = {
+    "NodeResourcesFit_LeastAllocated": ("leastrequested.weight", "leastReqWeight"),
+    "NodeResourcesFit_MostAllocated": ("mostrequested.weight", "mostReqWeight"),
+    "NodeResourcesBalancedAllocation": ("balancedresource.weight", "balancedResourceWeight"),
+    "NodeAffinity": ("nodeaffinity.weight", "nodeAffinityWeight"),
+    "InterPodAffinity": ("podaffinity.weight", "podAffinityWeight"),
+    "TaintToleration": ("tainttoleration.weight", "taintTolerationWeight"),
+    "ImageLocality": ("imagelocality.weight", "imageLocalityWeight"),
+    "PodTopologySpread": ("podtopologyspread.weight", "podTopologySpreadWeight"),
+}
+
+
+@table("plugins-nodeorder/TestInitPlugin.yaml")
+def scores_by_weight(row: Row) -> str | None:
+    """Which scores count node by node, and which over all: those that make a difference where they are left out."""
+    weights = {argument: row.get("weight", {}).get(key, 0) for argument, key in _SCORES.values()}
+    for point, wanted, unwanted in (
+        (points.node_order, "expectNodeOrderKeys", "expectNoNodeOrderKeys"),
+        (points.batch_node_order, "expectScorePlugins", "expectNotInScorePlugins"),
+    ):
+        everything = _scored(point, weights)
+        found = {name for name, (key, _) in _SCORES.items() if _scored(point, weights | {key: 0}) != everything}
+        problem = disagreement(found, set(row[wanted])) or disagreement(found & _known(row[unwanted]), set())
+        if problem:
+            return f"{point.name}: {problem}"
+    return None
+
+
+def _known(names: list[str]) -> set[str]:
+    if unknown := set(names) - _SCORES.keys():
+        raise ValueError(f"no scores are called {sorted(unknown)}")
+    return set(names)
+
+
+def _scored(point: Point, weights: Mapping[str, int]) -> list[float]:
+    """What nodeorder says at a point about nodes that differ in everything that it can look at."""
+    plain = node("plain", labels={"zone": "a"})
+    liked = node(
+        "liked",
+        labels={"zone": "b", "liked": "yes"},
+        taints=[Taint("avoid", effect="PreferNoSchedule")],
+        images=(NodeImage(("image:1",), 500 << 20),),
+    )
+    there = pod("there", "g", cpu=3, memory="1Gi", on="liked", labels={"app": "x"})
+    ssn = opened(cluster(plain, liked, podgroup("g"), there, _choosy()), _conf("nodeorder", weights))
+    task, total = Task(ssn.tables, row_of(ssn, "choosy")), np.zeros(2)
+    for tier in ssn.tiers(point):
+        for form, hook in tier:
+            answer = hook(task.cls if form == "class" else task, NodeRows(ssn.tables, np.arange(2)))
+            total = total if answer is None else total + answer
+    return [float(score) for score in total]
+
+
+def _choosy() -> Pod:
+    """A pod with a wish of every kind."""
+    same = LabelSelector((Requirement("app", "In", ("x",)),))
+    liked = NodeSelectorTerm((Requirement("liked", "In", ("yes",)),))
+    return pod(
+        "choosy",
+        "g",
+        images=("image:1",),
+        affinity=Affinity(
+            node_preferred=(PreferredNodeTerm(1, liked),),
+            pod_preferred=(PodAffinityTerm("zone", same, ("ns",), weight=1),),
+        ),
+        spread=(TopologySpreadConstraint(1, "zone", "ScheduleAnyway", same),),
+    )
+
+
+# -- proportion
+
+
+@table("plugins-proportion/TestProportion.yaml")
+def a_gang_that_fails_leaves_its_share(row: Row) -> str | None:
+    """The recording left out the queue, and shows the pods as they were after the test, when they ran."""
+    waiting = [replace(each, phase="Pending") for each in decoded(Pod=row["pods"]) if isinstance(each, Pod)]
+    groups = decoded(Node=row["nodes"], PriorityClass=row["pcs"], PodGroup=row["pgs"])
+    plugins = [{"name": name} for name in ("priority", "gang", "predicates", "proportion")]
+    conf = {"actions": "allocate", "tiers": [{"plugins": plugins}]}
+    store = cluster(queue("q1"), groups, waiting)
+    return disagreement(run(store, yaml.safe_dump(conf)).binds, row["expected"])

@@ -1,0 +1,132 @@
+"""What befell one job befalls the next one like it: failures that need not be found out again.
+
+A waiting job of which nothing is placed fails in the same way as the last one of its shape and queue, as long as
+nothing has been placed in between. Then what that try left behind (notes, and where the undone tries had put tasks) is
+written for the new job as if it had been tried. Only under policies whose plugins all declare that they answer by shape.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pumice.columns.dtypes import I8, I32, AnyArray, Bool
+from pumice.framework import points
+from pumice.framework.session import Session
+from pumice.framework.verdict import FitErrors
+from pumice.model.status import TaskStatus
+from pumice.volcano.placement import note_skipped_role
+
+#: Failures kept at most; when there are more, all are forgotten.
+KNOWN_MAX = 20_000
+
+
+class Aftermath(NamedTuple):
+    """What an undone try left on the tasks of a job, by their position; errors of None: its role had failed before."""
+
+    status: I8
+    node: I32
+    evicted: Bool
+    errors: tuple[tuple[int, FitErrors | None], ...]
+
+    def befall(self, ssn: Session, rows: AnyArray) -> None:
+        """Leave the same on the tasks of another job."""
+        tasks = ssn.tables.tasks
+        tried = (self.status >= 0).nonzero()[0]
+        if len(tried):
+            tasks.last_status[rows[tried]] = self.status[tried]
+            tasks.last_node[rows[tried]] = self.node[tried]
+            tasks.last_evicted[rows[tried]] = self.evicted[tried]
+        for position, errors in self.errors:
+            if errors is None:
+                note_skipped_role(ssn, int(rows[position]))
+            else:
+                ssn.fit_notes.note(int(rows[position]), errors)
+
+
+class Watch:
+    """Sees what one try leaves on tasks that had no notes before it."""
+
+    __slots__ = ("_before", "_rows", "_ssn")
+
+    def __init__(self, ssn: Session, rows: AnyArray) -> None:
+        self._ssn, self._rows = ssn, rows
+        tasks = ssn.tables.tasks
+        self._before = tasks.last_status[rows]
+        tasks.last_status[rows] = -1
+
+    def end(self, job: int) -> Aftermath:
+        """What was left; what an earlier try had left is there again where this one left nothing."""
+        ssn, rows, tasks = self._ssn, self._rows, self._ssn.tables.tasks
+        left = Aftermath(
+            tasks.last_status[rows], tasks.last_node[rows], tasks.last_evicted[rows], self._errors(job, rows)
+        )
+        untouched = left.status < 0
+        tasks.last_status[rows[untouched]] = self._before[untouched]
+        return left
+
+    def _errors(self, job: int, rows: AnyArray) -> tuple[tuple[int, FitErrors | None], ...]:
+        notes = self._ssn.fit_notes.by_job.get(job)
+        if not notes:
+            return ()
+        found = ((position, notes.get(row)) for position, row in enumerate(rows.tolist()))
+        return tuple((p, None if errors.skipped else errors) for p, errors in found if errors is not None)
+
+
+class Failure(NamedTuple):
+    """``standing`` is how much stood in the session when it was found out, ``told`` what the story says of the job."""
+
+    standing: int
+    aftermath: Aftermath
+    told: tuple[tuple[str, str], ...]
+
+
+class Failures:
+    """Failures of whole jobs found in this action so far, by queue and shape."""
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._known: dict[tuple[int, int], Failure] = {}
+        self._usable = all(option.spec.by_shape for tier in ssn.policy.tiers for option in tier) and not ssn.has(
+            points.best_node
+        )
+
+    def repeat(self, job: int) -> bool:
+        """Let the job fail like the last one of its kind, if it would; False when it has to be tried."""
+        ssn, jobs = self._ssn, self._ssn.tables.jobs
+        known = self._known.get((int(jobs.queue[job]), int(jobs.shape[job])))
+        if known is None or known.standing != ssn.standing or not self._is_fresh(job):
+            return False
+        known.aftermath.befall(ssn, jobs.tasks[job])
+        for what, detail in known.told:
+            ssn.tell(jobs.uids[job], what, detail)
+        ssn.touched[job] = True
+        return True
+
+    def watch(self, job: int) -> Watch | None:
+        """Call before a job is tried, and ``note`` after it. None: its failure would say nothing about others."""
+        if not self._is_fresh(job):
+            return None
+        return Watch(self._ssn, self._ssn.tables.jobs.tasks[job])
+
+    def note(self, job: int, watch: Watch, standing: int, told: int) -> None:
+        """Keep how a job failed, if it did. ``standing`` and ``told`` are how much stood and was told before the try."""
+        ssn, jobs = self._ssn, self._ssn.tables.jobs
+        left = watch.end(job)
+        story = ssn.story[told:]
+        if ssn.standing != standing or any(entry.subject != jobs.uids[job] for entry in story):
+            return
+        if len(self._known) >= KNOWN_MAX:
+            self._known.clear()
+        self._known[int(jobs.queue[job]), int(jobs.shape[job])] = Failure(
+            standing, left, tuple((entry.what, entry.detail) for entry in story)
+        )
+
+    def _is_fresh(self, job: int) -> bool:
+        ssn, jobs = self._ssn, self._ssn.tables.jobs
+        return (
+            self._usable
+            and jobs.shape[job] >= 0
+            and jobs.counts[job, TaskStatus.PENDING] == jobs.size[job]
+            and not ssn.fit_notes.by_job.get(job)
+            and not (ssn.tables.tasks.nominated[jobs.tasks[job]] >= 0).any()
+        )

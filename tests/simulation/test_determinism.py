@@ -1,0 +1,144 @@
+"""The same input gives the same decisions: on every run, under every hash seed, in whatever order manifests come."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pumice.runtime.conf import policy_of
+from pumice.runtime.one_cycle import schedule_once
+from pumice.sim.inputs import read_inputs
+from pumice.sim.run import simulate
+from pumice.volcano.table import volcano_registry
+from tests.simulation.scenes import POLICIES, SCENES, raw_objects
+
+RUNS = 20
+Raws = Sequence[dict[str, Any]]
+POLICY = policy_of(POLICIES["topology"], volcano_registry())
+
+
+def objects(seed: int = 7) -> Raws:
+    """Nodes, a queue and Volcano Jobs; and, so that one cycle has something to choose, PodGroups with their pods."""
+    rng = np.random.default_rng(seed)
+    return [*raw_objects(rng), *(obj for g in range(6) for obj in _gang(f"gang-{g}", size=2 + g % 3))]
+
+
+def _gang(name: str, size: int) -> list[dict[str, Any]]:
+    api = "scheduling.volcano.sh/v1beta1"
+    group = {"apiVersion": api, "kind": "PodGroup", "metadata": {"name": name, "uid": name}}
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"{name}-{i}", "annotations": {"scheduling.k8s.io/group-name": name}},
+            "spec": {"schedulerName": "volcano", "containers": [{"resources": {"requests": {"cpu": "1500m"}}}]},
+        }
+        for i in range(size)
+    ]
+    return [group | {"spec": {"queue": "left", "minMember": size}}, *pods]
+
+
+def one_file(folder: Path, raws: Raws) -> None:
+    (folder / "all.yaml").write_text("\n---\n".join(json.dumps(raw) for raw in raws))
+
+
+def backwards(folder: Path, raws: Raws) -> None:
+    one_file(folder, raws[::-1])
+
+
+def a_list(folder: Path, raws: Raws) -> None:
+    items = [raws[i] for i in np.random.default_rng(1).permutation(len(raws))]
+    (folder / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+
+
+def a_file_each(folder: Path, raws: Raws) -> None:
+    for i, place in enumerate(np.random.default_rng(2).permutation(len(raws)).tolist()):
+        below = folder / f"part-{place % 5}"
+        below.mkdir(exist_ok=True)
+        (below / f"{place:03d}.yaml").write_text(json.dumps(raws[i]))
+
+
+def keys_turned(folder: Path, raws: Raws) -> None:
+    one_file(folder, [dict(reversed(raw.items())) for raw in raws])
+
+
+ORDERS: list[Callable[[Path, Raws], None]] = [one_file, backwards, a_list, a_file_each, keys_turned]
+
+
+def outcomes(folder: Path) -> tuple[str, str, dict[str, str], list[tuple[str, str]]]:
+    """Both digests, every bind of one cycle, and every wait of it."""
+    scene = read_inputs([str(folder)]).scene
+    ran = simulate(scene, POLICY)
+    there = [
+        *scene.objects,
+        *(obj for work in scene.works for part in [work.expand(0.0)] for obj in (part[0], *part[1])),
+    ]
+    answer = schedule_once(there, POLICY, 0.0)
+    return ran.digest, answer.digest, answer.binds, sorted(answer.unscheduled.items())
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.__name__)
+def test_the_order_of_manifests_does_not_matter(order: Callable[[Path, Raws], None], tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "other").mkdir()
+    one_file(tmp_path / "plain", objects())
+    order(tmp_path / "other", objects())
+    plain, other = outcomes(tmp_path / "plain"), outcomes(tmp_path / "other")
+    assert other == plain
+    assert len(plain[2]) > 20
+
+
+def test_the_order_of_paths_does_not_matter(tmp_path: Path) -> None:
+    raws = objects()
+    for name, part in (("a.yaml", raws[:9]), ("b.yaml", raws[9:30]), ("c.yaml", raws[30:])):
+        (tmp_path / name).write_text("\n---\n".join(json.dumps(raw) for raw in part))
+    paths = [str(tmp_path / name) for name in ("a.yaml", "b.yaml", "c.yaml")]
+    digests = {
+        simulate(read_inputs(order).scene, POLICY).digest for order in (paths, paths[::-1], paths[1:] + paths[:1])
+    }
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_twenty_runs_are_one(scene: str) -> None:
+    made = SCENES[scene](np.random.default_rng(11))
+    assert len({simulate(made, POLICY, until=400.0).digest for _ in range(RUNS)}) == 1
+
+
+def test_other_input_gives_another_digest(tmp_path: Path) -> None:
+    digests = set()
+    for seed in (7, 8):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        one_file(folder, objects(seed))
+        digests.add(outcomes(folder)[:2])
+    assert len({one for one, _ in digests}) == len({two for _, two in digests}) == 2
+
+
+def pumice(hash_seed: int, *args: str) -> dict[str, Any]:
+    """What a command prints with ``--json``, less what the machine decides."""
+    command = [sys.executable, "-c", "from pumice.cli.main import main; main()", *args, "--json"]
+    env = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=120)
+    found: dict[str, Any] = json.loads(done.stdout)
+    found.pop("wall_s", None)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command", [["simulate", "--faults", "refused=5%,node-gone=200s"], ["schedule"]], ids=lambda c: c[0]
+)
+def test_commands_say_the_same_under_every_hash_seed(command: list[str], tmp_path: Path) -> None:
+    one_file(tmp_path, objects())
+    first, *others = [pumice(seed, command[0], str(tmp_path), *command[1:]) for seed in (0, 1, 2, 77, 4_294_967_295)]
+    assert first["digest"]
+    assert others == [first] * 4

@@ -1,0 +1,97 @@
+"""Policy files: whatever the text is, there is a policy or one clear error, and never a crash of the process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pumice.framework.errors import PolicyError
+from pumice.runtime.conf import SIZE_MAX, load_policy, policy_of
+from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+
+REGISTRY = volcano_registry()
+
+
+def problems_of(text: str) -> tuple[str, ...]:
+    with pytest.raises(PolicyError) as raised:
+        policy_of(text, REGISTRY)
+    return raised.value.problems
+
+
+@pytest.mark.parametrize("text", [DEFAULT_CONF, f"# ours\n---\n{DEFAULT_CONF}...\n"], ids=["plain", "with markers"])
+def test_the_default_conf(text: str) -> None:
+    policy = policy_of(text, REGISTRY)
+    assert [action.name for action in policy.actions] == ["enqueue", "allocate", "backfill"]
+    assert [len(tier) for tier in policy.tiers] == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        pytest.param("", "conf: found NoneType, wanted a mapping with actions and tiers", id="empty"),
+        pytest.param("actions: [", "conf: is no YAML: line 2, column 1: while parsing a flow node", id="no YAML"),
+        pytest.param("- " * 100_000 + "a", "conf: is no YAML that can be used: from line 1: nested more", id="blocks"),
+        pytest.param("tiers: " + "[" * 100_000, "conf: is no YAML that can be used: from line 1: nested", id="brackets"),
+        pytest.param("[" * 5000 + "]" * 5000, "conf: is no YAML that can be used: from line 1: nested", id="closed"),
+        pytest.param("tiers: &a [*a]", "conf: is no YAML that can be used: from line 1: an alias inside", id="itself"),
+        pytest.param("tiers: " + "9" * 5000, "conf: is no YAML that can be used: from line 1: Exceeds", id="a number"),
+        pytest.param("a: \0", "conf: is no YAML that can be used: from line 1: unacceptable character", id="a zero"),
+        pytest.param("tiers:\ntiers:", "conf: is no YAML: line 2, column 1: key tiers a second time", id="twice"),
+        pytest.param(f"{DEFAULT_CONF}---\n{DEFAULT_CONF}", "conf: found 2 documents, wanted one", id="two documents"),
+        pytest.param("#" * (SIZE_MAX + 1), "conf: found 1048577 characters, wanted at most 1048576", id="too long"),
+        pytest.param("a: !!python/name:os.system", "conf: is no YAML: line 1, column 4: could not", id="python"),
+    ],
+)
+def test_what_is_no_conf_is_one_clear_error(text: str, why: str) -> None:
+    (problem,) = problems_of(text)
+    assert problem.startswith(why)
+
+
+def test_every_problem_is_named_with_its_place() -> None:
+    text = 'actions: "allocate"\ntier: []\ntiers:\n- plugins:\n  - name: gagn\n  - name: drf\n    enablePredicat: true\n'
+    assert problems_of(text) == (
+        'conf: unknown key "tier"; did you mean "tiers"?',
+        'conf: tiers[0].plugins[0]: unknown plugin "gagn"; did you mean "gang"?',
+        'conf: tiers[0].plugins[1] (drf): unknown switch "enablePredicat"; did you mean "enablePredicate"?',
+    )
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "volcano-scheduler.conf"
+    path.write_bytes(b"\xef\xbb\xbf" + DEFAULT_CONF.encode())
+    assert len(load_policy(path, REGISTRY).actions) == 3
+    path.write_bytes(b"\xff")
+    with pytest.raises(PolicyError, match=r"volcano-scheduler.conf: cannot be read: .*invalid start byte"):
+        load_policy(path, REGISTRY)
+    with pytest.raises(PolicyError, match=r"gone: cannot be read: .*No such file"):
+        load_policy(tmp_path / "gone", REGISTRY)
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["allocate", "gang", "volcano", ""])
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["name", "plugins", "arguments", "enablePredicate", "actions", "x"]), inner, max_size=3
+        )
+    ),
+    max_leaves=8,
+)
+CONFS = st.dictionaries(st.sampled_from(["actions", "tiers", "configurations", "metrics", "x"]), VALUES, max_size=4)
+
+
+@given(CONFS)
+@settings(max_examples=300)
+def test_any_document_is_a_policy_or_names_its_problems(conf: dict[str, object]) -> None:
+    text = json.dumps(conf).replace("NaN", ".nan").replace("Infinity", ".inf")
+    for strict in (True, False):
+        try:
+            policy_of(text, REGISTRY, strict=strict)
+        except PolicyError as error:
+            assert error.problems
+            assert all(problem.startswith("conf") for problem in error.problems)

@@ -1,0 +1,128 @@
+"""A real browser for tests: headless Chromium, spoken to over its own protocol on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import aiohttp
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+CHROMIUM = os.environ.get("PUMICE_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+WITHOUT_CHROMIUM = "no Chromium on PATH: install it, or set PUMICE_CHROMIUM"
+TIME_MAX_S = 60.0
+_SWITCHES = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-port=0",
+)
+# Two frames: the observers that draw have run.
+_DRAWN = """new Promise((done) => {
+  const frames = () => requestAnimationFrame(() => requestAnimationFrame(done));
+  document.readyState === "complete" ? frames() : addEventListener("load", frames);
+}).then(() => null)"""
+
+
+class Page:
+    """One tab. ``complaints``: what the console said; ``requests``: every address that was asked for."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self._socket = socket
+        self._session: str | None = None
+        self._count = 0
+
+    async def open(self, file: Path, width: int = 1280, height: int = 900, scheme: str = "light") -> Self:
+        """Load a file, and wait until it is drawn."""
+        target = (await self.call("Target.createTarget", url="about:blank"))["targetId"]
+        self._session = (await self.call("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            await self.call(f"{domain}.enable")
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        await self.call("Emulation.setDeviceMetricsOverride", **screen)
+        await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        await self.call("Page.navigate", url=file.as_uri())
+        await self.js(_DRAWN)
+        return self
+
+    async def js(self, expression: str) -> Any:
+        """The value of an expression, awaited, as JSON."""
+        found = await self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in found, found["exceptionDetails"]
+        return found["result"].get("value")
+
+    async def point(self, x: float, y: float) -> None:
+        """Move the mouse."""
+        await self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    async def press(self, key: str) -> None:
+        for kind in ("keyDown", "keyUp"):
+            await self.call("Input.dispatchKeyEvent", type=kind, key=key)
+
+    async def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """One call of the protocol; what the page reports meanwhile is kept."""
+        self._count += 1
+        session = {} if self._session is None else {"sessionId": self._session}
+        await self._socket.send_json({"id": self._count, "method": method, "params": params, **session})
+        while True:
+            message = await self._socket.receive_json()
+            if message.get("id") == self._count:
+                assert "error" not in message, (method, message["error"])
+                return message["result"]
+            self._note(message.get("method"), message.get("params", {}))
+
+    def _note(self, method: str | None, params: dict[str, Any]) -> None:
+        if method == "Runtime.exceptionThrown":
+            self.complaints.append(str(params["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled":
+            self.complaints.append(str(params["args"]))
+        elif method == "Log.entryAdded":
+            self.complaints.append(params["entry"]["text"])
+        elif method == "Network.requestWillBeSent":
+            self.requests.append(params["request"]["url"])
+
+
+@asynccontextmanager
+async def chromium(profile: Path) -> AsyncIterator[Page]:
+    """A tab of a browser of its own, gone afterwards."""
+    assert CHROMIUM is not None
+    process = await asyncio.create_subprocess_exec(
+        CHROMIUM,
+        *_SWITCHES,
+        f"--user-data-dir={profile}",
+        "about:blank",
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(TIME_MAX_S):
+            address = await _address(process)
+            async with aiohttp.ClientSession() as http, http.ws_connect(address, max_msg_size=0) as socket:
+                yield Page(socket)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def _address(process: asyncio.subprocess.Process) -> str:
+    assert process.stderr is not None
+    said = []
+    async for line in process.stderr:
+        said.append(line.decode(errors="replace"))
+        if found := re.search(r"ws://127\.0\.0\.1\S+", said[-1]):
+            return found[0]
+    raise AssertionError(f"Chromium ended: {''.join(said)}")
