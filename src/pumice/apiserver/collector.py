@@ -126,7 +126,7 @@ class Collector:
                     self._delete(resource, row)
                     empty = empty and store.find(table, row.key) is None
         found = store.find("namespaces", namespace)
-        if empty and found is not None:
+        if empty and found is not None and not found.obj["metadata"].get("finalizers"):
             store.remove("namespaces", namespace)
 
     def _delete(self, resource: Resource, row: Stored) -> None:

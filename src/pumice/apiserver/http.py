@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from pumice.apiserver import discovery
+from pumice.apiserver import discovery, protobuf
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.lists import Shape
 from pumice.apiserver.managed import applied_to, check_config
@@ -142,7 +142,7 @@ class Api:
         kind = discovery.REVIEWS.get(parts[-1])
         if kind is None or request.method != "POST":
             raise no_such_path()
-        body = body_of(await request.read())
+        body = await _body(request)
         rules = {"resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}], "incomplete": False}
         status: Obj = {"allowed": True} if kind == "SelfSubjectAccessReview" else rules | {"nonResourceRules": []}
         return _json(
@@ -207,21 +207,21 @@ class Api:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     async def _post(self, request: web.Request, target: Target) -> web.StreamResponse:
-        body = body_of(await _body(request))
+        body = await _body(request)
         if target.resource.namespaced and not target.namespace:
             raise no_such_path()
         options = _options(request)
         return self._written(request, target, self.cluster.objects.create(target, body, options), options, 201)
 
     async def _put(self, request: web.Request, target: Target) -> web.StreamResponse:
-        body, options = body_of(await _body(request)), _options(request)
+        body, options = await _body(request), _options(request)
         return self._written(request, target, self.cluster.objects.replace(target, body, options), options)
 
     async def _patch(self, request: web.Request, target: Target) -> web.StreamResponse:
         kind = request.content_type
         if kind not in (_MERGE, _STRATEGIC, _JSON_PATCH, _APPLY):
             raise unsupported_media(kind, f"{_JSON_PATCH}, {_MERGE}, {_STRATEGIC} or {_APPLY}")
-        raw, options, objects = await _body(request, kind), _options(request), self.cluster.objects
+        raw, options, objects = await request.read(), _options(request), self.cluster.objects
         resource = target.resource
         if kind == _APPLY:
             return self._apply(request, target, body_of(raw), options)
@@ -270,7 +270,7 @@ class Api:
         return _raw(view.many(rows, {"resourceVersion": str(self.cluster.store.version)}))
 
     async def _pod_part(self, request: web.Request, target: Target) -> web.StreamResponse:
-        body, options = body_of(await _body(request)), _options(request)
+        body, options = await _body(request), _options(request)
         if target.subresource == "binding":
             return _json(bind(self.cluster.objects, target, body, options.dry_run), 201)
         how, _ = deletion_of(request.query, body.get("deleteOptions") or {})
@@ -294,16 +294,18 @@ def _options(request: web.Request) -> Options:
     return options_of(request.query, request.headers.get("User-Agent", ""))
 
 
-async def _body(request: web.Request, kind: str = _JSON) -> bytes:
-    """Raises: Refusal 415 for a body of another kind."""
-    if request.content_type not in (kind, "application/octet-stream" if kind == _JSON else kind):
-        raise unsupported_media(request.content_type, kind)
-    return await request.read()
+async def _body(request: web.Request) -> Obj:
+    """Raises: Refusal 415 for a body that is neither JSON nor protobuf, 400 for one that is no object."""
+    kind, raw = request.content_type, await request.read()
+    if kind == protobuf.MEDIA:
+        return protobuf.decoded(raw)
+    if kind not in (_JSON, "application/octet-stream"):
+        raise unsupported_media(kind, f"{_JSON} or {protobuf.MEDIA}")
+    return body_of(raw)
 
 
 async def _optional_body(request: web.Request) -> Obj:
-    raw = await request.read()
-    return body_of(raw) if raw.strip() else {}
+    return await _body(request) if request.can_read_body else {}
 
 
 def _json(value: Obj, code: int = 200) -> web.Response:

@@ -1,7 +1,7 @@
 """What survives a restart: every change as a line of JSON, and now and then all objects anew.
 
-A change is written before it is answered, so a killed process loses nothing; it is forced to the disk once a second, so a
-power cut loses a second at most. A line that was cut off at the end is dropped, with a message.
+A change is written before it is answered, so a killed process loses nothing; it is forced to the disk once a second,
+so a power cut loses a second at most. A line that was cut off at the end is dropped, with a message.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Journal:
             raise
 
     def _rewrite(self) -> None:
-        """All objects in one new file; the log begins anew. Lines of the log that the new file holds are skipped when read."""
+        """All objects in one new file; the log begins anew. Lines that the new file holds are skipped when read."""
         made = self._folder / "objects.part"
         with made.open("wb") as file:
             file.write(_encode(_Head(self._store.version, _FORMAT)) + b"\n")

@@ -1,4 +1,4 @@
-"""Nodes without machines: a pod that is bound runs at once, ends after the time that it says, and goes when it is deleted.
+"""Nodes without machines: a bound pod runs at once, ends after the time that it says, and goes when it is deleted.
 
 ``pumice.dev/duration: 90m`` on a pod is how long it runs; without it a pod runs until it is deleted. A node that nobody
 said anything about is ready.
@@ -29,7 +29,7 @@ _POD_ADDRESSES = 2**22
 
 
 class Kubelets:
-    """All nodes at once. ``clock``: seconds since the epoch; ``speed``: seconds of a pod that go by in one of the clock."""
+    """All nodes at once. ``clock``: seconds since the epoch; ``speed``: seconds of a pod in one of the clock."""
 
     def __init__(self, objects: Objects, clock: Callable[[], float], speed: float = 1.0) -> None:
         self._objects, self._clock, self._speed = objects, clock, speed

@@ -38,7 +38,7 @@ _STRATEGIC: Final = {"taints": "key", "topologySpreadConstraints": "topologyKey"
 
 
 class Shape:
-    """What is known of one place in an object. ``keys``: of a list of objects, how they are told apart; empty: as a whole."""
+    """What is known of one place in an object: a kind, a field of it, or an item of a list."""
 
     __slots__ = ("_name", "_schema", "_typed")
 
@@ -47,12 +47,12 @@ class Shape:
 
     @classmethod
     def of(cls, resource: Resource) -> Shape:
-        """The root of a kind: told by its schema where it has one, else by what Kubernetes' own kinds call their fields."""
+        """A kind: told by its schema where it has one, else by what Kubernetes' own kinds call their fields."""
         return cls(resource.schema, typed=resource.schema is None)
 
     def below(self, name: str) -> Shape:
         """A field."""
-        if self._typed or name == "metadata" and not self._name:
+        if self._typed or (name == "metadata" and not self._name):
             return Shape(None, name)
         schema = self._schema or {}
         found = (schema.get("properties") or {}).get(name)

@@ -38,7 +38,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a write is meant. ``unknown_fields``: Strict, Warn or Ignore. ``warnings`` are for the user, as they come up."""
+    """How a write is meant. ``unknown_fields``: Strict, Warn or Ignore. ``warnings`` for the user are added to."""
 
     dry_run: bool = False
     manager: str = ""
@@ -245,7 +245,7 @@ def _grace(resource: Resource, obj: Obj, asked_s: int | None) -> int:
 def _may_go(obj: Obj) -> bool:
     """Whether an object is being deleted and nothing holds it any more."""
     metadata = obj["metadata"]
-    held = metadata.get("finalizers") or (obj.get("spec") or {}).get("finalizers") and obj.get("kind") == "Namespace"
+    held = metadata.get("finalizers") or obj.get("kind") == "Namespace"
     return "deletionTimestamp" in metadata and not held and not metadata.get("deletionGracePeriodSeconds")
 
 

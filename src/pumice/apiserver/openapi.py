@@ -18,7 +18,7 @@ _WRITE_OPTIONS = ("dryRun", "fieldManager", "fieldValidation")
 
 
 class Documents:
-    """One document for each group and version, and an index of them; made when asked for, and anew when kinds come or go."""
+    """A document for each group and version, and an index of them; made when asked for, anew when kinds come or go."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry

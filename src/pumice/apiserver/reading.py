@@ -6,6 +6,7 @@ import asyncio
 import base64
 import binascii
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -93,7 +94,7 @@ class _Token(NamedTuple):
 
 
 def page(store: Store, view: View, query: Mapping[str, str]) -> bytes:
-    """A list, or a page of it. Raises: Refusal 400, 410 for a page of a list that is too old, 504 for a version to come."""
+    """A list, or a page of it. Raises: Refusal 400, 410 for a page of too old a list, 504 for a version to come."""
     target, chosen = view.target, selection_of(view.target, query)
     limit, wanted = number(query, "limit") or 0, number(query, "resourceVersion") or 0
     if wanted > store.version:
@@ -162,7 +163,7 @@ def watching_of(store: Store, target: Target, query: Mapping[str, str], seconds:
 async def watched(
     store: Store, view: View, watching: Watching, bookmark_s: float, alive: Callable[[], bool]
 ) -> AsyncIterator[list[bytes]]:
-    """The lines of a watch, in batches. It ends with its time, with an ERROR when it fell behind, or when not ``alive``."""
+    """The lines of a watch, in batches. It ends with its time, with an ERROR where it fell behind, or not ``alive``."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + watching.seconds
     name = view.target.resource.table
@@ -195,10 +196,8 @@ async def watched(
                 yield [told.bookmark(cursor, {})]
             if loop.time() >= deadline:
                 return
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(bell.wait(), max(min(next_bookmark, deadline) - loop.time(), 0.0))
-            except TimeoutError:
-                pass
 
 
 class _Told:

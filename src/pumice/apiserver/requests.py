@@ -109,7 +109,7 @@ def number(query: Mapping[str, str], key: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of answer: plain JSON, or ``as_`` Table, PartialObjectMetadata(List), APIGroupDiscoveryList in a ``version``."""
+    """A form of answer: plain JSON where ``as_`` is empty, else that kind in that version."""
 
     as_: str = ""
     version: str = ""

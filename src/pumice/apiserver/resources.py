@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,9 +26,9 @@ class Column:
 class Resource:
     """One kind in one version of its group.
 
-    ``status``: has a status subresource. ``others``: its further subresources. ``fields``: what field selectors may name
-    beside name and namespace. ``schema``: its OpenAPI v3 schema, None where objects are taken as they are. ``shared``: the
-    table of the kind that this one is another view of. ``idle``: nobody in this cluster acts on such objects.
+    ``status``: has a status subresource. ``others``: its further subresources. ``fields``: what field selectors may
+    name beside name and namespace. ``schema``: its OpenAPI v3 schema, None where objects are taken as they are.
+    ``shared``: the table of the kind that this one is another view of. ``idle``: nobody here acts on such objects.
     """
 
     group: str
@@ -167,7 +168,7 @@ def defined(crd: Obj) -> list[Resource]:
     ]
 
 
-def _columns(given: list[Obj]) -> list[Column]:
+def _columns(given: Iterable[Obj]) -> list[Column]:
     return [
         Column(c["name"], c.get("type", "string"), c["jsonPath"], c.get("priority", 0), c.get("description", ""))
         for c in given

@@ -6,7 +6,7 @@ This is what Kubernetes does with structural schemas. Rules in CEL (``x-kubernet
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
@@ -38,7 +38,7 @@ class Wishes(Protocol):
 
 
 def conformed(resource: Resource, obj: Obj, wishes: Wishes) -> Obj:
-    """The object as its kind's schema has it. Raises: Refusal 422 with the wrong fields, 400 for unknown ones if strict."""
+    """The object as its kind's schema has it. Raises: Refusal 422 for wrong fields, 400 for unknown ones if strict."""
     if resource.schema is None:
         return obj
     judge = _Judge()
@@ -54,7 +54,8 @@ def conformed(resource: Resource, obj: Obj, wishes: Wishes) -> Obj:
         wishes.warnings.extend(f'unknown field "{path}"' for path in judge.unknown[:CAUSES_MAX])
     if judge.causes:
         raise invalid(resource.kind, resource.group, str(obj["metadata"].get("name", "")), judge.causes[:CAUSES_MAX])
-    return root | rest
+    found: Obj = root | rest
+    return found
 
 
 @dataclass(slots=True)
@@ -148,7 +149,7 @@ def _number(value: Any) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _length(kind: type) -> Callable[[Any], int | None]:
+def _length(kind: type[Sized]) -> Callable[[Any], int | None]:
     return lambda value: len(value) if isinstance(value, kind) else None
 
 
@@ -194,13 +195,12 @@ def _combined(schema: Obj, value: Any) -> Iterator[tuple[str, str]]:
         judge.value(part, value, "")
         return not judge.causes
 
-    for key, good in (
-        ("allOf", lambda count, of: count == of),
-        ("anyOf", lambda count, of: count > 0),
-        ("oneOf", lambda count, of: count == 1),
-    ):
+    for key in ("allOf", "anyOf", "oneOf"):
         parts = schema.get(key)
-        if parts and not good(sum(map(fits, parts)), len(parts)):
+        if not parts:
+            continue
+        count = sum(map(fits, parts))
+        if count not in {"allOf": (len(parts),), "anyOf": range(1, len(parts) + 1), "oneOf": (1,)}[key]:
             yield f"Invalid value: {_shown(value)}: must validate {key} of its schemas", "FieldValueInvalid"
     if schema.get("not") and fits(schema["not"]):
         yield f"Invalid value: {_shown(value)}: must not validate the schema (not)", "FieldValueInvalid"

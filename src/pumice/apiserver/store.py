@@ -1,6 +1,6 @@
 """The objects there are, under one version that counts every change, and the changes that were, as far back as is kept.
 
-A watcher is a cursor in this history: it has no queue that could grow, and one that falls behind what is kept is told so.
+A watcher is a cursor in this history: it has no queue that could grow, and one that falls behind is told so.
 Objects are never changed in place: whoever writes puts a new one.
 """
 

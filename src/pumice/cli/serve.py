@@ -78,8 +78,8 @@ def serve(
 ) -> None:
     """Serve a cluster without machines: a Kubernetes API with nodes, queues, PodGroups and jobs.
 
-    Nodes and each MANIFEST (a file or folder) are there from the start. A pod that is bound runs at once, and ends after
-    its annotation pumice.dev/duration. Ctrl-C stops; with --data the next start goes on from there.
+    Nodes and each MANIFEST (a file or folder) are there from the start. A pod that is bound runs at once, and ends
+    after its annotation pumice.dev/duration. Ctrl-C stops; with --data the next start goes on from there.
 
     \b
     Examples:
@@ -183,7 +183,7 @@ def _cluster(data: Path | None, speed: float) -> tuple[Cluster, Journal | None]:
     from pumice.apiserver.journal import open_journal
     from pumice.apiserver.store import Store
 
-    # Versions go on from the clock, so that what a client remembers of an earlier life is too old, never something else.
+    # Versions go on from the clock: what a client remembers of an earlier life is too old, never something else.
     store = Store(int(time.time() * 1000))
     journal = open_journal(data, store) if data is not None else None
     return make_cluster(store, own_definitions(), speed=speed), journal

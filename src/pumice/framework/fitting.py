@@ -5,6 +5,7 @@ Source: Volcano job fit errors (texts kept byte for byte).
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from pumice.columns.views import Job
@@ -23,6 +24,7 @@ class FitNotes:
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         self.by_job: dict[int, dict[int, FitErrors]] = {}
+        self._heads: dict[tuple[bytes, bytes, int, int], str] = {}
 
     def note(self, row: int, errors: FitErrors) -> None:
         """Note why a task found no node; replaces an older note."""
@@ -82,23 +84,29 @@ class FitNotes:
         The origin is the first failing task in task order, where Volcano takes any.
         """
         tables = self._ssn.tables
-        handle = Job(tables, job)
-        counts = handle.counts
+        rows = tables.jobs.tasks[job]
+        lasts = tables.tasks.last_status[rows]
+        have, jobs = tables.tasks.status[rows], tables.jobs
+        key = (have.tobytes(), lasts.tobytes(), int(jobs.min_available[job]), int(jobs.best_effort[job]))
+        text = self._heads.get(key)
+        if text is None:
+            text = self._heads[key] = self._head(Job(tables, job))
+        notes = self.by_job.get(job)
+        origin = next((row for row in rows.tolist() if row in notes), None) if notes else None
+        if notes is None or origin is None:
+            return text
+        return f"{text}. Origin reason is {tables.tasks.pods[origin].name}: {notes[origin].text}"
+
+    def _head(self, job: Job) -> str:
+        """The text up to the origin: equal for jobs with equal counts whose tasks fared equally."""
+        tasks, counts = self._ssn.tables.tasks, job.counts
         parts = [f"{int(counts[s])} {TaskStatus(s).label}" for s in range(STATUS_COUNT) if counts[s]]
-        parts = sorted([*parts, f"{handle.min_available} minAvailable"])
-        text = ", ".join(["pod group is ready" if handle.is_ready else "pod group is not ready", *parts])
-        notes = self.by_job.get(job, {})
+        parts = sorted([*parts, f"{job.min_available} minAvailable"])
+        text = ", ".join(["pod group is ready" if job.is_ready else "pod group is not ready", *parts])
         if counts[TaskStatus.PENDING]:
-            reasons: dict[str, int] = {}
-            rows = handle.tasks[tables.tasks.status[handle.tasks] == TaskStatus.PENDING]
-            for status in tables.tasks.last_status[rows].tolist():
-                label = self._pending_label(status)
-                reasons[label] = reasons.get(label, 0) + 1
+            pending = job.tasks[tasks.status[job.tasks] == TaskStatus.PENDING]
+            reasons = Counter(self._pending_label(last) for last in tasks.last_status[pending].tolist())
             text += "; Pending: " + ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
-        if notes:
-            origin = next((row for row in handle.tasks.tolist() if row in notes), None)
-            if origin is not None:
-                text += f". Origin reason is {tables.tasks.pods[origin].name}: {notes[origin].text}"
         return text
 
     @staticmethod

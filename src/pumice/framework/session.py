@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cached_property
+from inspect import ismethod
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -115,7 +116,7 @@ class Session:
         """
         if not self._opening:
             raise PluginError(f"hook at point {point.name} added outside of on_session_open")
-        shape = shape_of(hook, skip=0)
+        shape = shape_of(hook, skip=int(ismethod(hook)))
         form = point.forms.get(shape)
         if form is None:
             known = " or ".join("(" + ", ".join(f) + ")" for f in point.forms)

@@ -5,14 +5,14 @@ Source: Volcano CloseSession, job updater (phase rules, when to write) and queue
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pumice.algorithms.sums import sums_by
-from pumice.columns.jobs import PHASES
-from pumice.columns.views import Job
+from pumice.columns.counting import SCHEDULED as ON_NODE
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.jobs import INQUEUE_PHASE
 from pumice.framework import points
 from pumice.framework.outcome import Outcome
 from pumice.model.decisions import PodGroupUpdate
@@ -48,16 +48,10 @@ def close_session(ssn: Session) -> Outcome:
             instance.on_session_close(ssn)
     outcome = Outcome(ssn)
     looked_at = ssn.jobs_to_close()
-    calm = []
-    for job in looked_at.tolist():
-        status = new_status(ssn, job)
-        group = ssn.tables.jobs.groups[job]
-        if differs(status, group.status):
-            outcome.groups.append(PodGroupUpdate(group.key, status))
-        elif not ssn.touched[job]:
-            calm.append(job)
-    outcome.groups.sort(key=lambda update: update.job)
-    outcome.settled = np.array(calm, dtype=np.int64)
+    updates = [new_status(ssn, facts) for facts in facts_of(ssn, looked_at)]
+    outcome.groups = sorted((u for u in updates if u is not None), key=lambda update: update.job)
+    calm = np.array([update is None for update in updates], dtype=bool)
+    outcome.settled = looked_at[calm & ~ssn.touched[looked_at]]
     for job in sorted(ssn.moved_hypernodes):
         outcome.job_hypernodes[job] = int(ssn.tables.jobs.hypernode[job])
         for sub in ssn.tables.jobs.subs[job]:
@@ -66,40 +60,64 @@ def close_session(ssn: Session) -> Outcome:
     return outcome
 
 
-def new_status(ssn: Session, job: int) -> PodGroupStatus:
-    """The status a PodGroup should have now."""
-    group = ssn.tables.jobs.groups[job]
-    fresh = ssn.conditions.by_job.get(job, {})
-    counts = ssn.tables.jobs.counts[job]
-    return PodGroupStatus(
-        phase_of(ssn, job, UNSCHEDULABLE in fresh).value,
-        _merge(group, fresh),
-        int(counts[TaskStatus.RUNNING]),
-        int(counts[TaskStatus.SUCCEEDED]),
-        int(counts[TaskStatus.FAILED]),
+class Facts(NamedTuple):
+    """What a PodGroup's phase follows from. ``scheduled``: tasks on a node, ended ones included."""
+
+    job: int
+    scheduled: int
+    running: int
+    succeeded: int
+    failed: int
+
+
+def facts_of(ssn: Session, jobs: AnyArray) -> list[Facts]:
+    """The facts about some jobs, in their order."""
+    counts = ssn.tables.jobs.counts[jobs]
+    scheduled = counts @ ON_NODE
+    for i in counts[:, TaskStatus.RELEASING].nonzero()[0].tolist():
+        scheduled[i] += releasing_scheduled(ssn, int(jobs[i]))
+    columns = (jobs, scheduled, *(counts[:, s] for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)))
+    return [Facts(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def new_status(ssn: Session, facts: Facts) -> PodGroupUpdate | None:
+    """The status a PodGroup should have now; None when it has it: conditions are compared without time and transition."""
+    group = ssn.tables.jobs.groups[facts.job]
+    fresh = ssn.conditions.by_job.get(facts.job, {})
+    old = group.status
+    phase = phase_of(ssn, facts, UNSCHEDULABLE in fresh).value
+    if (
+        (phase, facts.running, facts.succeeded, facts.failed) == (old.phase, old.running, old.succeeded, old.failed)
+        and all(_is_said(condition, old.conditions) for condition in fresh.values())
+    ):
+        return None
+    conditions = _merge(group, fresh)
+    return PodGroupUpdate(
+        group.key, PodGroupStatus(phase, conditions, facts.running, facts.succeeded, facts.failed)
     )
+
+
+def _is_said(new: PodGroupCondition, said: tuple[PodGroupCondition, ...]) -> bool:
+    old = next((c for c in said if c.type == new.type), None)
+    return old is not None and (old.message, old.reason, old.status) == (new.message, new.reason, new.status)
 
 
 def _merge(group: PodGroup, fresh: dict[str, PodGroupCondition]) -> tuple[PodGroupCondition, ...]:
     """Replace conditions of the same type in place, append new ones."""
-    if not fresh:
-        return group.status.conditions
-    kept = [fresh.pop(c.type, c) for c in group.status.conditions]
-    return (*kept, *fresh.values())
+    left = dict(fresh)
+    kept = [left.pop(c.type, c) for c in group.status.conditions]
+    return (*kept, *left.values())
 
 
-def phase_of(ssn: Session, job: int, unschedulable: bool) -> PodGroupPhase:
-    """The phase rules, in order."""
-    tables = ssn.tables
-    handle = Job(tables, job)
-    counts = handle.counts
-    if counts[TaskStatus.RUNNING] and unschedulable:
+def phase_of(ssn: Session, facts: Facts, unschedulable: bool) -> PodGroupPhase:
+    """The phase rules, in order. ``unschedulable``: whether the gang was found incomplete in this session."""
+    jobs = ssn.tables.jobs
+    if facts.running and unschedulable:
         return PodGroupPhase.UNKNOWN
-    scheduled = handle.scheduled_count + releasing_scheduled(ssn, job)
-    completed = int(counts[TaskStatus.FAILED] + counts[TaskStatus.SUCCEEDED])
-    if scheduled >= tables.jobs.groups[job].min_member:
-        return PodGroupPhase.COMPLETED if scheduled == completed else PodGroupPhase.RUNNING
-    return PodGroupPhase.INQUEUE if PHASES[tables.jobs.phase[job]] is PodGroupPhase.INQUEUE else PodGroupPhase.PENDING
+    if facts.scheduled >= jobs.groups[facts.job].min_member:
+        ended = facts.failed + facts.succeeded
+        return PodGroupPhase.COMPLETED if facts.scheduled == ended else PodGroupPhase.RUNNING
+    return PodGroupPhase.INQUEUE if jobs.phase[facts.job] == INQUEUE_PHASE else PodGroupPhase.PENDING
 
 
 def releasing_scheduled(ssn: Session, job: int) -> int:
@@ -109,16 +127,6 @@ def releasing_scheduled(ssn: Session, job: int) -> int:
         return 0
     rows = tables.jobs.tasks[job]
     return int(np.count_nonzero((tables.tasks.status[rows] == TaskStatus.RELEASING) & (tables.tasks.node[rows] >= 0)))
-
-
-def differs(new: PodGroupStatus, old: PodGroupStatus) -> bool:
-    """Whether the status must be written: conditions are compared in place without time and transition."""
-    if replace(new, conditions=()) != replace(old, conditions=()) or len(new.conditions) != len(old.conditions):
-        return True
-    return any(
-        (a.type, a.status, a.reason, a.message) != (b.type, b.status, b.reason, b.message)
-        for a, b in zip(new.conditions, old.conditions, strict=True)
-    )
 
 
 def queue_status(ssn: Session, outcome: Outcome) -> None:
@@ -134,6 +142,5 @@ def queue_status(ssn: Session, outcome: Outcome) -> None:
             while parent >= 0 and steps <= len(queues):
                 sums[parent] += own[row]
                 parent, steps = (queues.parent[parent] if parent != root else -1), steps + 1
-    for row, queue in enumerate(queues.objs):
-        if queue.allocated is None or not np.array_equal(sums[row], axis.vector(queue.allocated)):
-            outcome.queues[queue.name] = axis.resource(sums[row])
+    for row in (sums != queues.stated).any(axis=1).nonzero()[0].tolist():
+        outcome.queues[queues.names[row]] = axis.resource(sums[row])

@@ -15,7 +15,6 @@ from pumice.kube.kinds import PODS
 from pumice.kube.pod_status import PodStatuses
 from pumice.kube.truth import Truth
 from pumice.model.decisions import Bind, PodNotice
-from pumice.model.events import Undone
 from pumice.model.pod import Pod
 
 _log = logging.getLogger("pumice.kube")
@@ -81,8 +80,11 @@ class Binder:
         _log.warning("pod %s: %s", bind.pod, flight.why)
         return False
 
-    async def settle(self, flight: Flight, pod: Pod | None) -> None:
-        """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one."""
+    async def settle(self, flight: Flight, pod: Pod | None) -> bool:
+        """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one.
+
+        Returns whether the task is to be given back.
+        """
         bind = _bind_of(flight)
         if pod is not None and pod.node_name == bind.node:
             self._bound(flight, bind)
@@ -96,7 +98,8 @@ class Binder:
         elif flew:
             notice = PodNotice(pod.key, pod.uid, "SchedulerError", flight.why or "the binding was not seen to happen")
             await self._statuses.say(pod, notice)
-            self._truth.hear([Undone(bind.pod, bind.uid)])
+            return True
+        return False
 
     def _bound(self, flight: Flight, bind: Bind) -> None:
         if flight.landed is not None:

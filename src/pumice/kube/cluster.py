@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pumice.kube.binding import Binder, PreBind
 from pumice.kube.client import Client
@@ -62,26 +62,19 @@ class Limits:
     hold_s: float = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
-    """``scheduler`` signs events and conditions. ``use_eviction`` asks the eviction API in place of deleting pods."""
-
-    scheduler: str = "volcano"
-    use_eviction: bool = False
-
-
 class KubeCluster:
     """Implements ``runtime.ports.Cluster``. One object serves one term of leadership or many.
 
     * ``sink(events)``: what reflectors tell; from any thread, oldest first. Every kind that the store takes goes here.
     * ``drain``, ``bind``, ``evict``, ``write_group``, ``write_queue``, ``notice``, ``tell``: from the thread of the
-      cycle; they return at once. ``Loop.step`` calls the first five; after it, ``tell(outcome)`` is for what users read.
+      cycle; they return at once. ``Loop.step`` calls the first five; ``tell(outcome)`` after it is for what users read.
     * ``changed``: a hook, called from whichever thread brings news that may change a decision; it must not wait.
     * ``run()``: the workers; until cancelled. What is handed over before it runs waits.
     * ``flush(seconds)``: take no more decisions, and wait until those that were taken are done. Then cancel ``run``.
 
-    ``pods`` is the reflector's codec of pods, or one of its own. ``hooks`` run before each bind. ``timed`` is told the
-    stages ``PreBind`` and ``Bind`` with the seconds they took.
+    ``pods`` is the reflector's codec of pods, or one of its own. ``scheduler`` signs events and conditions. ``hooks``
+    run before each bind. ``use_eviction``: ask the eviction API, which keeps disruption budgets, in place of deleting.
+    ``timed`` is told the stages ``PreBind`` and ``Bind`` with the seconds they took.
     """
 
     def __init__(
@@ -89,28 +82,24 @@ class KubeCluster:
         client: Client,
         *,
         pods: Codec | None = None,
+        scheduler: str = "volcano",
         hooks: Sequence[PreBind] = (),
+        use_eviction: bool = False,
         limits: Limits | None = None,
-        style: Style | None = None,
         timed: Callable[[str, float], None] = lambda stage, seconds: None,
-        pace: Pace | None = None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
-        self.limits = limits or Limits()
-        style = style or Style()
-        clock = time.monotonic
-        self.flights = Flights(clock)
-        self.truth = Truth(lambda: self.changed())
-        self.teller = Teller(client, style.scheduler, self._room)
-        self._sent = Sent(self.limits.confirm_s, clock)
-        self._conditions = PodStatuses(client, self.truth, self.teller, self._sent, self._room)
-        self._statuses = Statuses(client, self.truth, self.teller, self.limits.confirm_s, clock)
-        self._binder = Binder(client, self.truth, self.flights, self.teller, self._conditions, hooks, timed)
-        self._evictor = Evictor(
-            client, self.truth, self.flights, self.teller, style.scheduler, use_eviction=style.use_eviction
-        )
-        self._resync = Resync(client, pods or Codec(PODS, Decoder()), self._settle, pace or Pace())
-        limits = self.limits
+        self.limits = limits = limits or Limits()
+        self.flights = flights = Flights(time.monotonic)
+        self.truth = truth = Truth(self._wake)
+        self.teller = teller = Teller(client, scheduler, self._room)
+        self._sent = Sent(limits.confirm_s, time.monotonic)
+        self._conditions = PodStatuses(client, truth, teller, self._sent, self._room)
+        self._statuses = Statuses(client, truth, teller, limits.confirm_s)
+        self._binder = Binder(client, truth, flights, teller, self._conditions, hooks, timed)
+        self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=use_eviction)
+        self._resync = Resync(client, pods or Codec(PODS, Decoder()), self._settle, Pace())
+        self._failures = Pace(rate=0.0)  # of decisions about a pod: not tried again at once, for ever
         self.binds: Lane[Flight] = Lane(
             "binds", self._send_bind, workers=limits.bind_workers, waiting_max=2 * limits.binds
         )
@@ -134,16 +123,28 @@ class KubeCluster:
 
     def sink(self, events: list[Event]) -> None:
         """What was heard from the API server, oldest first. Echoes of our own writes wake nobody."""
+        self.truth.hear(events)  # first: a pod that is not in flight any more must be known to be bound
         news = False
         for event in events:
-            news |= not (self._is_echo(event.obj) if isinstance(event, Seen) else self._ended(event))
-        self.truth.hear(events, news=news)
+            if isinstance(event, Seen):
+                news |= not self._is_echo(event.obj)
+            else:
+                news = True
+                self._forget(event)
+        if news:
+            self.changed()
+
+    def _wake(self) -> None:
+        self.changed()
 
     def _is_echo(self, obj: Object) -> bool:
         match obj:
             case Pod():
                 ours = self._sent.heard(obj.key, obj.resource_version)
-                return self.flights.heard(obj) or ours
+                if self.flights.heard(obj):
+                    self._failures.forget(obj.key)
+                    return True
+                return ours
             case PodGroup():
                 return self._statuses.groups.heard(obj.key, obj.resource_version)
             case Queue():
@@ -151,20 +152,22 @@ class KubeCluster:
             case _:
                 return False
 
-    def _ended(self, event: Event) -> bool:
-        """Forget an object that is gone; that is news."""
-        if isinstance(event, Gone):
-            if event.kind is Pod:
-                self.flights.gone(event.key)
-                self._sent.gone(event.key)
-                self._resync.pace.forget(event.key)
-            elif event.kind is PodGroup:
-                self._statuses.groups.gone(event.key)
-            elif event.kind is Queue:
-                self._statuses.queues.gone(event.key)
-        return False
+    def _forget(self, event: Event) -> None:
+        """An object is gone."""
+        if not isinstance(event, Gone):
+            return
+        if event.kind is Pod:
+            self.flights.gone(event.key)
+            self._sent.gone(event.key)
+            self._failures.forget(event.key)
+        elif event.kind is PodGroup:
+            self._statuses.groups.gone(event.key)
+        elif event.kind is Queue:
+            self._statuses.queues.gone(event.key)
 
     def drain(self) -> list[Event]:
+        """What happened since the last call, oldest first."""
+        self._taking = ""
         self._turned_away.clear()
         return self.truth.drain()
 
@@ -172,35 +175,34 @@ class KubeCluster:
 
     def bind(self, decision: Bind) -> Refusal | None:
         """Take a bind on, unless the pod has changed since the snapshot by what is known, or there is no room."""
-        why = self._stands_against(decision) or self._no_room_for(decision)
-        if why:
-            self._turned_away.add(decision.job)
+        begun = decision.job == self._taking
+        why = self._stands_against(decision) or self._no_room_for(decision, begun)
+        if why is not None:
+            if not begun:
+                self._turned_away.add(decision.job)
             return Refusal(why)
         self._taking = decision.job
         flight = Flight(decision)
         self.flights.add(flight)
-        self.binds.put(decision.uid, flight)
+        self.binds.put(flight.key, flight)
         return None
 
     def evict(self, decision: Evict) -> Refusal | None:
         """Take an eviction on."""
+        flight, before = Flight(decision), self.flights.of(decision.pod)
         why = self._not_this(decision)
-        if why is None and isinstance(getattr(self.flights.of(decision.pod), "decision", None), Evict):
+        if why is None and before is not None and isinstance(before.decision, Evict):
             why = f"pod {decision.pod} is being evicted already"
-        if why is None:
-            flight = Flight(decision)
-            before = self.flights.of(decision.pod)
-            self.flights.add(flight)
-            if self.evictions.put(decision.uid, flight):
-                return None
-            self.flights.end(flight)
-            if before is not None:
-                self.flights.add(before)
-            why = f"{self.limits.evictions} evictions are under way already"
-        return Refusal(why)
+        if why is None and len(self.evictions) >= self.limits.evictions:
+            why = f"{len(self.evictions)} evictions are under way already"
+        if why is not None:
+            return Refusal(why)
+        self.flights.add(flight)
+        self.evictions.put(flight.key, flight)
+        return None
 
     def write_group(self, update: PodGroupUpdate) -> None:
-        """Write the difference, unless it is on its way already. One that finds no room comes again with the next cycle."""
+        """Write the difference, unless it is on its way. One that finds no room comes again with the next cycle."""
         if self._statuses.begin_group(update) and not self._group_lane.put(update.job, update):
             self._statuses.groups.gone(update.job)
 
@@ -211,9 +213,10 @@ class KubeCluster:
 
     def notice(self, notice: PodNotice) -> None:
         """As for a PodGroup, with an event."""
-        if self.flights.of(notice.pod) is None and self._conditions.begin(notice):
-            if not self._notice_lane.put(notice.pod, notice):
-                self._sent.gone(notice.pod)
+        if self.flights.of(notice.pod) is not None or not self._conditions.begin(notice):
+            return
+        if not self._notice_lane.put(notice.pod, notice):
+            self._sent.gone(notice.pod)
 
     def tell(self, outcome: Outcome) -> None:
         """Say on pods and PodGroups what a cycle found out: why they wait."""
@@ -249,14 +252,18 @@ class KubeCluster:
             return f"pod {decision.pod} is another one by now: uid {pod.uid}, not {decision.uid}"
         if pod.deletion is not None:
             return f"pod {decision.pod} is being deleted"
-        return f"pod {decision.pod} has {pod.phase.lower()}" if pod.phase in ENDED else None
+        if pod.phase in ENDED:
+            return f"pod {decision.pod} has {pod.phase.lower()}"
+        left_s = self._failures.left_s(decision.pod)
+        return f"pod {decision.pod} failed lately: again in {left_s:.1f} s" if left_s else None
 
-    def _no_room_for(self, bind: Bind) -> str | None:
-        """A gang is taken whole or not at all: the limit counts where a job begins."""
-        begun = bind.job == self._taking and bind.job not in self._turned_away
-        if len(self.binds) < (2 if begun else 1) * self.limits.binds and bind.job not in self._turned_away:
-            return None
-        return f"{len(self.binds)} binds are under way already"
+    def _no_room_for(self, bind: Bind, begun: bool) -> str | None:
+        """A gang is taken whole or not at all: the limit counts where a job begins; a no to its first is one to all."""
+        if bind.job in self._turned_away:
+            return f"another pod of {bind.job} was refused"
+        if len(self.binds) >= (2 if begun else 1) * self.limits.binds:
+            return f"{len(self.binds)} binds are under way already"
+        return None
 
     # -- the workers ---------------------------------------------------------------------------------------------------
 
@@ -268,22 +275,24 @@ class KubeCluster:
             group.create_task(self._confirm())
 
     async def flush(self, seconds: float) -> int:
-        """Refuse all further decisions and wait for those that were taken, then for statuses and events, so long at most.
+        """Refuse all further decisions; wait for those that were taken, then for statuses and events, so long at most.
 
         Returns how many decisions are still under way.
         """
         self._stopping = True
+        deciding = (self.binds, self.evictions, self._resync.lane)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self.binds.left or self.evictions.left or self._resync.lane.left:
-                    for lane in (self.binds, self.evictions, self._resync.lane):
+                while any(lane.left for lane in deciding):
+                    for lane in deciding:
                         await lane.empty()
                 for quiet in self._quiet_lanes():
                     await quiet.empty()
-        return self.binds.left + self.evictions.left + self._resync.lane.left
+        return sum(lane.left for lane in deciding)
 
-    def _quiet_lanes(self) -> tuple[Lane[PodGroupUpdate] | Lane[tuple[str, Resource]] | Lane[PodNotice], ...]:
-        return self._group_lane, self._queue_lane, self._notice_lane, self.teller.lane  # type: ignore[return-value]
+    def _quiet_lanes(self) -> tuple[Lane[Any], ...]:
+        """Statuses, then what people read."""
+        return self._group_lane, self._queue_lane, self._notice_lane, self.teller.lane
 
     async def _room(self) -> None:
         """Let binds go first, for a moment."""
@@ -300,10 +309,13 @@ class KubeCluster:
             self._resync.put(flight)
 
     async def _settle(self, flight: Flight, pod: Pod | None) -> None:
-        await (self._binder if isinstance(flight.decision, Bind) else self._evictor).settle(flight, pod)
+        hand = self._binder if isinstance(flight.decision, Bind) else self._evictor
+        if await hand.settle(flight, pod):
+            self._failures.delay(flight.decision.pod)
+            self.truth.give_back(flight.decision)
 
     async def _confirm(self) -> None:
-        """Look up what was accepted and never heard of: an assumption holds room only so long without the API's word."""
+        """Look up what was accepted and not heard of: room is assumed only so long without the API server's word."""
         while True:
             await asyncio.sleep(self.limits.confirm_s / 4)
             for flight in self.flights.overdue(self.limits.confirm_s):

@@ -12,7 +12,7 @@ import msgspec
 from pumice.kube import cuts
 from pumice.kube.errors import ApiError, Garbage, clean
 from pumice.kube.kinds import Kind
-from pumice.model.manifest import Decoder, ManifestError, Value
+from pumice.model.manifest import SUPPORTED_KINDS, Decoder, ManifestError, Value
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CUTS: dict[str, Any] = {"Pod": cuts.Pod, "Node": cuts.Node, "PriorityClass": cuts.PriorityClass}
@@ -25,7 +25,7 @@ class Object(NamedTuple):
     key: str  # namespace/name, or the name of a cluster-wide one
     uid: str
     version: str
-    value: Value
+    value: Value | dict[str, Any]  # a dictionary, cut to metadata, spec and status, where the model has no value for it
 
 
 class BadObject(Exception):
@@ -51,12 +51,16 @@ _any_decoder = msgspec.json.Decoder()
 
 
 class Codec:
-    """Reads objects of one kind. Its manifest decoder may be shared by the codecs of one thread."""
+    """Reads objects of one kind. Its manifest decoder may be shared by the codecs of one thread.
+
+    Objects of kinds that the model does not read stay dictionaries.
+    """
 
     def __init__(self, kind: Kind, decoder: Decoder) -> None:
         self.kind = kind
         self._decoder = decoder
         self._cut = msgspec.json.Decoder(_CUTS.get(kind.kind, cuts.Other))
+        self._modelled = (kind.api_version, kind.kind) in SUPPORTED_KINDS
 
     def read(self, raw: bytes | msgspec.Raw) -> Object:
         """Raises: BadObject."""
@@ -65,12 +69,12 @@ class Codec:
         except _WRONG:
             found = self._whole(raw)  # the reader knows better what is wrong with it
         try:
-            value = self._decoder.decode_as(self.kind.api_version, self.kind.kind, found)
+            value = self._decoder.decode_as(self.kind.api_version, self.kind.kind, found) if self._modelled else found
         except ManifestError as error:
             key, _, version = self.identity(raw)
             raise BadObject(key, version, str(error)) from None
-        metadata: cuts.Meta = found.get("metadata") or cuts.Meta()
-        return Object(*self._identity_of(metadata), value)
+        metadata = found.get("metadata")
+        return Object(*self._identity_of(metadata if isinstance(metadata, dict) else cuts.Meta()), value)
 
     def identity(self, raw: bytes | msgspec.Raw) -> tuple[str, str, str]:
         """(key, uid, version) of an object, whatever else it holds.

@@ -1,4 +1,4 @@
-"""Events on objects, for those who look at them with kubectl: told from any thread, aggregated, bounded, never waited for.
+"""Events on objects, for those who look at them with kubectl: told from any thread, aggregated, bounded.
 
 What is said again is counted on the event that is there, at most once in a while. What cannot be written is dropped.
 """

@@ -18,7 +18,6 @@ from pumice.kube.flights import Flight, Flights, has_come_true
 from pumice.kube.kinds import PODS
 from pumice.kube.truth import Truth
 from pumice.model.decisions import Evict
-from pumice.model.events import Undone
 from pumice.model.pod import Pod
 from pumice.runtime.controllers.writes import stamp
 
@@ -65,15 +64,19 @@ class Evictor:
         _log.warning("pod %s: not evicted: %s", evict.pod, flight.why)
         return False
 
-    async def settle(self, flight: Flight, pod: Pod | None) -> None:
-        """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one."""
+    async def settle(self, flight: Flight, pod: Pod | None) -> bool:
+        """Deal with a flight of which the outcome was not known. ``pod`` is what it is; None: gone, or another one.
+
+        Returns whether the task is to be given back.
+        """
         evict, flew = _evict_of(flight), self._flights.end(flight)
         if pod is None:
             self._truth.hear_of_end(evict.pod, evict.uid)
         elif has_come_true(evict, pod):
             self._truth.hear_of(pod)
-        elif flew:
-            self._truth.hear([Undone(evict.pod, evict.uid)])
+        else:
+            return flew
+        return False
 
     def _say(self, evict: Evict) -> None:
         self._tell.tell(about_pod(evict), "Warning", "Evict", f"Pod is evicted, because of {evict.reason}")

@@ -22,6 +22,11 @@ class Flight:
     why: str = ""
     landed: float | None = None
 
+    @property
+    def key(self) -> str:
+        """For lanes: a pod may have a bind and an eviction under way, one after the other."""
+        return f"{type(self.decision).__name__} {self.decision.uid}"
+
 
 class Flights:
     """May be asked from any thread. At most one decision a pod: a later one takes the place of an earlier one.
@@ -74,9 +79,8 @@ class Flights:
     def overdue(self, seconds: float) -> list[Flight]:
         """Flights that landed so long ago and were not confirmed."""
         before = self._clock() - seconds
-        return [
-            flight for flight in list(self._by_pod.values()) if flight.landed is not None and flight.landed <= before
-        ]
+        flights = list(self._by_pod.values())  # at once: another thread may add one
+        return [flight for flight in flights if flight.landed is not None and flight.landed <= before]
 
 
 def has_come_true(decision: Decision, pod: Pod) -> bool:

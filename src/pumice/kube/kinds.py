@@ -8,7 +8,10 @@ from urllib.parse import quote
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind in one API version. ``needed``: without it there is nothing to schedule."""
+    """One kind in one API version.
+
+    ``needed``: without it there is nothing to schedule. ``gives``: what is off where the kind is not installed.
+    """
 
     group: str
     version: str
@@ -16,6 +19,7 @@ class Kind:
     kind: str
     namespaced: bool = True
     needed: bool = False
+    gives: str = "what needs it"
 
     @property
     def api_version(self) -> str:
@@ -47,14 +51,34 @@ class Kind:
 
 PODS = Kind("", "v1", "pods", "Pod", needed=True)
 NODES = Kind("", "v1", "nodes", "Node", namespaced=False, needed=True)
-PRIORITY_CLASSES = Kind("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+NAMESPACES = Kind("", "v1", "namespaces", "Namespace", namespaced=False)
 RESOURCE_QUOTAS = Kind("", "v1", "resourcequotas", "ResourceQuota")
-POD_GROUPS = Kind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
-QUEUES = Kind("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
-HYPER_NODES = Kind("topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False)
+PRIORITY_CLASSES = Kind("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+DISRUPTION_BUDGETS = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+POD_GROUPS = Kind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", gives="gang scheduling")
+QUEUES = Kind("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False, gives="queues")
+HYPER_NODES = Kind(
+    "topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False, gives="network topology"
+)
+NUMA_TOPOLOGIES = Kind(
+    "nodeinfo.volcano.sh", "v1alpha1", "numatopologies", "Numatopology", namespaced=False, gives="NUMA awareness"
+)
+NODE_SHARDS = Kind("shard.volcano.sh", "v1alpha1", "nodeshards", "NodeShard", namespaced=False, gives="node sharding")
 EVENTS = Kind("", "v1", "events", "Event")
 NEW_EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 
-#: What the store takes in today.
-WATCHED = (PODS, NODES, POD_GROUPS, QUEUES, HYPER_NODES, PRIORITY_CLASSES)
+#: What a scheduler follows, what the rest hangs on first.
+FOLLOWED = (
+    NAMESPACES,
+    PRIORITY_CLASSES,
+    QUEUES,
+    RESOURCE_QUOTAS,
+    DISRUPTION_BUDGETS,
+    NODES,
+    HYPER_NODES,
+    NUMA_TOPOLOGIES,
+    NODE_SHARDS,
+    POD_GROUPS,
+    PODS,
+)

@@ -5,15 +5,19 @@ Source: Volcano's rate limit of its resync queue: the longer of an exponential d
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 
 from pumice.kube.backoff import TokenBucket
+
+_KEYS_MAX = 100_000
 
 
 class Pace:
     """Delays that double from ``first_s`` to ``last_s`` for each key, and ``rate`` a second for all with ``burst``.
 
-    Remembers at most ``keys_max`` keys; the one that failed longest ago is forgotten first.
+    Rate 0 is no limit. The key that failed longest ago is forgotten first when there are very many.
     """
 
     def __init__(
@@ -22,20 +26,26 @@ class Pace:
         last_s: float = 30.0,
         rate: float = 100.0,
         burst: float = 1000.0,
-        keys_max: int = 100_000,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._first_s, self._last_s, self._keys_max = first_s, last_s, keys_max
+        self._first_s, self._last_s, self._clock = first_s, last_s, clock
         self._bucket = TokenBucket(rate, burst)
-        self._next_s: OrderedDict[str, float] = OrderedDict()
+        self._failed: OrderedDict[str, tuple[float, float]] = OrderedDict()  # the delay, and when it is over
 
-    def delay(self, key: str, at_least_s: float | None = None) -> float:
-        """Seconds to wait now; not less than what the server asked for."""
-        own = self._next_s.pop(key, self._first_s)
-        self._next_s[key] = min(2 * own, self._last_s)
-        if len(self._next_s) > self._keys_max:
-            self._next_s.popitem(last=False)
-        return max(own, self._bucket.wait_s(), min(at_least_s or 0.0, self._last_s))
+    def delay(self, key: str) -> float:
+        """It failed: how many seconds to wait before the next try."""
+        last, _ = self._failed.pop(key, (0.0, 0.0))
+        delay = min(2 * last, self._last_s) if last else self._first_s
+        self._failed[key] = delay, self._clock() + delay
+        if len(self._failed) > _KEYS_MAX:
+            self._failed.popitem(last=False)
+        return max(delay, self._bucket.wait_s())
+
+    def left_s(self, key: str) -> float:
+        """How many seconds of its last delay are left."""
+        found = self._failed.get(key)
+        return max(0.0, found[1] - self._clock()) if found is not None else 0.0
 
     def forget(self, key: str) -> None:
         """It went well: the next failure is a first one."""
-        self._next_s.pop(key, None)
+        self._failed.pop(key, None)

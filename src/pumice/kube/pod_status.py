@@ -32,7 +32,7 @@ def difference(pod: Pod, notice: PodNotice) -> dict[str, Any]:
     """
     status: dict[str, Any] = {}
     standing = next((c for c in pod.conditions if c.type == SCHEDULED), None)
-    wanted = {"type": SCHEDULED, "status": "False", "reason": notice.reason, "message": notice.message}
+    wanted: dict[str, Any] = {"type": SCHEDULED, "status": "False", "reason": notice.reason, "message": notice.message}
     if standing is None or _words(standing) != ("False", notice.reason, notice.message):
         if standing is None or standing.status != "False":
             wanted["lastTransitionTime"] = None

@@ -24,17 +24,16 @@ Decide = Callable[[Flight, Pod | None], Awaitable[None]]
 
 
 class Resync:
-    """Flights of which the outcome is not known, or that failed. ``pace`` limits the rate, also from failure to failure
-    of the same pod."""
+    """Flights that failed, or of which the outcome is not known. ``pace`` limits the rate of reads."""
 
     def __init__(self, client: Client, codec: Codec, decide: Decide, pace: Pace, workers: int = 4) -> None:
-        self.pace = pace
+        self._pace = pace
         self._client, self._codec, self._decide = client, codec, decide
         self.lane: Lane[Flight] = Lane("resync", self._settle, workers=workers, waiting_max=1 << 30)
 
     def put(self, flight: Flight) -> None:
         """On the loop only. There are never more of them than decisions that were let in."""
-        self.lane.put_later(flight.decision.pod, flight, self.pace.delay(flight.decision.pod))
+        self.lane.put_later(flight.key, flight, self._pace.delay(flight.decision.pod))
 
     async def _settle(self, flight: Flight) -> None:
         try:
@@ -43,6 +42,7 @@ class Resync:
             _log.warning("pod %s: what came of a decision is not known yet: %s", flight.decision.pod, error)
             self.put(flight)
             return
+        self._pace.forget(flight.decision.pod)
         await self._decide(flight, pod if pod is not None and pod.uid == flight.decision.uid else None)
 
     async def _read(self, key: str) -> Pod | None:

@@ -69,7 +69,7 @@ def queue_difference(before: Resource | None, allocated: Resource) -> dict[str, 
 def group_event(status: PodGroupStatus) -> tuple[str, str, str] | None:
     """(type, reason, message): what users of the PodGroup are told beside its status.
 
-    Source: Volcano, which says in every session that a gang is unschedulable; here it is told when the status is written.
+    Source: Volcano, which says in every session that a gang is unschedulable; here it is told with the status.
     """
     if status.phase in ("Running", "Completed"):
         return "Normal", "Scheduled", "pod group is ready"

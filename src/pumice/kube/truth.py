@@ -7,7 +7,8 @@ from threading import Lock
 from typing import Any
 
 from pumice.kube.sent import is_older
-from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.decisions import Decision
+from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
@@ -19,7 +20,8 @@ ENDED = ("Succeeded", "Failed")
 class Truth:
     """May be called from any thread. Reading an object by key needs no lock: objects are frozen.
 
-    ``on_news`` is called when something was taken in that may change a decision. The truth is ahead of the store, which takes events in only between cycles.
+    It is ahead of the store, which takes events in only between cycles. ``on_news`` is called when it found something
+    out by itself that may change a decision.
     """
 
     def __init__(self, on_news: Callable[[], None]) -> None:
@@ -37,14 +39,18 @@ class Truth:
         self._news: list[Event] = []
         self._lock = Lock()
 
-    def hear(self, events: Iterable[Event], *, news: bool = True) -> None:
-        """Take events in, oldest first. ``news`` False: only echoes of what was written from here."""
+    def hear(self, events: Iterable[Event]) -> None:
+        """Take events in, oldest first. Whether they are news is for the caller to say."""
         with self._lock:
             for event in events:
                 self._keep(event)
                 self._news.append(event)
-        if news:
-            self._on_news()
+
+    def give_back(self, decision: Decision) -> None:
+        """A decision that was taken could not be carried out."""
+        with self._lock:
+            self._news.append(Undone(decision.pod, decision.uid))
+        self._on_news()
 
     def hear_of(self, pod: Pod) -> None:
         """Take in a pod that was read on its own, unless more is known of it already, such as its end."""

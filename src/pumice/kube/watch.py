@@ -46,15 +46,44 @@ _LIVED_S = 5.0  # a connection that lived so long was a good one
 _UNENDED_MAX = 3
 
 
+class Troubles:
+    """Why kinds are not followed just now. What stands in the way of many is said once, not for each, nor at each try."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[str, str] = {}
+
+    def of(self, kind: Kind) -> str:
+        return self._by_kind.get(kind.full_name, "")
+
+    def tell(self, kind: Kind, text: str, level: int = logging.WARNING) -> None:
+        if text not in self._by_kind.values():
+            _log.log(level, "%s", text)
+        self._by_kind[kind.full_name] = text
+
+    def over(self, kind: Kind) -> None:
+        self._by_kind.pop(kind.full_name, None)
+
+    def texts(self) -> list[str]:
+        return sorted(set(self._by_kind.values()))
+
+
 class Reflector:
     """Keeps ``known`` (by key) equal to what the server has, and tells ``sink`` every change.
 
-    ``synced`` is set when the first list is complete, or when it turns out that there is nothing to wait for.
-    ``streaming`` turns False where the server does not offer initial events.
+    ``value``: the class of the objects in what is told; None: nothing is told, ``known`` is all there is. ``synced`` is
+    set when the first list is complete, or when it turns out that there is nothing to wait for. ``streaming`` turns
+    False where the server does not offer initial events.
     """
 
     def __init__(
-        self, client: Client, kind: Kind, codec: Codec, sink: Sink, value: type[Told], pace: Pace | None = None
+        self,
+        client: Client,
+        kind: Kind,
+        codec: Codec,
+        sink: Sink,
+        value: type[Told] | None,
+        pace: Pace | None = None,
+        troubles: Troubles | None = None,
     ) -> None:
         self.kind = kind
         self.known: dict[str, Object] = {}
@@ -63,12 +92,17 @@ class Reflector:
         self.lists = 0
         self.watches = 0
         self.bad_objects = 0
-        self.trouble = ""  # why this kind is not followed just now
         self._client, self._codec, self._sink, self._value = client, codec, sink, value
         self._pace = pace or Pace()
+        self._troubles = troubles or Troubles()
         self._version = ""
         self._listed: set[str] | None = None  # keys of the list that is being read
         self._unended = 0  # initial events that ended without saying so
+
+    @property
+    def trouble(self) -> str:
+        """Why this kind is not followed just now."""
+        return self._troubles.of(self.kind)
 
     async def run(self) -> None:
         """For ever, until cancelled."""
@@ -83,8 +117,8 @@ class Reflector:
             except Unreachable as error:
                 delay = backoff.next()
                 if self._version == before:
-                    self._tell_trouble(str(error))
-                _log.info("%s; next try in %.1f s", error, delay)
+                    self._troubles.tell(self.kind, f"the API server does not answer: {error.why}")
+                _log.debug("%s; next try in %.1f s", error, delay)
             except KubeError as error:
                 delay = self._list_anew(str(error), backoff)
             except Exception:
@@ -145,7 +179,7 @@ class Reflector:
         try:
             async with aclosing(self._client.watch(self.kind.list_path, params)) as batches:
                 async for lines in batches:
-                    self._tell_trouble("")
+                    self._troubles.over(self.kind)
                     with collector_off():
                         self._take_lines(lines, what, initial)
         finally:
@@ -198,11 +232,12 @@ class Reflector:
         before = self.known.get(found.key)
         if before is not None:
             if before.uid != found.uid:
-                events.append(Gone(self._value, found.key))  # another one of the same name: the first was deleted
+                events += self._gone(found.key)  # another one of the same name: the first was deleted
             elif before.version == found.version:
                 return
         self.known[found.key] = found
-        events.append(Seen(cast(Told, found.value)))
+        if self._value is not None:
+            events.append(Seen(cast(Told, found.value)))
 
     def _drop(self, raw: msgspec.Raw, events: list[Event]) -> None:
         try:
@@ -213,7 +248,10 @@ class Reflector:
         if self._listed is not None:
             self._listed.discard(key)
         if self.known.pop(key, None) is not None:
-            events.append(Gone(self._value, key))
+            events += self._gone(key)
+
+    def _gone(self, *keys: str) -> list[Event]:
+        return [Gone(self._value, key) for key in keys] if self._value is not None else []
 
     def _saw(self, key: str, version: str) -> None:
         if self._listed is not None:
@@ -231,16 +269,18 @@ class Reflector:
 
     def _listing_ended(self, version: str) -> None:
         listed, self._listed = self._listed or set(), None
-        missing = [key for key in self.known if key not in listed]
-        for key in missing:
-            del self.known[key]
-        if missing:
-            self._sink([Gone(self._value, key) for key in missing])
+        self._forget([key for key in self.known if key not in listed])
         self._version = version
         self.lists += 1
         if not self.synced.is_set():
             _log.info("%s: synced, %d objects", self.kind.full_name, len(self.known))
             self.synced.set()
+
+    def _forget(self, keys: list[str]) -> None:
+        for key in keys:
+            del self.known[key]
+        if gone := self._gone(*keys):
+            self._sink(gone)
 
     # -- what goes wrong -----------------------------------------------------------------------------------------------
 
@@ -255,23 +295,22 @@ class Reflector:
         delay = backoff.next(error.retry_after_s)
         if error.status == 403:
             delay = max(delay, self._pace.missing_s * (0.5 + random.random()))
-            self._tell_trouble(f"no right to list and watch {name}: {error.message}", logging.ERROR)
+            self._troubles.tell(self.kind, f"no right to list and watch {name}: {error.message}", logging.ERROR)
             self._nothing_to_wait_for()
         elif error.status == 401:
-            self._tell_trouble(f"the API server does not accept these credentials: {error.message}", logging.ERROR)
+            self._troubles.tell(
+                self.kind, f"the API server does not accept these credentials: {error.message}", logging.ERROR
+            )
         else:
-            self._tell_trouble(str(error))
+            self._troubles.tell(self.kind, str(error))
         return delay
 
     async def _wait_until_served(self, error: ApiError) -> None:
         """The kind is not installed: everything of it is gone, and discovery is asked now and then."""
         name = self.kind.full_name
-        gone: list[Event] = [Gone(self._value, key) for key in self.known]
-        self.known.clear()
+        self._forget(list(self.known))
         self._version = ""
-        if gone:
-            self._sink(gone)
-        self._tell_trouble(f"{name} is not installed: what needs it is off until it appears")
+        self._troubles.tell(self.kind, f"{name} is not installed: {self.kind.gives} is off until it appears")
         self._nothing_to_wait_for()
         while True:
             await asyncio.sleep(self._pace.missing_s * (0.5 + random.random()))
@@ -281,14 +320,8 @@ class Reflector:
             except KubeError as trouble:
                 _log.debug("looking for %s: %s", name, trouble)
         _log.info("%s is installed now: on", name)
-        self.trouble = ""
+        self._troubles.over(self.kind)
 
     def _nothing_to_wait_for(self) -> None:
         if not self.kind.needed:
             self.synced.set()
-
-    def _tell_trouble(self, text: str, level: int = logging.WARNING) -> None:
-        """Say what is wrong once, not at every try."""
-        if text and text != self.trouble:
-            _log.log(level, "%s", text)
-        self.trouble = text

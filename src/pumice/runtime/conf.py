@@ -20,8 +20,9 @@ def policy_of(
     """The policy a conf text stands for. Raises: PolicyError naming every problem."""
     if len(text) > SIZE_MAX:
         raise PolicyError([f"{where}: found {len(text)} characters, wanted at most {SIZE_MAX}"])
+    document = _document_of(text, where)
     try:
-        return read_policy(_document_of(text, where), registry, strict=strict, unset_switches=unset_switches)
+        return read_policy(document, registry, strict=strict, unset_switches=unset_switches)
     except PolicyError as error:
         raise PolicyError(f"{where}{problem.removeprefix('conf')}" for problem in error.problems) from None
 

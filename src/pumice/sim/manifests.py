@@ -24,6 +24,9 @@ from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, span_probl
 from pumice.sim.telling import key_of
 from pumice.sim.work import LooseGang, ManifestJob, Work
 
+#: A tenant writes how many replicas a job has, and how many jobs there are: pods that all jobs may make together.
+MADE_PODS_MAX = 1_000_000
+_NAMED_MAX = 3
 _FIRST = (PriorityClass, Queue, Node, HyperNode)  # they come before what refers to them
 
 
@@ -71,6 +74,7 @@ class _Stage:
 
     def works(self) -> Iterator[Work]:
         """Everything that arrives. Pods of a PodGroup that is not there stand and wait for it."""
+        self._leave_out_what_is_too_much()
         priorities = {c.name: c.value for c in self.standing if isinstance(c, PriorityClass)}
         members: dict[str, list[Pod]] = {key: [] for key in self._groups}
         for pod in self._all_pods(priorities):
@@ -91,6 +95,26 @@ class _Stage:
                 group = replace(group, annotations={**_spans(job.job.annotations), **group.annotations})
             yield LooseGang(group, tuple(sorted(members[key], key=lambda pod: (len(pod.name), pod.name))))
         yield from jobs.values()
+
+    def _leave_out_what_is_too_much(self) -> None:
+        """Jobs that together would make too many pods: the largest go, whatever the order of the input."""
+        jobs: list[VolcanoJob | BatchJob] = [*self._jobs, *self._batch_jobs]
+        total, left_out = 0, []
+        for job in sorted(jobs, key=lambda job: (job.replicas, job.key)):
+            if total + job.replicas > MADE_PODS_MAX:
+                left_out.append(job)
+            else:
+                total += job.replicas
+        if not left_out:
+            return
+        gone = {id(job) for job in left_out}
+        self._jobs = [job for job in self._jobs if id(job) not in gone]
+        self._batch_jobs = [job for job in self._batch_jobs if id(job) not in gone]
+        names = ", ".join(job.key for job in left_out[:_NAMED_MAX])
+        more = f" and {len(left_out) - _NAMED_MAX} more" if len(left_out) > _NAMED_MAX else ""
+        found = sum(job.replicas for job in jobs)
+        what = f"left out: all jobs make {found:,} pods, wanted at most {MADE_PODS_MAX:,}"
+        self.problems.append(Problem(f"Job {names}{more}", what))
 
     def _all_pods(self, priorities: Mapping[str, int]) -> Iterator[Pod]:
         """The pods there are, and those of Kubernetes' own jobs: each runs for itself, as long as the job says."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+import numpy as np
+
 from pumice.columns.dtypes import Bool
 from pumice.framework.outcome import Outcome
 from pumice.runtime.why import why_jobs_wait
@@ -35,7 +37,7 @@ class WaitCauses:
         self._next = now + (now - self._began) / SHARE
         self.close(now)
         jobs = outcome.session.tables.jobs
-        idle: Bool = ~jobs.allocated.any(axis=1)
+        idle: Bool = np.asarray(~jobs.allocated.any(axis=1))
         self._counts = Counter(why.short for why in why_jobs_wait(outcome, idle).values())
 
     def close(self, now: float) -> None:

@@ -122,7 +122,7 @@ class Store:
         ):
             self._stale_queues = True
         else:
-            self._tables.queues.objs[row] = queue  # only its status.allocated, which no column holds
+            self._tables.queues.restate(row, queue)
 
     def _version_of(self, node: str) -> str:
         known = self.nodes.get(node)

@@ -144,6 +144,15 @@ def tasks_of_a_job(row: Row) -> str | None:
     return difference(told.job(key), row["expected"]) or told.counted(key)
 
 
+@table("cache/TestGetOrCreateJob.yaml")
+def a_job_comes_with_its_first_task(row: Row) -> str | None:
+    """A task that names no job makes none."""
+    raw = row["task"]
+    pods = in_group(decoded(Pod=[raw["Pod"]]), raw.get("Job", ""))
+    jobs = cluster(homes(pods), pods).snapshot().tables.jobs
+    return disagreement(bool(jobs.alive.any()), row.get("gotJob", False))
+
+
 # -- nodes
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pumice.columns.views import Job
 from pumice.framework.session import Session
 from pumice.framework.statement import Kind
-from pumice.framework.status import UNSCHEDULABLE, close_session, phase_of
+from pumice.framework.status import UNSCHEDULABLE, close_session
 from pumice.model.events import Seen
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
@@ -59,11 +59,15 @@ def readiness(row: Row) -> str | None:
 
 @table("framework/TestGetPodGroupPhase.yaml")
 def phase(row: Row) -> str | None:
+    """The phase that closing the session leaves."""
     job = row["job"]
     group = job["PodGroup"]["PodGroup"]
     tasks = list(job["Tasks"].values())
     ssn, row_of_job = _with_tasks(tasks, group["spec"]["minMember"], group["status"]["phase"])
-    return disagreement(phase_of(ssn, row_of_job, row.get("unschedulable", False)).value, row["expected"])
+    if row.get("unschedulable", False):
+        ssn.conditions.set(row_of_job, UNSCHEDULABLE, "NotEnoughResources", "")
+    written = {update.job: update.status.phase for update in close_session(ssn).groups}
+    return disagreement(written.get(f"{NAMESPACE}/{_JOB}", group["status"]["phase"]), row["expected"])
 
 
 @table("plugins-gang/TestShouldSkipUnschedulableForReleasing.yaml")

@@ -72,7 +72,6 @@ def member(raw: Raw, group: str) -> Pod:
     context = raw["TransactionContext"]
     status = STATUS_OF_FLAG[context["Status"]]
     cpu = f"{raw.get('Resreq', {}).get('MilliCPU', 1000):g}m"
-    leaving = {"deletion": 1.0} if status is TaskStatus.RELEASING else {}
     return pod(
         raw["UID"],
         group,
@@ -80,7 +79,7 @@ def member(raw: Raw, group: str) -> Pod:
         memory=0,
         on="" if status in _OF_A_SESSION else context.get("NodeName", ""),
         phase=_PHASES.get(status, "Pending"),
-        **leaving,
+        deletion=1.0 if status is TaskStatus.RELEASING else None,
     )
 
 

@@ -57,7 +57,7 @@ def best_node(row: Row) -> str | None:
     choice = choose_node(ssn, task, ssn.all_nodes)
     expected = [each["Name"] if each else "" for each in row["ExpectedNodes"]]
     if choice.node < 0:
-        return disagreement([""], expected)
+        return disagreement((0, [""]), (row.get("ExpectedScore", 0), expected))
     scores = ssn.feasibility.of(int(ssn.tables.tasks.cls[task])).score
     best = float(scores[choice.node])
     equals = sorted(name for name, score in zip(names, scores.tolist(), strict=True) if score == best)

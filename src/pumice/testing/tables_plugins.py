@@ -90,11 +90,10 @@ def hypernodes_with_room(row: Row) -> str | None:
     """Whether a hypernode of one node is worth a try. What the node has in all is not in the rows: more than what is
     idle in any of them, less than the most that any of them asks for; and pods, of which the rows say nothing."""
     needed = resource(row["minResource"])
-    has = {"cpu": 40, "memory": "80Gi"}
     waiting = pod("t", "g", cpu=f"{needed.milli_cpu:g}m", memory=needed.memory)
     group = podgroup("g", tier=row["highestAllowedTier"], min_resources=needed, phase="Inqueue")
     hypernodes = [exactly("low", 1, ["n"]), exactly("high", 2, hypernodes=["low"])]
-    snapshot = cluster(node("n", **has), hypernodes, group, waiting).snapshot()
+    snapshot = cluster(node("n", cpu=40, memory="80Gi"), hypernodes, group, waiting).snapshot()
     axis, books = snapshot.tables.axis, snapshot.tables.nodes.books
     for book, key in ((IDLE, "idleResource"), (FUTURE, "futureIdleResource")):
         books[0, book] = axis.vector(resource(row[key]).with_scalar("pods", 110))

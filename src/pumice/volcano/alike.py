@@ -2,7 +2,7 @@
 
 A waiting job of which nothing is placed fails in the same way as the last one of its shape and queue, as long as
 nothing has been placed in between. Then what that try left behind (notes, and where the undone tries had put tasks) is
-written for the new job as if it had been tried. Only under policies whose plugins all declare that they answer by shape.
+written for the new job as if it had been tried. Only where all plugins of the policy declare that they answer by shape.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Watch:
 
     def end(self, job: int) -> Aftermath:
         """What was left; what an earlier try had left is there again where this one left nothing."""
-        ssn, rows, tasks = self._ssn, self._rows, self._ssn.tables.tasks
+        rows, tasks = self._rows, self._ssn.tables.tasks
         left = Aftermath(
             tasks.last_status[rows], tasks.last_node[rows], tasks.last_evicted[rows], self._errors(job, rows)
         )
@@ -109,7 +109,7 @@ class Failures:
         return Watch(self._ssn, self._ssn.tables.jobs.tasks[job])
 
     def note(self, job: int, watch: Watch, standing: int, told: int) -> None:
-        """Keep how a job failed, if it did. ``standing`` and ``told`` are how much stood and was told before the try."""
+        """Keep how a job failed, if it did. ``standing`` and ``told``: how much stood and was told before the try."""
         ssn, jobs = self._ssn, self._ssn.tables.jobs
         left = watch.end(job)
         story = ssn.story[told:]

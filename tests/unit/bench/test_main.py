@@ -109,7 +109,13 @@ def test_interrupted_tells_what_was_whole_and_writes_nothing(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--only", "nothing"], ["--runs", "0"], ["--runs", "many"], ["--write", "no-such-page.md"], ["--write", "LICENSE"]],
+    [
+        ["--only", "nothing"],
+        ["--runs", "0"],
+        ["--runs", "many"],
+        ["--write", "no-such-page.md"],
+        ["--write", "LICENSE"],
+    ],
     ids=" ".join,
 )
 def test_wrong_arguments(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

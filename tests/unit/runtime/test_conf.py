@@ -35,7 +35,9 @@ def test_the_default_conf(text: str) -> None:
         pytest.param("", "conf: found NoneType, wanted a mapping with actions and tiers", id="empty"),
         pytest.param("actions: [", "conf: is no YAML: line 2, column 1: while parsing a flow node", id="no YAML"),
         pytest.param("- " * 100_000 + "a", "conf: is no YAML that can be used: from line 1: nested more", id="blocks"),
-        pytest.param("tiers: " + "[" * 100_000, "conf: is no YAML that can be used: from line 1: nested", id="brackets"),
+        pytest.param(
+            "tiers: " + "[" * 100_000, "conf: is no YAML that can be used: from line 1: nested", id="brackets"
+        ),
         pytest.param("[" * 5000 + "]" * 5000, "conf: is no YAML that can be used: from line 1: nested", id="closed"),
         pytest.param("tiers: &a [*a]", "conf: is no YAML that can be used: from line 1: an alias inside", id="itself"),
         pytest.param("tiers: " + "9" * 5000, "conf: is no YAML that can be used: from line 1: Exceeds", id="a number"),
@@ -52,7 +54,9 @@ def test_what_is_no_conf_is_one_clear_error(text: str, why: str) -> None:
 
 
 def test_every_problem_is_named_with_its_place() -> None:
-    text = 'actions: "allocate"\ntier: []\ntiers:\n- plugins:\n  - name: gagn\n  - name: drf\n    enablePredicat: true\n'
+    text = (
+        'actions: "allocate"\ntier: []\ntiers:\n- plugins:\n  - name: gagn\n  - name: drf\n    enablePredicat: true\n'
+    )
     assert problems_of(text) == (
         'conf: unknown key "tier"; did you mean "tiers"?',
         'conf: tiers[0].plugins[0]: unknown plugin "gagn"; did you mean "gang"?',

@@ -11,9 +11,12 @@ from pumice.testing import tables
 from pumice.testing.tables import (
     NOT_APPLICABLE,
     TABLES,
+    UNREAD,
     TableResult,
     TableStatus,
+    difference,
     disagreement,
+    is_expectation,
     load_checks,
     run_table,
     table,
@@ -84,3 +87,47 @@ def test_a_table_has_one_check(checks: dict[str, Any]) -> None:
 def test_no_file_both_runs_and_does_not_apply() -> None:
     assert load_checks() is TABLES
     assert not TABLES.keys() & NOT_APPLICABLE.keys()
+
+
+def test_what_a_check_does_not_read_is_taken_from_what_is_wanted_only(checks: dict[str, Any]) -> None:
+    seen: list[Any] = []
+    table(FILE, unread={"Device": "no devices here"})(seen.append)
+    checks[FILE]({"given": {"Device": 1}, "want": [{"Device": 1, "Name": "n"}], "ExpectedScore": {"Device": 1}})
+    assert seen == [{"given": {"Device": 1}, "want": [{"Name": "n"}], "ExpectedScore": {}}]
+    assert tables.UNREAD[FILE] == {"Device": "no devices here"}
+
+
+def test_every_part_that_is_not_read_has_a_reason() -> None:
+    load_checks()
+    assert all(reason for keys in UNREAD.values() for reason in keys.values())
+    assert all(NOT_APPLICABLE.values())
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "line"),
+    [
+        pytest.param({"a": {"b": 1}}, {"a": {"b": 1}}, None, id="same"),
+        pytest.param({"a": {"b": 1}}, {"a": {"b": 2}}, "a.b: found 1, wanted 2", id="deep"),
+        pytest.param({"a": 1, "b": 2}, {"a": 1}, "b: found 2, wanted None", id="too much"),
+        pytest.param({}, {"a": {"b": 1}}, "a: found None, wanted {'b': 1}", id="too little"),
+        pytest.param([1], [2], "found [1], wanted [2]", id="no mappings"),
+    ],
+)
+def test_the_first_difference_is_named_by_its_place(found: Any, wanted: Any, line: str | None) -> None:
+    assert difference(found, wanted) == line
+
+
+@pytest.mark.parametrize("column", ["expected", "ExpectedScore", "wantErr", "results"])
+def test_columns_that_want_something(column: str) -> None:
+    assert is_expectation(column)
+    assert not is_expectation("un" + column)
+
+
+# -- where every recorded row wants the same answer, one that wants the other
+
+
+def test_a_nomination_that_fits_is_taken() -> None:
+    check = load_checks()["actions-allocate/TestValidateNomination_MissBranches.yaml"]
+    row = {"leafIdleMilliCPU": 4000, "leafNodeName": "n1", "taskNominatedNodeName": "n1", "taskResMilliCPU": 1000}
+    assert check({**row, "expected": True}) is None
+    assert check({**row, "taskResMilliCPU": 5000}) is None

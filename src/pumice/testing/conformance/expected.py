@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from pumice.columns.views import Job
 from pumice.framework.session import Session
-from pumice.framework.status import new_status
+from pumice.framework.status import facts_of, phase_of
 from pumice.model.status import TaskStatus
 from pumice.testing.conformance.case import Raw
 from pumice.testing.conformance.differences import Differences
@@ -75,7 +77,8 @@ def _status_counts(found: Differences, opened: Opened, wanted: Mapping[str, Mapp
 def _group_phases(found: Differences, opened: Opened, wanted: Mapping[str, str]) -> None:
     """Phases as a pass of the job updater leaves them; plugins have not closed, so no condition is new."""
     ssn = opened.ssn
-    phases = {key: new_status(ssn, job_of(ssn, key).row).phase for key in wanted}
+    facts = facts_of(ssn, np.array([job_of(ssn, key).row for key in wanted], dtype=np.int64))
+    phases = {key: phase_of(ssn, of, unschedulable=False).value for key, of in zip(wanted, facts, strict=True)}
     found.mapping("phase", wanted, phases)
 
 

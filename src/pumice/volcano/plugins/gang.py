@@ -16,7 +16,7 @@ from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.framework.status import SCHEDULED, UNSCHEDULABLE, releasing_scheduled
 from pumice.framework.validity import Invalid
-from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
+from pumice.model.status import TaskStatus
 
 PIPELINED_OR_READY = READY.copy()
 PIPELINED_OR_READY[TaskStatus.PIPELINED] = 1
@@ -101,29 +101,30 @@ class Gang:
     @points.session_close
     def close(self) -> None:
         """Say for each job whether its gang is ready, and if not, what stands in the way."""
-        for row in self.ssn.jobs_to_close().tolist():
-            job = Job(self.ssn.tables, row)
-            if not job.size:
-                continue
-            if job.is_ready:
+        rows = self.ssn.jobs_to_close()
+        rows = rows[self.ssn.tables.jobs.size[rows] > 0]
+        for row, is_ready in zip(rows.tolist(), JobRows(self.ssn.tables, rows).ready.tolist(), strict=True):
+            if is_ready:
                 self.ssn.conditions.set(row, SCHEDULED, "tasks in gang are ready to be scheduled", "")
-            elif not self._is_leaving(job):
+                continue
+            job = Job(self.ssn.tables, row)
+            if not self._is_leaving(job):
                 unready = job.min_available - self._schedulable(job)
                 text = f"{unready}/{job.size} tasks in gang unschedulable: {self.ssn.fit_notes.job_text(row)}"
                 self.ssn.conditions.set(row, UNSCHEDULABLE, "NotEnoughResources", text)
 
     def _is_leaving(self, job: Job) -> bool:
         """Only below its minimum because tasks are on their way out: the old condition stays."""
-        leaving = releasing_scheduled(self.ssn, job.row)
         counts = job.counts
-        waiting = counts[TaskStatus.PENDING] or counts[TaskStatus.PIPELINED]
-        return leaving > 0 and not waiting and job.scheduled_count + leaving >= job.min_available
+        if counts[TaskStatus.PENDING] or counts[TaskStatus.PIPELINED]:
+            return False
+        leaving = releasing_scheduled(self.ssn, job.row)
+        return leaving > 0 and job.scheduled_count + leaving >= job.min_available
 
     def _schedulable(self, job: Job) -> int:
         """Ready tasks, and pending ones that a discarded transaction had placed."""
-        tasks = self.ssn.tables.tasks
-        rows = job.tasks[tasks.status[job.tasks] == TaskStatus.PENDING]
-        placed = np.isin(tasks.last_status[rows], [int(s) for s in ALLOCATED_STATUSES])
+        tasks, rows = self.ssn.tables.tasks, job.tasks
+        placed = (tasks.status[rows] == TaskStatus.PENDING) & (tasks.last_status[rows] == TaskStatus.ALLOCATED)
         return job.ready_count + int(np.count_nonzero(placed))
 
     def _roles_meet(self, job: Job, statuses: np.ndarray, *, with_best_effort: bool = True) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pumice.algorithms.shares import at_most, queue_share, water_filling
 from pumice.algorithms.sums import sums_by
-from pumice.columns.dtypes import CPU, F64, MEMORY
+from pumice.columns.dtypes import F64
 from pumice.columns.views import Job, Queue, Task, TaskClass, TaskRun
 from pumice.framework import points
 from pumice.framework.combine import Vote
@@ -131,15 +131,5 @@ def pending_by_queue(ssn: Session) -> F64:
 def real_capability(ssn: Session, guarantee: F64) -> F64:
     """The most a queue can have: what others' guarantees leave of the cluster, and its own capability. (Q, R), inf
     where unlimited."""
-    tables = ssn.tables
-    found: F64 = np.maximum(ssn.total - guarantee.sum(axis=0), 0.0) + guarantee
-    for row, queue in enumerate(tables.queues.objs):
-        if queue.capability is None:
-            continue
-        limit = tables.axis.vector(queue.capability)
-        named = set(queue.capability.scalars or {})
-        unlimited = np.array([name not in named for name in tables.axis.names])
-        unlimited[[CPU, MEMORY]] = limit[[CPU, MEMORY]] <= 0
-        limit[unlimited] = np.inf
-        found[row] = np.minimum(found[row], limit)
-    return found
+    left = np.maximum(ssn.total - guarantee.sum(axis=0), 0.0) + guarantee
+    return np.minimum(left, ssn.tables.queues.capability)

@@ -1,0 +1,66 @@
+"""Every kind that a scheduler reads, followed at once: one reflector each."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Mapping, Sequence
+from typing import get_args
+
+from pumice.kube.client import Client
+from pumice.kube.codec import Codec, Object
+from pumice.kube.kinds import FOLLOWED, Kind
+from pumice.kube.watch import Pace, Reflector, Sink, Troubles
+from pumice.model import events
+from pumice.model.manifest import Decoder
+
+#: What events carry, by the name of the kind.
+_TOLD: Mapping[str, type[events.Object]] = {value.__name__: value for value in get_args(events.Object)}
+
+
+class Following:
+    """Keeps in step with ``kinds``. ``sink`` hears of those that events carry, in the loop's thread, a batch at a time.
+
+    It hears of a kind in the server's order; between kinds there is none. Kinds that no event carries are followed all
+    the same: see ``objects``.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        sink: Sink,
+        *,
+        decoder: Decoder | None = None,
+        kinds: Sequence[Kind] = FOLLOWED,
+        pace: Pace | None = None,
+    ) -> None:
+        decoder = decoder or Decoder()
+        self._troubles = Troubles()
+        self.reflectors = {
+            kind: Reflector(client, kind, Codec(kind, decoder), sink, _TOLD.get(kind.kind), pace, self._troubles)
+            for kind in kinds
+        }
+
+    async def run(self) -> None:
+        """For ever, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors.values():
+                group.create_task(reflector.run())
+
+    async def synced(self) -> None:
+        """The barrier before the first cycle: every kind was listed once and ``sink`` heard all of it.
+
+        A kind that is not installed, or that there is no right to read, is not waited for, unless there is nothing to
+        schedule without it.
+        """
+        for reflector in self.reflectors.values():
+            await reflector.synced.wait()
+        gc.freeze()  # these objects stay: the collector need not look through them again
+
+    def trouble(self) -> list[str]:
+        """Why something is not followed just now, a line each; empty when all is well."""
+        return self._troubles.texts()
+
+    def objects(self, kind: Kind) -> Mapping[str, Object]:
+        """What the server has of a kind, by ``namespace/name`` or name, as last heard."""
+        return self.reflectors[kind].known

@@ -1,0 +1,146 @@
+"""A cluster port at work on a real API server: reflectors feed it, a test or a whole loop decides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from pumice.framework.outcome import Outcome
+from pumice.kube.client import Client
+from pumice.kube.cluster import KubeCluster, Limits
+from pumice.kube.codec import Codec
+from pumice.kube.kinds import EVENTS, NODES, POD_GROUPS, PODS, QUEUES, Kind
+from pumice.kube.watch import Reflector
+from pumice.model.decisions import Bind, Evict
+from pumice.model.events import Event, Undone
+from pumice.model.manifest import Decoder
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import Queue
+from pumice.runtime.conf import read_policy_text
+from pumice.runtime.loop import Loop
+from pumice.state.store import Store
+from tests.kube.objects import node, pod
+from tests.kube.reflecting import FAST
+from tests.kube.waiting import happens, until
+
+FOLLOWED = {PODS: Pod, NODES: Node, POD_GROUPS: PodGroup, QUEUES: Queue}
+POLICY = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+
+
+class Scheduling:
+    """``cluster`` writes through one client; what is asked here goes directly to the server."""
+
+    def __init__(self, cluster: KubeCluster, client: Client, namespace: str) -> None:
+        self.cluster, self.client, self.namespace = cluster, client, namespace
+        self.undone: list[Undone] = []
+        self.loop: Loop | None = None
+
+    def bind_of(self, name: str, on: str, job: str = "job") -> Bind:
+        key = f"{self.namespace}/{name}"
+        return Bind(key, self.cluster.truth.pods[key].uid, on, f"{self.namespace}/{job}")
+
+    def evict_of(self, name: str, reason: str = "preempt", job: str = "job") -> Evict:
+        found = self.cluster.truth.pods[f"{self.namespace}/{name}"]
+        return Evict(found.key, found.uid, found.node_name, f"{self.namespace}/{job}", reason)
+
+    def drain(self) -> list[Event]:
+        """What a loop would take in; remembers what was given back."""
+        events = self.cluster.drain()
+        self.undone += [event for event in events if isinstance(event, Undone)]
+        return events
+
+    async def given_back(self, name: str) -> None:
+        await until(lambda: self.drain() is not None and f"{self.namespace}/{name}" in [u.pod for u in self.undone])
+
+    async def heard(self, *names: str) -> None:
+        """Wait until these pods were heard of."""
+        await until(lambda: all(f"{self.namespace}/{name}" in self.cluster.truth.pods for name in names))
+
+    async def bound(self, name: str) -> str:
+        """Wait until a pod was heard to be on a node."""
+        key = f"{self.namespace}/{name}"
+        await until(lambda: self.cluster.truth.pods[key].node_name)
+        return self.cluster.truth.pods[key].node_name
+
+    async def pod(self, name: str) -> dict[str, Any]:
+        """The pod, as the server has it."""
+        found: dict[str, Any] = await self.client.get(PODS.path(f"{self.namespace}/{name}"))
+        return found
+
+    async def events(self, reason: str) -> list[dict[str, Any]]:
+        """The events with this reason, as the server has them."""
+        found = await self.client.get(EVENTS.namespace_path(self.namespace))
+        return [event for event in found["items"] if event["reason"] == reason]
+
+    async def settled(self) -> None:
+        """Wait until everything that was handed over is written, and nothing is in flight."""
+        await until(lambda: not len(self.cluster.flights), what="decisions are still in flight")
+        lanes = (self.cluster.binds, self.cluster.evictions, *self.cluster._quiet_lanes())
+        for lane in lanes:
+            await asyncio.wait_for(lane.empty(), 60)
+
+    async def step(self, now: float) -> Outcome:
+        """One cycle, in a thread of its own as in life."""
+        if self.loop is None:
+            self.loop = Loop(Store(), read_policy_text(POLICY), self.cluster)
+        outcome = await asyncio.to_thread(self.loop.step, now)
+        self.cluster.tell(outcome)
+        return outcome
+
+
+@asynccontextmanager
+async def scheduling(
+    writing: Client,
+    client: Client,
+    namespace: str,
+    *nodes: str,
+    limits: Limits | None = None,
+    follow: tuple[Kind, ...] = tuple(FOLLOWED),
+    **options: Any,
+) -> AsyncIterator[Scheduling]:
+    """``writing`` may pass a proxy; reflectors and the test itself use ``client``."""
+    cluster = KubeCluster(writing, limits=limits or Limits(confirm_s=60.0), **options)
+    decoder = Decoder()
+    reflectors = [
+        Reflector(client, kind, Codec(kind, decoder), cluster.sink, FOLLOWED[kind], FAST) for kind in follow
+    ]
+    for name in nodes:
+        await client.post(NODES.list_path, node(name))
+    tasks = [asyncio.create_task(each.run()) for each in (cluster, *reflectors)]
+    try:
+        for reflector in reflectors:
+            await happens(reflector.synced)
+        yield Scheduling(cluster, client, namespace)
+    finally:
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        for name in nodes:
+            await client.delete(NODES.path(name))
+
+
+def gang_pod(namespace: str, name: str, group: str, **spec: Any) -> dict[str, Any]:
+    found = pod(namespace, name, **spec)
+    found["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": group}
+    return found
+
+
+def pod_group(namespace: str, name: str, min_member: int, phase: str = "Inqueue") -> dict[str, Any]:
+    return {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": "PodGroup",
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": {"minMember": min_member, "queue": "default"},
+        "status": {"phase": phase},
+    }

@@ -1,0 +1,95 @@
+"""The small parts: times, files that appear whole, progress."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import click
+import pytest
+
+from pumice.cli import progress
+from pumice.cli.output import written_whole
+from pumice.cli.params import SPAN
+from pumice.sim.world import Progress
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        pytest.param("90", 90.0, id="plain"),
+        pytest.param("90s", 90.0, id="seconds"),
+        pytest.param("1h30m", 5400.0, id="hours-and-minutes"),
+        pytest.param("7d", 604_800.0, id="days"),
+        pytest.param("0.5d", 43_200.0, id="half-a-day"),
+    ],
+)
+def test_spans(text: str, seconds: float) -> None:
+    assert SPAN.convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1s", "nan", "inf", "soon", "1e300", "101000d", "infd"])
+def test_spans_that_are_none(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="wanted a time above 0"):
+        SPAN.convert(text, None, None)
+
+
+def test_a_file_appears_when_all_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    with written_whole(path) as file:
+        file.write("all")
+        file.flush()
+        assert not path.exists()
+    assert path.read_text() == "all"
+
+
+def test_a_file_that_was_not_finished_was_never_there(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("before")
+    with pytest.raises(ZeroDivisionError), written_whole(path) as file:
+        file.write("half")
+        raise ZeroDivisionError
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+class Terminal(io.StringIO):
+    """Standard error that somebody looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """In the test itself: pytest puts its own standard error in place after the fixtures."""
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "160")
+    return screen
+
+
+def test_progress_of_a_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    with progress.simulating(100.0, 7200.0) as show:
+        assert show is not None
+        show(Progress(now=3700.0, cycles=12, jobs=1500, ended=400, waiting=30, running=9))
+    said = screen.getvalue()
+    assert "400/1,500 jobs" in said
+    assert "1 h of 2 h · 30 waiting · 9 running · 12 cycles" in said
+
+
+def test_progress_of_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal(monkeypatch)
+    with progress.counting("cases") as show:
+        show(3, 290, "gang.json")
+    assert "3/290 cases" in screen.getvalue() and "gang.json" in screen.getvalue()
+
+
+def test_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    unseen = io.StringIO()
+    monkeypatch.setattr("sys.stderr", unseen)
+    with progress.simulating(0.0, None) as show, progress.counting("cases") as count:
+        assert show is None
+        count(1, 2, "x")
+    assert unseen.getvalue() == ""
