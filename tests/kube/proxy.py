@@ -196,8 +196,12 @@ class FaultProxy:
                 headers = {k: v for k, v in found.headers.items() if k.lower() not in _HOP}
                 response = web.StreamResponse(status=found.status, headers=headers)
                 await response.prepare(request)
-            async for chunk in found.content.iter_any():
-                await response.write(chunk)
+            try:
+                async for chunk in found.content.iter_any():
+                    await response.write(chunk)
+            finally:
+                if found.connection is not None and found.connection.transport is not None:
+                    found.connection.transport.abort()  # not at its end; TLS would wait for the server's goodbye
         return response
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:

@@ -14,15 +14,17 @@ from pumice.kube.codec import Codec
 from pumice.kube.kinds import EVENTS, NODES, POD_GROUPS, PODS, QUEUES, Kind
 from pumice.kube.watch import Reflector
 from pumice.model.decisions import Bind, Evict
-from pumice.model.events import Event, Undone
+from pumice.model.events import Event, Seen, Undone
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
-from pumice.runtime.conf import read_policy_text
+from pumice.model.resources import EMPTY
+from pumice.runtime.conf import policy_of
 from pumice.runtime.loop import Loop
 from pumice.state.store import Store
+from pumice.volcano.table import volcano_registry
 from tests.kube.objects import node, pod
 from tests.kube.reflecting import FAST
 from tests.kube.waiting import happens, until
@@ -91,7 +93,7 @@ class Scheduling:
     async def step(self, now: float) -> Outcome:
         """One cycle, in a thread of its own as in life."""
         if self.loop is None:
-            self.loop = Loop(Store(), read_policy_text(POLICY), self.cluster)
+            self.loop = Loop(Store(), policy_of(POLICY, volcano_registry()), self.cluster)
         outcome = await asyncio.to_thread(self.loop.step, now)
         self.cluster.tell(outcome)
         return outcome
@@ -110,9 +112,7 @@ async def scheduling(
     """``writing`` may pass a proxy; reflectors and the test itself use ``client``."""
     cluster = KubeCluster(writing, limits=limits or Limits(confirm_s=60.0), **options)
     decoder = Decoder()
-    reflectors = [
-        Reflector(client, kind, Codec(kind, decoder), cluster.sink, FOLLOWED[kind], FAST) for kind in follow
-    ]
+    reflectors = [Reflector(client, kind, Codec(kind, decoder), cluster.sink, FOLLOWED[kind], FAST) for kind in follow]
     for name in nodes:
         await client.post(NODES.list_path, node(name))
     tasks = [asyncio.create_task(each.run()) for each in (cluster, *reflectors)]
@@ -130,8 +130,9 @@ async def scheduling(
             await client.delete(NODES.path(name))
 
 
-def gang_pod(namespace: str, name: str, group: str, **spec: Any) -> dict[str, Any]:
-    found = pod(namespace, name, **spec)
+def gang_pod(namespace: str, name: str, group: str) -> dict[str, Any]:
+    """Tolerates all taints: no kubelet takes the one away that a new node has."""
+    found = pod(namespace, name, tolerations=[{"operator": "Exists"}])
     found["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": group}
     return found
 
@@ -144,3 +145,17 @@ def pod_group(namespace: str, name: str, min_member: int, phase: str = "Inqueue"
         "spec": {"minMember": min_member, "queue": "default"},
         "status": {"phase": phase},
     }
+
+
+@asynccontextmanager
+async def by_hand(
+    writing: Client, client: Client, namespace: str, *pods: str, **options: Any
+) -> AsyncIterator[Scheduling]:
+    """Nothing is watched: the cluster knows these pods and a node n1, as they are now, and what it finds out itself."""
+    async with scheduling(writing, client, namespace, follow=(), **options) as at_work:
+        codec = Codec(PODS, Decoder())
+        for name in pods:
+            found = codec.read(await client.request("GET", PODS.path(f"{namespace}/{name}")))
+            at_work.cluster.sink([Seen(found.value)])  # type: ignore[arg-type]  # a codec of pods reads pods
+        at_work.cluster.sink([Seen(Node("n1", EMPTY))])
+        yield at_work

@@ -64,6 +64,7 @@ class Api:
 
     async def _close(self, app: web.Application) -> None:
         self._open = False
+        self.cluster.store.ring()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         try:

@@ -227,6 +227,8 @@ def _remove(obj: Any, shape: Shape, path: Path) -> Any:
         name = part[2:]
         if not isinstance(obj, dict) or name not in obj:
             return obj
+        if not rest and isinstance(obj[name], dict) and obj[name]:
+            return obj  # it was empty when it was applied; others have filled it since
         left = _remove(_copied(obj[name]), shape.below(name), rest) if rest else None
         if left in (None, {}, []):
             del obj[name]

@@ -172,6 +172,8 @@ class Objects:
             if resource.full_name == CRDS:
                 self._drop_all(old.obj)
             self.store.remove(resource.table, old.key)
+            if resource.full_name == CRDS:
+                self.store.ring(old.key)
             return success(
                 name=target.name,
                 kind=resource.plural,

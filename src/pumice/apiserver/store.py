@@ -163,6 +163,13 @@ class Store:
         finally:
             rows.bells.discard(event)
 
+    def ring(self, table: str = "") -> None:
+        """Wake who follows a kind (all kinds) although nothing changed: there may be nothing left to follow."""
+        for name, rows in self._tables.items():
+            if table in ("", name):
+                for bell in rows.bells:
+                    bell.set()
+
     # -- pieces --------------------------------------------------------------------------------------------------------
 
     def _table(self, name: str) -> _Table:

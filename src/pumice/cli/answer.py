@@ -50,7 +50,8 @@ def print_answer(answer: Answer, objects: Sequence[Object], conf: str) -> None:
         f"{len(answer.binds):,} bound, {len(answer.pipelined):,} pipelined, {len(answer.evicts):,} evicted, "
         f"{len(answer.unscheduled):,} not scheduled"
     )
-    out.print(f"{counted(nodes, 'node')}, {counted(len(jobs), 'job')}, policy {conf}: {counts}")
+    out.print(f"{counted(nodes, 'node')}, {counted(len(jobs), 'job')}: {counts}")
+    out.print(f"policy {conf}", style="dim")
     touched = [job for job in jobs if job.waiting or job.pipelined or job.evicted or job.bound]
     touched.sort(key=lambda job: not job.waiting)
     for job in touched[:BLOCKS_SHOWN]:

@@ -10,6 +10,9 @@ from pumice.columns.dtypes import I32
 from pumice.columns.tables import Tables
 from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
 
+#: As a plain number, for the hot paths: a name of an enumeration costs a call each time.
+PENDING = int(TaskStatus.PENDING)
+
 #: Masks over states (statuses,), 0 or 1: what counts as ready, as holding resources, as valid, as scheduled.
 #: Source: Volcano.
 READY = np.zeros(STATUS_COUNT, dtype=np.int32)

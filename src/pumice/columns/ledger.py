@@ -11,13 +11,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.journal import ChangeLog
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import GATED
 from pumice.model.status import ALLOCATED_STATUSES, LEGAL_MOVES, STATUS_COUNT, TaskStatus
-
-PENDING = int(TaskStatus.PENDING)
 
 #: What one task in a state does to its node: idle, used, releasing, pipelined, future (rows of ``NodeTable.books``),
 #: in requests.

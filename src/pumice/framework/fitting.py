@@ -6,7 +6,9 @@ Source: Volcano job fit errors (texts kept byte for byte).
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from pumice.columns.views import Job
 from pumice.framework.verdict import FitErrors
@@ -18,13 +20,20 @@ if TYPE_CHECKING:
 UNSCHEDULABLE, SCHEDULABLE = "Unschedulable", "Schedulable"
 
 
+class Fared(NamedTuple):
+    """``placed``: pending tasks that an undone try had placed. ``text``: the job's text up to the origin."""
+
+    placed: int
+    text: str
+
+
 class FitNotes:
     """Fit errors of this session by job and task."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         self.by_job: dict[int, dict[int, FitErrors]] = {}
-        self._heads: dict[tuple[bytes, bytes, int, int], str] = {}
+        self._fared: dict[tuple[bytes, bytes, int, int], Fared] = {}
 
     def note(self, row: int, errors: FitErrors) -> None:
         """Note why a task found no node; replaces an older note."""
@@ -83,22 +92,27 @@ class FitNotes:
 
         The origin is the first failing task in task order, where Volcano takes any.
         """
-        tables = self._ssn.tables
-        rows = tables.jobs.tasks[job]
-        lasts = tables.tasks.last_status[rows]
-        have, jobs = tables.tasks.status[rows], tables.jobs
-        key = (have.tobytes(), lasts.tobytes(), int(jobs.min_available[job]), int(jobs.best_effort[job]))
-        text = self._heads.get(key)
-        if text is None:
-            text = self._heads[key] = self._head(Job(tables, job))
+        tables, text = self._ssn.tables, self.fared(job).text
         notes = self.by_job.get(job)
-        origin = next((row for row in rows.tolist() if row in notes), None) if notes else None
-        if notes is None or origin is None:
-            return text
-        return f"{text}. Origin reason is {tables.tasks.pods[origin].name}: {notes[origin].text}"
+        if notes:
+            origin = next((row for row in tables.jobs.tasks[job].tolist() if row in notes), None)
+            if origin is not None:
+                return f"{text}. Origin reason is {tables.tasks.pods[origin].name}: {notes[origin].text}"
+        return text
+
+    def fared(self, job: int) -> Fared:
+        """How a job's tasks fared; worked out once for jobs whose tasks fared equally."""
+        tasks, jobs = self._ssn.tables.tasks, self._ssn.tables.jobs
+        rows = jobs.tasks[job]
+        have, lasts = tasks.status[rows], tasks.last_status[rows]
+        key = (have.tobytes(), lasts.tobytes(), int(jobs.min_available[job]), int(jobs.best_effort[job]))
+        found = self._fared.get(key)
+        if found is None:
+            placed = np.count_nonzero((have == TaskStatus.PENDING) & (lasts == TaskStatus.ALLOCATED))
+            found = self._fared[key] = Fared(int(placed), self._head(Job(self._ssn.tables, job)))
+        return found
 
     def _head(self, job: Job) -> str:
-        """The text up to the origin: equal for jobs with equal counts whose tasks fared equally."""
         tasks, counts = self._ssn.tables.tasks, job.counts
         parts = [f"{int(counts[s])} {TaskStatus(s).label}" for s in range(STATUS_COUNT) if counts[s]]
         parts = sorted([*parts, f"{job.min_available} minAvailable"])

@@ -41,6 +41,9 @@ class Heap:
     def push(self, row: int) -> None:
         heappush(self._heap, (self._keys([row])[0], row))
 
+    def peek(self) -> int:
+        return self._heap[0][1]
+
     def pop(self) -> int:
         return heappop(self._heap)[1]
 

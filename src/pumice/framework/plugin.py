@@ -51,14 +51,16 @@ class PluginSpec:
     keeps: str
     by_shape: bool = False
 
-    def build(self, ssn: Any, arguments: Mapping[str, Any]) -> tuple[Any, list[tuple[Point, str, Callable[..., Any]]]]:
-        """A fresh instance and its hooks (point, form, callable without ``self`` and ``ssn``)."""
+    def build(self, ssn: Any, arguments: Mapping[str, Any]) -> Any:
+        """A fresh instance; for a function, the function with the session and its arguments filled in."""
         if not inspect.isclass(self.target):
-            bound = partial(self.target, ssn, **arguments)
-            return bound, [(point, form, bound) for point, form, _ in self.hooks]
+            return partial(self.target, ssn, **arguments)
         make: Callable[..., Any] = self.target
-        instance = make(ssn, **arguments)
-        return instance, [(point, form, getattr(instance, attribute)) for point, form, attribute in self.hooks]
+        return make(ssn, **arguments)
+
+    def hooks_at(self, point: Point) -> list[tuple[str, str]]:
+        """(form, attribute) of each hook at the point."""
+        return [(form, attribute) for at, form, attribute in self.hooks if at == point]
 
 
 def plugin(name: str, *, keeps: str = "columns", by_shape: bool = False) -> Callable[[P], P]:

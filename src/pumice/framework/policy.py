@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pumice.framework.errors import PolicyError, did_you_mean
@@ -56,6 +57,30 @@ class Policy:
 
     def has_action(self, name: str) -> bool:
         return any(action.name == name for action in self.actions)
+
+    @cached_property
+    def specs(self) -> dict[str, PluginSpec]:
+        """Every plugin by name."""
+        return {option.spec.name: option.spec for tier in self.tiers for option in tier}
+
+    @cached_property
+    def python_plugins(self) -> list[str]:
+        """Names of the plugins that keep plain Python state, sorted."""
+        return sorted(name for name, spec in self.specs.items() if spec.keeps == "python")
+
+    def plugins_at(self, point: Point) -> list[list[str]]:
+        """Names of the plugins that are on at the point and have, or may add, hooks there; by tier."""
+        found = self._plugins_at.get(point)
+        if found is None:
+            found = self._plugins_at[point] = [
+                [o.spec.name for o in tier if o.enabled(point) and (o.spec.keeps == "python" or o.spec.hooks_at(point))]
+                for tier in self.tiers
+            ]
+        return found
+
+    @cached_property
+    def _plugins_at(self) -> dict[Point, list[list[str]]]:
+        return {}
 
 
 def read_policy(
@@ -198,4 +223,6 @@ class _Reader:
             given = {}
         arguments, problems = read_arguments(spec.arguments, given, f"conf: {where} ({name})")
         self.problems += problems
+        if "hierarchy" in spec.arguments:
+            arguments["hierarchy"] = switches["Hierarchy"]
         return PluginOption(spec, switches, arguments)

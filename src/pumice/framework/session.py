@@ -74,11 +74,11 @@ class Session:
         self.total: F64 = self.tables.nodes.facts.total
         self.all_nodes = NodeRows(self.tables, np.arange(len(self.tables.nodes.facts)))
         self.plugins: list[tuple[str, Any]] = []
-        self._hooks: dict[Point, dict[str, HookList]] = {}
+        self._instances: dict[str, Any] = {}
+        self._added: dict[tuple[str, Point], HookList] = {}  # by plugins with Volcano's life cycle
         self._tiers: dict[Point, list[HookList]] = {}
         self._asked: dict[Point, Any] = {}
         self._opening = ""
-        self._python_plugins: set[str] = set()
         self._shared: dict[Hashable, Any] = {}
         self.feasibility = Feasibility(self)
         if self.tables.tree.ready:
@@ -91,23 +91,21 @@ class Session:
         for tier in self.policy.tiers:
             for option in tier:
                 self._opening = option.spec.name
-                if option.spec.keeps == "python":
-                    self._python_plugins.add(option.spec.name)
-                arguments = dict(option.arguments)
-                if "hierarchy" in option.spec.arguments:
-                    arguments["hierarchy"] = option.switches.get("Hierarchy", False)
-                instance, hooks = option.spec.build(self, arguments)
-                own: dict[Point, HookList] = {}
-                unused = getattr(instance, "unused_points", ())
-                for point, form, hook in hooks:
-                    if point not in unused:
-                        own.setdefault(point, []).append((form, hook))
-                for point, registered in own.items():
-                    self._hooks.setdefault(point, {})[self._opening] = registered
+                instance = option.spec.build(self, option.arguments)
+                self._instances[self._opening] = instance
                 if hasattr(instance, "on_session_open"):
                     instance.on_session_open(self)
                 self.plugins.append((option.spec.name, instance))
         self._opening = ""
+
+    def _hooks_of(self, plugin: str, point: Point) -> HookList:
+        """A plugin's hooks at a point: those of its class, then those it added when the session opened."""
+        instance = self._instances[plugin]
+        if point in getattr(instance, "unused_points", ()):
+            return []
+        own = self.policy.specs[plugin].hooks_at(point)
+        hooks = [(form, getattr(instance, attribute) if attribute else instance) for form, attribute in own]
+        return hooks + self._added.get((plugin, point), [])
 
     def add(self, point: Point, hook: Callable[..., Any]) -> None:
         """Register a hook while a plugin's ``on_session_open`` runs (Volcano's life cycle).
@@ -123,23 +121,16 @@ class Session:
             raise PluginError(
                 f"plugin {self._opening}, point {point.name}: found parameters ({', '.join(shape)}), wanted {known}"
             )
-        self._hooks.setdefault(point, {}).setdefault(self._opening, []).append((form, hook))
+        self._added.setdefault((self._opening, point), []).append((form, hook))
 
     def tiers(self, point: Point) -> list[HookList]:
         """Hooks at a point by tier, as (form, hook); plugins that are switched off there, and empty tiers, are left
         out."""
         found = self._tiers.get(point)
         if found is None:
-            by_plugin = self._hooks.get(point, {})
-            found = []
-            for tier in self.policy.tiers:
-                hooks: HookList = []
-                for option in tier:
-                    if option.spec.name in by_plugin and option.enabled(point):
-                        hooks += by_plugin[option.spec.name]
-                if hooks:
-                    found.append(hooks)
-            self._tiers[point] = found
+            plan = self.policy.plugins_at(point)
+            tiers = ([hook for plugin in plugins for hook in self._hooks_of(plugin, point)] for plugins in plan)
+            found = self._tiers[point] = [tier for tier in tiers if tier]
         return found
 
     def ask(self, point: Point, *args: Any) -> Any:
@@ -295,15 +286,14 @@ class Session:
     def reduced_scores(self, task: Task, nodes: NodeRows) -> F64 | float:
         """Sum of mapped scores after each plugin's own reduction; a map without a reduction counts for nothing."""
         total: F64 | float = 0.0
-        maps, reduces = self._hooks.get(points.node_map, {}), self._hooks.get(points.node_reduce, {})
-        if not reduces:
+        if not self.has(points.node_reduce):
             return total
-        for name in [
-            option.spec.name for tier in self.policy.tiers for option in tier if option.enabled(points.node_map)
-        ]:
-            for (_, mapper), (_, reducer) in zip(maps.get(name, []), reduces.get(name, []), strict=False):
-                mapped = np.array([int(mapper(task, node)) for node in nodes], dtype=np.int64)
-                total = total + reducer(task, nodes, mapped)
+        for plugins in self.policy.plugins_at(points.node_map):
+            for name in plugins:
+                pairs = zip(self._hooks_of(name, points.node_map), self._hooks_of(name, points.node_reduce), strict=False)
+                for (_, mapper), (_, reducer) in pairs:
+                    mapped = np.array([int(mapper(task, node)) for node in nodes], dtype=np.int64)
+                    total = total + reducer(task, nodes, mapped)
         return total
 
     # -- writing ------------------------------------------------------------------------------------------------------
@@ -334,10 +324,7 @@ class Session:
 
     def told_by_inverse(self, point: Point) -> list[Any]:
         """Event hooks of plugins with plain Python state, which a rollback must tell."""
-        if not self._python_plugins:
-            return []
-        by_plugin = self._hooks.get(point, {})
-        return [hook for name in sorted(self._python_plugins) for _, hook in by_plugin.get(name, [])]
+        return [hook for name in self.policy.python_plugins for _, hook in self._hooks_of(name, point)]
 
     def run_of(self, rows: list[int], nodes: list[int]) -> TaskRun:
         return TaskRun(self.tables, rows, nodes)
@@ -348,8 +335,12 @@ class Session:
 
     def live_jobs(self) -> AnyArray:
         """Rows of jobs that belong to the session: with a pod group and a queue that exists."""
+        return self._live_jobs
+
+    @cached_property
+    def _live_jobs(self) -> AnyArray:
         jobs = self.tables.jobs
-        return np.flatnonzero(jobs.alive & (jobs.queue >= 0))
+        return (jobs.alive & (jobs.queue >= 0)).nonzero()[0]
 
     @cached_property
     def _unsettled(self) -> AnyArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -74,7 +74,9 @@ class Codec:
             key, _, version = self.identity(raw)
             raise BadObject(key, version, str(error)) from None
         metadata = found.get("metadata")
-        return Object(*self._identity_of(metadata if isinstance(metadata, dict) else cuts.Meta()), value)
+        if not isinstance(metadata, dict):
+            raise BadObject("(no name)", "", "metadata: found none, wanted an object")
+        return Object(*self._identity_of(cast(cuts.Meta, metadata)), value)
 
     def identity(self, raw: bytes | msgspec.Raw) -> tuple[str, str, str]:
         """(key, uid, version) of an object, whatever else it holds.

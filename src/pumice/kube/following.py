@@ -55,6 +55,7 @@ class Following:
         """
         for reflector in self.reflectors.values():
             await reflector.synced.wait()
+        gc.collect()
         gc.freeze()  # these objects stay: the collector need not look through them again
 
     def trouble(self) -> list[str]:

@@ -158,7 +158,7 @@ class Election:
                 self._held = began
                 await asyncio.sleep(self._retry_s)
             except (KubeError, TimeoutError) as error:
-                _log.warning("%s has not renewed its leadership: %s", self.identity, error or "no answer in time")
+                _log.warning("%s has not renewed its leadership: %s", self.identity, str(error) or "no answer in time")
                 self._seen.lease = {}  # what is there now is read before anything is written
                 await asyncio.sleep(self._retry_s / 4)
 

@@ -47,7 +47,7 @@ _UNENDED_MAX = 3
 
 
 class Troubles:
-    """Why kinds are not followed just now. What stands in the way of many is said once, not for each, nor at each try."""
+    """Why kinds are not followed just now. What stands in the way of many is said once, and not at each try."""
 
     def __init__(self) -> None:
         self._by_kind: dict[str, str] = {}

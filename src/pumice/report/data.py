@@ -286,9 +286,9 @@ def _waits(history: History) -> dict[str, Any]:
     never = sum(record.started is None for record in history.jobs)
     if not len(found):
         return {"edges": [], "counts": [], "marks": [], "never": never}
-    decades = max(1, int(np.ceil(np.log10(max(float(found.max()), 1.5)) * 4)))
-    edges = np.concatenate([[0.0], 10 ** (np.arange(decades + 1) / 4)])
-    counts, _ = np.histogram(found, np.append(edges[:-1], np.inf))
+    quarters = max(1, int(np.ceil(np.log10(max(float(found.max()), 1.5)) * 4)))
+    edges = np.concatenate([[0.0], 10 ** (np.arange(quarters) / 4)])
+    counts, _ = np.histogram(found, np.append(edges, np.inf))
     marks = [[name, _round(float(np.percentile(found, q)))] for name, q in (("p50", 50), ("p90", 90), ("p99", 99))]
     return {"edges": [_round(e) for e in edges.tolist()], "counts": counts.tolist(), "marks": marks, "never": never}
 

@@ -19,9 +19,11 @@ from pumice.model.manifest.jobs import group_name_of, is_bare
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
+from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.topology import HyperNode
 from pumice.runtime.problems import Problem, Severity
+from pumice.state.job_rows import SLA_ANNOTATIONS
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -108,6 +110,14 @@ class _Cluster:
             if group.min_member > counts[group.key]:
                 what = f"minMember is {group.min_member}, but it has {counts[group.key]} pods"
                 yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
+            yield from self._waiting_times(group)
+
+    def _waiting_times(self, group: PodGroup) -> Iterator[Problem]:
+        for key in SLA_ANNOTATIONS:
+            text = group.annotations.get(key)
+            if text is not None and not _is_waiting_time(text):
+                what = f"annotation {key}: found {text[:80]!r}, wanted a duration above 0 such as 30m; it is left out"
+                yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
 
     def _priority_classes(self) -> Iterator[Problem]:
         classes = {each.name for each in self.classes}
@@ -182,6 +192,13 @@ class _Cluster:
 
 
 # -- small things
+
+
+def _is_waiting_time(text: str) -> bool:
+    try:
+        return parse_duration(text) > 0
+    except DurationError:
+        return False
 
 
 def _only(kind: type[T], objects: Iterable[object]) -> list[T]:

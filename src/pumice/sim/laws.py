@@ -245,8 +245,13 @@ class Laws:
                 self._within(f"sub-gang {key.id}", key.policy.topology, (placed[pod.key] for pod in pods))
 
     def _within(self, who: str, topology: NetworkTopology | None, nodes: Iterable[str]) -> None:
-        """A hard wish: all on nodes of one HyperNode of the tier that is allowed, or a lower one."""
+        """A hard wish: all on nodes of one HyperNode of the tier that is allowed, or a lower one.
+
+        A tier above all there are allows the whole cluster: it is that of the virtual HyperNode at the top.
+        """
         if not self.topology or topology is None or not topology.is_hard or topology.highest_tier is None:
+            return
+        if topology.highest_tier > max((h.tier for h in self.cluster.hypernodes.values()), default=0):
             return
         wanted = {node for node in nodes if node}
         domains = [name for name, h in self.cluster.hypernodes.items() if h.tier <= topology.highest_tier]

@@ -25,7 +25,7 @@ from pumice.sim.telling import key_of
 from pumice.sim.work import LooseGang, ManifestJob, Work
 
 #: A tenant writes how many replicas a job has, and how many jobs there are: pods that all jobs may make together.
-MADE_PODS_MAX = 1_000_000
+MADE_PODS_MAX = 500_000
 _NAMED_MAX = 3
 _FIRST = (PriorityClass, Queue, Node, HyperNode)  # they come before what refers to them
 

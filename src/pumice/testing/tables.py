@@ -76,7 +76,7 @@ NOT_APPLICABLE: dict[str, str] = {
     "plugins-util-nodescore/TestCalculatePluginScore.yaml": _FUNCTIONS,
     "util/TestNewFakeBinder.yaml": "tests the channel of a Go test double",
     "util/TestNewFakeEvictor.yaml": "tests the channel of a Go test double",
-    "util/TestNumFeasibleNodesToFind.yaml": "a sample of the nodes to look at; Pumice looks at every node, always",
+    "util/TestNumFeasibleNodesToFind.yaml": "a sample of nodes to look at; Pumice looks at all, see decision 0004",
     "util/TestPredicateNodes.yaml": _FUNCTIONS,
     "util/TestSelectBestNodes.yaml": "of Volcano's agent scheduler, another program",
 }

@@ -27,7 +27,7 @@ from pumice.volcano.admission import still_wanted
 from pumice.volcano.plugins.proportion import Proportion
 
 _JOB = "test-job"
-_BUILT = {"MaxTaskNum": "the test made the amount that it wants of a node's list of resources"}
+_BUILT = {"MaxTaskNum": "how the test made the amount that it wants; amounts are compared without it"}
 
 
 def _with_tasks(tasks: Sequence[Raw], minimum: int, phase: str = "Inqueue", conf: str = "") -> tuple[Session, int]:

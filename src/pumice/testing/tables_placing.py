@@ -16,7 +16,6 @@ from pumice.framework.placing import choose_node
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.model.decisions import Bind
-from pumice.model.events import Seen
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.testing.tables import Row, disagreement, table
@@ -84,9 +83,8 @@ def best_hypernode(row: Row) -> str | None:
 
     planner = ListPlanner()
     hypernodes = [exactly(name, 1, [f"{name}-n"]) for name in wish]
-    store = cluster([node(f"{name}-n") for name in wish], hypernodes, podgroup("g", soft=True, phase="Inqueue"))
-    for each in pods("g", 1):
-        store.apply(Seen(each))
+    group = podgroup("g", soft=True, phase="Inqueue")
+    store = cluster([node(f"{name}-n") for name in wish], hypernodes, group, pods("g", 1))
     ssn = session(store, _DOUBLE, plugins=[Scores], planner=planner)
     ssn.policy.actions[0].run(ssn)
     taken = [decision.node.removesuffix("-n") for decision in planner.taken if isinstance(decision, Bind)]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import I8, I32, AnyArray, Bool
 from pumice.framework import points
 from pumice.framework.session import Session
 from pumice.framework.verdict import FitErrors
-from pumice.model.status import TaskStatus
 from pumice.volcano.placement import note_skipped_role
 
 #: Failures kept at most; when there are more, all are forgotten.
@@ -81,12 +81,13 @@ class Failure(NamedTuple):
 
 
 class Failures:
-    """Failures of whole jobs found in this action so far, by queue and shape."""
+    """Failures of whole jobs found in this action so far, by queue and shape. Not ``usable`` under plugins that look at
+    more of a job than its shape."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         self._known: dict[tuple[int, int], Failure] = {}
-        self._usable = all(option.spec.by_shape for tier in ssn.policy.tiers for option in tier) and not ssn.has(
+        self.usable = all(option.spec.by_shape for tier in ssn.policy.tiers for option in tier) and not ssn.has(
             points.best_node
         )
 
@@ -124,9 +125,9 @@ class Failures:
     def _is_fresh(self, job: int) -> bool:
         ssn, jobs = self._ssn, self._ssn.tables.jobs
         return (
-            self._usable
+            self.usable
             and jobs.shape[job] >= 0
-            and jobs.counts[job, TaskStatus.PENDING] == jobs.size[job]
+            and jobs.counts[job, PENDING] == jobs.size[job]
             and not ssn.fit_notes.by_job.get(job)
             and not (ssn.tables.tasks.nominated[jobs.tasks[job]] >= 0).any()
         )

@@ -96,9 +96,7 @@ def test_what_is_no_json_patch(patch: Any) -> None:
             {"spec": {"$patch": "replace", "nodeName": "n"}}, {"spec": {"nodeName": "n"}}, id="an object is replaced"
         ),
         pytest.param({"spec": {"containers": None}}, {"spec": {}}, id="null removes"),
-        pytest.param(
-            {"spec": {"$retainKeys": ["x"], "x": 1}}, {"spec": {"x": 1}}, id="only what is retained stays"
-        ),
+        pytest.param({"spec": {"$retainKeys": ["x"], "x": 1}}, {"spec": {"x": 1}}, id="only what is retained stays"),
     ],
 )
 def test_strategic(patch: dict[str, Any], result: dict[str, Any]) -> None:

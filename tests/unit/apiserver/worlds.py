@@ -10,6 +10,7 @@ from pumice.apiserver.definitions import own_definitions
 from pumice.apiserver.objects import Options, Target
 from pumice.apiserver.store import Store
 
+DEFINITIONS = own_definitions()
 START = 1_800_000_000.0
 
 
@@ -25,7 +26,7 @@ def cluster(clock: Clock | None = None, store: Store | None = None, speed: float
     numbers = itertools.count(1)
     made = make_cluster(
         store or Store(),
-        own_definitions(),
+        DEFINITIONS,
         now=clock or Clock(),
         uid=lambda: f"uid-{next(numbers)}",
         seed=1,
@@ -68,7 +69,8 @@ def node(name: str) -> dict[str, Any]:
 
 
 def queue(name: str, **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+    found: dict[str, Any] = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
+    return found | ({"spec": spec} if spec else {})
 
 
 def group(name: str, **spec: Any) -> dict[str, Any]:

@@ -55,6 +55,6 @@ def run(*arguments: object) -> Told:
     """Run ``pumice …``. No input may ever show a traceback, or be called our fault."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments], prog_name="pumice")
     assert isinstance(result.exception, SystemExit | None), result.exception
-    for sign in ("Traceback", "internal error"):
+    for sign in ("Traceback", "internal error: "):
         assert sign not in result.output
     return Told(result.exit_code, result.stdout, result.stderr)

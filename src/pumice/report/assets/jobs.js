@@ -20,7 +20,7 @@ function waitsChart() {
     const band = s("rect", { class: "band", y: top, width: x(1) - x(0), height: bottom - top, visibility: "hidden" });
     svg.append(band, ...counts.map((count, i) => waitBar(x(i), x(1) - x(0), Math.max(y(count), top), bottom)));
     if (cut) svg.append(...cutBar(x(0), x(1), top, counts[0]));
-    svg.append(...waitMarks(marks, edges, x, top, bottom, right));
+    svg.append(...waitMarks(marks, x, top, bottom, right));
     const at = (px) => (px < left || px > right ? null : clamp(Math.floor((px - left) / (x(1) - x(0))), 0, counts.length - 1));
     const show = (i, px, py) => {
       band.setAttribute("x", x(i));
@@ -54,12 +54,13 @@ function waitTicks(edges, x, bottom, width) {
     i ? s("line", { class: "baseline", x1: place, x2: place, y1: bottom, y2: bottom + 4 }) : null,
     s("text", { x: place, y: bottom + 18, "text-anchor": "middle" }, text)));
 }
-function waitMarks(marks, edges, x, top, bottom, right) {
-  const bin = (seconds) => (seconds < 1 ? seconds : 1 + Math.log10(seconds) * 4);
-  const placed = marks.map(([name, value], i) => {
-    const text = `${name} ${duration(value)}`, place = x(bin(value));
-    const y = top - 6 - 14 * (marks.length - 1 - i); // one line each, so that they never meet
-    const before = place + 8 + text.length * 6.6 > right;
+// A line and a label each, the last one highest: a label to the left of its line meets no other line. To the right it must fit.
+function waitMarks(marks, x, top, bottom, right) {
+  const places = marks.map(([, seconds]) => x(seconds < 1 ? seconds : 1 + Math.log10(seconds) * 4));
+  const placed = marks.map(([name, seconds], i) => {
+    const text = `${name} ${duration(seconds)}`, wide = 8 + text.length * 6.6, place = places[i], y = top - 6 - 14 * i;
+    const room = (i + 1 < places.length ? places[i + 1] : right) - place;
+    const before = room < wide && place > wide;
     return { place, y, label: s("text", { class: "strong", x: place + (before ? -4 : 4), y, "text-anchor": before ? "end" : "start" }, text) };
   });
   const line = ({ place, y }) => s("line", { x1: place, x2: place, y1: y - 9, y2: bottom, stroke: "var(--mark)", "stroke-width": 1.25 });

@@ -47,7 +47,15 @@ class _Allocation:
             job = heaps[queue].pop()
             if self._allocate(job):
                 heaps[queue].push(job)
+            elif self.failures.usable:
+                self._fail_on(heaps[queue])
             queues.push(queue)
+
+    def _fail_on(self, jobs: Heap) -> None:
+        """After a failure: the queue has the turn again as long as its next jobs fail as others did, for nothing that
+        decides about turns has changed."""
+        while jobs and self.failures.repeat(jobs.peek()):
+            jobs.pop()
 
     def _jobs_by_queue(self) -> dict[int, Heap]:
         """Jobs with tasks to place, by queue. Whether a job is valid is asked when its turn comes: nothing here

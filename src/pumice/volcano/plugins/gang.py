@@ -109,7 +109,7 @@ class Gang:
                 continue
             job = Job(self.ssn.tables, row)
             if not self._is_leaving(job):
-                unready = job.min_available - self._schedulable(job)
+                unready = job.min_available - job.ready_count - self.ssn.fit_notes.fared(row).placed
                 text = f"{unready}/{job.size} tasks in gang unschedulable: {self.ssn.fit_notes.job_text(row)}"
                 self.ssn.conditions.set(row, UNSCHEDULABLE, "NotEnoughResources", text)
 
@@ -120,12 +120,6 @@ class Gang:
             return False
         leaving = releasing_scheduled(self.ssn, job.row)
         return leaving > 0 and job.scheduled_count + leaving >= job.min_available
-
-    def _schedulable(self, job: Job) -> int:
-        """Ready tasks, and pending ones that a discarded transaction had placed."""
-        tasks, rows = self.ssn.tables.tasks, job.tasks
-        placed = (tasks.status[rows] == TaskStatus.PENDING) & (tasks.last_status[rows] == TaskStatus.ALLOCATED)
-        return job.ready_count + int(np.count_nonzero(placed))
 
     def _roles_meet(self, job: Job, statuses: np.ndarray, *, with_best_effort: bool = True) -> bool:
         if not job.roles_matter:

@@ -132,4 +132,4 @@ def real_capability(ssn: Session, guarantee: F64) -> F64:
     """The most a queue can have: what others' guarantees leave of the cluster, and its own capability. (Q, R), inf
     where unlimited."""
     left = np.maximum(ssn.total - guarantee.sum(axis=0), 0.0) + guarantee
-    return np.minimum(left, ssn.tables.queues.capability)
+    return np.asarray(np.minimum(left, ssn.tables.queues.capability))

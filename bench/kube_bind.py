@@ -1,0 +1,217 @@
+"""``python -m bench.kube_bind``: bindings a second through the pipeline, against a bare binding client at its best.
+
+Both bind fresh pods on one API server, in the same run, one after the other and in turns. The bare client posts
+bindings and does nothing else, with the number of connections that is best for it. The pipeline does all of its work:
+it watches the pods that it binds, hears each binding confirmed, and tells an event a pod (which go after the binds; the
+seconds until the last one is written are given beside).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pumice.kube.access import Access, bearer
+from pumice.kube.client import Client
+from pumice.kube.cluster import KubeCluster
+from pumice.kube.codec import Codec
+from pumice.kube.kinds import NODES, PODS, Kind
+from pumice.kube.watch import Reflector
+from pumice.model.decisions import Bind
+from pumice.model.manifest import Decoder
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from tests.kube.objects import node, pod
+from tests.kube.server import find_assets, running
+
+CONNECTIONS = (8, 16, 32, 64)
+GANG = 10
+
+
+@dataclass(slots=True)
+class Leg:
+    """One way to bind so many pods. CPU seconds are of this process alone."""
+
+    name: str
+    pods: int
+    seconds: float
+    cpu_s: float
+    latencies: list[float] = field(default_factory=list)
+    events_s: float | None = None
+
+    @property
+    def rate(self) -> float:
+        return self.pods / self.seconds
+
+    def latency_ms(self, share: float) -> float:
+        """How long a request took, at this share of all of them."""
+        found = sorted(self.latencies)
+        return 1000 * found[min(int(share * len(found)), len(found) - 1)]
+
+
+class Bench:
+    """One server's worth of legs. Each makes pods of its own, and deletes them."""
+
+    def __init__(self, access: Access, pods: int, nodes: int) -> None:
+        self.access, self.pods, self.nodes = access, pods, nodes
+        self._legs = 0
+
+    async def prepare(self) -> None:
+        async with Client(self.access) as client:
+            await _each(32, [f"n{i}" for i in range(self.nodes)], lambda name: client.post(NODES.list_path, node(name)))
+
+    async def bare(self, connections: int) -> Leg:
+        """Post bindings, so many at once."""
+        async with Client(self.access, connections_max=connections) as client:
+            namespace, names = await self._make(client)
+            latencies: list[float] = []
+
+            async def bind(number_and_name: tuple[int, str]) -> None:
+                number, name = number_and_name
+                target = {"apiVersion": "v1", "kind": "Node", "name": f"n{number % self.nodes}"}
+                body = {"metadata": {"namespace": namespace, "name": name}, "target": target}
+                began = time.perf_counter()
+                await client.post(PODS.path(f"{namespace}/{name}", "binding"), body)
+                latencies.append(time.perf_counter() - began)
+
+            began, cpu = time.perf_counter(), time.process_time()
+            await _each(connections, list(enumerate(names)), bind)
+            leg = Leg(f"bare, {connections} connections", len(names), time.perf_counter() - began, 0.0, latencies)
+            leg.cpu_s = time.process_time() - cpu
+            await self._clear(client, namespace)
+            return leg
+
+    async def pipeline(self) -> Leg:
+        """Hand all binds over as a cycle does, from a thread, and wait until each is heard to have happened."""
+        latencies: list[float] = []
+        async with Client(self.access) as client:
+            namespace, names = await self._make(client)
+            cluster = KubeCluster(client, timed=lambda stage, seconds: latencies.append(seconds))
+            decoder = Decoder()
+            tasks = [asyncio.create_task(cluster.run())]
+            for kind, value in ((PODS, Pod), (NODES, Node)):
+                reflector = _reflector(client, kind, value, decoder, cluster)
+                tasks.append(asyncio.create_task(reflector.run()))
+                await reflector.synced.wait()
+            cluster.drain()
+            began, cpu = time.perf_counter(), time.process_time()
+            await asyncio.to_thread(self._hand_over, cluster, namespace, names)
+            while cluster.binds.left or len(cluster.flights):
+                await cluster.binds.empty()
+                await asyncio.sleep(0.001)
+            leg = Leg("pipeline", len(names), time.perf_counter() - began, 0.0, latencies)
+            leg.cpu_s = time.process_time() - cpu
+            await cluster.flush(120)
+            leg.events_s = time.perf_counter() - began
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                with suppress(asyncio.CancelledError):
+                    await task
+            await self._clear(client, namespace)
+            return leg
+
+    def _hand_over(self, cluster: KubeCluster, namespace: str, names: list[str]) -> None:
+        for number, name in enumerate(names):
+            known = cluster.truth.pods[f"{namespace}/{name}"]
+            refusal = cluster.bind(
+                Bind(known.key, known.uid, f"n{number % self.nodes}", f"{namespace}/g{number // GANG}")
+            )
+            assert refusal is None, refusal
+
+    async def _make(self, client: Client) -> tuple[str, list[str]]:
+        self._legs += 1
+        namespace, names = f"leg-{self._legs}", [f"p{i:05}" for i in range(self.pods)]
+        await client.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        path = PODS.namespace_path(namespace)
+        await _each(32, names, lambda name: client.post(path, pod(namespace, name)))
+        return namespace, names
+
+    async def _clear(self, client: Client, namespace: str) -> None:
+        await client.request(
+            "DELETE", PODS.namespace_path(namespace), params={"gracePeriodSeconds": "0"}, timeout_s=300
+        )
+
+
+def _reflector(client: Client, kind: Kind, value: Any, decoder: Decoder, cluster: KubeCluster) -> Reflector:
+    return Reflector(client, kind, Codec(kind, decoder), cluster.sink, value)
+
+
+async def _each(at_once: int, items: Sequence[Any], do: Any) -> None:
+    """Do it with each item, so many at a time."""
+    left = iter(items)
+
+    async def work() -> None:
+        for item in left:
+            await do(item)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(at_once):
+            group.create_task(work())
+
+
+async def measure(access: Access, pods: int, nodes: int, rounds: int) -> list[Leg]:
+    """All legs, in turns, after one that warms the server up."""
+    bench = Bench(access, pods, nodes)
+    await bench.prepare()
+    await bench.bare(16)
+    legs = []
+    for _ in range(rounds):
+        for connections in CONNECTIONS:
+            legs.append(await bench.bare(connections))
+            _say(legs[-1])
+        legs.append(await bench.pipeline())
+        _say(legs[-1])
+    return legs
+
+
+def summary(legs: list[Leg]) -> dict[str, Any]:
+    """The best of each way of binding, and the share of the best bare client that the pipeline reaches."""
+    best: dict[str, Leg] = {}
+    for leg in legs:
+        if leg.name not in best or leg.rate > best[leg.name].rate:
+            best[leg.name] = leg
+    bare = max((leg for name, leg in best.items() if name != "pipeline"), key=lambda leg: leg.rate)
+    return {
+        "bindings_per_s": {name: round(leg.rate) for name, leg in best.items()},
+        "share_of_best_bare": round(best["pipeline"].rate / bare.rate, 3),
+        "client_cpu_ms_per_bind": {name: round(1000 * leg.cpu_s / leg.pods, 3) for name, leg in best.items()},
+        "pipeline_request_ms": {f"p{n}": round(best["pipeline"].latency_ms(n / 100), 2) for n in (50, 99)},
+        "pipeline_events_written_after_s": round(best["pipeline"].events_s or 0.0, 2),
+    }
+
+
+def _say(leg: Leg) -> None:
+    told = (
+        f"{leg.name}: {leg.rate:.0f}/s, {1000 * leg.cpu_s / leg.pods:.2f} ms CPU each, p50 {leg.latency_ms(0.5):.1f} ms"
+    )
+    print(told, file=sys.stderr, flush=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: the pipeline reached ``--must`` of the best bare client; 1: it did not."""
+    parser = argparse.ArgumentParser("python -m bench.kube_bind", description=__doc__)
+    parser.add_argument("--pods", type=int, default=10_000, help="pods of each leg (default %(default)s)")
+    parser.add_argument("--nodes", type=int, default=1_000, help="default %(default)s")
+    parser.add_argument("--rounds", type=int, default=2, help="how often each way is measured (default %(default)s)")
+    parser.add_argument("--must", type=float, default=0.8, help="share that must be reached (default %(default)s)")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder, running(find_assets(), Path(folder)) as server:
+        access = bearer(server.url, server.token(), server.ssl_context())
+        legs = asyncio.run(measure(access, options.pods, options.nodes, options.rounds))
+    found = summary(legs)
+    print(json.dumps({"pods": options.pods, "nodes": options.nodes, **found}, indent=2))
+    return int(found["share_of_best_bare"] < options.must)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,316 @@
+"""Binding against a real server: whole gangs, every way in which a binding can fail, hooks, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from pumice.kube.access import bearer
+from pumice.kube.client import Caps, Client
+from pumice.kube.cluster import Limits
+from pumice.kube.kinds import NODES, POD_GROUPS, PODS, QUEUES
+from pumice.model.decisions import Bind
+from pumice.model.events import Gone, Seen, Undone
+from pumice.model.pod import Pod
+from tests.kube.objects import create, pod
+from tests.kube.proxy import Fault, FaultProxy, answer, hang, lose_answer, lose_request
+from tests.kube.scheduling import by_hand, gang_pod, pod_group, scheduling
+from tests.kube.server import ApiServer
+from tests.kube.waiting import until
+
+BINDING = r"/binding$"
+
+
+async def test_a_gang_is_bound_whole_or_not_at_all(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str, crds: None
+) -> None:
+    """Through watch, store, cycle and pipeline: a gang is bound whole, or nothing of it is sent."""
+    small, large = [f"small-{i}" for i in range(4)], [f"large-{i}" for i in range(40)]
+    await client.post(QUEUES.list_path, {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": "q"}})
+    groups = [pod_group(namespace, "small", len(small)), pod_group(namespace, "large", len(large))]
+    for group in groups:
+        group["spec"]["queue"] = "q"
+        await client.post(POD_GROUPS.namespace_path(namespace), group)
+    await create(client, *(gang_pod(namespace, name, name.partition("-")[0]) for name in small + large))
+    async with scheduling(through, client, namespace, "whole-1", "whole-2") as at_work:
+        await at_work.heard(*small, *large)
+        await at_work.step(1_000.0)
+        nodes = [await at_work.bound(name) for name in small]
+        await at_work.settled()
+        await at_work.step(1_001.0)
+        await at_work.settled()
+        assert set(nodes) <= {"whole-1", "whole-2"}
+        assert proxy.count("POST", BINDING) == len(small)
+        assert {(await at_work.pod(name))["spec"].get("nodeName") for name in large} == {None}
+        waiting = [condition for name in large for condition in (await at_work.pod(name))["status"]["conditions"]]
+        assert [(c["type"], c["status"]) for c in waiting] == [("PodScheduled", "False")] * len(large)
+        group = await client.get(POD_GROUPS.path(f"{namespace}/small"))
+        assert group["status"]["phase"] == "Running"
+    await client.delete(QUEUES.path("q"))
+
+
+async def test_a_bound_pod_and_its_event(client: Client, namespace: str) -> None:
+    await create(client, pod(namespace, "a"))
+    async with scheduling(client, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
+        await at_work.heard("a")
+        assert at_work.cluster.bind(at_work.bind_of("a", "n1")) is None
+        assert await at_work.bound("a") == "n1"
+        await at_work.settled()
+        told = await at_work.events("Scheduled")
+    assert [(e["message"], e["type"], e["involvedObject"]["name"]) for e in told] == [
+        (f"Successfully assigned {namespace}/a to n1", "Normal", "a")
+    ]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(answer(409, "Conflict"), id="409"),
+        pytest.param(answer(404, "NotFound"), id="404"),
+        pytest.param(answer(500, "InternalError"), id="500"),
+        pytest.param(answer(403, "Forbidden"), id="403"),
+        pytest.param(lose_request(), id="never arrived"),
+    ],
+)
+async def test_what_was_not_bound_is_given_back(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str, fault: Fault
+) -> None:
+    await create(client, pod(namespace, "a"))
+    proxy.on("POST", BINDING, fault)
+    async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
+        await at_work.heard("a")
+        bind = at_work.bind_of("a", "n1")
+        assert at_work.cluster.bind(bind) is None
+        await at_work.given_back("a")
+        assert at_work.undone == [Undone(bind.pod, bind.uid)]
+        assert proxy.count("POST", BINDING) == 1, "not tried again behind the cycle's back"
+        assert proxy.count("GET", "/pods/a$") == 1, "read before anything is decided"
+        (condition,) = (await at_work.pod("a"))["status"]["conditions"]
+        assert (condition["type"], condition["status"], condition["reason"]) == (
+            "PodScheduled",
+            "False",
+            "SchedulerError",
+        )
+        assert condition["message"].startswith("failed to bind to node n1: POST ")
+        await until(lambda: at_work.cluster.bind(bind) is None, what="the next cycle may try again")
+        assert await at_work.bound("a") == "n1"
+
+
+@pytest.mark.parametrize("fault", [pytest.param(lose_answer(), id="lost"), pytest.param(hang(600, True), id="late")])
+async def test_a_binding_without_an_answer_is_looked_up(
+    server: ApiServer, client: Client, proxy: FaultProxy, namespace: str, fault: Fault
+) -> None:
+    """Applied, but nobody said so: the pod decides, nothing is written twice and nothing is given back."""
+    await create(client, pod(namespace, "a"))
+    proxy.on("POST", BINDING, fault)
+    hasty = Client(bearer(proxy.url, server.token()), caps=Caps(request_s=3.0))
+    async with hasty, by_hand(hasty, client, namespace, "a") as at_work:  # no watch: only the lookup can find out
+        assert at_work.cluster.bind(at_work.bind_of("a", "n1")) is None
+        assert await at_work.bound("a") == "n1"
+        await at_work.settled()
+        assert at_work.drain()
+        assert not at_work.undone
+        assert len(await at_work.events("Scheduled")) == 1
+    assert proxy.count("POST", BINDING) == 1
+
+
+async def test_too_many_requests_are_sent_again_when_the_server_says_so(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str
+) -> None:
+    await create(client, pod(namespace, "a"))
+    rule = proxy.on("POST", BINDING, answer(429, "TooManyRequests", Retry_After="1"), times=2)
+    async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
+        await at_work.heard("a")
+        at_work.cluster.bind(at_work.bind_of("a", "n1"))
+        assert await at_work.bound("a") == "n1"
+        at_work.drain()
+    assert rule.hits == 2
+    assert not at_work.undone
+    assert proxy.count("GET", "/pods/a$") == 0
+
+
+async def test_a_pod_that_another_scheduler_was_faster_with(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str
+) -> None:
+    await create(client, pod(namespace, "a"))
+    async with by_hand(through, client, namespace, "a") as at_work:
+        other = {
+            "metadata": {"name": "a", "namespace": namespace},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": "elsewhere"},
+        }
+        await client.post(PODS.path(f"{namespace}/a", "binding"), other)
+        at_work.cluster.bind(at_work.bind_of("a", "n1"))
+        assert await at_work.bound("a") == "elsewhere"
+        at_work.drain()
+        assert not at_work.undone
+        assert len(at_work.cluster.flights) == 0
+
+
+@pytest.mark.parametrize("again", [pytest.param(False, id="gone"), pytest.param(True, id="another of its name")])
+async def test_a_pod_that_is_gone_is_not_bound(client: Client, namespace: str, again: bool) -> None:
+    await create(client, pod(namespace, "a"))
+    async with by_hand(client, client, namespace, "a") as at_work:
+        await client.delete(PODS.path(f"{namespace}/a"))
+        if again:
+            await create(client, pod(namespace, "a"))
+        at_work.cluster.bind(at_work.bind_of("a", "n1"))
+        await until(lambda: f"{namespace}/a" not in at_work.cluster.truth.pods)
+        assert Gone(Pod, f"{namespace}/a") in at_work.drain()
+        assert not at_work.undone
+        assert len(at_work.cluster.flights) == 0
+        if again:
+            assert "nodeName" not in (await at_work.pod("a"))["spec"]
+
+
+async def test_what_no_watch_confirms_is_looked_up(client: Client, namespace: str) -> None:
+    """The watch says nothing: room is assumed for a bounded time only, then the API server's word counts."""
+    await create(client, pod(namespace, "a"))
+    async with by_hand(client, client, namespace, "a", limits=Limits(confirm_s=0.2)) as at_work:
+        at_work.cluster.bind(at_work.bind_of("a", "n1"))
+        assert await at_work.bound("a") == "n1"
+        pods = [event.obj for event in at_work.drain() if isinstance(event, Seen) and isinstance(event.obj, Pod)]
+        assert [pod.node_name for pod in pods] == ["", "n1"]
+        assert len(at_work.cluster.flights) == 0
+
+
+async def test_an_assumption_ends_when_the_pod_is_given_back(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str, crds: None
+) -> None:
+    """In the loop: the task is Pending again in the snapshot after the failure, and is bound by a later cycle."""
+    await client.post(QUEUES.list_path, {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": "q2"}})
+    group = pod_group(namespace, "gang", 2)
+    group["spec"]["queue"] = "q2"
+    await client.post(POD_GROUPS.namespace_path(namespace), group)
+    await create(client, gang_pod(namespace, "a", "gang"), gang_pod(namespace, "b", "gang"))
+    proxy.on("POST", "/pods/b/binding$", answer(500, "InternalError"))
+    async with scheduling(through, client, namespace, "again-1") as at_work:
+        await at_work.heard("a", "b")
+        await at_work.step(1_000.0)
+        assert at_work.loop is not None
+        assert {d.pod for d in at_work.loop.decisions} == {f"{namespace}/a", f"{namespace}/b"}
+        await at_work.settled()
+        later = 1_001.0
+        while not at_work.cluster.truth.pods[f"{namespace}/b"].node_name:
+            await at_work.step(later)
+            await at_work.settled()
+            later += 1
+        assert {d.pod for d in at_work.loop.decisions} <= {f"{namespace}/b"}
+        assert proxy.count("POST", "/pods/a/binding$") == 1
+        assert proxy.count("POST", "/pods/b/binding$") == 2
+    await client.delete(QUEUES.path("q2"))
+
+
+# -- hooks -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Hook:
+    """Writes down what it is asked to do."""
+
+    name: str
+    done: list[str]
+    fails: bool = False
+    annotations: dict[str, str] = field(default_factory=dict)
+
+    async def prepare(self, bind: Bind) -> Mapping[str, str] | None:
+        if self.fails:
+            raise RuntimeError("no volume\nfor you")
+        self.done.append(f"{self.name} prepare {bind.context.get(self.name, '')}".strip())
+        return self.annotations
+
+    async def undo(self, bind: Bind) -> None:
+        self.done.append(f"{self.name} undo")
+
+
+async def test_hooks_run_before_binding_with_what_plugins_handed_on(client: Client, namespace: str) -> None:
+    await create(client, pod(namespace, "a"))
+    done: list[str] = []
+    hooks = [Hook("volumes", done, annotations={"volumes": "bound"}), Hook("numa", done, annotations={"cpus": "0-3"})]
+    async with scheduling(client, client, namespace, "n1", follow=(PODS, NODES), hooks=hooks) as at_work:
+        await at_work.heard("a")
+        at_work.cluster.bind(at_work.bind_of("a", "n1")._replace(context={"volumes": "pv-7"}))
+        await at_work.bound("a")
+        found = (await at_work.pod("a"))["metadata"]["annotations"]
+    assert done == ["volumes prepare pv-7", "numa prepare"]
+    assert found == {"volumes": "bound", "cpus": "0-3"}
+
+
+async def test_a_hook_that_fails_undoes_those_before_it(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str
+) -> None:
+    await create(client, pod(namespace, "a"))
+    done: list[str] = []
+    hooks = [Hook("first", done), Hook("second", done), Hook("third", done, fails=True)]
+    async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES), hooks=hooks) as at_work:
+        await at_work.heard("a")
+        at_work.cluster.bind(at_work.bind_of("a", "n1"))
+        await at_work.given_back("a")
+        (condition,) = (await at_work.pod("a"))["status"]["conditions"]
+    assert done == ["first prepare", "second prepare", "second undo", "first undo"]
+    assert proxy.count("POST", BINDING) == 0
+    assert condition["message"] == (
+        f"execute preBind for pod {namespace}/a failed: third: no volume�for you, resync the task"
+    )
+
+
+async def test_a_binding_that_is_refused_undoes_the_hooks(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str
+) -> None:
+    await create(client, pod(namespace, "a"))
+    proxy.on("POST", BINDING, answer(403, "Forbidden"))
+    done: list[str] = []
+    hooks = [Hook("volumes", done)]
+    async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES), hooks=hooks) as at_work:
+        await at_work.heard("a")
+        at_work.cluster.bind(at_work.bind_of("a", "n1"))
+        await at_work.given_back("a")
+    assert done == ["volumes prepare", "volumes undo"]
+
+
+async def test_a_binding_that_was_applied_undoes_nothing(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str
+) -> None:
+    await create(client, pod(namespace, "a"))
+    proxy.on("POST", BINDING, lose_answer())
+    done: list[str] = []
+    async with scheduling(
+        through, client, namespace, "n1", follow=(PODS, NODES), hooks=[Hook("volumes", done)]
+    ) as at_work:
+        await at_work.heard("a")
+        at_work.cluster.bind(at_work.bind_of("a", "n1"))
+        await at_work.bound("a")
+        await at_work.settled()
+        await asyncio.wait_for(at_work.cluster.flush(60), 61)
+    assert done == ["volumes prepare"]
+
+
+# -- stopping ----------------------------------------------------------------------------------------------------------
+
+
+async def test_stopping_finishes_what_was_taken_and_takes_no_more(client: Client, namespace: str) -> None:
+    names = [f"p{i}" for i in range(30)]
+    await create(client, *(pod(namespace, name) for name in [*names, "late"]))
+    async with scheduling(client, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
+        await at_work.heard(*names, "late")
+        assert [at_work.cluster.bind(at_work.bind_of(name, "n1")) for name in names] == [None] * 30
+        assert await at_work.cluster.flush(60) == 0
+        refusal = at_work.cluster.bind(at_work.bind_of("late", "n1"))
+        assert refusal is not None
+        assert refusal.reason == "the scheduler is stopping"
+        assert {(await at_work.pod(name))["spec"].get("nodeName") for name in names} == {"n1"}
+        assert len(await at_work.events("Scheduled")) == 30
+
+
+async def test_stopping_ends_in_time_without_an_answer(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str
+) -> None:
+    await create(client, pod(namespace, "a"))
+    proxy.on("POST", BINDING, hang(600))
+    async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
+        await at_work.heard("a")
+        at_work.cluster.bind(at_work.bind_of("a", "n1"))
+        await until(lambda: proxy.count("POST", BINDING) == 1)
+        assert await at_work.cluster.flush(0.1) == 1

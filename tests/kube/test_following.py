@@ -1,0 +1,121 @@
+"""All kinds at once against a real server: the barrier, what holds it up and what does not, one line a trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from pumice.kube.access import bearer
+from pumice.kube.client import Client
+from pumice.kube.following import Following
+from pumice.kube.kinds import DISRUPTION_BUDGETS, FOLLOWED, HYPER_NODES, NAMESPACES, NODE_SHARDS, RESOURCE_QUOTAS
+from tests.kube.objects import crd, create, hypernode, install_crd, node, pod, remove_crd
+from tests.kube.proxy import FaultProxy, answer, lose_request
+from tests.kube.reflecting import FAST, Mirror
+from tests.kube.server import ApiServer
+from tests.kube.waiting import PATIENCE_S, until
+
+
+@asynccontextmanager
+async def following(client: Client) -> AsyncIterator[tuple[Following, Mirror]]:
+    mirror = Mirror()
+    it = Following(client, mirror.take, pace=FAST)
+    task = asyncio.create_task(it.run())
+    try:
+        yield it, mirror
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def synced(it: Following) -> None:
+    await asyncio.wait_for(it.synced(), PATIENCE_S)
+
+
+async def test_every_kind_is_there_after_the_barrier(client: Client, crds: None, namespace: str) -> None:
+    quota = {"metadata": {"name": "q", "namespace": namespace}, "spec": {"hard": {"pods": "10"}}}
+    budget = {"metadata": {"name": "b", "namespace": namespace}, "spec": {"minAvailable": 1}}
+    shard = {"apiVersion": NODE_SHARDS.api_version, "kind": "NodeShard", "metadata": {"name": "s"}}
+    await client.post(RESOURCE_QUOTAS.namespace_path(namespace), quota)
+    await client.post(DISRUPTION_BUDGETS.namespace_path(namespace), budget)
+    await client.post(NODE_SHARDS.list_path, {**shard, "spec": {"nodesDesired": ["n"]}})
+    await create(client, node(f"{namespace}-n"), pod(namespace, "p"))
+    async with following(client) as (it, mirror):
+        await synced(it)
+        assert it.trouble() == []
+        assert {"p"} == mirror.names(namespace)
+        assert f"{namespace}-n" in mirror.names()
+        assert f"{namespace}/q" in it.objects(RESOURCE_QUOTAS)
+        assert f"{namespace}/b" in it.objects(DISRUPTION_BUDGETS)
+        assert namespace in it.objects(NAMESPACES)
+        assert it.objects(NODE_SHARDS)["s"].value["spec"] == {"nodesDesired": ["n"]}  # type: ignore[index]
+        await client.delete(DISRUPTION_BUDGETS.path(f"{namespace}/b"))
+        await until(lambda: f"{namespace}/b" not in it.objects(DISRUPTION_BUDGETS))
+
+
+async def test_a_kind_that_is_not_installed_holds_nobody_up(
+    client: Client, crds: None, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "pumice.kube")
+    await remove_crd(client, HYPER_NODES.full_name)
+    await create(client, pod(namespace, "p"))
+    async with following(client) as (it, mirror):
+        await synced(it)
+        assert "p" in mirror.names(namespace)
+        off = "hypernodes.topology.volcano.sh is not installed: network topology is off until it appears"
+        assert it.trouble() == [off]
+        definition = crd(HYPER_NODES.group, HYPER_NODES.version, HYPER_NODES.kind, HYPER_NODES.plural, namespaced=False)
+        await install_crd(client, definition)
+        await client.post(HYPER_NODES.list_path, hypernode("h", "n"))
+        await until(lambda: "h" in mirror.names())
+        assert it.trouble() == []
+    told = [r.getMessage() for r in caplog.records if "installed" in r.getMessage()]
+    assert told == [off, "hypernodes.topology.volcano.sh is installed now: on"]
+    await remove_crd(client, HYPER_NODES.full_name)
+
+
+async def test_what_may_not_be_read_is_told_and_pods_are_waited_for(server: ApiServer, proxy: FaultProxy) -> None:
+    async with Client(bearer(proxy.url, server.token("nobody"))) as nobody, following(nobody) as (it, mirror):
+        await until(lambda: len(it.trouble()) == len(FOLLOWED))
+        assert all(line.startswith("no right to list and watch ") for line in it.trouble())
+        waited = {kind for kind, reflector in it.reflectors.items() if not reflector.synced.is_set()}
+        assert waited == {kind for kind in FOLLOWED if kind.needed}
+        assert mirror.events == []
+
+
+async def test_one_slow_kind_holds_the_barrier_and_one_bad_one_only_itself(
+    through: Client, client: Client, crds: None, proxy: FaultProxy, namespace: str
+) -> None:
+    await create(client, pod(namespace, "p"))
+    pods = proxy.on("GET", r"^/api/v1/pods\?", answer(500, "InternalError"), times=10**6)
+    async with following(through) as (it, mirror):
+        await until(lambda: sum(not r.synced.is_set() for r in it.reflectors.values()) == 1)
+        barrier = asyncio.create_task(it.synced())
+        assert len(it.trouble()) == 1
+        assert "HTTP 500 InternalError" in it.trouble()[0]
+        assert not barrier.done()
+        pods.times = 0
+        await asyncio.wait_for(barrier, PATIENCE_S)
+        assert mirror.names(namespace) == {"p"}
+        assert it.trouble() == []
+
+
+async def test_an_outage_is_one_line_not_one_a_kind(
+    through: Client, crds: None, proxy: FaultProxy, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with following(through) as (it, _):
+        await synced(it)
+        down = proxy.on("GET", "", lose_request(), times=10**6)
+        proxy.cut("watch=1")
+        await until(lambda: down.hits > 4 * len(FOLLOWED))
+        assert len(it.trouble()) == 1
+        down.times = 0
+        await until(lambda: it.trouble() == [])
+    told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    assert len(told) == 1
+    assert told[0].startswith("the API server does not answer: ")

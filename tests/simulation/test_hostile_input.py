@@ -1,0 +1,193 @@
+"""Whatever one tenant writes: it is told in words, costs a bounded amount of work, and the others are served."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pumice.runtime.conf import policy_of
+from pumice.runtime.one_cycle import schedule_once
+from pumice.sim import manifests
+from pumice.sim.inputs import read_inputs
+from pumice.sim.run import simulate
+from pumice.volcano.table import volcano_registry
+from tests.simulation.scenes import POLICIES
+
+Raw = dict[str, Any]
+POLICY = policy_of(POLICIES["topology"], volcano_registry())
+VOLCANO, JOBS, TOPOLOGY = (f"{group}.volcano.sh" for group in ("scheduling", "batch", "topology"))
+INT_MAX = 2**31 - 1
+ENORMOUS = 10**18
+NOWHERE = "error: Pod default/x: PodGroup default/bad is not there"
+NO_POD = "warning: PodGroup default/bad: minMember is 1, but it has 0 pods"
+
+
+def raw(api: str, kind: str, name: str, annotations: Any = None, **rest: Any) -> Raw:
+    metadata = {"name": name, "uid": name, "annotations": annotations or {}}
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, **rest}
+
+
+def node(name: str, **room: str) -> Raw:
+    return raw("v1", "Node", name, status={"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "20", **room}})
+
+
+def queue(name: str, annotations: Any = None, **spec: Any) -> Raw:
+    return raw(f"{VOLCANO}/v1beta1", "Queue", name, annotations, spec={"weight": 1, **spec})
+
+
+def group(name: str, annotations: Any = None, **spec: Any) -> Raw:
+    return raw(f"{VOLCANO}/v1beta1", "PodGroup", name, annotations, spec={"queue": "q", "minMember": 1, **spec})
+
+
+def pod(name: str, of: str, requests: Any = None, **spec: Any) -> Raw:
+    containers = [{"resources": {"requests": {"cpu": "1"} if requests is None else requests}}]
+    note = {"scheduling.k8s.io/group-name": of}
+    return raw("v1", "Pod", name, note, spec={"schedulerName": "volcano", "containers": containers, **spec})
+
+
+def job(name: str, **task: Any) -> Raw:
+    tasks = [{"name": "t", "replicas": 1, "template": {"spec": {"containers": [{}]}}, **task}]
+    spec = {"queue": "q", "minAvailable": 1, "schedulerName": "volcano", "tasks": tasks}
+    return raw(f"{JOBS}/v1alpha1", "Job", name, spec=spec)
+
+
+def hypernode(name: str, tier: int, **selector: Any) -> Raw:
+    kind = "HyperNode" if "exactMatch" in selector else "Node"
+    return raw(
+        f"{TOPOLOGY}/v1alpha1",
+        "HyperNode",
+        name,
+        spec={"tier": tier, "members": [{"type": kind, "selector": selector}]},
+    )
+
+
+def spread(**terms: Any) -> list[Raw]:
+    return [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}, **terms}]
+
+
+GOOD = [node("n0"), queue("q"), group("good", annotations={"pumice.dev/duration": "9s"}), pod("good-0", "good")]
+
+
+def gang(**spec: Any) -> list[Raw]:
+    return [group("bad", **spec), pod("x", "bad")]
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Any:
+    """Reads what is good with what is bad, sees that what is good is served, and gives the problems."""
+
+    def read_and_serve(bad: list[Raw]) -> list[str]:
+        path = tmp_path / "a.yaml"
+        path.write_text("\n---\n".join(json.dumps(obj) for obj in [*bad, *GOOD]))
+        scene = read_inputs([str(path)]).scene
+        parts = [work.expand(0.0) for work in scene.works]
+        answer = schedule_once([*scene.objects, *(obj for g, pods in parts for obj in (g, *pods))], POLICY, 0.0)
+        assert answer.binds["default/good-0"] == "n0"
+        assert "default/good" not in {waiting.job for waiting in simulate(scene, POLICY, check_laws=True).waiting}
+        return [str(problem).replace(f"{path} ", "") for problem in scene.problems]
+
+    return read_and_serve
+
+
+@pytest.mark.parametrize(
+    ("bad", "problems"),
+    [
+        pytest.param(
+            [job("j", replicas=10**9)],
+            ["error: document 1: Job j: spec.tasks[0].replicas: found 1000000000, wanted at most 100000 pods"],
+            id="replicas",
+        ),
+        pytest.param(
+            gang(minMember=ENORMOUS),
+            [f"error: document 1: PodGroup bad: spec.minMember: found {ENORMOUS}", NOWHERE],
+            id="a minMember beyond integers",
+        ),
+        pytest.param(
+            gang(minMember=INT_MAX),
+            [f"warning: PodGroup default/bad: minMember is {INT_MAX}, but it has 1 pods"],
+            id="a minMember beyond the pods",
+        ),
+        pytest.param(
+            gang(minMember=-1), ["error: document 1: PodGroup bad: spec.minMember: found -1", NOWHERE], id="minus one"
+        ),
+        pytest.param(gang(minTaskMember={f"r{i}": INT_MAX for i in range(5000)}), [], id="many roles that nobody has"),
+        pytest.param(gang(queue="que"), ["error: PodGroup default/bad: Queue que is not there"], id="no such queue"),
+        pytest.param([pod("x", "bad")], [NOWHERE], id="no such PodGroup"),
+        pytest.param(
+            [group("bad"), pod("x", "bad", {"cpu": str(ENORMOUS)})],
+            ["error: document 2: Pod x: spec.containers[0].resources.requests.cpu: found", NO_POD],
+            id="a request beyond integers",
+        ),
+        pytest.param(
+            [group("bad"), pod("x", "bad", {"cpu": "-1"})],
+            ["error: document 2: Pod x: spec.containers[0].resources.requests.cpu: found", NO_POD],
+            id="a negative request",
+        ),
+        pytest.param([group("bad"), pod("x", "bad", {f"x.io/r{i}": "1" for i in range(500)})], [], id="many resources"),
+        pytest.param(
+            [node("n1", cpu=str(ENORMOUS))],
+            ["error: document 1: Node n1: status.allocatable.cpu: found"],
+            id="an enormous node",
+        ),
+        pytest.param(
+            [node("n1", cpu="-4")], ["error: document 1: Node n1: status.allocatable.cpu: found"], id="a negative node"
+        ),
+        pytest.param(
+            [queue("a", parent="b"), queue("b", parent="a"), group("bad", queue="a"), pod("x", "bad")],
+            ["error: Queue a: parents go round in a circle: a -> b -> a"],
+            id="queues in a circle",
+        ),
+        pytest.param(
+            [queue("deep", {"volcano.sh/hierarchy": "/".join("x" * 999), "volcano.sh/hierarchy-weights": "1"})],
+            [],
+            id="a deep hierarchy",
+        ),
+        pytest.param(
+            [hypernode("a", 1, exactMatch={"name": "b"}), hypernode("b", 2, exactMatch={"name": "a"})],
+            ["error: HyperNode a: members go round in a circle: a -> b -> a", "warning: HyperNode a: is of tier 1"],
+            id="HyperNodes in a circle",
+        ),
+        pytest.param([hypernode("a", 9, regexMatch={"pattern": "(n+)+$"})], [], id="a slow pattern"),
+        pytest.param(
+            gang(networkTopology={"mode": "hard", "highestTierAllowed": INT_MAX}), [], id="a tier that is not there"
+        ),
+        pytest.param(
+            gang(subGroupPolicy=[{"name": "s", "subGroupSize": INT_MAX, "minSubGroups": INT_MAX}]),
+            [],
+            id="enormous sub-groups",
+        ),
+        pytest.param(
+            [group("bad"), pod("x", "bad", topologySpreadConstraints=spread(minDomains=INT_MAX, maxSkew=INT_MAX))],
+            [],
+            id="enormous spread",
+        ),
+        pytest.param(
+            [group("bad", {"sla-waiting-time": "9" * 30 + "h"}), pod("x", "bad")],
+            ["warning: PodGroup default/bad: annotation sla-waiting-time: found '99999999999999999999"],
+            id="a waiting time beyond all time",
+        ),
+        pytest.param(
+            [group("bad", {"pumice.dev/duration": "-5s"}), pod("x", "bad")],
+            ["error: PodGroup default/bad: annotation pumice.dev/duration:"],
+            id="a negative duration",
+        ),
+    ],
+)
+def test_the_others_are_served(told: Any, bad: list[Raw], problems: list[str]) -> None:
+    found = told(bad)
+    assert len(found) == len(problems), found
+    for line, start in zip(found, problems, strict=True):
+        assert line.startswith(start)
+        assert len(line) < 500
+
+
+def test_many_large_jobs_make_a_bounded_number_of_pods(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "MADE_PODS_MAX", 50)
+    large = [job(f"large-{i}", replicas=40) for i in range(5)]
+    assert told([*large, job("small", replicas=8)]) == [
+        "error: Job default/large-1, default/large-2, default/large-3 and 1 more: left out: all jobs make 208 pods, "
+        "wanted at most 50"
+    ]

@@ -1,0 +1,107 @@
+"""The roles hold what the code asks an API server for: no right too few, and none too many."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pumice.kube.control_kinds import (
+    CLAIMS,
+    COMMANDS,
+    CONFIG_MAPS,
+    JOBS,
+    LOOKED_UP,
+    NETWORK_POLICIES,
+    SERVICES,
+    WATCHED_BY,
+)
+from pumice.kube.kinds import EVENTS, FOLLOWED, LEASES, POD_GROUPS, PODS, QUEUES, Kind
+from tests.unit.deploy.helm import render
+
+DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
+Right = tuple[str, str, str]  # (group, resource, verb)
+
+
+def rights(kind: Kind, *verbs: str, below: str = "") -> set[Right]:
+    resource = f"{kind.plural}/{below}" if below else kind.plural
+    return {(kind.group, resource, verb) for verb in verbs}
+
+
+def followed(kinds: Iterable[Kind]) -> set[Right]:
+    """What a reflector needs."""
+    return {right for kind in kinds for right in rights(kind, "list", "watch")}
+
+
+#: Where the code asks for more than to follow a kind. A change there belongs here, and in the role.
+SCHEDULER = (
+    followed(FOLLOWED)
+    | rights(PODS, "create", below="binding")  # kube/binding
+    | rights(PODS, "get")  # kube/resync
+    | rights(PODS, "create", below="eviction")  # kube/evicting
+    | rights(PODS, "delete")
+    | rights(PODS, "patch", below="status")  # kube/evicting, kube/pod_status
+    | rights(EVENTS, "create", "patch")  # kube/events_out: a repeated one is counted
+    | rights(POD_GROUPS, "patch")  # kube/statuses: by the subresource where the CRD has one
+    | rights(POD_GROUPS, "patch", below="status")
+    | rights(QUEUES, "patch", below="status")
+)
+CONTROLLERS = (
+    followed(kind for kinds in WATCHED_BY.values() for kind in kinds)
+    | {right for kind in LOOKED_UP for right in rights(kind, "get")}  # kube/control_loop
+    # kube/control_writes: a create that finds its name taken looks at who has it
+    | rights(PODS, "get", "create", "patch", "delete")
+    | rights(POD_GROUPS, "get", "create", "patch", "delete")
+    | rights(QUEUES, "get", "create", "patch")
+    | rights(QUEUES, "patch", below="status")
+    | rights(JOBS, "delete")
+    | rights(JOBS, "patch", below="status")
+    | rights(JOBS, "update", below="finalizers")  # asked for by an admission plugin, not by us
+    | rights(COMMANDS, "delete")
+    | {right for kind in (CONFIG_MAPS, SERVICES, CLAIMS, NETWORK_POLICIES) for right in rights(kind, "get", "create")}
+    | rights(EVENTS, "create")
+    | rights(LEASES, "get")  # kube/controlling
+)
+LEADER = rights(LEASES, "get", "create", "update")
+
+
+def granted(role: dict[str, Any]) -> Iterator[Right]:
+    for rule in role["rules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                yield from ((group, resource, verb) for verb in rule["verbs"])
+
+
+def roles() -> dict[str, dict[str, Any]]:
+    documents = yaml.safe_load_all((DEPLOY / "base" / "rbac.yaml").read_text())
+    return {each["metadata"]["name"]: each for each in documents if each["kind"] in ("ClusterRole", "Role")}
+
+
+def test_roles_are_what_the_code_asks_for() -> None:
+    wanted = {"pumice-scheduler": SCHEDULER, "pumice-controllers": CONTROLLERS, "pumice-leader": LEADER}
+    assert {name: set(granted(role)) for name, role in roles().items()} == wanted
+
+
+def test_nothing_is_granted_twice_or_wholesale() -> None:
+    for name, role in roles().items():
+        found = list(granted(role))
+        assert len(found) == len(set(found)), name
+        assert not [right for right in found if "*" in right], name
+
+
+def test_leases_are_named() -> None:
+    """Only what must be: a name cannot be asked for when something is created."""
+    named = [
+        (rule.get("resourceNames"), rule["verbs"])
+        for role in roles().values()
+        for rule in role["rules"]
+        if rule["resources"] == ["leases"]
+    ]
+    assert named == [(None, ["create"]), (["volcano"], ["get", "update"]), (["vc-controller-manager"], ["get"])]
+
+
+def test_the_chart_grants_the_same() -> None:
+    chart = {each["metadata"]["name"]: each for each in render(DEPLOY / "chart", "ns") if each["kind"].endswith("Role")}
+    assert {name: role["rules"] for name, role in chart.items()} == {
+        name: role["rules"] for name, role in roles().items()
+    }
