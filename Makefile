@@ -71,6 +71,7 @@ LOCK := UV_PYTHON_DOWNLOADS=never uv pip compile pyproject.toml --quiet --univer
 lock: ## pin the requirements anew (needs uv; UPGRADE=--upgrade for newer versions)
 	$(LOCK) $(UPGRADE) --extra dev --extra kube -o requirements-dev.txt
 	$(LOCK) -c requirements-dev.txt -o requirements.txt
+	$(LOCK) -c requirements-dev.txt --extra kube -o deploy/image/requirements.txt
 
 clean: ## remove all that make and the tools made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(DEMO_REPORT)

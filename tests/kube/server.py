@@ -18,6 +18,8 @@ from pathlib import Path
 BUILD = Path(__file__).resolve().parents[2] / "scripts" / "build-kube-assets"
 TOKENS = {"admin": "system:masters", "scheduler": "pumice:schedulers", "nobody": ""}
 _START_TRIES = 3
+_ADMIN = "/O=system:masters/CN=cert-admin"
+_NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
 class NoAssets(Exception):
@@ -93,6 +95,20 @@ class ApiServer:
             "contexts: [{name: it, context: {cluster: it, user: it}}]\n"
         )
         return path
+
+    def expired_certificate(self, folder: Path) -> tuple[Path, Path]:
+        """An administrator's certificate that ended in 2020, and its key."""
+        config, key, request, made = (folder / name for name in ("ca.cnf", "old.key", "old.csr", "old.crt"))
+        config.write_text(
+            f"[ca]\ndefault_ca=it\n[it]\nnew_certs_dir={folder}\ndatabase={folder}/index\ndefault_md=sha256\n"
+            f"certificate={self.ca_file}\nprivate_key={self.folder}/ca.key\npolicy=any\nrand_serial=yes\n"
+            "[any]\norganizationName=supplied\ncommonName=supplied\n"
+        )
+        (folder / "index").touch()
+        _openssl("req", "-new", *_NEW_KEY, "-keyout", key, "-out", request, "-subj", _ADMIN)
+        dates = ("-startdate", "20200101000000Z", "-enddate", "20200102000000Z")
+        _openssl("ca", "-batch", "-notext", "-config", config, "-in", request, "-out", made, *dates)
+        return made, key
 
     def pid(self, name: str) -> int:
         return self._running[name].pid
@@ -209,44 +225,29 @@ class ApiServer:
         return (self.folder / f"{name}.log").read_text(errors="replace")[-1500:]
 
     def _write_keys(self) -> None:
-        def openssl(*args: str) -> None:
-            subprocess.run(["openssl", *args], cwd=self.folder, check=True, capture_output=True)
-
-        new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30")
-        signed = ("-CA", "ca.crt", "-CAkey", "ca.key", "-addext", "basicConstraints=critical,CA:FALSE")
-        usage = "keyUsage=critical,keyCertSign,digitalSignature"
-        openssl("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=test-ca", "-addext", usage)
-        openssl(
-            "req",
-            "-x509",
-            *new,
-            "-keyout",
-            "server.key",
-            "-out",
-            "server.crt",
-            "-subj",
-            "/CN=kube-apiserver",
-            *signed,
-            "-addext",
-            "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc",
-        )
-        openssl(
-            "req",
-            "-x509",
-            *new,
-            "-keyout",
-            "client.key",
-            "-out",
-            "client.crt",
-            "-subj",
-            "/O=system:masters/CN=cert-admin",
-            *signed,
-            "-addext",
-            "extendedKeyUsage=clientAuth",
-        )
-        openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "sa.key")
+        f = self.folder
+        usage = ("-addext", "keyUsage=critical,keyCertSign,digitalSignature")
+        _openssl("req", "-x509", *_NEW_KEY, "-days", "30", *_files(f, "ca"), "-subj", "/CN=test-ca", *usage)
+        names = "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc"
+        self._sign("server", "/CN=kube-apiserver", names)
+        self._sign("client", _ADMIN, "extendedKeyUsage=clientAuth")
+        _openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f / "sa.key")
         lines = (f'{self.token(user)},{user},{user}-uid,"{groups}"' for user, groups in TOKENS.items())
-        (self.folder / "tokens.csv").write_text("\n".join(lines) + "\n")
+        (f / "tokens.csv").write_text("\n".join(lines) + "\n")
+
+    def _sign(self, name: str, subject: str, extension: str) -> None:
+        by = ("-CA", self.ca_file, "-CAkey", self.folder / "ca.key")
+        constraints = ("-addext", "basicConstraints=critical,CA:FALSE", "-addext", extension)
+        files = _files(self.folder, name)
+        _openssl("req", "-x509", *_NEW_KEY, "-days", "30", *files, "-subj", subject, *by, *constraints)
+
+
+def _files(folder: Path, name: str) -> tuple[str | Path, ...]:
+    return "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt"
+
+
+def _openssl(*args: str | Path) -> None:
+    subprocess.run(["openssl", *args], check=True, capture_output=True)
 
 
 def _post(url: str, body: dict[str, object]) -> bytes:

@@ -55,8 +55,12 @@ class Page:
         await self.call("Emulation.setDeviceMetricsOverride", **screen)
         await self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         await self.call("Page.navigate", url=file.as_uri())
-        await self.js(_DRAWN)
+        await self.drawn()
         return self
+
+    async def drawn(self) -> None:
+        """Wait until the page has drawn what it was last asked for."""
+        await self.js(_DRAWN)
 
     async def js(self, expression: str) -> Any:
         """The value of an expression, awaited, as JSON."""

@@ -122,6 +122,7 @@ async def test_keys_tell_the_same(page: Page, report: Path) -> None:
 async def test_another_resource_can_be_chosen(page: Page, report: Path) -> None:
     await page.open(report)
     await page.js("[...document.querySelectorAll('#holders button')].find((b) => b.innerText === 'memory').click()")
+    await page.drawn()
     assert "memory" in await page.js("document.querySelector('#holders svg').getAttribute('aria-label')")
 
 

@@ -16,7 +16,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from pumice.framework.errors import PluginError, did_you_mean
@@ -58,9 +58,14 @@ class PluginSpec:
         make: Callable[..., Any] = self.target
         return make(ssn, **arguments)
 
-    def hooks_at(self, point: Point) -> list[tuple[str, str]]:
+    def hooks_at(self, point: Point) -> tuple[tuple[str, str], ...]:
         """(form, attribute) of each hook at the point."""
-        return [(form, attribute) for at, form, attribute in self.hooks if at == point]
+        return self._hooks_at.get(point, ())
+
+    @cached_property
+    def _hooks_at(self) -> dict[Point, tuple[tuple[str, str], ...]]:
+        points = dict.fromkeys(point for point, _, _ in self.hooks)
+        return {p: tuple((form, attribute) for at, form, attribute in self.hooks if at == p) for p in points}
 
 
 def plugin(name: str, *, keeps: str = "columns", by_shape: bool = False) -> Callable[[P], P]:

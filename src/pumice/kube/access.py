@@ -23,6 +23,7 @@ class Access:
     ssl_context: ssl.SSLContext | None = None
     headers: Callable[[bool], Awaitable[Headers]] = _no_headers
     proxy: str | None = None
+    server_name: str | None = None  # in the server's certificate, where it is not that of the address
     whence: str = ""  # what said so, for messages: a kubeconfig's path
 
     def session(self, connections_max: int = 64) -> aiohttp.ClientSession:

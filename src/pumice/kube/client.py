@@ -16,7 +16,7 @@ import msgspec
 
 from pumice.kube.access import Access
 from pumice.kube.backoff import Backoff, TokenBucket
-from pumice.kube.errors import ApiError, Garbage, TooLarge, Unreachable
+from pumice.kube.errors import AccessError, ApiError, Garbage, KubeError, TooLarge, Unreachable
 from pumice.kube.kinds import Kind
 from pumice.kube.lines import LineSplitter
 
@@ -96,6 +96,7 @@ class Client:
         self._bucket = TokenBucket(rate, burst)
         self._connections_max = connections_max
         self._session: aiohttp.ClientSession | None = None
+        self._unknown = False  # the server did not accept the credentials: the next request asks for new ones
 
     async def __aenter__(self) -> Client:
         self._session = self.access.session(self._connections_max)
@@ -133,9 +134,7 @@ class Client:
             if not urgent:
                 await self._bucket.take()
             try:
-                return await self._once(
-                    method, path, data, params, content_type, timeout_s or self.caps.request_s, renewed
-                )
+                return await self._once(method, path, data, params, content_type, timeout_s or self.caps.request_s)
             except ApiError as error:
                 if error.status == 401 and not renewed:
                     renewed = True
@@ -203,7 +202,7 @@ class Client:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self.caps.connect_s, sock_read=self.caps.idle_s)
         await self._bucket.take()
         try:
-            async with self._exchange("GET", path, None, {**params, "watch": "1"}, JSON, timeout, False) as answer:
+            async with self._exchange("GET", path, None, {**params, "watch": "1"}, JSON, timeout) as answer:
                 if answer.status != 200:
                     await self._refuse(answer, what)
                 yield []
@@ -213,6 +212,25 @@ class Client:
                         yield lines
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unreachable(what, _why(error), True) from None
+
+    async def version(self) -> str:
+        """The server's version, such as ``v1.36.3``; the first thing to ask.
+
+        Raises: AccessError, which says in one line what is wrong with the way in.
+        """
+        server = f"the API server {self.access.url}" + (f" (from {self.access.whence})" if self.access.whence else "")
+        try:
+            found = await self.get("/version", retries=ONCE)
+        except Unreachable as error:
+            raise AccessError(f"{server} does not answer: {error.why}") from None
+        except ApiError as error:
+            if error.status == 401:
+                why = f"{server} does not accept these credentials, perhaps they have expired: {error.message}"
+                raise AccessError(why) from None
+            raise AccessError(f"{server}: {error}") from None
+        except KubeError as error:
+            raise AccessError(f"{server}: {error}") from None
+        return str(found.get("gitVersion", "")) if isinstance(found, dict) else ""
 
     async def served(self, kind: Kind, subresource: str = "") -> bool:
         """Whether the server has this kind (or this subresource of it) now. Source: discovery."""
@@ -236,12 +254,11 @@ class Client:
         params: Mapping[str, str] | None,
         content_type: str,
         timeout_s: float,
-        renew: bool,
     ) -> bytes:
         what = f"{method} {path}"
         timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=self.caps.connect_s)
         try:
-            async with self._exchange(method, path, data, params, content_type, timeout, renew) as answer:
+            async with self._exchange(method, path, data, params, content_type, timeout) as answer:
                 if answer.status >= 300:
                     await self._refuse(answer, what)
                 return await self._read(answer, what, self.caps.answer_bytes)
@@ -257,9 +274,9 @@ class Client:
         params: Mapping[str, str] | None,
         content_type: str,
         timeout: aiohttp.ClientTimeout,
-        renew: bool,
     ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
         assert self._session is not None, "use the client as an async context manager"
+        renew, self._unknown = self._unknown, False
         headers = {
             "Accept": JSON,
             "Accept-Encoding": "identity",
@@ -276,8 +293,10 @@ class Client:
             headers=headers,
             timeout=timeout,
             allow_redirects=False,
+            server_hostname=self.access.server_name,
         )
         try:
+            self._unknown |= answer.status == 401
             yield answer
         finally:
             if answer.connection is not None and answer.connection.transport is not None:

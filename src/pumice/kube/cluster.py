@@ -59,7 +59,7 @@ class Limits:
     statuses: int = 20_000
     status_workers: int = 2
     confirm_s: float = 30.0
-    hold_s: float = 0.25
+    hold_s: float = 1.0
 
 
 class KubeCluster:

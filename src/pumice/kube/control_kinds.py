@@ -22,13 +22,16 @@ SERVICES = Kind("", "v1", "services", "Service")
 CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 
+#: Kubernetes' own, where the server has it; it holds what the template in its Workload said.
+NATIVE_POD_GROUPS = Kind("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup")
+
 #: What each controller watches.
 WATCHED_BY: Final = {
     "podgroup": (PODS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS),
     "queue": (QUEUES, POD_GROUPS, COMMANDS),
     "job": (JOBS, PODS, POD_GROUPS, COMMANDS, PRIORITY_CLASSES),
 }
-#: Controlling owners of pods that are looked up one by one: what they say about their gang is asked for once.
+#: Owners of pods, and groups, that are looked up one by one: what they say about their gang is asked for once.
 LOOKED_UP: Final = (
     Kind("apps", "v1", "daemonsets", "DaemonSet"),
     Kind("batch", "v1", "jobs", "Job"),
@@ -40,6 +43,7 @@ LOOKED_UP: Final = (
     Kind("kubeflow.org", "v1", "paddlejobs", "PaddleJob"),
     Kind("kubeflow.org", "v1", "jaxjobs", "JAXJob"),
     Kind("ray.io", "v1", "rayclusters", "RayCluster"),
+    NATIVE_POD_GROUPS,
 )
 _WRITTEN = (PODS, POD_GROUPS, QUEUES, JOBS, COMMANDS, CONFIG_MAPS, SERVICES, CLAIMS, NETWORK_POLICIES)
 _BY_NAME: Final = {(kind.api_version, kind.kind): kind for kind in (*_WRITTEN, *LOOKED_UP, REPLICA_SETS, STATEFUL_SETS)}
@@ -59,6 +63,7 @@ class _PodSpec(TypedDict, total=False):
     overhead: Any
     resources: Any
     schedulerName: Any
+    schedulingGroup: Any
     priorityClassName: Any
     priority: Any
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
 from pumice.kube.client import Client
-from pumice.kube.control_kinds import JOBS, LOOKED_UP, PlainCodec, kind_of
+from pumice.kube.control_kinds import JOBS, LOOKED_UP, NATIVE_POD_GROUPS, PlainCodec, kind_of
 from pumice.kube.control_view import Task, View
 from pumice.kube.control_writes import Writing
 from pumice.kube.errors import ApiError, KubeError
@@ -20,6 +21,7 @@ from pumice.model.events import Event, Seen
 from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.pod import Pod
+from pumice.runtime.controllers.gang_owners import native_group_of
 from pumice.runtime.controllers.job_policies import Request
 from pumice.runtime.controllers.jobs import JobView, reconcile_job
 from pumice.runtime.controllers.podgroups import GroupSettings, group_name_for, reconcile_pod, reconcile_set
@@ -34,6 +36,10 @@ from pumice.runtime.controllers.writes import Patch, Wake, Write, meta, part
 from pumice.runtime.metrics import Metrics
 
 _WORKERS = 5  # as many as Volcano's podgroup controller has
+_RESTS = (
+    9  # times as long as a look took: a job of very many pods, which change one by one, takes a tenth of a processor
+)
+_RESTS_FROM_S = 0.005
 _NEEDS = {"pod": POD_GROUPS, "set": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "queues": QUEUES}
 _log = logging.getLogger("pumice.controllers")
 
@@ -67,6 +73,7 @@ class ControlLoop:
         }
         self._writing = Writing(client)
         self._specs = SpecCache()
+        self._rest_s: dict[Task, float] = {}
 
     async def run(self) -> None:
         """For ever, until cancelled. Nothing is written before everything was listed."""
@@ -104,7 +111,7 @@ class ControlLoop:
                 delay = self._queue.failed(task)
                 _log.exception("%s %s: a fault of this program; again in %.1f s", *task, delay)
             else:
-                self._queue.done(task)
+                self._queue.done(task, self._rest_s.pop(task, 0.0))
 
     async def _look_at(self, task: Task) -> None:
         """Raises: KubeError."""
@@ -158,7 +165,14 @@ class ControlLoop:
         return reconcile_set(owner, pods, group, self._settings.groups, self._specs)
 
     async def _owner_of(self, pod: Obj) -> Obj | None:
-        """A pod's controlling owner; None where there is none, or it may not or cannot be read."""
+        """What says how large a pod's gang is: its native group, else its controlling owner, if that can be read.
+
+        Raises: KubeError; for a native group that is not there (yet) as well.
+        """
+        native = native_group_of(pod)
+        if native:
+            group: Obj = await self._client.get(NATIVE_POD_GROUPS.path(f"{meta(pod)['namespace']}/{native}"))
+            return group
         for ref in meta(pod).get("ownerReferences") or ():
             kind = kind_of(str(ref.get("apiVersion")), str(ref.get("kind"))) if ref.get("controller") else None
             if kind is None:
@@ -191,7 +205,12 @@ class ControlLoop:
             requests,
         )
         names = self._settings.groups.scheduler_names
-        return reconcile_job(view, self._clock(), self._specs, self.view.priorities(), names)
+        began = time.perf_counter()
+        writes = reconcile_job(view, self._clock(), self._specs, self.view.priorities(), names)
+        took_s = time.perf_counter() - began
+        if took_s > _RESTS_FROM_S:
+            self._rest_s[Task("job", key)] = _RESTS * took_s
+        return writes
 
     # -- queues
 

@@ -1,4 +1,4 @@
-"""Keys to work on: each once at a time, again after a failure with growing delays, and at wanted times."""
+"""Keys to work on: each once at a time and not too often, again after failures, and at wanted times."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ class WorkQueue(Generic[Key]):
         self._ready: dict[Key, None] = {}
         self._busy: dict[Key, bool] = {}  # to whether it was added meanwhile
         self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._rests: dict[Key, asyncio.TimerHandle] = {}
         self._backoffs: dict[Key, Backoff] = {}
         self._something = asyncio.Event()
 
     def __len__(self) -> int:
-        """Keys that are ready or being worked on; those that wait for a time are not counted."""
+        """Keys that are ready, being worked on or at rest; those that wait for a time are not counted."""
         return len(self._ready) + len(self._busy)
 
     def add(self, key: Key) -> None:
@@ -54,9 +55,13 @@ class WorkQueue(Generic[Key]):
         self._busy[key] = False
         return key
 
-    def done(self, key: Key) -> None:
+    def done(self, key: Key, rest_s: float = 0.0) -> None:
+        """It is dealt with. After ``rest_s`` at the soonest it comes again, however often it is added."""
         self._backoffs.pop(key, None)
-        self._give_back(key)
+        if rest_s > 0:
+            self._rests[key] = asyncio.get_running_loop().call_later(rest_s, self._rested, key)
+        else:
+            self._give_back(key)
 
     def failed(self, key: Key) -> float:
         """Try again later; in how many seconds."""
@@ -68,13 +73,18 @@ class WorkQueue(Generic[Key]):
         return delay
 
     def close(self) -> None:
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        for timers in (self._timers, self._rests):
+            for timer in timers.values():
+                timer.cancel()
+            timers.clear()
 
     def _give_back(self, key: Key) -> None:
         if self._busy.pop(key):
             self.add(key)
+
+    def _rested(self, key: Key) -> None:
+        del self._rests[key]
+        self._give_back(key)
 
     def _due(self, key: Key) -> None:
         del self._timers[key]

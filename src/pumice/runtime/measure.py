@@ -65,7 +65,7 @@ class _Stopwatch:
 
 
 def measure_cycle(objects: Iterable[Object], policy: Policy) -> Figures:
-    """One cycle on these objects, at the moment of the newest. Peak memory: of the process, up to the first cycle's end."""
+    """One cycle on these objects, at the moment of the newest. Peak memory is the process's, up to the cycle's end."""
     store = Store()
     pods: dict[str, Pod] = {}
     groups: dict[str, PodGroup] = {}

@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import click
+import pytest
 import yaml
 
 import pumice
+from pumice.cli.main import main
 from pumice.runtime.conf import policy_of
 from pumice.volcano.table import volcano_registry
 from tests.unit.deploy.helm import render
@@ -74,6 +77,16 @@ def test_the_conf_is_a_policy_that_loads() -> None:
         "allocate",
         "backfill",
     ]
+
+
+def test_the_arguments_are_options_of_pumice_run() -> None:
+    run = main.get_command(click.Context(main), "run")
+    if run is None:
+        pytest.skip("PUMICE RUN IS NOT THERE YET: its options cannot be compared with the manifests")
+    known = {option for parameter in run.get_params(click.Context(run)) for option in parameter.opts}
+    both = container(rendered()), container(rendered(controllers={"enabled": False}))
+    words = {word.partition("=")[0] for each in both for word in each["args"] if word.startswith("-")}
+    assert words <= known
 
 
 def test_the_container_may_do_as_little_as_possible() -> None:

@@ -68,6 +68,20 @@ async def test_of_two_times_the_earlier_counts(queue: WorkQueue[str]) -> None:
     queue.close()
 
 
+async def test_what_rests_comes_once_however_often_it_is_added(queue: WorkQueue[str]) -> None:
+    queue.add("a")
+    await queue.take()
+    queue.done("a", rest_s=0.001)
+    for _ in range(3):
+        queue.add("a")
+    queue.add("b")
+    assert await queue.take() == "b"
+    queue.done("b")
+    assert await queue.take() == "a"
+    queue.done("a")
+    assert len(queue) == 0
+
+
 async def test_a_closed_queue_leaves_no_timers(queue: WorkQueue[str]) -> None:
     queue.later("a", 0.0)
     queue.close()

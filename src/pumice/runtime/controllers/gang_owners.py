@@ -1,7 +1,8 @@
-"""How many pods an owner's gang has, for owners that say so: Kubeflow's training jobs and Ray's clusters.
+"""How many pods a gang has by what says so: Kubeflow's training jobs, Ray's clusters, Kubernetes' own PodGroups.
 
 Volcano's own controller knows the annotation only and makes gangs of one otherwise; Kubeflow's and Ray's operators make
-the PodGroup themselves where their gang setting is on. This is for clusters where it is off.
+the PodGroup themselves where their gang setting is on. This is for clusters where it is off. A PodGroup of
+``scheduling.k8s.io``, which a pod names in ``spec.schedulingGroup``, has what its Workload's template said.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pumice.model.manifest.fields import Obj
-from pumice.runtime.controllers.writes import labels_of, part
+from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
+from pumice.runtime.controllers.writes import annotations_of, labels_of, part
+
+NATIVE_API = "scheduling.k8s.io/v1alpha2"
 
 _KUBEFLOW = {
     "PyTorchJob": "pytorchReplicaSpecs",
@@ -41,7 +45,29 @@ def gang_wish(owner: Obj | None) -> GangWish:
         return _kubeflow(owner, _KUBEFLOW[str(kind)])
     if group == "ray.io" and kind == "RayCluster":
         return _ray(owner)
+    if is_native(owner):
+        return _native(owner)
     return GangWish()
+
+
+def native_group_of(pod: Obj) -> str:
+    """The name of the PodGroup of ``scheduling.k8s.io`` that a pod belongs to, empty where there is none."""
+    return _text(part(pod, "spec", "schedulingGroup").get("podGroupName"))
+
+
+def is_native(owner: Obj | None) -> bool:
+    """Whether this is a PodGroup of ``scheduling.k8s.io``."""
+    return owner is not None and (owner.get("apiVersion"), owner.get("kind")) == (NATIVE_API, "PodGroup")
+
+
+def _native(group: Obj) -> GangWish:
+    """Its gang's size; one where its pods are scheduled one by one. The queue is an annotation, as for pods."""
+    spec = part(group, "spec")
+    return GangWish(
+        min_member=_count(part(spec, "schedulingPolicy", "gang").get("minCount"), 1),
+        queue=annotations_of(group).get(GROUP_QUEUE_ANNOTATION, ""),
+        priority_class_name=_text(spec.get("priorityClassName")),
+    )
 
 
 def _kubeflow(owner: Obj, key: str) -> GangWish:

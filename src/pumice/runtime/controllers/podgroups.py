@@ -16,7 +16,7 @@ from pumice.model.pod import GROUP_NAME_ANNOTATION
 from pumice.model.podgroup import PodGroup
 from pumice.model.resources import EMPTY, Resource
 from pumice.runtime.controllers.encode import podgroup_object
-from pumice.runtime.controllers.gang_owners import GangWish, gang_wish
+from pumice.runtime.controllers.gang_owners import GangWish, gang_wish, is_native, native_group_of
 from pumice.runtime.controllers.writes import (
     Create,
     Delete,
@@ -49,15 +49,16 @@ class GroupSettings:
 
 
 def group_name_for(pod: Obj) -> str:
-    """The name of the group of a pod that names none."""
-    return f"podgroup-{controller_uid(pod) or meta(pod).get('uid', '')}".replace("/", "-")
+    """The name of the group of a pod that names none. For a PodGroup of Kubernetes' own it is that one's."""
+    native = native_group_of(pod)
+    return native or f"podgroup-{controller_uid(pod) or meta(pod).get('uid', '')}".replace("/", "-")
 
 
 def reconcile_pod(
     pod: Obj, owner: Obj | None, group: Obj | None, settings: GroupSettings, cache: SpecCache
 ) -> list[Write]:
-    """Give a pod its group. ``owner`` is its controlling owner, where that can be read; ``group`` the PodGroup named by
-    ``group_name_for``, where it is there."""
+    """Give a pod its group. ``owner`` is what says how large that is: the PodGroup of ``scheduling.k8s.io`` that it is
+    in, else its controlling owner, where it can be read. ``group`` is that named by ``group_name_for``, if there."""
     if (
         not _is_ours(pod, settings)
         or _group_named(pod)
@@ -112,9 +113,12 @@ def _wanted(pod: Obj, owner: Obj | None, settings: GroupSettings, cache: SpecCac
     inherits = settings.inherit and owner is not None and owner.get("kind") in _INHERITING
     inherited = annotations_of(owner) if inherits and owner is not None else {}
     group, _ = podgroup_for_bare_pod(read_pod(pod, cache, ""), inherited)
-    wish = gang_wish(owner) if settings.gangs else GangWish()
+    group = replace(group, name=group_name_for(pod))
+    wish = gang_wish(owner) if settings.gangs or is_native(owner) else GangWish()
     if wish.min_member is not None and GROUP_MIN_MEMBER_ANNOTATION not in inherited:
         group = _as_gang(group, wish, pod, cache)
+    if owner is not None and is_native(owner):
+        return podgroup_object(group, [owner_reference(owner)])
     owners = list(meta(pod).get("ownerReferences") or ()) if controller_uid(pod) else [owner_reference(pod)]
     return podgroup_object(group, owners)
 
@@ -154,7 +158,8 @@ def _group_named(pod: Obj) -> str:
 def _speaks_for(pod: Obj, revision: str | None, settings: GroupSettings) -> bool:
     """Whether a pod may say what its set's group looks like."""
     of_revision = not revision or labels_of(pod).get(_REVISION) == revision
-    return of_revision and _is_ours(pod, settings) and not _group_named(pod) and not leaving(pod)
+    grouped = _group_named(pod) or native_group_of(pod)
+    return of_revision and _is_ours(pod, settings) and not grouped and not leaving(pod)
 
 
 def _age(pod: Obj) -> tuple[str, str]:

@@ -1,0 +1,47 @@
+"""``pumice serve`` as a user runs it: a process of its own."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+COMMAND = [sys.executable, "-c", "from pumice.cli.main import main; main()", "serve"]
+PATIENCE_S = 60
+
+
+@dataclass(frozen=True)
+class Served:
+    url: str
+    kubeconfig: Path
+    process: subprocess.Popen[str]
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        """The exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE_S)
+
+
+@contextmanager
+def serving_command(folder: Path, *args: str) -> Iterator[Served]:
+    """A server on a free port, stopped by its pid in the end."""
+    kubeconfig = folder / "kubeconfig"
+    command = [*COMMAND, "--port", "0", "--kubeconfig", str(kubeconfig), *args]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            said = []
+            for line in process.stderr:
+                said.append(line)
+                if found := re.search(r" on (https?://\S+);", line):
+                    yield Served(found[1], kubeconfig, process)
+                    break
+            else:
+                raise AssertionError(f"it does not serve: {''.join(said)}")
+        finally:
+            process.kill()
