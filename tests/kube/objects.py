@@ -101,12 +101,13 @@ async def remove_crd(client: Client, name: str) -> None:
 
 
 async def create(client: Client, *objects: dict[str, Any]) -> None:
-    """Create pods and nodes, a node with its status."""
+    """Create pods and nodes; a node as it is once its kubelet said that it is ready: with no taint."""
     await asyncio.gather(*(_create(client, each) for each in objects))
 
 
 async def _create(client: Client, obj: dict[str, Any]) -> None:
     if obj["kind"] == "Node":
         await client.post("/api/v1/nodes", obj)
+        await client.patch(f"/api/v1/nodes/{obj['metadata']['name']}", {"spec": {"taints": None}})
     else:
         await client.post(f"/api/v1/namespaces/{obj['metadata']['namespace']}/pods", obj)

@@ -17,6 +17,8 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from pumice.kube.access import Connector
+
 _HOP = {"host", "connection", "transfer-encoding", "content-length", "content-encoding", "keep-alive"}
 
 
@@ -196,12 +198,8 @@ class FaultProxy:
                 headers = {k: v for k, v in found.headers.items() if k.lower() not in _HOP}
                 response = web.StreamResponse(status=found.status, headers=headers)
                 await response.prepare(request)
-            try:
-                async for chunk in found.content.iter_any():
-                    await response.write(chunk)
-            finally:
-                if found.connection is not None and found.connection.transport is not None:
-                    found.connection.transport.abort()  # not at its end; TLS would wait for the server's goodbye
+            async for chunk in found.content.iter_any():
+                await response.write(chunk)
         return response
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -227,9 +225,7 @@ class FaultProxy:
         app = web.Application(client_max_size=64 << 20)
         app.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
-        async with aiohttp.ClientSession(
-            auto_decompress=True, connector=aiohttp.TCPConnector(limit=0)
-        ) as self._session:
+        async with aiohttp.ClientSession(auto_decompress=True, connector=Connector(limit=0)) as self._session:
             await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()

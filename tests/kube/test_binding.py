@@ -17,7 +17,7 @@ from pumice.model.events import Gone, Seen, Undone
 from pumice.model.pod import Pod
 from tests.kube.objects import create, pod
 from tests.kube.proxy import Fault, FaultProxy, answer, hang, lose_answer, lose_request
-from tests.kube.scheduling import by_hand, gang_pod, pod_group, scheduling
+from tests.kube.scheduling import Scheduling, by_hand, gang_pod, pod_group, scheduling
 from tests.kube.server import ApiServer
 from tests.kube.waiting import until
 
@@ -201,6 +201,73 @@ async def test_an_assumption_ends_when_the_pod_is_given_back(
         assert proxy.count("POST", "/pods/a/binding$") == 1
         assert proxy.count("POST", "/pods/b/binding$") == 2
     await client.delete(QUEUES.path("q2"))
+
+
+async def bind_until_done(at_work: Scheduling, names: list[str], on: str) -> None:
+    """What a loop does, without deciding anything: bind whatever waits and is not on its way."""
+    pods, flights = at_work.cluster.truth.pods, at_work.cluster.flights
+
+    def step() -> bool:
+        at_work.drain()
+        for name in names:
+            key = f"{at_work.namespace}/{name}"
+            if not pods[key].node_name and flights.of(key) is None:
+                at_work.cluster.bind(at_work.bind_of(name, on, job=name))
+        return all(pods[f"{at_work.namespace}/{name}"].node_name for name in names)
+
+    await until(step, 120)
+    await at_work.settled()
+
+
+async def test_a_storm_of_faults_ends_with_every_pod_bound_once(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str
+) -> None:
+    names = [f"p{i:02}" for i in range(40)]
+    await create(client, *(pod(namespace, name) for name in names))
+    faults = [answer(409, "Conflict"), answer(500), lose_answer(), lose_request(), answer(429, Retry_After="0")]
+    rules = [proxy.on("POST", rf"p\d{number}/binding$", fault, times=6) for number, fault in enumerate(faults)]
+    rules += [proxy.on("GET", r"/pods/p\d+$", answer(503), times=5)]
+    async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
+        await at_work.heard(*names)
+        await bind_until_done(at_work, names, "n1")
+        told = await at_work.events("Scheduled")
+    assert all(rule.hits for rule in rules)
+    assert sorted(event["involvedObject"]["name"] for event in told) == names
+    assert {event["count"] for event in told} == {1}
+
+
+async def test_two_that_bind_the_same_pods(client: Client, namespace: str) -> None:
+    """As when a leader that was cut off still has requests on their way: each pod is on one node, and both know."""
+    names = [f"p{i:02}" for i in range(30)]
+    await create(client, *(pod(namespace, name) for name in names))
+    first = scheduling(client, client, namespace, "n1", follow=(PODS, NODES))
+    second = scheduling(client, client, namespace, "n2", follow=(PODS, NODES))
+    async with first as one, second as other:
+        await one.heard(*names)
+        await other.heard(*names)
+        await until(lambda: {"n1", "n2"} <= one.cluster.truth.nodes.keys() & other.cluster.truth.nodes.keys())
+        await asyncio.gather(bind_until_done(one, names, "n1"), bind_until_done(other, names[::-1], "n2"))
+        told = await one.events("Scheduled")
+        where = {name: (await one.pod(name))["spec"]["nodeName"] for name in names}
+    assert {e["involvedObject"]["name"]: e["message"].rpartition(" ")[2] for e in told} == where
+    assert len(told) == len(names)
+
+
+async def test_the_server_is_killed_while_pods_are_bound(assets_server: ApiServer) -> None:
+    names = [f"p{i:02}" for i in range(60)]
+    server = assets_server
+    async with Client(bearer(server.url, server.token(), server.ssl_context())) as client:
+        await client.post("/api/v1/namespaces", {"metadata": {"name": "it"}})
+        await create(client, *(pod("it", name) for name in names))
+        async with scheduling(client, client, "it", "n1", follow=(PODS, NODES)) as at_work:
+            await at_work.heard(*names)
+            for name in names:
+                assert at_work.cluster.bind(at_work.bind_of(name, "n1", job=name)) is None
+            await until(lambda: at_work.cluster.binds.left < len(names))
+            server.stop_api(kill=True)
+            await asyncio.to_thread(server.start_api)
+            await bind_until_done(at_work, names, "n1")
+            assert {(await at_work.pod(name))["spec"]["nodeName"] for name in names} == {"n1"}
 
 
 # -- hooks -------------------------------------------------------------------------------------------------------------

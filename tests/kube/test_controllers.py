@@ -18,13 +18,13 @@ from pumice.kube.control_kinds import COMMANDS, JOBS, NATIVE_POD_GROUPS, REPLICA
 from pumice.kube.control_loop import ControlSettings
 from pumice.kube.controlling import Controllers, Deference
 from pumice.kube.errors import ApiError
-from pumice.kube.kinds import LEASES, POD_GROUPS, PODS, QUEUES, Kind
+from pumice.kube.kinds import EVENTS, LEASES, POD_GROUPS, PODS, QUEUES, Kind
 from pumice.runtime.controllers.writes import stamp
 from pumice.runtime.metrics import Metrics
 from tests.kube.objects import install_crds, pod
 from tests.kube.proxy import FaultProxy, answer
 from tests.kube.reflecting import FAST
-from tests.kube.server import running
+from tests.kube.server import ApiServer, running
 from tests.kube.waiting import PATIENCE_S, until
 
 Obj = dict[str, Any]
@@ -159,6 +159,52 @@ async def test_a_failed_pod_restarts_the_whole_job(client: Client, namespace: st
         assert not before & {each["metadata"]["uid"] for each in await it.pods()}
         there = await client.get(JOBS.path(f"{namespace}/j"))
         assert (there["status"]["retryCount"], there["status"]["version"]) == (1, 1)
+
+
+@pytest.mark.usefixtures("crds")
+async def test_what_happened_while_nobody_looked_counts(client: Client, namespace: str) -> None:
+    policies = [{"events": ["PodFailed"], "action": "TerminateJob"}]
+    async with controlling(client):
+        it = await JobOnServer.create(client, job(namespace, policies=policies))
+        await it.admit()
+        await it.become("Running")
+        await it.comes_to("Running")
+    await it.become("Failed", "j-w-0")
+    assert await it.phase() == "Running"
+    async with controlling(client):
+        await it.comes_to("Terminated")
+        await eventually(lambda: it.has_pods(1), "only what has finished stays")
+
+
+async def test_kinds_that_are_installed_later_are_controlled_then(assets_server: ApiServer) -> None:
+    own = bearer(assets_server.url, assets_server.token(), assets_server.ssl_context())
+    async with Client(own) as client, controlling(client) as controllers:
+        await until(lambda: controllers.loop is not None)
+        await client.post(PODS.namespace_path("default"), pod("default", "p"))
+        await install_crds(client)
+        await eventually(lambda: _state_is(client, "default", "Open"), "there is no default queue")
+
+        async def named() -> bool:
+            there = await client.get(PODS.path("default/p"))
+            return bool(there["metadata"].get("annotations"))
+
+        await eventually(named, "the pod stays without a group")
+
+
+@pytest.mark.usefixtures("crds")
+async def test_what_cannot_be_done_is_told_once(client: Client, namespace: str) -> None:
+    async def told(name: str) -> list[str]:
+        query = {"fieldSelector": f"involvedObject.name={name},reason=JobStatusError"}
+        found = await client.get(EVENTS.namespace_path(namespace), params=query)
+        return [each["message"] for each in found["items"]]
+
+    async with controlling(client, "job"):
+        for name in ("j", "barrier"):
+            await client.post(JOBS.namespace_path(namespace), job(namespace, name, plugins={"mpi": []}))
+            await eventually(lambda name=name: told(name), "nothing is told")
+            await client.patch(JOBS.path(f"{namespace}/{name}"), {"metadata": {"annotations": {"looked": "again"}}})
+        (message,) = await told("j")
+        assert "spec.plugins" in message and "mpi" in message
 
 
 @pytest.mark.usefixtures("crds")

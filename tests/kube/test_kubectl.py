@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.kube.server import find_assets
-from tests.unit.apiserver.commands import Served, serving_command
+from tests.unit.apiserver.commands import COMMAND, Served, serving_command
 
 PATIENCE_S = 60
 POD = """
@@ -55,6 +56,7 @@ class Kubectl:
             check=False,
         )
         assert bool(done.returncode) is fails, f"kubectl {args}: {done.stdout}{done.stderr}"
+        assert "warning: error" not in done.stderr, done.stderr
         return done.stderr if fails else done.stdout
 
     def going_on(self, *args: str) -> subprocess.Popen[str]:
@@ -134,6 +136,8 @@ def test_what_is_wrong_is_told(kubectl: Kubectl) -> None:
 def test_explained(kubectl: Kubectl) -> None:
     assert "minMember\t<integer>" in kubectl("explain", "podgroup.spec")
     assert "How many pods make the gang." in kubectl("explain", "podgroup.spec.minMember")
+    assert "requests\t<map[string]string>" in kubectl("explain", "pod.spec.containers.resources")
+    assert "The higher, the more important." in kubectl("explain", "priorityclass.value")
 
 
 def test_a_life_is_watched(kubectl: Kubectl) -> None:
@@ -244,6 +248,24 @@ def test_our_own_definitions_are_applied_over_themselves(kubectl: Kubectl) -> No
     crds = Path(__file__).resolve().parents[2] / "deploy" / "crds"
     told = kubectl("apply", "--server-side", "-f", str(crds))
     assert told.count("serverside-applied") == len(list(crds.glob("*.yaml")))
+
+
+def test_from_nothing_to_a_gang(program: Path, tmp_path: Path) -> None:
+    """What the guide shows: serve, run, and kubectl. The manifest is the guide's own."""
+    guide = Path(__file__).resolve().parents[2] / "docs" / "guide" / "embedded-server.md"
+    (gang,) = re.findall(r"^```yaml\n(.*?)^```", guide.read_text(), re.MULTILINE | re.DOTALL)
+    quiet = ("--enable-metrics=false", "--enable-healthz=false")
+    with serving_command(tmp_path, "--nodes", "8x4gpu") as served:
+        command = [*COMMAND[:-1], "run", "--kubeconfig", str(served.kubeconfig), *quiet]
+        user = Kubectl(program, served, tmp_path / "home")
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as scheduler:
+            try:
+                user("apply", "-f", "-", told=gang)
+                user("wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s")
+                user("wait", "--for=jsonpath={.status.phase}=Running", "podgroup/gang", "--timeout=60s")
+                assert user("get", "events").count("Successfully assigned default/gang-") == 2
+            finally:
+                scheduler.kill()
 
 
 def test_a_token_a_certificate_and_a_restart(program: Path, tmp_path: Path) -> None:

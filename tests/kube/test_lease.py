@@ -71,10 +71,10 @@ async def test_one_leads_and_the_others_wait(client: Client, namespace: str) -> 
         b = patient(client, namespace, "b")
         async with standing(stage, b):
             await until(lambda: b.leader == "a")
-            renewed = (await record(client, namespace))["renewTime"]
-            seen = {renewed}
-            while len(seen) < 4:
-                seen.add((await record(client, namespace))["renewTime"])
+            seen: set[str] = set()
+            async with asyncio.timeout(60):
+                while len(seen) < 4:  # times at which the leader has renewed
+                    seen.add((await record(client, namespace))["renewTime"])
             assert stage.order == ["a on"]
 
 

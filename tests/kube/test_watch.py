@@ -15,7 +15,7 @@ from pumice.model.pod import Pod
 from pumice.model.queue import Queue
 from pumice.model.topology import HyperNode
 from tests.kube.objects import crd, create, hypernode, install_crd, pod, remove_crd
-from tests.kube.proxy import GONE, FaultProxy, answer, endless, send_first, watch_event
+from tests.kube.proxy import GONE, Fault, FaultProxy, answer, endless, send_first, watch_event
 from tests.kube.reflecting import FAST, reflecting
 from tests.kube.server import ApiServer
 from tests.kube.waiting import happens, until
@@ -156,6 +156,33 @@ async def test_a_line_without_end_is_cut_off(
         await until(lambda: reflector.lists == 2)
         assert proxy.bytes_sent < 32 << 20
     assert len([r for r in caplog.records if "cut off" in r.getMessage()]) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        pytest.param(send_first(b'{"items": 5}'), "not what an API server sends", id="another shape"),
+        pytest.param(send_first(b"{}"), "a list without resourceVersion", id="no version"),
+        pytest.param(endless(), "more than 1 MB, cut off", id="without end"),
+    ],
+)
+async def test_a_page_that_is_no_page_is_told_and_asked_for_again(
+    server: ApiServer, client: Client, proxy: FaultProxy, namespace: str, fault: Fault, why: str
+) -> None:
+    await create(client, pod(namespace, "a"))
+    bad = proxy.on("GET", "limit=500", fault, times=10**6)
+    caps = Caps(answer_bytes=1 << 20)
+    async with (
+        Client(bearer(proxy.url, server.token()), caps=caps) as through,
+        reflecting(through, streaming=False) as (reflector, mirror),
+    ):
+        await until(lambda: bad.hits >= 2)
+        assert why in reflector.trouble
+        assert not reflector.synced.is_set()
+        bad.times = 0
+        await happens(reflector.synced)
+        await until(lambda: reflector.trouble == "")
+        assert mirror.names(namespace) == {"a"}
 
 
 async def test_one_bad_object_does_not_stop_the_rest(

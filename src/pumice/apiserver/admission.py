@@ -8,6 +8,7 @@ from typing import Any
 
 from pumice.apiserver.refusals import Cause, forbidden, invalid
 from pumice.apiserver.resources import CRDS, Resource
+from pumice.apiserver.schema import schema_problem
 from pumice.apiserver.store import Store
 from pumice.model.manifest.fields import FieldError, Obj
 from pumice.model.manifest.nodes import read_node
@@ -35,6 +36,7 @@ def admitted_change(resource: Resource, old: Obj, new: Obj) -> Obj:
     if resource.full_name == "pods":
         _check_pod_change(resource, old, new)
     if resource.full_name == CRDS:
+        _check_definition(resource, new)
         return _established(new, "")
     return new
 
@@ -194,19 +196,34 @@ def _new_priority_class(resource: Resource, obj: Obj, store: Store, now: str) ->
 
 
 def _new_crd(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
-    spec = obj.get("spec")
-    try:
-        names = spec["names"]  # type: ignore[index]  # what is missing is caught
-        wanted = f"{names['plural']}.{spec['group']}"  # type: ignore[index]
-        complete = bool(names["kind"]) and any(v["served"] and v["name"] for v in spec["versions"])  # type: ignore[index]
-    except (KeyError, TypeError):
-        complete, wanted = False, ""
-    if not complete:
-        text = "Required value: wanted group, names.plural, names.kind, and a version that is served"
-        raise _wrong(resource, obj, Cause("spec", text, "FieldValueRequired"))
-    if obj["metadata"]["name"] != wanted:
-        raise _wrong(resource, obj, Cause("metadata.name", f'Invalid value: wanted "{wanted}", plural and group'))
+    _check_definition(resource, obj)
     return _established(obj, now)
+
+
+def _check_definition(resource: Resource, obj: Obj) -> None:
+    """What is there has the right types by now; whether it is all there, and fits together."""
+    spec = obj.get("spec") or {}
+    names, versions = spec.get("names") or {}, spec.get("versions") or []
+    needed = {"group": spec.get("group"), "names.plural": names.get("plural"), "names.kind": names.get("kind")}
+    causes = [
+        Cause(f"spec.{key}", "Required value", "FieldValueRequired") for key, value in needed.items() if not value
+    ]
+    if not any(version.get("served") for version in versions):
+        causes.append(Cause("spec.versions", "Required value: one that is served", "FieldValueRequired"))
+    for i, version in enumerate(versions):
+        where = f"spec.versions[{i}]"
+        if not version.get("name"):
+            causes.append(Cause(f"{where}.name", "Required value", "FieldValueRequired"))
+        for key, wanted in (("additionalPrinterColumns", ("name", "jsonPath")), ("selectableFields", ("jsonPath",))):
+            if not all(each.get(name) for each in version.get(key) or () for name in wanted):
+                causes.append(Cause(f"{where}.{key}", f"Required value: {', '.join(wanted)}", "FieldValueRequired"))
+        problem = schema_problem((version.get("schema") or {}).get("openAPIV3Schema") or {}, f"{where}.schema")
+        if problem:
+            causes.append(Cause(f"{where}.schema", f"Invalid value: {problem}"))
+    if not causes and obj["metadata"]["name"] != f"{names['plural']}.{spec['group']}":
+        causes.append(Cause("metadata.name", f'Invalid value: wanted "{names["plural"]}.{spec["group"]}"'))
+    if causes:
+        raise _wrong(resource, obj, *causes)
 
 
 def _established(obj: Obj, now: str) -> Obj:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import Random
@@ -18,6 +19,8 @@ from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.registry import Registry
 from pumice.apiserver.store import Store
 from pumice.model.manifest.fields import Obj
+
+_log = logging.getLogger("pumice.apiserver")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +50,22 @@ class Cluster:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """With nodes and garbage collection at work."""
-        tasks = [asyncio.create_task(self.kubelets.run()), asyncio.create_task(self.collector.run())]
+        tasks = [asyncio.create_task(_told(work)) for work in (self.kubelets.run, self.collector.run)]
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _told(work: Callable[[], Awaitable[None]]) -> None:
+    """Work in the background whose end, which is not planned, is told at once."""
+    try:
+        await work()
+    except Exception:
+        _log.exception("nodes or garbage collection stopped: a fault of this program")
+        raise
 
 
 def make_cluster(

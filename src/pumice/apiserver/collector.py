@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 
 from pumice.apiserver.objects import Deletion, Objects, Target
+from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.resources import Resource
 from pumice.apiserver.store import Change, Stored
 from pumice.model.manifest.fields import Obj
@@ -131,7 +133,8 @@ class Collector:
 
     def _delete(self, resource: Resource, row: Stored) -> None:
         metadata = row.obj["metadata"]
-        self._objects.delete(Target(resource, metadata.get("namespace", ""), metadata["name"]), Deletion())
+        with suppress(Refusal):  # what may not be deleted stays
+            self._objects.delete(Target(resource, metadata.get("namespace", ""), metadata["name"]), Deletion())
 
 
 def _owners(obj: Obj) -> list[str]:

@@ -23,6 +23,7 @@ from pumice.apiserver.reading import View, page, selected, selection_of, watched
 from pumice.apiserver.refusals import Refusal, method_not_allowed, no_such_path, too_large, too_many, unsupported_media
 from pumice.apiserver.requests import PLAIN, Form, body_of, deletion_of, form_of, json_of, options_of, target_of, truth
 from pumice.apiserver.store import Stored
+from pumice.apiserver.tls import is_loopback
 from pumice.model.manifest.fields import Obj
 
 _log = logging.getLogger("pumice.apiserver")
@@ -31,7 +32,6 @@ _JSON = "application/json"
 _MERGE, _STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 _JSON_PATCH, _APPLY = "application/json-patch+json", "application/apply-patch+yaml"
 _OPEN_PATHS = ("livez", "readyz", "healthz")
-_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Api:
             return
         host = request.headers.get("Host", "")
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if name not in _LOOPBACK or "Origin" in request.headers:
+        if not is_loopback(name.strip("[]")) or "Origin" in request.headers:
             raise Refusal(403, "Forbidden", "without a token this server answers programs on this machine only")
 
     # -- where it goes -------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class Journal:
         self.failed = asyncio.Event()
         self._folder, self._store, self._lock = folder, store, lock
         self._log_bytes_max = log_bytes_max
-        self._log = (folder / "log.jsonl").open("ab", buffering=0)
+        self._log = open(folder / "log.jsonl", "ab", buffering=0, opener=_private)  # noqa: SIM115 - `close` closes it
         self._dirty = False
 
     async def run(self) -> None:
@@ -94,7 +94,7 @@ class Journal:
     def _rewrite(self) -> None:
         """All objects in one new file; the log begins anew. Lines that the new file holds are skipped when read."""
         made = self._folder / "objects.part"
-        with made.open("wb") as file:
+        with open(made, "wb", opener=_private) as file:
             file.write(_encode(_Head(self._store.version, _FORMAT)) + b"\n")
             for table in self._store.tables():
                 file.writelines(_line(table, row.key, row.version, row.raw) for row in self._store.rows(table))
@@ -189,6 +189,11 @@ def _write_all(file: IO[bytes], data: bytes) -> None:
     done = file.write(data)
     while done < len(data):  # an unbuffered file may take less than it is given
         done += file.write(data[done:])
+
+
+def _private(path: str, flags: int) -> int:
+    """Objects hold secrets: only their owner reads the files."""
+    return os.open(path, flags, 0o600)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """Nodes without machines: a bound pod runs at once, ends after the time that it says, and goes when it is deleted.
 
-``pumice.dev/duration: 90m`` on a pod is how long it runs; without it a pod runs until it is deleted. A node that nobody
-said anything about is ready.
+``pumice.dev/duration: 90m`` on a pod, or on the job that controls it, is how long it runs; without it a pod runs until
+it is deleted. A node that nobody said anything about is ready.
 """
 
 from __future__ import annotations
@@ -101,12 +101,25 @@ class Kubelets:
             self._work.set()
 
     def _await_end(self, row: Stored, started: float) -> None:
-        seconds = seconds_of(row.obj["metadata"].get("annotations") or {}, DURATION_ANNOTATION)
+        seconds = self._duration(row.obj)
         uid = row.obj["metadata"]["uid"]
         if seconds is not None and uid not in self._timed:
             self._timed.add(uid)
             heapq.heappush(self._ends, (started + seconds / self._speed, row.key, uid))
             self._work.set()
+
+    def _duration(self, pod: Obj) -> float | None:
+        """How long a pod runs: as it says itself, else as the job that it belongs to says."""
+        metadata = pod["metadata"]
+        own = seconds_of(metadata.get("annotations") or {}, DURATION_ANNOTATION)
+        owner = next((each for each in metadata.get("ownerReferences") or () if each.get("controller")), None)
+        if own is not None or owner is None:
+            return own
+        kind = self._objects.registry.of_kind(owner["apiVersion"], owner["kind"])
+        if kind is None:
+            return None
+        job = self._objects.store.find(kind.table, kind.key(metadata["namespace"], owner["name"]))
+        return None if job is None else seconds_of(job.obj["metadata"].get("annotations") or {}, DURATION_ANNOTATION)
 
     # -- what is done --------------------------------------------------------------------------------------------------
 

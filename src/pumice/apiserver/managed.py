@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from pumice.apiserver.lists import Shape
+from pumice.apiserver.metadata import metadata_of
 from pumice.apiserver.refusals import Cause, Refusal, bad_request
 from pumice.apiserver.resources import Resource
 from pumice.model.manifest.fields import Obj
@@ -91,7 +92,7 @@ def check_config(config: Obj, manager: str) -> None:
         raise bad_request(
             "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch"
         )
-    if (config.get("metadata") or {}).get("managedFields"):
+    if metadata_of(config).get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
 
 

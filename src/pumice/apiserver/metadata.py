@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from pumice.apiserver.refusals import Cause, Refusal, bad_request, conflict, invalid
+from pumice.apiserver.refusals import Cause, bad_request, conflict, invalid, modified
 from pumice.apiserver.resources import Resource
 from pumice.model.manifest.fields import Obj
 from pumice.runtime.controllers.writes import stamp
@@ -166,9 +166,4 @@ def unversioned(obj: Obj) -> Obj:
 def check_version(resource: Resource, old: Obj, wanted: object) -> None:
     """Raises: Refusal 409 where a client started from another version than there is."""
     if wanted and wanted != old["metadata"]["resourceVersion"]:
-        raise _modified(resource, old)
-
-
-def _modified(resource: Resource, old: Obj) -> Refusal:
-    why = "the object has been modified; please apply your changes to the latest version and try again"
-    return conflict(resource.full_name, old["metadata"]["name"], why)
+        raise modified(resource.full_name, old["metadata"]["name"])

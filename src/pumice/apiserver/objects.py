@@ -17,7 +17,7 @@ from pumice.apiserver.views import as_seen, as_stored
 from pumice.model.manifest.fields import Obj
 from pumice.runtime.controllers.writes import stamp
 
-NAMESPACES_AT_START = ("default", "kube-node-lease", "kube-public", "kube-system")
+NAMESPACES_AT_START = ("default", "kube-node-lease", "kube-public", "kube-system", "volcano-system")
 _NEVER_DELETED = frozenset({"default", "kube-system", "kube-public"})
 _NAME_TRIES = 8
 
@@ -129,8 +129,7 @@ class Objects:
         check_version(resource, old.obj, metadata_of(wanted).get("resourceVersion"))
         new = continued(resource, seen, wanted)
         new = self._part(target, seen, new)
-        if target.subresource != "status" or resource.custom:
-            new = conformed(resource, new, options)
+        new = conformed(resource, new, options)
         new = admitted_change(resource, old.obj, as_stored(resource, new))
         if _has_new_generation(resource, old.obj, new):
             new["metadata"]["generation"] = old.obj["metadata"].get("generation", 0) + 1

@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 
+from pumice.apiserver.core_fields import fields_of
 from pumice.apiserver.registry import Registry
 from pumice.apiserver.resources import Resource
 from pumice.model.manifest.fields import Obj
@@ -83,7 +84,7 @@ def _schema_name(resource: Resource) -> str:
 
 
 def _schema(resource: Resource) -> Obj:
-    given = resource.schema or _OPEN
+    given = resource.schema or (None if resource.custom else fields_of(resource.kind)) or _OPEN
     texts = {"apiVersion": "The group and version of the kind.", "kind": "The kind of the object."}
     heads: Obj = {key: {"type": "string", "description": text} for key, text in texts.items()}
     heads["metadata"] = {"type": "object", "description": "Name, namespace, labels, annotations and owners."}

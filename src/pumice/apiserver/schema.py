@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from pumice.algorithms.linear_regex import Regex, RegexError, compile_regex
+from pumice.apiserver.core_fields import fields_of
 from pumice.apiserver.refusals import Cause, Refusal, invalid
 from pumice.apiserver.resources import Resource
 from pumice.model.manifest.fields import Obj
@@ -39,11 +40,12 @@ class Wishes(Protocol):
 
 def conformed(resource: Resource, obj: Obj, wishes: Wishes) -> Obj:
     """The object as its kind's schema has it. Raises: Refusal 422 for wrong fields, 400 for unknown ones if strict."""
-    if resource.schema is None:
+    schema = resource.schema if resource.custom else fields_of(resource.kind)
+    if schema is None:
         return obj
     judge = _Judge()
     root = {key: obj[key] for key in _ROOT if key in obj}
-    rest = judge.value(resource.schema, {key: value for key, value in obj.items() if key not in _ROOT}, "")
+    rest = judge.value(schema, {key: value for key, value in obj.items() if key not in _ROOT}, "")
     if judge.unknown and wishes.unknown_fields == "Strict":
         listed = ", ".join(f'unknown field "{path}"' for path in judge.unknown[:CAUSES_MAX])
         kind = f'{resource.kind} in version "{resource.version}"'
@@ -226,3 +228,38 @@ def _kind_of(value: Any) -> str:
 def _shown(value: Any) -> str:
     text = f'"{value}"' if isinstance(value, str) else str(value)
     return text if len(text) <= 80 else text[:80] + "…"
+
+
+# -- schemas themselves
+
+
+def schema_problem(schema: Any, path: str = "schema", depth: int = 0) -> str:
+    """What keeps a schema from being used, empty where nothing does."""
+    if not isinstance(schema, dict):
+        return f"{path}: wanted an object"
+    if depth > _DEPTH_MAX:
+        return f"{path}: nested more than {_DEPTH_MAX} deep"
+    for key, kind in _KEYWORDS.items():
+        if key in schema and (not isinstance(schema[key], kind) or isinstance(schema[key], bool) is not (kind is bool)):
+            return f"{path}.{key}: found a value of the wrong type"
+    below = [(f"properties.{name}", part) for name, part in (schema.get("properties") or {}).items()]
+    below += [(key, schema[key]) for key in ("items", "not") if key in schema]
+    below += [
+        (f"{key}[{i}]", part) for key in ("allOf", "anyOf", "oneOf") for i, part in enumerate(schema.get(key) or ())
+    ]
+    if not isinstance(schema.get("additionalProperties", True), bool):
+        below.append(("additionalProperties", schema["additionalProperties"]))
+    problems = (schema_problem(part, f"{path}.{name}", depth + 1) for name, part in below)
+    return next(filter(None, problems), "")
+
+
+_DEPTH_MAX = 64
+_KEYWORDS: dict[str, Any] = {
+    **dict.fromkeys(("type", "pattern", "x-kubernetes-list-type", "x-kubernetes-map-type", "description"), str),
+    **dict.fromkeys(("enum", "required", "allOf", "anyOf", "oneOf", "x-kubernetes-list-map-keys"), list),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), int),
+    **dict.fromkeys(("minimum", "maximum"), int | float),
+    **dict.fromkeys(("nullable", "uniqueItems", "x-kubernetes-int-or-string"), bool),
+    **dict.fromkeys(("x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"), bool),
+    "properties": dict,
+}

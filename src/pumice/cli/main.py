@@ -13,6 +13,7 @@ from pumice.cli.errors import guarded
 #: name -> (module with the command, what ``pumice --help`` says). The command is the module's function of that name.
 COMMANDS: dict[str, tuple[str, str]] = {
     "simulate": ("simulate", "Run manifests or a trace on a simulated cluster."),
+    "run": ("run", "Schedule a Kubernetes cluster."),
     "schedule": ("schedule", "Run one cycle on manifests: what is bound where, and why not."),
     "check-conf": ("check_conf", "Check a policy file, and show what it stands for."),
     "serve": ("serve", "Serve a cluster without machines behind the Kubernetes API."),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import socket
 import tempfile
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from pumice.apiserver.tls import Certificate
 
 DEFAULT_PORT = 8180
+LEASE_NAMESPACE = "volcano-system"  # where schedulers keep the Lease that says who leads
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -87,8 +91,6 @@ def serve(
       pumice serve cluster/ --data state/ --speed 60
       pumice serve --nodes 8x4gpu --listen 0.0.0.0 --token-file token
     """
-    import asyncio
-
     from pumice.apiserver.journal import DataError
     from pumice.apiserver.tls import AccessError
 
@@ -115,9 +117,6 @@ async def _serve(
     certificate: Certificate | None,
     kubeconfig: Path,
 ) -> None:
-    import asyncio
-    import signal
-
     from pumice.apiserver.http import Api
     from pumice.apiserver.kubeconfig import write_kubeconfig
     from pumice.apiserver.server import serving
@@ -139,11 +138,8 @@ async def _serve(
     say("stopped")
 
 
-async def _until(stop: object, journal: Journal | None) -> None:
+async def _until(stop: asyncio.Event, journal: Journal | None) -> None:
     """Until the user stops it. Raises: OSError where nothing can be written to the data folder any more."""
-    import asyncio
-
-    assert isinstance(stop, asyncio.Event)
     waits = [asyncio.create_task(stop.wait())]
     if journal is not None:
         waits.append(asyncio.create_task(journal.failed.wait()))
@@ -176,8 +172,6 @@ def _place(listen: str, port: int, certificate: Certificate | None) -> Place:
 
 
 def _cluster(data: Path | None, speed: float) -> tuple[Cluster, Journal | None]:
-    import time
-
     from pumice.apiserver.cluster import make_cluster
     from pumice.apiserver.definitions import own_definitions
     from pumice.apiserver.journal import open_journal
@@ -194,6 +188,7 @@ def _fill(cluster: Cluster, manifests: tuple[str, ...], nodes: str | None) -> No
     from pumice.sim.traces.shapes import parse_nodes
     from pumice.sim.traces.trace import TraceError
 
+    cluster.place({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LEASE_NAMESPACE}})
     try:
         for node in parse_nodes(nodes) if nodes is not None else ():
             cluster.place(node_object(node))
@@ -208,3 +203,4 @@ def _tell(cluster: Cluster, url: str, kubeconfig: Path) -> None:
     say("in another terminal:")
     say(f"  export KUBECONFIG={kubeconfig.resolve()}")
     say("  kubectl get nodes")
+    say("  pumice run --kubeconfig $KUBECONFIG")

@@ -92,13 +92,15 @@ class FitNotes:
 
         The origin is the first failing task in task order, where Volcano takes any.
         """
-        tables, text = self._ssn.tables, self.fared(job).text
-        notes = self.by_job.get(job)
-        if notes:
-            origin = next((row for row in tables.jobs.tasks[job].tolist() if row in notes), None)
-            if origin is not None:
-                return f"{text}. Origin reason is {tables.tasks.pods[origin].name}: {notes[origin].text}"
-        return text
+        return self.fared(job).text + self.origin(job)
+
+    def origin(self, job: int) -> str:
+        """The end of the job's text, empty when none of its tasks failed."""
+        tables, notes = self._ssn.tables, self.by_job.get(job)
+        if not notes:
+            return ""
+        row = next((row for row in tables.jobs.tasks[job].tolist() if row in notes), None)
+        return "" if row is None else f". Origin reason is {tables.tasks.pods[row].name}: {notes[row].text}"
 
     def fared(self, job: int) -> Fared:
         """How a job's tasks fared; worked out once for jobs whose tasks fared equally."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pumice.columns.dtypes import AnyArray
+from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.views import Job, JobRows, Queue, SubJob, Task, TaskRows
 from pumice.framework import points
 from pumice.model.pod_order import compare_pods
@@ -82,10 +82,20 @@ def sorted_jobs(ssn: Session, keyer: Keyer, rows: AnyArray) -> AnyArray:
         same = np.ones(len(rows) - 1, dtype=bool)
         for column in columns:
             same &= column[order][1:] == column[order][:-1]
-        if not same.any():
-            return rows[order]
+        return _by_uid_where_equal(rows[order], same, jobs.uids)
     keyed = sorted(zip(keyer(rows.tolist()), rows.tolist(), strict=True))
     return np.array([row for _, row in keyed], dtype=np.int64)
+
+
+def _by_uid_where_equal(rows: AnyArray, same: Bool, uids: Sequence[str]) -> AnyArray:
+    """``same[i]``: rows i and i + 1 are equal so far."""
+    ends = (~same).nonzero()[0] + 1
+    starts = np.concatenate(([0], ends))
+    lengths = np.diff(np.concatenate((starts, [len(rows)])))
+    for i in (lengths > 1).nonzero()[0].tolist():
+        run = slice(int(starts[i]), int(starts[i] + lengths[i]))
+        rows[run] = sorted(rows[run].tolist(), key=lambda row: uids[row])
+    return rows
 
 
 def compare_jobs(ssn: Session, left: int, right: int) -> int:

@@ -38,13 +38,10 @@ class Outcome:
 
     @property
     def events(self) -> list[GroupEvent]:
-        """Messages for users of pod groups, rejections at admission first."""
+        """Messages for users of pod groups, rejections at admission first, those by job."""
         uids = self.session.tables.jobs.uids
-        turned_down = [
-            GroupEvent(uids[row], "Normal", "Unschedulable", text)
-            for rows, text in self.session.turned_down
-            for row in rows.tolist()
-        ]
+        rejected = ((uids[row], text) for rows, text in self.session.turned_down for row in rows.tolist())
+        turned_down = [GroupEvent(uid, "Normal", "Unschedulable", text) for uid, text in sorted(rejected)]
         return turned_down + self.session.events
 
     @property

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import ssl
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
+from weakref import WeakSet
 
 import aiohttp
 
@@ -13,6 +18,27 @@ Headers = dict[str, str]
 
 async def _no_headers(renew: bool) -> Headers:
     return {}
+
+
+class Connector(aiohttp.TCPConnector):
+    """Connections whose ``close`` waits until they are closed: TLS says goodbye also where a request was cancelled."""
+
+    _GOODBYE_S = 1.0
+
+    def __init__(self, **options: Any) -> None:
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+        super().__init__(socket_factory=self._made, **options)
+
+    def _made(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        made = socket.socket(*address[:3])
+        self._sockets.add(made)
+        return made
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        await super().close(abort_ssl=abort_ssl)
+        deadline = time.monotonic() + self._GOODBYE_S
+        while any(each.fileno() >= 0 for each in self._sockets) and time.monotonic() < deadline:
+            await asyncio.sleep(0.001)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +54,7 @@ class Access:
 
     def session(self, connections_max: int = 64) -> aiohttp.ClientSession:
         """A session with connections of its own. Belongs to the event loop that it is made on."""
-        connector = aiohttp.TCPConnector(
+        connector = Connector(
             limit=connections_max, ssl=self.ssl_context if self.ssl_context is not None else True, ttl_dns_cache=60
         )
         return aiohttp.ClientSession(

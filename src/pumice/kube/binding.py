@@ -90,15 +90,15 @@ class Binder:
             self._bound(flight, bind)
         else:
             await self._undo(flight, bind)
-        flew = self._flights.end(flight)
-        if pod is None:
-            self._truth.hear_of_end(bind.pod, bind.uid)
-        elif has_come_true(bind, pod):
-            self._truth.hear_of(pod)
-        elif flew:
+        if pod is not None and not has_come_true(bind, pod) and self._flights.flies(flight):
             notice = PodNotice(pod.key, pod.uid, "SchedulerError", flight.why or "the binding was not seen to happen")
             await self._statuses.say(pod, notice)
-            return True
+            return self._flights.end(flight)  # unless something was heard meanwhile
+        self._flights.end(flight)
+        if pod is None:
+            self._truth.hear_of_end(bind.pod, bind.uid)
+        else:
+            self._truth.hear_of(pod)
         return False
 
     def _bound(self, flight: Flight, bind: Bind) -> None:

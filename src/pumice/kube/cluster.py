@@ -63,13 +63,14 @@ class Limits:
 
 
 class KubeCluster:
-    """Implements ``runtime.ports.Cluster``. One object serves one term of leadership or many.
+    """Implements ``runtime.ports.Cluster``. One object, with one store, serves one term of leadership.
 
     * ``sink(events)``: what reflectors tell; from any thread, oldest first. Every kind that the store takes goes here.
     * ``drain``, ``bind``, ``evict``, ``write_group``, ``write_queue``, ``notice``, ``tell``: from the thread of the
       cycle; they return at once. ``Loop.step`` calls the first five; ``tell(outcome)`` after it is for what users read.
     * ``changed``: a hook, called from whichever thread brings news that may change a decision; it must not wait.
-    * ``run()``: the workers; until cancelled. What is handed over before it runs waits.
+    * ``run()``: the workers; once, until cancelled. What is handed over before it runs waits; what is under way when it
+      is cancelled was done or was not: the next to lead reads from the API server which.
     * ``flush(seconds)``: take no more decisions, and wait until those that were taken are done. Then cancel ``run``.
 
     ``pods`` is the reflector's codec of pods, or one of its own. ``scheduler`` signs events and conditions. ``hooks``
@@ -100,11 +101,9 @@ class KubeCluster:
         self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=use_eviction)
         self._resync = Resync(client, pods or Codec(PODS, Decoder()), self._settle, Pace())
         self._failures = Pace(rate=0.0)  # of decisions about a pod: not tried again at once, for ever
-        self.binds: Lane[Flight] = Lane(
-            "binds", self._send_bind, workers=limits.bind_workers, waiting_max=2 * limits.binds
-        )
+        self.binds: Lane[Flight] = Lane("binds", self._send, workers=limits.bind_workers, waiting_max=2 * limits.binds)
         self.evictions: Lane[Flight] = Lane(
-            "evictions", self._send_evict, workers=limits.evict_workers, waiting_max=limits.evictions
+            "evictions", self._send, workers=limits.evict_workers, waiting_max=limits.evictions
         )
         self._group_lane: Lane[PodGroupUpdate] = Lane(
             "podgroups", self._statuses.write_group, workers=limits.status_workers, waiting_max=limits.statuses
@@ -117,7 +116,7 @@ class KubeCluster:
         )
         self._stopping = False
         self._taking = ""  # the job whose binds are being taken
-        self._turned_away: set[str] = set()  # jobs that there was no room for in this cycle
+        self._turned_away: set[str] = set()  # jobs whose first bind in this cycle was refused
 
     # -- what comes in -------------------------------------------------------------------------------------------------
 
@@ -135,6 +134,7 @@ class KubeCluster:
             self.changed()
 
     def _wake(self) -> None:
+        """Call the hook that is set by then."""
         self.changed()
 
     def _is_echo(self, obj: Object) -> bool:
@@ -190,7 +190,7 @@ class KubeCluster:
     def evict(self, decision: Evict) -> Refusal | None:
         """Take an eviction on."""
         flight, before = Flight(decision), self.flights.of(decision.pod)
-        why = self._not_this(decision)
+        why = self._not_this(self.truth.pods.get(decision.pod), decision)
         if why is None and before is not None and isinstance(before.decision, Evict):
             why = f"pod {decision.pod} is being evicted already"
         if why is None and len(self.evictions) >= self.limits.evictions:
@@ -230,10 +230,10 @@ class KubeCluster:
     # -- what stands against a decision --------------------------------------------------------------------------------
 
     def _stands_against(self, bind: Bind) -> str | None:
-        why = self._not_this(bind)
-        if why is not None:
+        pod = self.truth.pods.get(bind.pod)
+        why = self._not_this(pod, bind)
+        if why is not None or pod is None:
             return why
-        pod = self.truth.pods[bind.pod]
         if pod.node_name:
             return f"pod {bind.pod} is already on node {pod.node_name}"
         if bind.node not in self.truth.nodes:
@@ -241,9 +241,8 @@ class KubeCluster:
         flight = self.flights.of(bind.pod)
         return f"pod {bind.pod} is on its way to {flight.decision.node}" if flight is not None else None
 
-    def _not_this(self, decision: Decision) -> str | None:
-        """Why a decision is not about the pod that is there, or comes too late."""
-        pod = self.truth.pods.get(decision.pod)
+    def _not_this(self, pod: Pod | None, decision: Decision) -> str | None:
+        """Why a decision is not about the pod that is there, or comes too late, or too soon after one that failed."""
         if self._stopping:
             return "the scheduler is stopping"
         if pod is None:
@@ -300,19 +299,22 @@ class KubeCluster:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.binds.empty(), self.limits.hold_s)
 
-    async def _send_bind(self, flight: Flight) -> None:
-        if not await self._binder.send(flight):
-            self._resync.put(flight)
-
-    async def _send_evict(self, flight: Flight) -> None:
-        if not await self._evictor.send(flight):
+    async def _send(self, flight: Flight) -> None:
+        try:
+            known = await self._hand_of(flight).send(flight)
+        except Exception:  # the task must come back all the same
+            _log.exception("pod %s: a fault of this program", flight.decision.pod)
+            known, flight.why = False, "a fault of the scheduler, see its log"
+        if not known:
             self._resync.put(flight)
 
     async def _settle(self, flight: Flight, pod: Pod | None) -> None:
-        hand = self._binder if isinstance(flight.decision, Bind) else self._evictor
-        if await hand.settle(flight, pod):
+        if await self._hand_of(flight).settle(flight, pod):
             self._failures.delay(flight.decision.pod)
             self.truth.give_back(flight.decision)
+
+    def _hand_of(self, flight: Flight) -> Binder | Evictor:
+        return self._binder if isinstance(flight.decision, Bind) else self._evictor
 
     async def _confirm(self) -> None:
         """Look up what was accepted and not heard of: room is assumed only so long without the API server's word."""

@@ -65,10 +65,11 @@ class ControlLoop:
         pace: Pace | None = None,
     ) -> None:
         self._client, self._settings, self._clock, self._metrics = client, settings, clock, metrics
+        self._pace = pace or Pace()
         self._queue: WorkQueue[Task] = WorkQueue()
         self.view = View(settings.controllers, settings.default_queue, self._queue.add)
         self._reflectors = {
-            kind: Reflector(client, kind, PlainCodec(kind), partial(self._take, kind), Pod, pace)
+            kind: Reflector(client, kind, PlainCodec(kind), partial(self._take, kind), Pod, self._pace)
             for kind in self.view.kinds
         }
         self._writing = Writing(client)
@@ -115,8 +116,9 @@ class ControlLoop:
 
     async def _look_at(self, task: Task) -> None:
         """Raises: KubeError."""
-        if self._reflectors[_NEEDS[task.what]].trouble:
-            raise KubeError(f"{_NEEDS[task.what].full_name} cannot be followed just now")
+        if self._reflectors[_NEEDS[task.what]].trouble:  # it has said so itself
+            self._queue.later(task, self._pace.missing_s)
+            return
         requests = self.view.take_requests(task.key) if task.what == "job" else ()
         try:
             writes = await self._wanted(task, requests)

@@ -43,7 +43,11 @@ class Resync:
             self.put(flight)
             return
         self._pace.forget(flight.decision.pod)
-        await self._decide(flight, pod if pod is not None and pod.uid == flight.decision.uid else None)
+        try:
+            await self._decide(flight, pod if pod is not None and pod.uid == flight.decision.uid else None)
+        except Exception:  # the task must come back all the same
+            _log.exception("pod %s: a fault of this program", flight.decision.pod)
+            self.put(flight)
 
     async def _read(self, key: str) -> Pod | None:
         try:

@@ -121,9 +121,10 @@ class Reflector:
                 _log.debug("%s; next try in %.1f s", error, delay)
             except KubeError as error:
                 delay = self._list_anew(str(error), backoff)
+                self._troubles.tell(self.kind, f"{self.kind.full_name}: {error}")
             except Exception:
-                _log.exception("%s: a fault of this program", self.kind.full_name)
                 delay = self._list_anew("after a fault", backoff)
+                _log.exception("%s: a fault of this program", self.kind.full_name)
             if self._version != before or time.monotonic() - started > _LIVED_S:
                 backoff.reset()
             elif delay == 0.0:
@@ -133,7 +134,7 @@ class Reflector:
     def _list_anew(self, why: str, backoff: Backoff) -> float:
         self._version = ""
         delay = backoff.next()
-        _log.warning("%s: %s; listing anew in %.1f s", self.kind.full_name, why, delay)
+        _log.info("%s: %s; listing anew in %.1f s", self.kind.full_name, why, delay)
         return delay
 
     # -- one life of a connection --------------------------------------------------------------------------------------
@@ -176,14 +177,16 @@ class Reflector:
         seconds = self._pace.watch_s * (1 + random.random())
         params = {**params, "allowWatchBookmarks": "true", "timeoutSeconds": str(int(seconds) or 1)}
         self.watches += 1
+        opened = False
         try:
             async with aclosing(self._client.watch(self.kind.list_path, params)) as batches:
                 async for lines in batches:
                     self._troubles.over(self.kind)
+                    opened = True
                     with collector_off():
                         self._take_lines(lines, what, initial)
         finally:
-            if initial and self._listed is not None:
+            if opened and initial and self._listed is not None:
                 self._unended += 1
                 self.streaming = self._unended < _UNENDED_MAX  # perhaps it never says that they end
         if self._listed is not None:
@@ -271,6 +274,7 @@ class Reflector:
         listed, self._listed = self._listed or set(), None
         self._forget([key for key in self.known if key not in listed])
         self._version = version
+        self._troubles.over(self.kind)
         self.lists += 1
         if not self.synced.is_set():
             _log.info("%s: synced, %d objects", self.kind.full_name, len(self.known))

@@ -1,5 +1,6 @@
 """A small job controller: work that arrives becomes a PodGroup and pods, runs as a gang, and is cleared away when done.
 
+As under Volcano, a job has no pods until its PodGroup is admitted: until then it asks for nothing but its minimum.
 Gang semantics: from the moment at which at least ``minAvailable`` pods run, the job takes its duration; then all its
 pods have succeeded. When evictions leave fewer running, it starts over once it is whole again: nothing is saved in
 between.
@@ -33,6 +34,7 @@ class JobRun:
     ended: float | None = None
     restarts: int = 0
     recreates: bool = True
+    coming: Work | None = None  # whose pods are made when the PodGroup is admitted
     wanted: dict[str, Pod] = field(default_factory=dict)  # pods to keep there, as first created, by key
     running: set[str] = field(default_factory=set)  # keys; only asked, never walked
     succeeded: int = 0
@@ -108,12 +110,18 @@ class Controller:
             duration_s=work.duration_s,
             submitted=self.engine.now,
             recreates=work.recreates,
+            coming=work,
         )
         self.live[run.key] = run
         self.arrived_count += 1
         for hook in self.hooks.arrived:
             hook(run)
         self.cluster.put(group)
+        if not work.waits_for_admission or _is_admitted(group):
+            self._make_pods(run, pods)
+
+    def _make_pods(self, run: JobRun, pods: Iterable[Pod]) -> None:
+        run.coming = None
         for pod in pods:
             key = pod.key
             if key in self.cluster.pods:
@@ -220,8 +228,16 @@ class Controller:
 
     def _group_written(self, group: PodGroup) -> None:
         run = self.live.get(group.key)
+        if run is not None and run.coming is not None and _is_admitted(group):
+            self.engine.at(self.engine.now, self._admitted, run)
         if run is not None and run.ended is not None and group.status.phase == PodGroupPhase.COMPLETED:
             self.engine.at(self.engine.now, self._clear, run)
+
+    def _admitted(self, run: JobRun) -> None:
+        """The PodGroup was admitted: the pods come now."""
+        if run.coming is not None:
+            _, pods = run.coming.expand(self.engine.now)
+            self._make_pods(run, pods)
 
     def _clear(self, run: JobRun) -> None:
         if self.live.pop(run.key, None) is None:
@@ -230,3 +246,7 @@ class Controller:
             self.cluster.remove_pod(key)
         self.cluster.delete(PodGroup, run.key)
         run.wanted, run.running = {}, set()
+
+
+def _is_admitted(group: PodGroup) -> bool:
+    return group.status.phase not in ("", PodGroupPhase.PENDING)

@@ -43,6 +43,11 @@ class Work(Protocol):
         """Whether a pod that is deleted is made again."""
         ...
 
+    @property
+    def waits_for_admission(self) -> bool:
+        """Whether pods are made only once the PodGroup is admitted. Source: Volcano's job controller."""
+        ...
+
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
         """The PodGroup and the pods, as they are created at ``now``."""
         ...
@@ -77,6 +82,7 @@ class SimJob:
     min_resources: Resource | None = None  # None: of the first ``min_available`` pods
     topology: NetworkTopology | None = None
     estimate_s: float | None = None
+    waits_for_admission: bool = True
 
     @property
     def key(self) -> str:
@@ -160,6 +166,10 @@ class ManifestJob:
     def recreates(self) -> bool:
         return True
 
+    @property
+    def waits_for_admission(self) -> bool:
+        return True
+
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
         job = self.job if self.job.creation else replace(self.job, creation=now)
         return podgroup_of(job, self.priorities), list(pods_of(job, self.priorities))
@@ -188,6 +198,10 @@ class LooseGang:
     @property
     def recreates(self) -> bool:
         return any(pod.owner is not None for pod in self.pods)
+
+    @property
+    def waits_for_admission(self) -> bool:
+        return False
 
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
         return self.group, self.pods

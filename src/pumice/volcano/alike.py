@@ -87,6 +87,7 @@ class Failures:
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         self._known: dict[tuple[int, int], Failure] = {}
+        self._nominations = bool((ssn.tables.tasks.nominated >= 0).any())
         self.usable = all(option.spec.by_shape for tier in ssn.policy.tiers for option in tier) and not ssn.has(
             points.best_node
         )
@@ -129,5 +130,5 @@ class Failures:
             and jobs.shape[job] >= 0
             and jobs.counts[job, PENDING] == jobs.size[job]
             and not ssn.fit_notes.by_job.get(job)
-            and not (ssn.tables.tasks.nominated[jobs.tasks[job]] >= 0).any()
+            and not (self._nominations and (ssn.tables.tasks.nominated[jobs.tasks[job]] >= 0).any())
         )

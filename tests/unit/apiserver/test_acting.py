@@ -12,7 +12,7 @@ from pumice.apiserver.pods import bind, evict
 from pumice.apiserver.refusals import Refusal
 from tests.unit.apiserver.worlds import START, Clock, cluster, create, found, group, node, pod, settle, target
 
-NAMES = ["default", "kube-node-lease", "kube-public", "kube-system"]
+NAMES = ["default", "kube-node-lease", "kube-public", "kube-system", "volcano-system"]
 
 
 def to(name: str, **metadata: Any) -> dict[str, Any]:
@@ -158,6 +158,20 @@ def test_speed_shortens_what_a_pod_takes() -> None:
     assert world.kubelets.step() == START + 60
 
 
+def test_a_job_says_how_long_its_pods_run() -> None:
+    world = cluster()
+    create(world, node("n"))
+    job = group("j")
+    job["metadata"]["annotations"] = {"pumice.dev/duration": "2h"}
+    uid = create(world, job)["metadata"]["uid"]
+    member = pod("a")
+    owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": "j", "uid": uid, "controller": True}
+    member["metadata"]["ownerReferences"] = [owner]
+    create(world, member)
+    put_on(world, "a")
+    assert world.kubelets.step() == START + 7200
+
+
 def test_another_pod_of_the_name_has_a_time_of_its_own() -> None:
     clock = Clock()
     world = cluster(clock)
@@ -253,5 +267,20 @@ def test_a_namespace_goes_when_it_is_empty() -> None:
     assert found(world, "namespaces", "team")["status"]["phase"] == "Terminating"  # type: ignore[index]
     where = target(world, "pods", "held", "team")
     world.objects.change(where, lambda old: {**old, "metadata": {**old["metadata"], "finalizers": []}}, Options())
+    settle(world)
+    assert [row.key for row in world.store.rows("namespaces")] == NAMES
+
+
+def test_what_may_not_be_deleted_does_not_stop_the_collector() -> None:
+    world = cluster()
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "gone"}
+    for name in ("default", "other"):
+        if name == "other":
+            create(world, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        metadata = {"ownerReferences": [owner]}
+        where = target(world, "namespaces", name)
+        world.objects.change(
+            where, lambda old, more=metadata: {**old, "metadata": {**old["metadata"], **more}}, Options()
+        )
     settle(world)
     assert [row.key for row in world.store.rows("namespaces")] == NAMES

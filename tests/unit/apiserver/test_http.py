@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -61,6 +62,15 @@ async def test_openapi_has_a_document_for_every_version(client: Client) -> None:
     _, volcano = await ask(client, "GET", "/openapi/v3/apis/scheduling.volcano.sh/v1beta1")
     patch = volcano["paths"]["/apis/scheduling.volcano.sh/v1beta1/queues/{name}"]["patch"]
     assert "fieldValidation" in {p["name"] for p in patch["parameters"]}
+
+
+async def test_openapi_knows_what_the_scheduler_reads_of_a_pod(client: Client) -> None:
+    _, document = await ask(client, "GET", "/openapi/v3/api/v1")
+    schema = document["components"]["schemas"]["io.k8s.api.core.v1.Pod"]
+    assert schema["x-kubernetes-group-version-kind"] == [{"group": "", "kind": "Pod", "version": "v1"}]
+    spec = schema["properties"]["spec"]["properties"]
+    assert spec["containers"]["items"]["properties"]["resources"]["properties"]["requests"]["type"] == "object"
+    assert spec["schedulerName"]["description"]
 
 
 @pytest.mark.parametrize(
@@ -316,6 +326,11 @@ async def test_an_exact_version_is_read(client: Client, world: Cluster) -> None:
 # -- who is let in
 
 
+@pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "127.0.0.2:80", "[::1]:80"])
+async def test_this_machine_is_let_in(client: Client, host: str) -> None:
+    assert (await ask(client, "GET", PODS, headers={"Host": host}))[0] == 200
+
+
 @pytest.mark.parametrize(
     "headers",
     [{"Host": "evil.example.com"}, {"Host": "evil.example.com:80"}, {"Origin": "http://127.0.0.1"}, {"Host": ""}],
@@ -368,3 +383,11 @@ class TestLimits:
             assert first.status == 200
             code, found = await ask(client, "GET", PODS, params={"watch": "1"})
             assert (code, found["reason"]) == (429, "TooManyRequests")
+
+        async def another() -> int:
+            async with client.get(PODS, params={"watch": "1"}) as answer:
+                return answer.status
+
+        async with asyncio.timeout(30):
+            while await another() == 429:  # until the server saw that the first has gone
+                pass

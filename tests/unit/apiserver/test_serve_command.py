@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
@@ -13,7 +14,8 @@ import aiohttp
 import pytest
 
 from pumice.apiserver.tls import is_loopback
-from tests.unit.apiserver.commands import COMMAND, PATIENCE_S, Served, serving_command
+from tests.unit.apiserver.commands import COMMAND, Served, serving_command
+from tests.unit.cli.kit import run
 
 MANIFESTS = """
 apiVersion: v1
@@ -45,11 +47,9 @@ def config(served: Served) -> dict[str, Any]:
 
 def refused(folder: Path, *args: str) -> str:
     """What the command says when it does not serve."""
-    command = [*COMMAND, "--kubeconfig", str(folder / "kubeconfig"), *args]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stderr
+    told = run("serve", "--kubeconfig", folder / "kubeconfig", *args)
+    assert told.code == 2, told.err
+    return told.err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
@@ -95,10 +95,11 @@ async def test_data_survives(tmp_path: Path) -> None:
             async with session.post("/api/v1/namespaces/default/configmaps", json=body) as answer:
                 assert answer.status == 201
         served.process.kill()
+    assert (tmp_path / "data" / "log.jsonl").stat().st_mode & 0o077 == 0
     with serving_command(tmp_path, *how) as served:
         assert await names(served, "/api/v1/nodes") == ["node-00000", "node-00001"]
         assert await names(served, "/api/v1/configmaps") == ["kept"]
-        assert "another server uses this folder" in refused(tmp_path, *how)
+        assert "another server uses this folder" in await asyncio.to_thread(refused, tmp_path, *how)
         assert served.stop() == 0
 
 
@@ -139,7 +140,8 @@ def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
         pytest.param(("--speed", "0"), "0 is not in the range", id="speed"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, args: tuple[str, ...], told: str) -> None:
+def test_what_is_refused(tmp_path: Path, args: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "short").write_text("short")
     (tmp_path / "good").write_text("x" * 20)
     assert told in refused(tmp_path, "--port", "0", *args)

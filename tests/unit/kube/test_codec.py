@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from pumice.kube.codec import BadObject, Codec, read_bookmark, read_event
 from pumice.kube.errors import ApiError, Garbage
-from pumice.kube.kinds import HYPER_NODES, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, RESOURCE_QUOTAS, Kind
+from pumice.kube.kinds import (
+    DISRUPTION_BUDGETS,
+    HYPER_NODES,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    QUEUES,
+    RESOURCE_QUOTAS,
+    Kind,
+)
 from pumice.model.manifest import Decoder, ManifestError
 from tests.unit.model.test_manifest_random import anything, keys
 
@@ -194,3 +204,26 @@ def test_bookmarks_carry_nulls() -> None:
     )
     assert read_bookmark(read_event(line, "w").object, "w") == ("12", True)
     assert read_bookmark(read_event(b'{"type":"BOOKMARK","object":{"metadata":null}}', "w").object, "w") == ("", False)
+
+
+def test_kinds_without_a_model_stay_dictionaries() -> None:
+    raw = json.dumps(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"namespace": "ns", "name": "b", "uid": "u", "resourceVersion": "7", "managedFields": [{}]},
+            "spec": {"minAvailable": 1},
+        }
+    )
+    found = Codec(DISRUPTION_BUDGETS, Decoder()).read(raw.encode())
+    assert found[:3] == ("ns/b", "u", "7")
+    assert found.value == {
+        "metadata": {"namespace": "ns", "name": "b", "uid": "u", "resourceVersion": "7"},
+        "spec": {"minAvailable": 1},
+    }
+
+
+@pytest.mark.parametrize("raw", [b'{"metadata": []}', b'{"metadata": {"uid": "u"}}', b"{}", b"[]", b"\xff"])
+def test_bad_objects_of_kinds_without_a_model(raw: bytes) -> None:
+    with pytest.raises(BadObject):
+        Codec(DISRUPTION_BUDGETS, Decoder()).read(raw)

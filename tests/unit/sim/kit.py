@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from pumice.model.decisions import Bind, Decision
+from pumice.model.decisions import Bind, Decision, PodGroupUpdate
 from pumice.model.events import Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.queue import Queue
 from pumice.model.resources import PODS, Resource
+from pumice.model.status import PodGroupPhase
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine
@@ -38,10 +40,19 @@ def pod(name: str, cpu: int = 1, **changes: object) -> Pod:
 
 
 def job(
-    name: str, size: int, *, seconds: float = 60, at: float = 0, cpu: int = 1, minimum: int | None = None
+    name: str,
+    size: int,
+    *,
+    seconds: float = 60,
+    at: float = 0,
+    cpu: int = 1,
+    minimum: int | None = None,
+    waits: bool = False,
 ) -> SimJob:
+    """``waits``: its pods are made when its PodGroup is admitted."""
     tasks = (SimTask("worker", size, SPECS[cpu]),)
-    return SimJob("ns", name, "default", tasks, size if minimum is None else minimum, seconds, at)
+    least = size if minimum is None else minimum
+    return SimJob("ns", name, "default", tasks, least, seconds, at, waits_for_admission=waits)
 
 
 def world(*nodes: Node, **options: float) -> tuple[SimCluster, Controller]:
@@ -62,7 +73,7 @@ def bind(cluster: SimCluster, key: str, to: str) -> None:
 class FirstFit:
     """A scheduler of few words: whole gangs in order of arrival, by cpu, on the first nodes with room.
 
-    The first that does not fit ends it.
+    The first that does not fit ends it. A job without pods is admitted.
 
     It looks at the truth, so nothing that is told late can confuse it.
     """
@@ -78,6 +89,10 @@ class FirstFit:
         decisions: list[Decision] = []
         for key, group in list(self.cluster.groups.items()):
             pods = [p for p in self.cluster.pods.values() if p.group_key == key]
+            if not pods:
+                status = replace(group.status, phase=PodGroupPhase.INQUEUE.value)
+                self.cluster.write_group(PodGroupUpdate(key, status))
+                continue
             waiting = [p for p in pods if not p.node_name]
             places = self._places(waiting)
             if len(places) + len(pods) - len(waiting) < group.min_member:

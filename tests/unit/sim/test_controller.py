@@ -40,6 +40,20 @@ def test_an_arrival_becomes_a_pod_group_and_its_pods() -> None:
     assert pods[0].spec is pods[1].spec
 
 
+def test_pods_come_when_the_group_is_admitted() -> None:
+    cluster, controller = world(node("n0"))
+    controller.submit(job("j", 2, waits=True))
+    cluster.engine.advance(0)
+    assert (list(cluster.groups), list(cluster.pods)) == (["ns/j"], [])
+    cluster.write_group(PodGroupUpdate("ns/j", PodGroupStatus("Pending", running=1)))
+    cluster.engine.advance(1)
+    assert not cluster.pods
+    for _ in range(2):  # written twice, made once
+        cluster.write_group(PodGroupUpdate("ns/j", PodGroupStatus("Inqueue")))
+        cluster.engine.advance(2)
+        assert [(p.key, p.creation) for p in cluster.pods.values()] == [(key, 2) for key in keys("j", 2)]
+
+
 def test_the_duration_counts_from_the_last_of_the_minimum() -> None:
     cluster, controller = world(node("n0"), start_latency_s=1)
     controller.submit(job("j", 3, seconds=60, minimum=2))

@@ -31,7 +31,9 @@ def enqueue(ssn: Session) -> None:
     queues = Heap(queue_keyer(ssn), present)
     while queues:
         queue = queues.pop()
-        door.admit_from(queue, sorted_jobs(ssn, keyer, waiting[queue_of == queue]))
+        rows = waiting[queue_of == queue]
+        if not door.refuses_all(queue, rows):
+            door.admit_from(queue, sorted_jobs(ssn, keyer, rows))
 
 
 class _Door:
@@ -42,6 +44,22 @@ class _Door:
         hooks = [hook for tier in ssn.tiers(points.job_enqueueable) for hook in tier]
         self.by_amount = bool(hooks) and all(form == "amount" for form, _ in hooks)
         self.tiers = [[hook for _, hook in tier] for tier in ssn.tiers(points.job_enqueueable)]
+
+    def refuses_all(self, queue: int, rows: AnyArray) -> bool:
+        """Turn all jobs of a queue down, if none of them can be admitted now; then their order does not matter."""
+        jobs = self.ssn.tables.jobs
+        if not self.by_amount or not jobs.has_min[rows].all():
+            return False
+        asks, first = np.unique(jobs.ask[rows], return_index=True)
+        texts = []
+        for row in rows[first].tolist():
+            texts.append(self._refusal(queue, row))
+            if texts[-1] is None:
+                return False
+        for ask, text in zip(asks.tolist(), texts, strict=True):
+            if text:
+                self.ssn.turned_down.append((rows[jobs.ask[rows] == ask], text))
+        return True
 
     def admit_from(self, queue: int, rows: AnyArray) -> None:
         """Go through the jobs of one queue in order."""

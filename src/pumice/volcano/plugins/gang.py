@@ -101,7 +101,7 @@ class Gang:
     @points.session_close
     def close(self) -> None:
         """Say for each job whether its gang is ready, and if not, what stands in the way."""
-        rows = self.ssn.jobs_to_close()
+        notes, rows = self.ssn.fit_notes, self.ssn.jobs_to_close()
         rows = rows[self.ssn.tables.jobs.size[rows] > 0]
         for row, is_ready in zip(rows.tolist(), JobRows(self.ssn.tables, rows).ready.tolist(), strict=True):
             if is_ready:
@@ -109,8 +109,9 @@ class Gang:
                 continue
             job = Job(self.ssn.tables, row)
             if not self._is_leaving(job):
-                unready = job.min_available - job.ready_count - self.ssn.fit_notes.fared(row).placed
-                text = f"{unready}/{job.size} tasks in gang unschedulable: {self.ssn.fit_notes.job_text(row)}"
+                fared = notes.fared(row)
+                unready = job.min_available - job.ready_count - fared.placed
+                text = f"{unready}/{job.size} tasks in gang unschedulable: {fared.text}{notes.origin(row)}"
                 self.ssn.conditions.set(row, UNSCHEDULABLE, "NotEnoughResources", text)
 
     def _is_leaving(self, job: Job) -> bool:

@@ -254,6 +254,20 @@ def test_an_eviction_that_waits_is_not_forgotten() -> None:
     assert world.phase == "Aborting"
 
 
+def test_an_eviction_is_seen_while_the_pod_still_ends_and_counts_once() -> None:
+    world = World(policies=[policy("RestartPod", "PodEvicted")])
+    world.admit()
+    world.become("Running")
+    world.settle()
+    world.change("Pod", "j-w-0", {"metadata": {"deletionTimestamp": "2024-01-01T00:00:00Z"}})
+    world.settle()
+    assert (world.phase, world.status("retryCount"), world.status("terminating")) == ("Restarting", 1, 1)
+    world.evict("j-w-0")
+    assert world.requests == ()
+    world.settle()
+    assert (world.status("retryCount"), len(world.pods)) == (1, 2)
+
+
 def test_a_pod_that_its_job_deletes_is_not_evicted() -> None:
     world = World(task(replicas=3), minAvailable=1, policies=[policy("AbortJob", "PodEvicted")])
     world.admit()

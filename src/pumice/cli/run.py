@@ -1,0 +1,262 @@
+"""``pumice run``: schedule a real cluster, with the command line of Volcano's scheduler."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pumice.cli.errors import FAILED, InputError
+from pumice.cli.output import say
+from pumice.cli.params import SPAN
+from pumice.cli.run_flags import VERBOSITY, go_flag, place, without_meaning
+
+if TYPE_CHECKING:
+    from pumice.kube.access import Access
+    from pumice.kube.client import Client
+    from pumice.kube.lease import Election
+    from pumice.kube.live import Live, Settings
+    from pumice.kube.reload import ConfFile
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the command line asks for, beside the settings of the scheduler itself."""
+
+    kubeconfig: str
+    master: str
+    rate: float
+    burst: float
+    lease: tuple[float, float, float] | None
+    lease_key: tuple[str, str]
+    places: tuple[tuple[str, int], ...]
+    controllers: str
+    dump_dir: Path
+
+
+@click.command()
+@click.option(
+    "--scheduler-conf", type=_FILE, metavar="F", help="Policy file; read anew when it changes. Default: Volcano's own."
+)
+@click.option("--kubeconfig", default="", metavar="F", help="Default: KUBECONFIG, ~/.kube/config, the pod's account.")
+@click.option("--master", default="", metavar="URL", help="The API server's address, in place of the kubeconfig's.")
+@click.option(
+    "--scheduler-name", multiple=True, default=("volcano",), show_default=True, help="Whose pods. May be given again."
+)
+@click.option("--default-queue", default="default", show_default=True, help="Of PodGroups that name none.")
+@click.option("--schedule-period", type=SPAN, default="1s", show_default=True, help="Between cycles, at most.")
+@go_flag("--leader-elect", default=True, help="Decide only while holding the Lease.")
+@click.option("--leader-elect-lease-duration", type=SPAN, default="15s", show_default=True)
+@click.option("--leader-elect-renew-deadline", type=SPAN, default="10s", show_default=True)
+@click.option("--leader-elect-retry-period", type=SPAN, default="2s", show_default=True)
+@click.option("--leader-elect-resource-name", default="volcano", show_default=True, help="The Lease's name.")
+@click.option(
+    "--leader-elect-resource-namespace",
+    "--lock-object-namespace",
+    "lease_namespace",
+    default="volcano-system",
+    show_default=True,
+    help="The Lease's namespace.",
+)
+@click.option("--kube-api-qps", type=click.FloatRange(0), default=2000.0, show_default=True, help="0: no limit.")
+@click.option("--kube-api-burst", type=click.IntRange(1), default=2000, show_default=True)
+@go_flag("--priority-class", default=True, help="Take priorities from PriorityClasses.")
+@go_flag("--enable-metrics", default=True, help="Serve /metrics and /conf.")
+@click.option("--listen-address", default="127.0.0.1:8080", show_default=True, help=":8080 means every address.")
+@go_flag("--enable-healthz", default=True, help="Serve /healthz and /readyz.")
+@click.option("--healthz-address", default="127.0.0.1:11251", show_default=True)
+@click.option(
+    "--controllers",
+    default="auto",
+    metavar="auto|on|off|LIST",
+    show_default=True,
+    help="Controllers to run beside: all that Volcano's do not (auto), all, none, or some of podgroup,queue,job.",
+)
+@click.option(
+    "--cache-dump-dir",
+    "--dump-dir",
+    "dump_dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("/tmp"),
+    show_default=True,
+    help="Where SIGUSR2 writes what is known, for `pumice schedule`.",
+)
+@click.option("-v", "--v", "verbosity", type=VERBOSITY, default=2, show_default=True, help="3, 4, 5 say more.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--strict-conf/--lenient-conf", "strict", default=True, help="Whether unknown parts of the policy file are errors."
+)
+@without_meaning
+def run(**given: Any) -> None:
+    """Schedule the pods of a Kubernetes cluster.
+
+    Follows pods, nodes, PodGroups, queues and what else decides; binds gangs whole or not at all. Takes the flags of
+    Volcano's scheduler and its policy file; what a flag means that does nothing here is said when it is given. SIGTERM
+    and Ctrl-C finish the cycle, write what was decided and give the lease back; SIGUSR2 dumps what is known.
+
+    \b
+    Examples:
+      pumice run --scheduler-conf volcano-scheduler.conf
+      pumice run --kubeconfig pumice.kubeconfig --leader-elect=false -v 3
+      pumice run --listen-address :8080 --healthz-address :11251 --log-format json
+    """
+    import asyncio
+
+    from pumice.kube.errors import KubeError
+    from pumice.kube.live import LeadershipLost, Settings
+    from pumice.kube.logs import set_up
+    from pumice.kube.reload import ConfFile
+    from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+
+    wanted = _wanted(given)
+    set_up(given["verbosity"], given["log_format"] == "json")
+    conf = ConfFile(given["scheduler_conf"], volcano_registry(), DEFAULT_CONF, strict=given["strict"])
+    settings = Settings(
+        scheduler_names=tuple(dict.fromkeys(given["scheduler_name"])),
+        default_queue=given["default_queue"],
+        use_priority_classes=given["priority_class"],
+        period_s=given["schedule_period"],
+        lease_namespace=given["lease_namespace"],
+    )
+    try:
+        asyncio.run(_run(wanted, conf, settings))
+    except KubeError as error:
+        raise InputError(str(error)) from None
+    except LeadershipLost as error:
+        say(f"error: {error}: start anew")
+        raise click.exceptions.Exit(FAILED) from None
+
+
+def _wanted(given: dict[str, Any]) -> _Wanted:
+    """Raises: InputError."""
+    lease = None
+    if given["leader_elect"]:
+        duration, renew, retry = (
+            given[f"leader_elect_{name}"] for name in ("lease_duration", "renew_deadline", "retry_period")
+        )
+        if not retry < renew < duration:
+            raise InputError("wanted --leader-elect-retry-period < --leader-elect-renew-deadline < …-lease-duration")
+        lease = (duration, renew, retry)
+    places = []
+    if given["enable_metrics"]:
+        places.append(place("--listen-address", given["listen_address"]))
+    if given["enable_healthz"] and given["healthz_address"] != given["listen_address"]:
+        places.append(place("--healthz-address", given["healthz_address"]))
+    return _Wanted(
+        given["kubeconfig"],
+        given["master"],
+        given["kube_api_qps"],
+        float(given["kube_api_burst"]),
+        lease,
+        (given["lease_namespace"], given["leader_elect_resource_name"]),
+        tuple(places),
+        given["controllers"],
+        given["dump_dir"],
+    )
+
+
+async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
+    from pumice.kube.client import Client
+    from pumice.kube.http import serving
+    from pumice.kube.live import Live
+    from pumice.runtime.metrics import Metrics
+
+    access = await _access(wanted)
+    # The election has a client of its own: no list and no burst of binds stands before a renewal.
+    async with Client(access, rate=wanted.rate, burst=wanted.burst) as client, Client(access) as aside:
+        version = await client.version()
+        metrics = Metrics()
+        live = Live(
+            client,
+            conf,
+            settings,
+            metrics,
+            election=_election(wanted, aside),
+            beside=_controllers(wanted, client, settings, metrics),
+        )
+        _on_signals(live, wanted.dump_dir)
+        try:
+            async with serving(live, wanted.places) as urls:
+                _tell(access, version, urls)
+                await live.run()
+        except OSError as error:
+            shown = ", ".join(f"{address}:{port}" for address, port in wanted.places)
+            raise InputError(f"cannot listen on {shown}: {error.strerror or error}") from None
+
+
+async def _access(wanted: _Wanted) -> Access:
+    """Raises: AccessError, InputError."""
+    from dataclasses import replace
+
+    from pumice.kube.access import Access
+    from pumice.kube.errors import AccessError
+
+    try:
+        from pumice.kube.credentials import find_access
+    except ImportError:
+        raise InputError("the package kubernetes is not installed: pip install 'pumice[kube]'") from None
+    if wanted.master and not wanted.master.startswith(("http://", "https://")):
+        raise InputError(f"--master: found {wanted.master[:60]!r}, wanted http:// or https:// and an address")
+    try:
+        found = await find_access(wanted.kubeconfig)
+    except AccessError:
+        if wanted.kubeconfig or not wanted.master:
+            raise
+        return Access(wanted.master.rstrip("/"), whence="--master")
+    return replace(found, url=wanted.master.rstrip("/")) if wanted.master else found
+
+
+def _election(wanted: _Wanted, client: Client) -> Election | None:
+    if wanted.lease is None:
+        return None
+    from uuid import uuid4
+
+    from pumice.kube.lease import Election
+
+    return Election(client, *wanted.lease_key, f"{socket.gethostname()}_{uuid4()}", *wanted.lease)
+
+
+def _controllers(wanted: _Wanted, client: Client, settings: Settings, metrics: Any) -> Any:
+    """What to run beside the scheduler. Raises: InputError."""
+    from pumice.kube.control_kinds import WATCHED_BY
+    from pumice.kube.control_loop import ControlSettings
+    from pumice.kube.controlling import Controllers, Deference
+    from pumice.runtime.controllers.podgroups import GroupSettings
+
+    if wanted.controllers == "off":
+        return None
+    names = tuple(WATCHED_BY) if wanted.controllers in ("auto", "on") else tuple(wanted.controllers.split(","))
+    if unknown := [name for name in names if name not in WATCHED_BY]:
+        raise InputError(
+            f"--controllers: found {unknown[0][:40]!r}, wanted auto, on, off or some of {','.join(WATCHED_BY)}"
+        )
+    deference = Deference(lease="") if wanted.controllers == "on" else None
+    groups = GroupSettings(scheduler_names=settings.scheduler_names)
+    control = ControlSettings(names, groups, settings.default_queue)
+    return Controllers(client, control, deference=deference, metrics=metrics).run
+
+
+def _on_signals(live: Live, dump_dir: Path) -> None:
+    import asyncio
+    import signal
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, live.stop)
+    loop.add_signal_handler(signal.SIGUSR2, live.dump, dump_dir)
+
+
+def _tell(access: Access, version: str, urls: list[str]) -> None:
+    import logging
+
+    log = logging.getLogger("pumice.run")
+    fields = {"server": access.url, "version": version, "urls": urls, "pid": os.getpid()}
+    log.info("API server %s, version %s", access.url, version, extra={"fields": fields})
+    for url in urls:
+        log.info("serving %s/metrics, /healthz, /readyz, /conf", url)

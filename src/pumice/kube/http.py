@@ -1,0 +1,88 @@
+"""What a scheduler that runs answers over HTTP: metrics, whether it is well, and which policy is in force."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import PROCESS_COLLECTOR
+from prometheus_client.core import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+from pumice.kube.live import Live
+from pumice.runtime.metrics import CONTENT_TYPE
+
+_STOP_S = 1.0
+
+
+class Pages:
+    """Nothing here changes anything, and no answer costs more than reading the metrics once."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._began = time.monotonic()
+
+    def application(self) -> web.Application:
+        app = web.Application(client_max_size=1 << 10)
+        pages = (("/metrics", self.metrics), ("/healthz", self.health), ("/readyz", self.ready), ("/conf", self.conf))
+        app.add_routes([web.get(path, page) for path, page in pages])
+        return app
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        body = self._live.metrics.text(self._own())
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+
+    async def health(self, request: web.Request) -> web.Response:
+        why = self._live.unwell()
+        return web.Response(text=f"{why or 'ok'}\n", status=500 if why else 200)
+
+    async def ready(self, request: web.Request) -> web.Response:
+        """Who does not lead is ready too: it could."""
+        why = self._live.unready()
+        return web.Response(text="".join(f"{line}\n" for line in why or ("ok",)), status=503 if why else 200)
+
+    async def conf(self, request: web.Request) -> web.Response:
+        conf = self._live.conf
+        headers = {"X-Conf-Hash": conf.current.hash}
+        return web.Response(text=conf.current.text + "\n", content_type="application/json", headers=headers)
+
+    def _own(self) -> Iterator[Metric]:
+        """What Volcano has no metric for."""
+        live = self._live
+        info = GaugeMetricFamily("pumice_conf_info", "The policy in force, by the hash of /conf", labels=["hash"])
+        info.add_metric([live.conf.current.hash], 1)
+        yield info
+        gauges = {
+            "pumice_conf_refused": (
+                "1 while the conf file is wrong and an older one in force",
+                bool(live.conf.refused),
+            ),
+            "pumice_leader": ("1 while this process decides", live.leads),
+            "pumice_binds_in_flight": ("Decisions that are on their way", len(live.cluster.flights)),
+            "pumice_kinds_not_followed": ("Reasons why kinds are not followed", len(live.following.trouble())),
+        }
+        for name, (about, value) in gauges.items():
+            yield GaugeMetricFamily(name, about, value=float(value))
+        yield CounterMetricFamily("pumice_failed_cycles", "Cycles that failed", value=live.failed_cycles)
+        yield CounterMetricFamily("pumice_conf_reloads", "Confs taken over while running", value=live.conf.reloads)
+        yield from PROCESS_COLLECTOR.collect()
+
+
+@asynccontextmanager
+async def serving(live: Live, places: Iterable[tuple[str, int]]) -> AsyncIterator[list[str]]:
+    """The URLs of the places, which are (address, port), port 0 for a free one. Raises: OSError."""
+    runner = web.AppRunner(Pages(live).application(), access_log=None, shutdown_timeout=_STOP_S)
+    await runner.setup()
+    try:
+        urls = []
+        for address, port in places:
+            site = web.TCPSite(runner, address or None, port)
+            await site.start()
+            taken = runner.addresses[-1]
+            shown = f"[{taken[0]}]" if ":" in taken[0] else taken[0]
+            urls.append(f"http://{shown}:{taken[1]}")
+        yield urls
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,314 @@
+"""A scheduler that runs: it follows a cluster, stands for leader, and while it leads runs cycle after cycle.
+
+The event loop has the reflectors, the writers, the lease and HTTP; cycles have a thread of their own, so that a long
+one keeps nobody from renewing the lease. Who does not lead takes in what happens, and does nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pumice.kube.client import Client
+from pumice.kube.cluster import KubeCluster
+from pumice.kube.dump import write_dump
+from pumice.kube.errors import KubeError
+from pumice.kube.following import Following
+from pumice.kube.kinds import FOLLOWED, NAMESPACES
+from pumice.kube.lease import Election
+from pumice.kube.logs import tell_cycle
+from pumice.kube.reload import ConfFile
+from pumice.kube.rhythm import Rhythm
+from pumice.kube.watch import Pace
+from pumice.model.decisions import Bind
+from pumice.model.events import Seen
+from pumice.runtime.cycle_metrics import CycleTimer, report_cycle
+from pumice.runtime.loop import Loop
+from pumice.runtime.metrics import Metrics
+from pumice.state.store import Store
+
+_log = logging.getLogger("pumice.run")
+
+
+class LeadershipLost(Exception):
+    """Somebody else may lead by now: this process has to end, and may be started anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """``conf_s``: how often the conf file is read. ``flush_s``: how long, at the end, what was decided may take."""
+
+    scheduler_names: tuple[str, ...] = ("volcano",)
+    default_queue: str = "default"
+    use_priority_classes: bool = True
+    period_s: float = 1.0
+    conf_s: float = 2.0
+    flush_s: float = 20.0
+    lease_namespace: str = ""
+
+
+class Live:
+    """``run`` is the whole life. ``stop`` ends it in good order, from the loop; ``leads`` says whether it decides.
+
+    ``election`` None: it leads from the start. ``beside``: what else runs on the leader, such as controllers.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        conf: ConfFile,
+        settings: Settings,
+        metrics: Metrics,
+        *,
+        election: Election | None = None,
+        beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self.conf, self.metrics, self.settings = conf, metrics, settings
+        self.cluster = KubeCluster(client, scheduler=settings.scheduler_names[0], timed=self._timed)
+        self.following = Following(client, self.cluster.sink, pace=pace)
+        self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster)
+        self.leads = False
+        self.synced = asyncio.Event()
+        self.failed_cycles = 0
+        self.cycle_began: float | None = None  # while one runs; by time.monotonic
+        self._election, self._beside = election, beside
+        self._rhythm = Rhythm(settings.period_s)
+        self._stopping = asyncio.Event()
+        self._news = asyncio.Event()
+        self._turn_over = asyncio.Event()
+        self._turn_over.set()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="cycle")
+
+    def stop(self) -> None:
+        """Finish the cycle, write what was decided, give the lease back, end."""
+        if not self._stopping.is_set():
+            _log.info("stopping")
+        self._stopping.set()
+        self._news.set()
+
+    def dump(self, folder: Path) -> None:
+        """Write what is known below ``folder``, between two cycles."""
+        self._thread.submit(self._dump, folder)
+
+    async def run(self) -> None:
+        """Until ``stop``. Raises: LeadershipLost, and whatever is a fault of this program."""
+        on_loop = asyncio.get_running_loop()
+        self.cluster.changed = lambda: None if self._news.is_set() else _tell(on_loop, self._news)
+        self.conf.changed = self._news.set
+        watching = asyncio.create_task(self.conf.watch(self.settings.conf_s))
+        background = [asyncio.create_task(part) for part in (self.following.run(), self._turns())]
+        term = asyncio.create_task(self._term())
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({term, stopping, *background}, return_when=asyncio.FIRST_COMPLETED)
+            if self.leads and self._stopping.is_set():
+                await asyncio.wait({term})
+            for task in (term, *background):
+                if task.done():
+                    task.result()
+        finally:
+            await _ended(term, stopping, watching, *background)
+            self._thread.shutdown(wait=True, cancel_futures=True)
+
+    # -- leading -------------------------------------------------------------------------------------------------------
+
+    async def _term(self) -> None:
+        """Stand once everything is known: who leads can decide at once. Raises: LeadershipLost."""
+        await self._sync()
+        if self._election is None:
+            await self._lead()
+            return
+        self._check_namespace()
+        await self._election.run(self._lead)
+        if not self._stopping.is_set():
+            raise LeadershipLost(f"leadership is lost to {self._election.leader or 'nobody'}")
+
+    def _check_namespace(self) -> None:
+        """Raises: KubeError where the Lease cannot be made, rather than to stand for ever."""
+        name = self.settings.lease_namespace
+        if (
+            name
+            and not self.following.reflectors[NAMESPACES].trouble
+            and name not in self.following.objects(NAMESPACES)
+        ):
+            raise KubeError(
+                f"namespace {name}, where the Lease would be, is not there: create it, name another with"
+                " --leader-elect-resource-namespace, or go without: --leader-elect=false"
+            )
+
+    async def _sync(self) -> None:
+        await self.following.synced()
+        self.synced.set()
+        self._news.set()
+        counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in FOLLOWED if kind.needed)
+        _log.info("synced: %s", counts)
+
+    async def _lead(self) -> None:
+        """Until it is to stop. Cancelled where leadership is lost: then nothing more is written, at once."""
+        works: list[Awaitable[None]] = [self.cluster.run()]
+        if self._beside is not None:
+            works.append(self._beside())
+        tasks = [asyncio.ensure_future(work) for work in works]
+        stopping = asyncio.create_task(self._stopping.wait())
+        self._rhythm = Rhythm(self.settings.period_s)  # the first cycle waits for nothing
+        self.leads = True
+        self._news.set()
+        try:
+            await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done():
+                    task.result()
+            await self._turn_over.wait()
+            left = await self.cluster.flush(self.settings.flush_s)
+            if left:
+                _log.warning("%d decisions were under way after %.0f s: given up", left, self.settings.flush_s)
+        finally:
+            self.leads = False
+            await _ended(stopping, *tasks)
+
+    # -- cycles --------------------------------------------------------------------------------------------------------
+
+    async def _turns(self) -> None:
+        """Cycle after cycle while this leads; while it does not, what happens is taken in all the same."""
+        await self.synced.wait()
+        while not self._stopping.is_set():
+            await self._due()
+            if self._stopping.is_set():
+                return
+            self._turn_over.clear()
+            try:
+                failed = await asyncio.get_running_loop().run_in_executor(self._thread, self._turn)
+            finally:
+                self._turn_over.set()
+            self._rhythm.end(failed)
+            if failed:
+                await self._start_over()
+
+    async def _due(self) -> None:
+        """Wait for the next turn."""
+        while True:
+            news = self._news.is_set()
+            left_s = self._rhythm.due(news) - time.monotonic()
+            if left_s <= 0 or self._stopping.is_set():
+                self._news.clear()
+                self._rhythm.begin(time.monotonic(), news)
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for((self._stopping if news else self._news).wait(), left_s)
+
+    def _turn(self) -> bool:
+        """In the thread of cycles. Whether it failed: that is told, and the process goes on."""
+        try:
+            if self.leads:
+                self._cycle()
+            else:
+                self.loop.take_in()
+        except Exception as error:
+            self.failed_cycles += 1
+            if self._rhythm.failures == 0:
+                _log.exception("a cycle failed: a fault of this program or of a plugin")
+            else:
+                _log.error("%d cycles in a row failed: %s: %s", self._rhythm.failures + 1, type(error).__name__, error)
+            return True
+        finally:
+            self.cycle_began = None
+        return False
+
+    def _cycle(self) -> None:
+        self.cycle_began = time.monotonic()
+        conf = self.conf.current
+        self.loop.policy = conf.policy
+        now, timer = time.time(), CycleTimer(time.perf_counter)
+        outcome = self.loop.step(now, timer)
+        decisions = self.loop.decisions
+        timer.report(self.metrics)
+        report_cycle(self.metrics, outcome, decisions)
+        tell_cycle(outcome, decisions)
+        self.cluster.tell(outcome)
+        if decisions:
+            binds = sum(isinstance(decision, Bind) for decision in decisions)
+            fields = {"cycle": self.loop.cycles, "now": now, "digest": self.loop.digest.hex, "conf": conf.hash}
+            _log.info(
+                "cycle %d: %d bound, %d evicted; digest %s at %r",
+                self.loop.cycles,
+                binds,
+                len(decisions) - binds,
+                self.loop.digest.hex,
+                now,
+                extra={"fields": {**fields, "bound": binds, "evicted": len(decisions) - binds}},
+            )
+
+    async def _start_over(self) -> None:
+        """After a failure: wait until what was decided has come true or was given up, then build the store anew.
+
+        Events may be half applied, decisions taken and not assumed: neither can be told from outside.
+        """
+        while len(self.cluster.flights) and not self._stopping.is_set():
+            await asyncio.sleep(0.1)
+        self.cluster.drain()  # it is in what the reflectors know
+        known = [obj.value for each in self.following.reflectors.values() for obj in each.known.values()]
+        store = self._empty_store()
+        for value in known:
+            if not isinstance(value, dict):
+                store.apply(Seen(value))  # type: ignore[arg-type]  # the kinds that are followed are those of events
+        self.loop.store = store
+
+    def _dump(self, folder: Path) -> None:
+        """In the thread of cycles, which alone may touch the store."""
+        try:
+            place = write_dump(self.loop.store, self.conf.current.file, folder, time.time())
+        except Exception as error:
+            _log.error("no dump in %s: %s", folder, error)
+        else:
+            _log.info("dumped: pumice schedule %s", place)
+
+    def _empty_store(self) -> Store:
+        return Store(
+            scheduler_names=self.settings.scheduler_names,
+            default_queue=self.settings.default_queue,
+            use_priority_classes=self.settings.use_priority_classes,
+        )
+
+    def _timed(self, stage: str, seconds: float) -> None:
+        self.metrics.observe("scheduling_stage_duration_milliseconds", 1000.0 * seconds, stage)
+
+    # -- what is asked from outside ------------------------------------------------------------------------------------
+
+    def unwell(self) -> str:
+        """Why this process should be started anew; empty when it is well."""
+        began = self.cycle_began
+        stuck_s = time.monotonic() - began if began is not None else 0.0
+        return f"a cycle has been running for {stuck_s:.0f} s" if stuck_s > 300.0 else ""
+
+    def unready(self) -> list[str]:
+        """Why it could not schedule just now, a line each."""
+        needed = [each.trouble for kind, each in self.following.reflectors.items() if kind.needed and each.trouble]
+        waiting = [
+            f"{kind.full_name} is not listed yet"
+            for kind, each in self.following.reflectors.items()
+            if not each.synced.is_set()
+        ]
+        return sorted({*needed, *waiting})
+
+
+def _tell(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+    """Set an event from any thread."""
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(event.set)
+
+
+async def _ended(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel them, and wait until they are over."""
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        with suppress(asyncio.CancelledError, Exception):
+            await task

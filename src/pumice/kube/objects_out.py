@@ -1,0 +1,333 @@
+"""From model values back to objects of the API that mean the same to a scheduler.
+
+Only what decides is known here, so only that is written: no environment, no commands, no secrets. What a pod asks for
+is a sum over its containers; it is written as as many containers, of which the first asks for nearly all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pumice.model.events import Object
+from pumice.model.manifest.fields import Obj
+from pumice.model.node import Node
+from pumice.model.pod import (
+    Affinity,
+    LabelSelector,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinityTerm,
+    PodSpec,
+    Requirement,
+    TopologySpreadConstraint,
+)
+from pumice.model.pod_request import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue
+from pumice.model.resources import CPU, MEMORY, PODS, Resource
+from pumice.model.topology import HyperNode, HyperNodeMember
+from pumice.runtime.controllers.encode import podgroup_object
+
+_VOLCANO = "scheduling.volcano.sh/v1beta1"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+#: A copy of the whole object as its user wrote it, environment and all.
+_WHOLE_OBJECTS = ("kubectl.kubernetes.io/last-applied-configuration",)
+
+
+def object_of(value: Object) -> Obj:
+    """The object to write down."""
+    match value:
+        case Pod():
+            return _pod(value)
+        case Node():
+            return _node(value)
+        case PodGroup():
+            return _pod_group(value)
+        case Queue():
+            return _queue(value)
+        case PriorityClass():
+            return _priority_class(value)
+        case HyperNode():
+            return _hypernode(value)
+
+
+def _some(**fields: Any) -> Obj:
+    """Without what is empty."""
+    return {name.rstrip("_"): value for name, value in fields.items() if value not in (None, "", {}, [], ())}
+
+
+def _instant(seconds: float) -> str:
+    if not seconds:
+        return ""
+    text = datetime.fromtimestamp(seconds, UTC).isoformat(
+        timespec="seconds" if seconds.is_integer() else "microseconds"
+    )
+    return text.replace("+00:00", "Z")
+
+
+def _metadata(value: Pod | Node | PodGroup | Queue) -> Obj:
+    annotations = {key: text for key, text in value.annotations.items() if key not in _WHOLE_OBJECTS}
+    return _some(
+        namespace=getattr(value, "namespace", ""),
+        name=value.name,
+        uid=value.uid,
+        creationTimestamp=_instant(value.creation),
+        resourceVersion=value.resource_version,
+        labels=dict(value.labels),
+        annotations=annotations,
+    )
+
+
+def _amounts(resource: Resource | None) -> dict[str, str] | None:
+    return None if resource is None else resource.to_list()
+
+
+# -- pods
+
+
+def _pod(pod: Pod) -> Obj:
+    metadata = _metadata(pod)
+    if pod.deletion is not None:
+        metadata["deletionTimestamp"] = _instant(pod.deletion)
+    if pod.owner is not None:
+        kind, name, uid = pod.owner
+        metadata["ownerReferences"] = [{"kind": kind, "name": name, "uid": uid, "controller": True}]
+    conditions = [
+        _some(
+            type=each.type,
+            status=each.status,
+            reason=each.reason,
+            message=each.message,
+            lastTransitionTime=_instant(each.last_transition),
+        )
+        for each in pod.conditions
+    ]
+    status = _some(
+        phase=pod.phase,
+        startTime=_instant(pod.start_time or 0.0),
+        nominatedNodeName=pod.nominated_node,
+        conditions=conditions,
+    )
+    spec = {
+        **_spec(pod.spec),
+        **_some(
+            schedulerName=pod.scheduler_name,
+            nodeName=pod.node_name,
+            schedulingGates=[{"name": name} for name in pod.gates],
+        ),
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+
+
+def _spec(spec: PodSpec) -> Obj:
+    containers = _containers(spec)
+    sidecars = [{**containers.pop(), "restartPolicy": "Always"}] if spec.has_sidecar and len(containers) > 1 else []
+    return _some(
+        containers=containers,
+        initContainers=sidecars,
+        nodeSelector=dict(spec.node_selector),
+        affinity=_affinity(spec.affinity),
+        tolerations=[_some(key=t.key, operator=t.operator, value=t.value, effect=t.effect) for t in spec.tolerations],
+        topologySpreadConstraints=[_spread(each) for each in spec.spread],
+        volumes=[
+            {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}} for i, name in enumerate(spec.claim_names)
+        ],
+        resourceClaims=[_claim(i, name) for i, name in enumerate(spec.resource_claims)],
+        priority=spec.priority,
+        priorityClassName=spec.priority_class_name,
+        preemptionPolicy=spec.preemption_policy,
+    )
+
+
+def _containers(spec: PodSpec) -> list[Obj]:
+    """As many as there are. Those that name no cpu (or memory) are as many as the scores count defaults for."""
+    count = max(spec.container_count, 1)
+    silent = {
+        CPU: _defaults(spec.nonzero_milli_cpu - spec.request.milli_cpu, DEFAULT_MILLI_CPU, count),
+        MEMORY: _defaults(spec.nonzero_memory - spec.request.memory, DEFAULT_MEMORY, count),
+    }
+    asked = {name: text for name, text in spec.request.to_list().items() if name != PODS}
+    guaranteed = spec.qos == "Guaranteed"
+    found: list[Obj] = []
+    for i in range(count):
+        requests = asked if i == 0 else {CPU: "0", MEMORY: "0"}
+        requests = {k: v for k, v in requests.items() if k not in silent or i < count - silent[k]}
+        resources: Obj = _some(requests=requests)
+        if i == 0 and (limits := _limits(spec)):
+            resources["limits"] = limits
+        elif guaranteed and i > 0:
+            resources["limits"] = dict(requests)
+        ports = [
+            {"containerPort": port.port, "hostPort": port.port, "protocol": port.protocol, "hostIP": port.ip}
+            for port in spec.host_ports
+        ]
+        image = spec.images[i] if i < len(spec.images) else ""
+        found.append(_some(name=f"c{i}", image=image, resources=resources, ports=ports if i == 0 else None))
+    return found
+
+
+def _defaults(missing: float, default: float, count: int) -> int:
+    """How many containers name nothing, where ``missing`` was added for them."""
+    return min(max(round(missing / default), 0), count)
+
+
+def _limits(spec: PodSpec) -> dict[str, str]:
+    limits = {name: text for name, text in spec.limit.to_list().items() if spec.limit.get(name)}
+    return limits
+
+
+def _claim(i: int, name: str) -> Obj:
+    template = name.removeprefix("template/")
+    key = "resourceClaimName" if template == name else "resourceClaimTemplateName"
+    return {"name": f"r{i}", key: template}
+
+
+# -- terms
+
+
+def _expressions(requirements: Iterable[Requirement]) -> list[Obj]:
+    return [_some(key=r.key, operator=r.operator, values=list(r.values)) for r in requirements]
+
+
+def _selector(selector: LabelSelector | None) -> Obj | None:
+    """None says nothing, an empty one matches everything: they must stay apart."""
+    return None if selector is None else {"matchExpressions": _expressions(selector.requirements)}
+
+
+def _node_term(term: NodeSelectorTerm) -> Obj:
+    return _some(matchExpressions=_expressions(term.labels), matchFields=_expressions(term.fields))
+
+
+def _pod_term(term: PodAffinityTerm) -> Obj:
+    found: Obj = {"topologyKey": term.topology_key, "namespaces": list(term.namespaces)}
+    if term.selector is not None:
+        found["labelSelector"] = _selector(term.selector)
+    if term.namespace_selector is not None:
+        found["namespaceSelector"] = _selector(term.namespace_selector)
+    return found
+
+
+def _weighted(terms: Iterable[PodAffinityTerm]) -> list[Obj]:
+    return [{"weight": term.weight, "podAffinityTerm": _pod_term(term)} for term in terms]
+
+
+def _affinity(terms: Affinity) -> Obj:
+    node: Obj = {}
+    if terms.node_required is not None:
+        node[_REQUIRED] = {"nodeSelectorTerms": [_node_term(term) for term in terms.node_required]}
+    if terms.node_preferred:
+        node[_PREFERRED] = [{"weight": t.weight, "preference": _node_term(t.term)} for t in terms.node_preferred]
+    near, far = (
+        _some(**{_REQUIRED: [_pod_term(term) for term in required], _PREFERRED: _weighted(preferred)})
+        for required, preferred in (
+            (terms.pod_required, terms.pod_preferred),
+            (terms.anti_required, terms.anti_preferred),
+        )
+    )
+    return _some(nodeAffinity=node, podAffinity=near, podAntiAffinity=far)
+
+
+def _spread(each: TopologySpreadConstraint) -> Obj:
+    found: Obj = {
+        "maxSkew": each.max_skew,
+        "topologyKey": each.topology_key,
+        "whenUnsatisfiable": each.when_unsatisfiable,
+        "minDomains": each.min_domains,
+        "nodeAffinityPolicy": each.node_affinity_policy,
+        "nodeTaintsPolicy": each.node_taints_policy,
+    }
+    if each.selector is not None:
+        found["labelSelector"] = _selector(each.selector)
+    return found
+
+
+# -- the rest
+
+
+def _node(node: Node) -> Obj:
+    taints = [_some(key=t.key, value=t.value, effect=t.effect) for t in node.taints]
+    images = [{"names": list(image.names), "sizeBytes": image.size_bytes} for image in node.images]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": _metadata(node),
+        "spec": _some(taints=taints, unschedulable=node.unschedulable or None),
+        "status": _some(allocatable=_amounts(node.allocatable), capacity=_amounts(node.capacity), images=images),
+    }
+
+
+def _pod_group(group: PodGroup) -> Obj:
+    status = group.status
+    conditions = [
+        _some(
+            type=each.type,
+            status=each.status,
+            reason=each.reason,
+            message=each.message,
+            transitionID=each.transition_id,
+            lastTransitionTime=_instant(each.last_transition),
+        )
+        for each in status.conditions
+    ]
+    counts = _some(running=status.running or None, succeeded=status.succeeded or None, failed=status.failed or None)
+    return {
+        **podgroup_object(group, []),
+        "metadata": _metadata(group),
+        "status": {"phase": status.phase, **_some(conditions=conditions), **counts},
+    }
+
+
+def _queue(queue: Queue) -> Obj:
+    spec = _some(
+        weight=queue.weight,
+        capability=_amounts(queue.capability),
+        deserved=_amounts(queue.deserved),
+        guarantee={"resource": _amounts(queue.guarantee)} if queue.guarantee is not None else None,
+        priority=queue.priority or None,
+        parent=queue.parent,
+        affinity=_node_groups(queue.affinity),
+    )
+    spec["reclaimable"] = queue.reclaimable
+    status = _some(state=queue.state, allocated=_amounts(queue.allocated))
+    return {"apiVersion": _VOLCANO, "kind": "Queue", "metadata": _metadata(queue), "spec": spec, "status": status}
+
+
+def _node_groups(affinity: NodeGroupAffinity | None) -> Mapping[str, Obj] | None:
+    if affinity is None:
+        return None
+    return {
+        "nodeGroupAffinity": {_REQUIRED: list(affinity.required), _PREFERRED: list(affinity.preferred)},
+        "nodeGroupAntiAffinity": {_REQUIRED: list(affinity.anti_required), _PREFERRED: list(affinity.anti_preferred)},
+    }
+
+
+def _priority_class(found: PriorityClass) -> Obj:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": found.name},
+        "value": found.value,
+        **_some(globalDefault=found.global_default or None, preemptionPolicy=found.preemption_policy),
+    }
+
+
+def _hypernode(found: HyperNode) -> Obj:
+    metadata = _some(
+        name=found.name, creationTimestamp=_instant(found.creation), resourceVersion=found.resource_version
+    )
+    spec = {"tier": found.tier, **_some(tierName=found.tier_name, members=[_member(each) for each in found.members])}
+    return {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata, "spec": spec}
+
+
+def _member(member: HyperNodeMember) -> Obj:
+    selector: Obj = {}
+    if member.exact is not None:
+        selector["exactMatch"] = {"name": member.exact}
+    elif member.regex is not None:
+        selector["regexMatch"] = {"pattern": member.regex}
+    else:
+        selector["labelMatch"] = _selector(member.labels) or {}
+    return {"type": member.type, "selector": selector}

@@ -1,0 +1,223 @@
+"""A whole scheduler in this process, on the embedded API server: cycles that fail, pages, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pumice.apiserver.http import Api
+from pumice.apiserver.server import Place, serving
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+from pumice.kube.access import Access
+from pumice.kube.client import Client
+from pumice.kube.errors import ApiError, KubeError
+from pumice.kube.http import serving as pages
+from pumice.kube.kinds import LEASES, POD_GROUPS, PODS
+from pumice.kube.lease import Election
+from pumice.kube.live import LeadershipLost, Live, Settings
+from pumice.kube.reload import ConfFile
+from pumice.runtime.metrics import Metrics
+from pumice.volcano.table import volcano_registry
+from tests.unit.apiserver.worlds import cluster, create, group, node, pod, queue
+
+CONF = """
+actions: "enqueue, allocate"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: stumbles}]
+- plugins: [{name: predicates}, {name: proportion}]
+"""
+PATIENCE_S = 30.0
+
+
+class Fault:
+    """What the plugin of these tests does when a session opens."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self.do: Callable[[], None] = lambda: None
+
+
+@pytest.fixture
+def fault() -> Fault:
+    return Fault()
+
+
+def conf_file(fault: Fault, path: Path | None = None) -> ConfFile:
+    @plugin("stumbles", keeps="python")
+    class Stumbles:
+        def __init__(self, ssn: Session) -> None:
+            pass
+
+        def on_session_open(self, ssn: Session) -> None:
+            fault.opened += 1
+            fault.do()
+
+    return ConfFile(path, volcano_registry().with_plugins("volcano", [Stumbles]), CONF)
+
+
+class At:
+    """A scheduler at work. ``url`` of its pages."""
+
+    def __init__(self, live: Live, client: Client, url: str) -> None:
+        self.live, self.client, self.url = live, client, url
+        self.task = asyncio.create_task(live.run())
+
+    async def gang(self, name: str, size: int) -> None:
+        spec = {"minMember": size, "queue": "q"}
+        await self.client.post(POD_GROUPS.namespace_path("default"), group(name, **spec))
+        for i in range(size):
+            annotations = {"scheduling.k8s.io/group-name": name}
+            made = pod(f"{name}-{i}", annotations=annotations, schedulerName="volcano")
+            await self.client.post(PODS.namespace_path("default"), made)
+
+    async def bound(self, name: str) -> None:
+        async def on_node() -> bool:
+            return bool((await self.client.get(PODS.path(f"default/{name}")))["spec"].get("nodeName"))
+
+        await until(on_node)
+
+    async def page(self, path: str) -> str:
+        async with Client(Access(self.url)) as asking:
+            return (await asking.request("GET", path)).decode()
+
+
+async def until(check: Callable[[], Any]) -> None:
+    """Wait for a condition, which may ask somebody."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        found = check()
+        if await found if asyncio.iscoroutine(found) else found:
+            return
+        assert time.monotonic() < deadline
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), 0.01)
+
+
+@asynccontextmanager
+async def scheduling(fault: Fault, election: bool = False, holder: str = "", **settings: Any) -> AsyncIterator[At]:
+    world = cluster()
+    for obj in (node("n0"), node("n1"), queue("q")):
+        create(world, obj)
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(serving(Api(world), Place()))
+        client = await stack.enter_async_context(Client(Access(url)))
+        if holder:
+            spec = {"holderIdentity": holder, "leaseDurationSeconds": 3600}
+            await client.post(LEASES.namespace_path("default"), {"metadata": {"name": "it"}, "spec": spec})
+        standing = Election(client, "default", "it", "me", 60.0, 40.0, 0.05) if election else None
+        settings = {"period_s": 0.05, "conf_s": 0.02, **settings}
+        live = Live(client, conf_file(fault), Settings(**settings), Metrics(), election=standing)
+        (shown,) = await stack.enter_async_context(pages(live, [("127.0.0.1", 0)]))
+        at = At(live, client, shown)
+        try:
+            yield at
+        finally:
+            live.stop()
+            with suppress(Exception):
+                await asyncio.wait_for(at.task, PATIENCE_S)
+
+
+async def test_a_gang_is_bound_and_it_ends_when_told(fault: Fault) -> None:
+    async with scheduling(fault, election=True) as at:
+        await at.gang("g", 2)
+        await at.bound("g-0")
+        await at.bound("g-1")
+        at.live.stop()
+        await asyncio.wait_for(at.task, PATIENCE_S)
+        lease = await at.client.get(LEASES.path("default/it"))
+        assert lease["spec"]["holderIdentity"] == ""
+
+
+async def test_a_cycle_that_fails_does_not_end_the_process(fault: Fault, caplog: pytest.LogCaptureFixture) -> None:
+    async with scheduling(fault) as at:
+        await at.gang("early", 2)
+        await at.bound("early-1")
+
+        def fail() -> None:
+            raise RuntimeError("no\nmore")
+
+        fault.do = fail
+        await until(lambda: at.live.failed_cycles >= 2)
+        await at.gang("late", 2)
+        fault.do = lambda: None
+        await at.bound("late-1")
+        assert not at.task.done()
+        assert "pumice_failed_cycles_total" in await at.page("/metrics")
+    failures = [record for record in caplog.records if "failed" in record.getMessage() and record.name == "pumice.run"]
+    assert sum(record.exc_info is not None for record in failures) == 1, "one traceback, then a line each"
+
+
+async def test_the_store_is_whole_again_after_a_failure(fault: Fault) -> None:
+    """Events that a failing cycle has taken in are not lost."""
+    async with scheduling(fault) as at:
+        await at.gang("g", 2)
+        await at.bound("g-1")
+        broken = at.live.loop.store
+        broken.apply = None  # type: ignore[assignment, method-assign]  # every event fails
+        await at.gang("late", 2)
+        await at.bound("late-1")
+        assert at.live.loop.store is not broken
+
+
+async def test_a_lease_without_namespace_is_an_error(fault: Fault) -> None:
+    async with scheduling(fault, election=True, lease_namespace="nowhere") as at:
+        with pytest.raises(KubeError, match="namespace nowhere"):
+            await asyncio.wait_for(at.task, PATIENCE_S)
+        assert fault.opened == 0
+
+
+async def test_who_does_not_lead_takes_in_what_happens(fault: Fault) -> None:
+    async with scheduling(fault, election=True, holder="somebody") as at:
+        await at.gang("g", 2)
+        await until(lambda: "default/g" in at.live.loop.store.snapshot().tables.jobs.uids)
+        assert fault.opened == 0
+        assert not at.live.leads
+
+
+async def test_who_loses_the_lease_ends(fault: Fault) -> None:
+    async with scheduling(fault, election=True) as at:
+        await until(lambda: at.live.leads)
+        await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": "thief"}})
+        with pytest.raises(LeadershipLost, match="thief"):
+            await asyncio.wait_for(at.task, PATIENCE_S)
+        assert not at.live.leads
+
+
+async def test_pages(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+        await until(lambda: at.live.leads)
+        assert await at.page("/healthz") == "ok\n"
+        assert await at.page("/readyz") == "ok\n"
+        assert '"stumbles"' in await at.page("/conf")
+        metrics = await at.page("/metrics")
+        assert f'pumice_conf_info{{hash="{at.live.conf.current.hash}"}} 1.0' in metrics
+        at.live.cycle_began = time.monotonic() - 3600
+        with pytest.raises(ApiError, match="a cycle has been running for"):
+            await at.page("/healthz")
+
+
+async def test_a_change_wakes_it_long_before_the_period(fault: Fault) -> None:
+    async with scheduling(fault, period_s=3600.0) as at:
+        await until(lambda: fault.opened == 1)
+        await at.gang("g", 2)
+        await until(lambda: fault.opened > 1)
+
+
+async def test_a_dump_is_written_between_cycles(fault: Fault, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "pumice")
+    async with scheduling(fault) as at:
+        await until(lambda: at.live.leads)
+        at.live.dump(tmp_path)
+        await until(lambda: any("dumped: " in record.getMessage() for record in caplog.records))
+        (place,) = tmp_path.iterdir()
+        assert "n0" in (place / "nodes.yaml").read_text()
+        at.live.dump(place / "README")
+        await until(lambda: any("no dump in" in record.getMessage() for record in caplog.records))

@@ -1,0 +1,228 @@
+"""A dump says the same as the store: read back it gives equal values, and a cycle on it decides the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pumice.cycle import run_cycle
+from pumice.kube.dump import write_dump
+from pumice.kube.objects_out import object_of
+from pumice.model.decisions import Bind, Evict
+from pumice.model.events import Seen
+from pumice.model.manifest import Decoder
+from pumice.model.pod import Pod
+from pumice.runtime.conf import policy_of
+from pumice.runtime.digest import Digest
+from pumice.runtime.loop import ListPlanner
+from pumice.sim.inputs import read_inputs
+from pumice.state.store import Store
+from pumice.volcano.table import volcano_registry
+from tests.unit.cli.kit import run
+
+DEMO = Path(__file__).resolve().parents[3] / "examples" / "demo"
+NOW = 1_800_000_000.25
+
+META = "metadata: {name: x, namespace: ns, uid: u, creationTimestamp: '2026-01-02T03:04:05Z', resourceVersion: '7'}"
+POD = f"apiVersion: v1\nkind: Pod\n{META}\n"
+TERM = "{topologyKey: zone, labelSelector: {matchLabels: {a: b}, matchExpressions: [{key: k, operator: Exists}]}}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("spec: {containers: [{name: a}]}", id="best effort"),
+        pytest.param(
+            "spec: {containers: [{name: a, image: i, resources: {requests: {cpu: 1500m, memory: 1Gi, gpu.io/x: 2}}}]}",
+            id="scalars",
+        ),
+        pytest.param(
+            "spec: {containers: [{name: a, resources: {requests: {cpu: 1}}},"
+            " {name: b, resources: {requests: {memory: 1Gi}}}, {name: c}]}",
+            id="requests here and there",
+        ),
+        pytest.param("spec: {containers: [{name: a, resources: {limits: {cpu: 2}, requests: {cpu: 1}}}]}", id="limits"),
+        pytest.param(
+            "spec: {containers: [{name: a, resources: {limits: {cpu: 1, memory: 1Gi},"
+            " requests: {cpu: 1, memory: 1Gi}}}]}",
+            id="guaranteed",
+        ),
+        pytest.param(
+            "spec: {containers: [{name: a, image: i, ports: [{containerPort: 80, hostPort: 81, protocol: UDP}]}],"
+            " nodeSelector: {disk: ssd}, tolerations: [{key: k, operator: Exists, effect: NoSchedule},"
+            " {operator: Exists}],"
+            " schedulingGates: [{name: g}], priority: 0, priorityClassName: high, preemptionPolicy: Never,"
+            " volumes: [{name: v, persistentVolumeClaim: {claimName: data}}],"
+            " resourceClaims: [{name: a, resourceClaimName: b}, {name: c, resourceClaimTemplateName: d}]}",
+            id="terms",
+        ),
+        pytest.param(
+            "spec: {containers: [{name: a}], affinity: {nodeAffinity: {"
+            "requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions:"
+            " [{key: k, operator: Gt, values: ['3']}]}, {matchFields:"
+            " [{key: metadata.name, operator: In, values: [n]}]}]},"
+            " preferredDuringSchedulingIgnoredDuringExecution: [{weight: 3, preference: {matchExpressions:"
+            " [{key: k, operator: DoesNotExist}]}}]}, podAffinity:"
+            f" {{requiredDuringSchedulingIgnoredDuringExecution: [{TERM}]}}, podAntiAffinity:"
+            f" {{preferredDuringSchedulingIgnoredDuringExecution: [{{weight: 5, podAffinityTerm: {TERM}}}]}}}}}}",
+            id="affinity",
+        ),
+        pytest.param(
+            "spec: {containers: [{name: a}], affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution:"
+            " [{topologyKey: zone, namespaceSelector: {}}, {topologyKey: zone, labelSelector: {}, namespaces: [o]}]}}}",
+            id="empty selectors and none",
+        ),
+        pytest.param(
+            "spec: {containers: [{name: a}], topologySpreadConstraints: [{maxSkew: 2, topologyKey: zone,"
+            " whenUnsatisfiable: DoNotSchedule, minDomains: 2, labelSelector: {matchLabels: {a: b}}}]}",
+            id="spread",
+        ),
+        pytest.param(
+            "spec: {containers: [{name: a}], initContainers: [{name: s, restartPolicy: Always,"
+            " resources: {requests: {cpu: '0', memory: '0'}}}]}",
+            id="sidecar",
+        ),
+        pytest.param(
+            "spec: {containers: [{name: a}], nodeName: n, schedulerName: other}\n"
+            "status: {phase: Running, startTime: '2026-01-02T03:04:06Z', nominatedNodeName: m,"
+            " conditions: [{type: PodScheduled, status: 'True', lastTransitionTime: '2026-01-02T03:04:05.5Z'}]}",
+            id="status",
+        ),
+    ],
+)
+def test_pods_read_back_are_the_same(text: str) -> None:
+    same_when_read_back(yaml.safe_load(POD + text))
+
+
+GROUP_API, TOPOLOGY_API = "scheduling.volcano.sh/v1beta1", "topology.volcano.sh/v1alpha1"
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pytest.param(
+            "apiVersion: v1\nkind: Node\n"
+            "metadata: {name: n, labels: {a: b}, annotations: {volcano.sh/oversubscription-cpu: '5'}}\n"
+            "spec: {unschedulable: true, taints: [{key: k, value: v, effect: NoExecute}]}\n"
+            "status: {allocatable: {cpu: '4', memory: 8Gi, pods: '110', gpu.io/x: '2'}, capacity: {cpu: '5'},"
+            " images: [{names: [i], sizeBytes: 5}]}",
+            id="node",
+        ),
+        pytest.param(
+            f"apiVersion: {GROUP_API}\nkind: PodGroup\n{META}\nspec: {{minMember: 2, queue: q, minTaskMember: {{a: 1}},"
+            " minResources: {cpu: '2'}, priorityClassName: p, networkTopology: {mode: soft, highestTierAllowed: 2},"
+            " subGroupPolicy: [{name: s, subGroupSize: 2, minSubGroups: 1, matchLabelKeys: [k],"
+            " networkTopology: {mode: hard, highestTierName: rack}, labelSelector: {matchLabels: {a: b}}}]}\n"
+            "status: {phase: Inqueue, running: 1, conditions: [{type: Unschedulable, status: 'True', reason: r,"
+            " message: m, transitionID: t, lastTransitionTime: '2026-01-02T03:04:05Z'}]}",
+            id="podgroup",
+        ),
+        pytest.param(
+            f"apiVersion: {GROUP_API}\nkind: Queue\nmetadata: {{name: q}}\nspec: {{weight: 3, capability: {{cpu: '4'}},"
+            " deserved: {memory: 1Gi}, guarantee: {resource: {cpu: '1'}}, reclaimable: false, priority: 5,"
+            " parent: root}\n"
+            "status: {state: Closed, allocated: {cpu: '1'}}",
+            id="queue",
+        ),
+        pytest.param(
+            "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: p}\nvalue: -5\n"
+            "globalDefault: true\npreemptionPolicy: Never",
+            id="priority class",
+        ),
+        pytest.param(
+            f"apiVersion: {TOPOLOGY_API}\nkind: HyperNode\nmetadata: {{name: h}}\nspec: {{tier: 1, tierName: rack,"
+            " members: ["
+            "{type: Node, selector: {exactMatch: {name: n}}}, {type: Node, selector: {regexMatch: {pattern: '^n'}}},"
+            " {type: HyperNode, selector: {labelMatch: {matchLabels: {a: b}}}}]}",
+            id="hypernode",
+        ),
+    ],
+)
+def test_other_kinds_read_back_are_the_same(obj: str) -> None:
+    same_when_read_back(yaml.safe_load(obj))
+
+
+def same_when_read_back(obj: Any) -> None:
+    decoder = Decoder()
+    value = decoder.decode(obj)
+    assert decoder.decode(object_of(value)) == value  # type: ignore[arg-type]  # what is decoded here is an Object
+
+
+def test_nothing_secret_is_written() -> None:
+    obj = yaml.safe_load(POD + "spec: {containers: [{name: a, env: [{name: S, value: hush}], command: [hush]}]}")
+    obj["metadata"]["annotations"] = {"kubectl.kubernetes.io/last-applied-configuration": "hush", "a": "kept"}
+    written = str(object_of(Decoder().decode(obj)))  # type: ignore[arg-type]  # it is a Pod
+    assert "kept" in written
+    assert "hush" not in written
+
+
+# -- replay
+
+
+def demo_store(every: int = 2) -> tuple[Store, str]:
+    """The demo with one node out of ``every``, so that something is left to wait."""
+    inputs = read_inputs([str(DEMO)])
+    store = Store()
+    nodes = {node.name for node in inputs.nodes[::every]}
+    objects = [obj for obj in inputs.scene.objects if obj not in inputs.nodes or getattr(obj, "name", "") in nodes]
+    for work in inputs.scene.works:
+        group, pods = work.expand(NOW - 100)
+        objects += (group, *pods)
+    for obj in objects:
+        store.apply(Seen(obj))
+    return store, inputs.confs[0].read_text()
+
+
+def decided(store: Store, conf: str, now: float) -> tuple[list[Bind | Evict], str]:
+    planner, digest = ListPlanner(), Digest()
+    run_cycle(store.snapshot(), policy_of(conf, volcano_registry()), now, planner)
+    digest.add(now, planner.taken)
+    return planner.taken, digest.hex
+
+
+def replayed(store: Store, conf: str, folder: Path) -> str:
+    place = write_dump(store, conf, folder, NOW)
+    told = run("schedule", place, "--now", repr(NOW), "--json")
+    assert told.code == 0, told.err
+    assert told.lines("error") == []
+    digest: str = told.json["digest"]
+    return digest
+
+
+def test_a_dump_replays_to_the_same_decisions(tmp_path: Path) -> None:
+    store, conf = demo_store()
+    digest = replayed(store, conf, tmp_path)
+    taken, expected = decided(store, conf, NOW)
+    assert taken
+    assert digest == expected
+
+
+def test_a_dump_in_the_middle_of_things_does_too(tmp_path: Path) -> None:
+    """Some binds are confirmed, some are on their way, one pod is being evicted."""
+    store, conf = demo_store(every=1)
+    taken, _ = decided(store, conf, NOW - 1)
+    pods = {pod.key: pod for pod in store.snapshot().tables.tasks.pods if isinstance(pod, Pod)}
+    jobs = sorted({decision.job for decision in taken})
+    taken = [decision for decision in taken if decision.job in jobs[: len(jobs) // 2]]
+    assert len(taken) > 4
+    for number, decision in enumerate(taken):
+        if number % 2:
+            store.apply(Seen(replace(pods[decision.pod], node_name=decision.node, phase="Running")))
+        else:
+            store.assume(decision)
+    victim = taken[1]
+    store.assume(Evict(victim.pod, victim.uid, victim.node, victim.job, "test"))
+    digest = replayed(store, conf, tmp_path)
+    more, expected = decided(store, conf, NOW)
+    assert more
+    assert digest == expected
+
+
+def test_a_dump_is_for_its_owner_alone(tmp_path: Path) -> None:
+    store, conf = demo_store()
+    place = write_dump(store, conf, tmp_path, NOW)
+    assert {path.stat().st_mode & 0o077 for path in (place, *place.iterdir())} == {0}

@@ -1,0 +1,83 @@
+"""Decisions in flight, in the store: assumed until confirmed, overtaken or undone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pumice.model.decisions import Bind, Evict
+from pumice.model.events import Event, Seen, Undone
+from pumice.model.pod import Pod
+from pumice.model.status import TaskStatus
+from pumice.state.store import Store
+from pumice.testing.build import node, pod, podgroup
+
+_WAITING = pod("p", "g", cpu=2)
+_RUNNING = pod("p", "g", cpu=2, on="n1")
+_BIND = Bind(_WAITING.key, _WAITING.uid, "n1", "ns/g")
+_EVICT = Evict(_RUNNING.key, _RUNNING.uid, "n1", "ns/g", "preempt")
+
+
+def store_of(what: Pod) -> Store:
+    store = Store()
+    for obj in (node("n1", cpu=8), podgroup("g"), what):
+        store.apply(Seen(obj))
+    store.snapshot()
+    return store
+
+
+def state_of(store: Store) -> tuple[TaskStatus, float]:
+    """The state of the one task, and the milli-cpu that its node has used."""
+    tables = store.snapshot().tables
+    return TaskStatus(int(tables.tasks.status[store._row_of_pod["ns/p"]])), float(tables.nodes.used[0][0])
+
+
+@pytest.mark.parametrize(
+    ("event", "state"),
+    [
+        pytest.param(Undone("ns/p", "ns-p"), (TaskStatus.PENDING, 0.0), id="undone"),
+        pytest.param(Undone("ns/p", "another"), (TaskStatus.BINDING, 2000.0), id="undone, another's"),
+        pytest.param(Undone("ns/nobody", "x"), (TaskStatus.BINDING, 2000.0), id="undone, unknown"),
+        pytest.param(Seen(replace(_WAITING, labels={"a": "b"})), (TaskStatus.BINDING, 2000.0), id="other terms"),
+        pytest.param(Seen(replace(_WAITING, resource_version="9")), (TaskStatus.BINDING, 2000.0), id="same terms"),
+        pytest.param(Seen(replace(_WAITING, node_name="n1")), (TaskStatus.BOUND, 2000.0), id="confirmed"),
+        pytest.param(Seen(replace(_WAITING, node_name="n9")), (TaskStatus.BOUND, 0.0), id="bound elsewhere"),
+        pytest.param(Seen(replace(_WAITING, phase="Failed")), (TaskStatus.FAILED, 0.0), id="failed before"),
+        pytest.param(Seen(replace(_WAITING, deletion=1.0)), (TaskStatus.RELEASING, 0.0), id="deleted before"),
+    ],
+)
+def test_a_bind_in_flight(event: Event, state: tuple[TaskStatus, float]) -> None:
+    store = store_of(_WAITING)
+    store.assume(_BIND)
+    assert state_of(store) == (TaskStatus.BINDING, 2000.0)
+    store.apply(event)
+    assert state_of(store) == state
+
+
+@pytest.mark.parametrize(
+    ("event", "status"),
+    [
+        pytest.param(Undone("ns/p", "ns-p"), TaskStatus.RUNNING, id="undone"),
+        pytest.param(Seen(replace(_RUNNING, labels={"a": "b"})), TaskStatus.RELEASING, id="its condition was written"),
+        pytest.param(Seen(replace(_RUNNING, deletion=1.0)), TaskStatus.RELEASING, id="confirmed"),
+        pytest.param(Seen(replace(_RUNNING, phase="Succeeded")), TaskStatus.SUCCEEDED, id="ended by itself"),
+        pytest.param(Seen(replace(_RUNNING, uid="another")), TaskStatus.RUNNING, id="another of its name"),
+    ],
+)
+def test_an_eviction_in_flight(event: Event, status: TaskStatus) -> None:
+    store = store_of(_RUNNING)
+    store.assume(_EVICT)
+    assert state_of(store)[0] is TaskStatus.RELEASING
+    store.apply(event)
+    assert state_of(store)[0] is status
+
+
+def test_news_after_undone_counts() -> None:
+    """A pod that changed while its bind was in flight is, when given back, what it became."""
+    store = store_of(_WAITING)
+    store.assume(_BIND)
+    store.apply(Seen(replace(_WAITING, nominated_node="n1")))
+    store.apply(Undone("ns/p", "ns-p"))
+    assert state_of(store) == (TaskStatus.PENDING, 0.0)
+    assert store.snapshot().tables.tasks.nominated[store._row_of_pod["ns/p"]] == 0
