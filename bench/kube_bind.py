@@ -185,7 +185,7 @@ async def _each(at_once: int, items: Sequence[Any], do: Any) -> None:
 
 
 async def measure(server: ApiServer, pods: int, nodes: int, rounds: int) -> tuple[list[Leg], list[Leg]]:
-    """(bare, pipeline): after a look for the best number of connections, both in turns, since a machine's speed drifts."""
+    """(bare, pipeline): first the best number of connections, then both in turns, since a machine's speed drifts."""
     bench = Bench(server, pods, nodes)
     await bench.prepare()
     await bench.bare(CONNECTIONS[0])  # warms the server up

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from collections import defaultdict
@@ -79,6 +80,10 @@ class World:
             return found if len(found) == size else {}
 
         return await eventually(on, f"{gang} is not bound")
+
+    async def some_bound(self) -> bool:
+        """Whether any pod but those of the gang ``early`` has a node."""
+        return any(where for name, where in (await self.pods()).items() if not name.startswith("early"))
 
     async def condition(self, gang: str) -> str:
         """Wait until a PodGroup says why it waits."""
@@ -195,9 +200,10 @@ async def test_the_leader_is_killed_and_the_other_takes_over(
         second = b if first is a else a
         await world.gang("early", 4)
         await world.bound("early", 4)
-        for number in range(12):
-            await world.gang(f"g{number}", 5)
+        making = [asyncio.create_task(world.gang(f"g{number}", 5)) for number in range(12)]
+        await eventually(world.some_bound, "the first has bound nothing")
         assert await first.ended(signal.SIGKILL) < 0
+        await asyncio.gather(*making)
         await leads(second)
         for number in range(12):
             await world.bound(f"g{number}", 5)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pumice import __version__
 from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import say
 from pumice.cli.params import SPAN
@@ -92,6 +94,7 @@ class _Wanted:
 @click.option(
     "--strict-conf/--lenient-conf", "strict", default=True, help="Whether unknown parts of the policy file are errors."
 )
+@click.version_option(__version__, prog_name="pumice")
 @without_meaning
 def run(**given: Any) -> None:
     """Schedule the pods of a Kubernetes cluster.
@@ -181,13 +184,13 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
             beside=_controllers(wanted, client, settings, metrics),
         )
         _on_signals(live, wanted.dump_dir)
-        try:
-            async with serving(live, wanted.places) as urls:
-                _tell(access, version, urls)
-                await live.run()
-        except OSError as error:
-            shown = ", ".join(f"{address}:{port}" for address, port in wanted.places)
-            raise InputError(f"cannot listen on {shown}: {error.strerror or error}") from None
+        async with AsyncExitStack() as stack:
+            try:
+                urls = await stack.enter_async_context(serving(live, wanted.places))
+            except OSError as error:
+                raise InputError(f"{error.strerror or error}: see --listen-address, --healthz-address") from None
+            _tell(access, version, urls)
+            await live.run()
 
 
 async def _access(wanted: _Wanted) -> Access:
@@ -229,7 +232,7 @@ def _controllers(wanted: _Wanted, client: Client, settings: Settings, metrics: A
     from pumice.kube.controlling import Controllers, Deference
     from pumice.runtime.controllers.podgroups import GroupSettings
 
-    if wanted.controllers == "off":
+    if wanted.controllers in ("off", ""):
         return None
     names = tuple(WATCHED_BY) if wanted.controllers in ("auto", "on") else tuple(wanted.controllers.split(","))
     if unknown := [name for name in names if name not in WATCHED_BY]:
@@ -249,7 +252,8 @@ def _on_signals(live: Live, dump_dir: Path) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, live.stop)
-    loop.add_signal_handler(signal.SIGUSR2, live.dump, dump_dir)
+    for number in (signal.SIGUSR2, signal.SIGUSR1):  # Volcano's dumps: by one to the log, by the other to a file
+        loop.add_signal_handler(number, live.dump, dump_dir)
 
 
 def _tell(access: Access, version: str, urls: list[str]) -> None:

@@ -39,6 +39,12 @@ MEANINGLESS = {
     "stderrthreshold": "the log goes to standard error",
     "log-dir": "the log goes to standard error",
     "log-file": "the log goes to standard error",
+    "log-file-max-size": "the log goes to standard error",
+    "log-backtrace-at": "faults have their traceback",
+    "add-dir-header": "lines have a form of their own: see --log-format",
+    "skip-headers": "lines have a form of their own: see --log-format",
+    "skip-log-headers": "lines have a form of their own: see --log-format",
+    "one-output": "the log goes to standard error",
     "vmodule": "levels are the same everywhere",
     "leader-elect-resource-lock": "a Lease is the only lock there is",
 }

@@ -28,6 +28,10 @@ class Aftermath(NamedTuple):
     evicted: Bool
     errors: tuple[tuple[int, FitErrors | None], ...]
 
+    @property
+    def is_nothing(self) -> bool:
+        return not self.errors and bool((self.status < 0).all())
+
     def befall(self, ssn: Session, rows: AnyArray) -> None:
         """Leave the same on the tasks of another job."""
         tasks = ssn.tables.tasks
@@ -77,6 +81,7 @@ class Failure(NamedTuple):
 
     standing: int
     aftermath: Aftermath
+    leaves_something: bool
     told: tuple[tuple[str, str], ...]
 
 
@@ -98,10 +103,11 @@ class Failures:
         known = self._known.get((int(jobs.queue[job]), int(jobs.shape[job])))
         if known is None or known.standing != ssn.standing or not self._is_fresh(job):
             return False
-        known.aftermath.befall(ssn, jobs.tasks[job])
+        if known.leaves_something:
+            known.aftermath.befall(ssn, jobs.tasks[job])
+            ssn.touched[job] = True
         for what, detail in known.told:
             ssn.tell(jobs.uids[job], what, detail)
-        ssn.touched[job] = True
         return True
 
     def watch(self, job: int) -> Watch | None:
@@ -120,7 +126,7 @@ class Failures:
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()
         self._known[int(jobs.queue[job]), int(jobs.shape[job])] = Failure(
-            standing, left, tuple((entry.what, entry.detail) for entry in story)
+            standing, left, not left.is_nothing, tuple((entry.what, entry.detail) for entry in story)
         )
 
     def _is_fresh(self, job: int) -> bool:

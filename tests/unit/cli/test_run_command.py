@@ -1,0 +1,101 @@
+"""The command line of ``pumice run``: Volcano's flags, and one line for what is wrong. Nothing is scheduled here."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pumice.cli import run_flags
+from tests.unit.cli.kit import Told, run
+
+
+@pytest.fixture(autouse=True)
+def loggers() -> Iterator[None]:
+    """The command sets up logging for the whole process: as it was, afterwards."""
+    root, ours = logging.getLogger(), logging.getLogger("pumice")
+    handlers, levels = list(root.handlers), (root.level, ours.level)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path) -> str:
+    """A flag with a kubeconfig that leads to a port where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "it",
+        "clusters": [{"name": "it", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "it", "user": {"token": "t"}}],
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+    }
+    path = tmp_path / "kubeconfig"
+    path.write_text(json.dumps(config))
+    return f"--kubeconfig={path}"
+
+
+def reached(told: Told) -> bool:
+    """Whether every flag was taken: the only complaint is about the server."""
+    (error,) = told.lines("error")
+    return told.code == 2 and "does not answer" in error
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param(("-v", "4"), id="-v 4"),
+        pytest.param(("-v=4",), id="-v=4"),
+        pytest.param(("--v=4",), id="--v=4"),
+        pytest.param(("--leader-elect=false", "--priority-class"), id="booleans as Go writes them"),
+        pytest.param(("--schedule-period=500ms", "--leader-elect-retry-period=1s"), id="durations"),
+        pytest.param(("--scheduler-name=a", "--scheduler-name=b"), id="two names"),
+        pytest.param(("--enable-healthz=true", "--healthz-address=:0", "--listen-address=[::1]:0"), id="addresses"),
+        pytest.param(("--lock-object-namespace=x", "--kube-api-qps=5", "--kube-api-burst=7"), id="old names"),
+    ],
+)
+def test_flags_of_volcanos_scheduler(nowhere: str, flags: tuple[str, ...]) -> None:
+    assert reached(run("run", nowhere, *flags))
+
+
+def test_flags_without_meaning_are_taken_with_a_note(nowhere: str) -> None:
+    told = run("run", nowhere, *(f"--{name}=1" for name in run_flags.MEANINGLESS))
+    assert reached(told)
+    notes = told.lines("note")
+    assert [note.split()[0] for note in notes] == [f"--{name}" for name in run_flags.MEANINGLESS]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        pytest.param(("--kubeconfig=/nowhere",), "no such file", id="no kubeconfig"),
+        pytest.param(("--master=127.0.0.1",), "wanted http:// or https://", id="no address"),
+        pytest.param(("--leader-elect=maybe",), "wanted true or false", id="no boolean"),
+        pytest.param(("-v", "loud"), "wanted a number", id="no level"),
+        pytest.param(("--listen-address=8080",), "wanted address:port", id="no port"),
+        pytest.param(("--listen-address=:99999",), "wanted address:port", id="port too high"),
+        pytest.param(("--schedule-period=0",), "wanted a time above 0", id="no period"),
+        pytest.param(("--leader-elect-retry-period=1h",), "retry-period < --leader-elect", id="lease times"),
+        pytest.param(("--scheduler-conf=/nowhere",), "cannot be read", id="no conf"),
+        pytest.param(("--scheduler-cnof=x",), "--scheduler-cnof", id="misspelt"),
+    ],
+)
+def test_wrong_input_is_one_line(nowhere: str, flags: tuple[str, ...], said: str) -> None:
+    told = run("run", nowhere, *flags)
+    assert told.code == 2
+    (error,) = told.lines("error")
+    assert said in error
+
+
+def test_it_says_which_server_does_not_answer(nowhere: str) -> None:
+    told = run("run", nowhere, "--master=http://127.0.0.1:1")
+    assert "the API server http://127.0.0.1:1 " in told.lines("error")[0]
