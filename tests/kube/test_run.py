@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pumice.kube.access import bearer
 from pumice.kube.client import Client
@@ -24,7 +25,7 @@ from pumice.sim.engine import Engine
 from pumice.state.store import Store
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.kube import server as kube
-from tests.kube.objects import create, install_crds, node, remove_crd
+from tests.kube.objects import CRDS, create, install_crds, node, remove_crd
 from tests.kube.running import Running, eventually, running
 from tests.kube.scheduling import gang_pod, pod_group
 from tests.kube.server import ApiServer
@@ -241,6 +242,24 @@ async def test_who_waits_decides_nothing(
 # -- what changes while it runs
 
 
+async def test_the_api_server_is_killed_and_comes_back(
+    world: World, server: ApiServer, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    await world.nodes(8, cpu="16")
+    with running(tmp_path, server.kubeconfig(), *flags) as it:
+        await leads(it)
+        await asyncio.gather(*(world.gang(f"g{number}", 5) for number in range(12)))
+        await eventually(world.some_bound)
+        server.stop_api(kill=True)
+        await it.says("the API server does not answer")
+        await asyncio.to_thread(server.start_api)
+        for number in range(12):
+            await world.bound(f"g{number}", 5)
+        await world.gang("late", 3)
+        await world.bound("late", 3)
+        assert len(it.said(" leads: ")) == 1
+
+
 async def test_the_conf_is_taken_over_while_it_runs(
     world: World, server: ApiServer, flags: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -275,6 +294,35 @@ async def test_a_kind_that_is_installed_later_is_taken_up(
         await world.gang("g", 2)
         await it.says(f"{POD_GROUPS.full_name} is installed now", seconds=120)
         await world.bound("g", 2)
+
+
+# -- rights
+
+
+async def test_the_roles_that_are_shipped_are_enough(
+    world: World, server: ApiServer, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    await world.nodes(1)
+    for obj in yaml.safe_load_all((CRDS.parent / "base" / "rbac.yaml").read_text()):
+        await grant(world, obj, "scheduler")
+    with running(tmp_path, server.kubeconfig("scheduler"), *flags, "--controllers=on", "-v=4") as it:
+        await world.gang("g", 2)
+        await world.bound("g", 2)
+        await world.gang("never", 9)
+        assert "gang unschedulable" in await world.condition("never")
+        assert await it.ended(signal.SIGTERM) == 0
+        assert "orbidden" not in it.text, it.text
+        assert "no right" not in it.text, it.text
+
+
+async def grant(world: World, obj: dict[str, Any], user: str) -> None:
+    """Make a role, or bind it to the user; what belongs to a namespace, in the test's."""
+    kind = obj["kind"]
+    if "subjects" in obj:
+        obj["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
+    within = "" if kind.startswith("Cluster") else f"namespaces/{world.namespace}/"
+    obj["metadata"].pop("namespace", None)
+    await world.client.post(f"/apis/rbac.authorization.k8s.io/v1/{within}{kind.lower()}s", obj)
 
 
 # -- bad ways in

@@ -28,12 +28,13 @@ def top_k(score: F64, k: int) -> I64:
         return np.zeros(0, dtype=np.int64)
     equal = (score == best).nonzero()[0]
     if len(equal) >= k:
-        return equal[:k]
+        first: I64 = equal[:k]
+        return first
     floor = -np.inf
     starts = _starts(n)
     if k < len(starts):
         floor = _kth(np.maximum.reduceat(score, starts), k)
-    near = ((score >= floor) & (score > -np.inf)).nonzero()[0]
+    near: I64 = ((score >= floor) & (score > -np.inf)).nonzero()[0]
     if len(near) <= k:
         return near
     values = score[near]

@@ -290,8 +290,8 @@ class Session:
             return total
         for plugins in self.policy.plugins_at(points.node_map):
             for name in plugins:
-                pairs = zip(self._hooks_of(name, points.node_map), self._hooks_of(name, points.node_reduce), strict=False)
-                for (_, mapper), (_, reducer) in pairs:
+                maps, reduces = self._hooks_of(name, points.node_map), self._hooks_of(name, points.node_reduce)
+                for (_, mapper), (_, reducer) in zip(maps, reduces, strict=False):
                     mapped = np.array([int(mapper(task, node)) for node in nodes], dtype=np.int64)
                     total = total + reducer(task, nodes, mapped)
         return total

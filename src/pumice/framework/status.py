@@ -81,20 +81,23 @@ def facts_of(ssn: Session, jobs: AnyArray) -> list[Facts]:
 
 
 def new_status(ssn: Session, facts: Facts) -> PodGroupUpdate | None:
-    """The status a PodGroup should have now; None when it has it: conditions are compared without time and transition."""
+    """The status a PodGroup should have now; None when it has it already.
+
+    Conditions are compared without their time and transition.
+    """
     group = ssn.tables.jobs.groups[facts.job]
     fresh = ssn.conditions.by_job.get(facts.job, {})
     old = group.status
     phase = phase_of(ssn, facts, UNSCHEDULABLE in fresh).value
-    if (
-        (phase, facts.running, facts.succeeded, facts.failed) == (old.phase, old.running, old.succeeded, old.failed)
-        and all(_is_said(condition, old.conditions) for condition in fresh.values())
-    ):
+    if (phase, facts.running, facts.succeeded, facts.failed) == (
+        old.phase,
+        old.running,
+        old.succeeded,
+        old.failed,
+    ) and all(_is_said(condition, old.conditions) for condition in fresh.values()):
         return None
     conditions = _merge(group, fresh)
-    return PodGroupUpdate(
-        group.key, PodGroupStatus(phase, conditions, facts.running, facts.succeeded, facts.failed)
-    )
+    return PodGroupUpdate(group.key, PodGroupStatus(phase, conditions, facts.running, facts.succeeded, facts.failed))
 
 
 def _is_said(new: PodGroupCondition, said: tuple[PodGroupCondition, ...]) -> bool:

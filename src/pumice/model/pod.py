@@ -70,7 +70,8 @@ class PreferredNodeTerm:
 class PodAffinityTerm:
     """One inter-pod (anti-)affinity term. ``namespaces`` is already resolved to the pod's own when none is named.
 
-    ``selector`` None matches no pod. ``namespace_selector`` None means it was not given; an empty one means every namespace.
+    ``selector`` None matches no pod. ``namespace_selector`` None means it was not given; an empty one means every
+    namespace.
     """
 
     topology_key: str

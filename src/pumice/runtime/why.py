@@ -25,7 +25,10 @@ class Why(NamedTuple):
 
 
 def why_jobs_wait(outcome: Outcome, only: Bool | None = None) -> dict[str, Why]:
-    """By PodGroup key: every job of the session with pods that wait for a node. ``only``: these rows of jobs. Shape (J,)."""
+    """By PodGroup key: every job of the session that waits for admission or has pods that wait for a node.
+
+    ``only``: these rows of jobs. Shape (J,).
+    """
     return dict(_Reader(outcome).jobs(only))
 
 
@@ -68,7 +71,7 @@ class _Reader:
     def jobs(self, only: Bool | None = None) -> Iterator[tuple[str, Why]]:
         jobs = self.ssn.tables.jobs
         live = self.ssn.live_jobs()
-        live = live[jobs.counts[live, TaskStatus.PENDING] > 0]
+        live = live[(jobs.counts[live, TaskStatus.PENDING] > 0) | (jobs.phase[live] == PENDING_PHASE)]
         for job in (live if only is None else live[only[live]]).tolist():
             yield jobs.uids[job], self._why(job)
 

@@ -1,4 +1,4 @@
-"""kube-scheduler 1.36 over objects, one node and one pod at a time: the slow, plain reading that the columns are held to."""
+"""kube-scheduler 1.36 over objects, one node and one pod at a time: the slow, plain reading of the rules."""
 
 from __future__ import annotations
 
@@ -134,12 +134,16 @@ def pod_reasons(pod: Pod, node: Node, nodes: Sequence[Node], placed: Placed) -> 
 
 
 def least_allocated(asked: list[int], held: list[int], room: list[int]) -> int:
-    parts = [0 if r > a else (a - r) * 100 // a for r, a in zip(map(sum, zip(asked, held)), room) if a]
+    parts = [
+        0 if r > a else (a - r) * 100 // a
+        for r, a in zip(map(sum, zip(asked, held, strict=True)), room, strict=True)
+        if a
+    ]
     return 50 * sum(parts) // (50 * len(parts)) if parts else 0
 
 
 def most_allocated(asked: list[int], held: list[int], room: list[int]) -> int:
-    parts = [min(r, a) * 100 // a for r, a in zip(map(sum, zip(asked, held)), room) if a]
+    parts = [min(r, a) * 100 // a for r, a in zip(map(sum, zip(asked, held, strict=True)), room, strict=True) if a]
     return sum(parts) // len(parts) if parts else 0
 
 
@@ -147,7 +151,7 @@ def balanced(asked: list[int], held: list[int], room: list[int]) -> int:
     """What the pod changes, 75 for nothing. The third resource counts only when it is asked for."""
     if not any(asked):
         return 0
-    counted = [(a, h, r) for i, (a, h, r) in enumerate(zip(asked, held, room)) if r and (i < 2 or a)]
+    counted = [(a, h, r) for i, (a, h, r) in enumerate(zip(asked, held, room, strict=True)) if r and (i < 2 or a)]
     after = evenness([min((a + h) / r, 1.0) for a, h, r in counted])
     before = evenness([min(h / r, 1.0) for _, h, r in counted])
     return 50 + (50 + after - before) // 2
