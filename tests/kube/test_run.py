@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -305,7 +306,7 @@ async def test_the_roles_that_are_shipped_are_enough(
     await world.nodes(1)
     for obj in yaml.safe_load_all((CRDS.parent / "base" / "rbac.yaml").read_text()):
         await grant(world, obj, "scheduler")
-    with running(tmp_path, server.kubeconfig("scheduler"), *flags, "--controllers=on", "-v=4") as it:
+    with running(tmp_path, server.kubeconfig("scheduler"), *flags, "--controllers=auto", "-v=4") as it:
         await world.gang("g", 2)
         await world.bound("g", 2)
         await world.gang("never", 9)

@@ -55,10 +55,10 @@ class Outcome:
         """For every waiting pod of the session that is not gated: why it waits. Made when asked for."""
         ssn = self.session
         tasks = ssn.tables.tasks
-        waiting = (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+        waiting = np.isin(tasks.status, (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED))
         for job in ssn.live_jobs().tolist():
             rows = ssn.tables.jobs.tasks[job]
-            rows = [r for r in rows.tolist() if tasks.status[r] in waiting and not tasks.pods[r].gates]
+            rows = [r for r in rows[waiting[rows]].tolist() if not tasks.pods[r].gates]
             text = ssn.fit_notes.job_text(job) if rows else ""
             for row in rows:
                 reason, message, nominated = ssn.fit_notes.task_reason(row)

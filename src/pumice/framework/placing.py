@@ -28,6 +28,50 @@ if TYPE_CHECKING:
 #: Virtual rows looked at in one call; more cost more than they save.
 _LOOK_MAX = 256
 
+#: A plan that was used up is followed by one that looks so many times as far ahead, up to ``_LOOK_MAX`` tasks.
+_FURTHER = 4
+
+
+class Plans:
+    """Picks ahead of need: equal gangs one after the other go on picking where the last one stopped.
+
+    A plan over all nodes holds as long as nothing but its own picks was placed, which the length of the change log
+    shows.
+    """
+
+    __slots__ = ("_known", "_ssn")
+
+    def __init__(self, ssn: Session) -> None:
+        self._ssn = ssn
+        self._known: dict[int, _Plan] = {}
+
+    def pick(self, cls: int, count: int) -> list[int]:
+        """``pick_run`` over all nodes. Call ``placed`` when all of them have been placed, and nothing else."""
+        now = len(self._ssn.tables.nodes.changed.rows)
+        plan = self._known.get(cls)
+        if plan is None or plan.holds_at != now:
+            plan = self._known[cls] = _Plan(now, count)
+        elif len(plan.nodes) < count:
+            plan.ahead = min(_FURTHER * plan.ahead, _LOOK_MAX)
+            plan.nodes = []
+        if not plan.nodes:
+            plan.nodes = pick_run(self._ssn, cls, max(count, plan.ahead), None)
+        return plan.nodes[:count]
+
+    def placed(self, cls: int, count: int) -> None:
+        """The first ``count`` nodes of the plan have been taken."""
+        plan = self._known[cls]
+        plan.nodes = plan.nodes[count:]
+        plan.holds_at = len(self._ssn.tables.nodes.changed.rows)
+
+
+class _Plan:
+    __slots__ = ("ahead", "holds_at", "nodes")
+
+    def __init__(self, holds_at: int, ahead: int) -> None:
+        self.holds_at, self.ahead = holds_at, ahead
+        self.nodes: list[int] = []
+
 
 def pick_run(ssn: Session, cls: int, count: int, domain: AnyArray | None) -> list[int]:
     """Nodes for up to ``count`` tasks of a class on idle resources, in order of picking; fewer when no node is left.

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from pumice.framework.errors import PluginError, did_you_mean
@@ -111,6 +112,14 @@ def normalised(name: str) -> str:
     return re.sub(r"[.\-]", "_", name)
 
 
+def _punctuated_like(found: str, name: str) -> str:
+    """The name of an argument with the separators, in their order, that ``found`` has in place of ``_``; the last one
+    goes for the rest."""
+    marks = re.findall(r"[._\-]", found) or ["_"]
+    left = chain(marks, repeat(marks[-1]))
+    return re.sub("_", lambda _: next(left), name)
+
+
 def read_arguments(
     known: Mapping[str, Argument], given: Mapping[str, Any], where: str
 ) -> tuple[dict[str, Any], list[str]]:
@@ -127,7 +136,8 @@ def read_arguments(
         family = next((f for f in families if name.startswith(f) and name != f), None)
         argument = known.get(name) or (families[family] if family else None)
         if argument is None:
-            problems.append(f'{where}: unknown argument "{key}"{did_you_mean(str(key), known)}')
+            spelled = [_punctuated_like(str(key), each) for each in known]
+            problems.append(f'{where}: unknown argument "{key}"{did_you_mean(str(key), spelled)}')
             continue
         wanted = argument.type if not family or name in known else "float"
         read, ok = _convert(value, wanted)

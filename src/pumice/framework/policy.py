@@ -116,7 +116,7 @@ class _Reader:
             if key not in _TOP_KEYS:
                 self.problems.append(f'conf: unknown key "{key}"{did_you_mean(str(key), _TOP_KEYS)}')
         dialect = conf.get("dialect", "volcano")
-        if dialect not in self.registry.dialects:
+        if not isinstance(dialect, str) or dialect not in self.registry.dialects:
             self.fatal.append(
                 f'conf: dialect: found "{dialect}", wanted one of {", ".join(sorted(self.registry.dialects))}'
             )

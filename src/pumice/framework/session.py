@@ -21,6 +21,7 @@ from pumice.framework.combine import Vote
 from pumice.framework.errors import PluginError
 from pumice.framework.feasible import Feasibility, rows_hook
 from pumice.framework.fitting import FitNotes
+from pumice.framework.placing import Plans
 from pumice.framework.points import Point, shape_of
 from pumice.framework.policy import Policy
 from pumice.framework.statement import Kind, Operation, Statement
@@ -81,6 +82,7 @@ class Session:
         self._opening = ""
         self._shared: dict[Hashable, Any] = {}
         self.feasibility = Feasibility(self)
+        self.plans = Plans(self)
         if self.tables.tree.ready:
             recover_hypernodes(self)
         self._open_plugins()

@@ -35,6 +35,7 @@ from pumice.runtime.metrics import Metrics
 from pumice.state.store import Store
 
 _log = logging.getLogger("pumice.run")
+_STUCK_S = 300.0  # a cycle that takes so long will not end
 
 
 class LeadershipLost(Exception):
@@ -43,7 +44,10 @@ class LeadershipLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``conf_s``: how often the conf file is read. ``flush_s``: how long, at the end, what was decided may take."""
+    """``conf_s``: how often the conf file is read. ``flush_s``: how long, at the end, what was decided may take.
+
+    ``lease_namespace``: must be there before this stands for leader; empty: not looked at.
+    """
 
     scheduler_names: tuple[str, ...] = ("volcano",)
     default_queue: str = "default"
@@ -207,7 +211,7 @@ class Live:
     def _turn(self) -> bool:
         """In the thread of cycles. Whether it failed: that is told, and the process goes on."""
         try:
-            if self.leads:
+            if self.leads and not self.unready():  # what is known may be old: others may have bound meanwhile
                 self._cycle()
             else:
                 self.loop.take_in()
@@ -286,7 +290,7 @@ class Live:
         """Why this process should be started anew; empty when it is well."""
         began = self.cycle_began
         stuck_s = time.monotonic() - began if began is not None else 0.0
-        return f"a cycle has been running for {stuck_s:.0f} s" if stuck_s > 300.0 else ""
+        return f"a cycle has been running for {stuck_s:.0f} s" if stuck_s > _STUCK_S else ""
 
     def unready(self) -> list[str]:
         """Why it could not schedule just now, a line each."""

@@ -8,9 +8,12 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import IO, Any
+
+import numpy as np
 
 from pumice.framework.outcome import Outcome
 from pumice.model.decisions import Bind, Decision
@@ -121,6 +124,8 @@ def _lines(outcome: Outcome, decisions: list[Decision], detailed: bool) -> Itera
         for entry in outcome.story:
             if entry.action == action.name:
                 yield _entry(entry.what, entry.subject, entry.detail, action.name)
+        if action.name == "allocate":
+            yield from _statements(outcome, decisions)
         yield V5, f"Leaving {name} ..."
     for decision in decisions:
         if isinstance(decision, Bind):
@@ -134,6 +139,21 @@ def _lines(outcome: Outcome, decisions: list[Decision], detailed: bool) -> Itera
             yield V4, f"Job <{job}> waits: {why.text}"
     yield V3, f"Close Session {ssn.uid}"
     yield V4, "End scheduling ..."
+
+
+def _statements(outcome: Outcome, decisions: list[Decision]) -> Iterator[tuple[int, str]]:
+    """The jobs that were tried: who got its nodes, and who had to give back what it had been given."""
+    tables = outcome.session.tables
+    tasks, nodes = tables.tasks, len(tables.nodes.facts)
+    committed = Counter(decision.job for decision in decisions if isinstance(decision, Bind))
+    for job, count in committed.items():
+        yield V3, f"There are <{nodes}> nodes for Job <{job}>"
+        yield V3, f"Committing operations ... Job <{job}>: {count} tasks"
+    for row in np.unique(tasks.job[tasks.alive & (tasks.last_status >= 0)]).tolist():
+        job = tables.jobs.uids[row]
+        if row >= 0 and job not in committed:
+            yield V3, f"There are <{nodes}> nodes for Job <{job}>"
+            yield V3, f"Discarding operations ... Job <{job}>"
 
 
 def _entry(what: str, subject: str, detail: str, action: str) -> tuple[int, str]:

@@ -128,6 +128,7 @@ def _spec(spec: PodSpec) -> Obj:
     return _some(
         containers=containers,
         initContainers=sidecars,
+        overhead=_overhead(spec),
         nodeSelector=dict(spec.node_selector),
         affinity=_affinity(spec.affinity),
         tolerations=[_some(key=t.key, operator=t.operator, value=t.value, effect=t.effect) for t in spec.tolerations],
@@ -145,38 +146,40 @@ def _spec(spec: PodSpec) -> Obj:
 def _containers(spec: PodSpec) -> list[Obj]:
     """As many as there are. Those that name no cpu (or memory) are as many as the scores count defaults for."""
     count = max(spec.container_count, 1)
-    silent = {
-        CPU: _defaults(spec.nonzero_milli_cpu - spec.request.milli_cpu, DEFAULT_MILLI_CPU, count),
-        MEMORY: _defaults(spec.nonzero_memory - spec.request.memory, DEFAULT_MEMORY, count),
-    }
+    named = {name: count - silent for name, silent in _silent(spec, count).items()}
     asked = {name: text for name, text in spec.request.to_list().items() if name != PODS}
-    guaranteed = spec.qos == "Guaranteed"
+    ports = [
+        {"containerPort": port.port, "hostPort": port.port, "protocol": port.protocol, "hostIP": port.ip}
+        for port in spec.host_ports
+    ]
     found: list[Obj] = []
     for i in range(count):
         requests = asked if i == 0 else {CPU: "0", MEMORY: "0"}
-        requests = {k: v for k, v in requests.items() if k not in silent or i < count - silent[k]}
-        resources: Obj = _some(requests=requests)
-        if i == 0 and (limits := _limits(spec)):
-            resources["limits"] = limits
-        elif guaranteed and i > 0:
-            resources["limits"] = dict(requests)
-        ports = [
-            {"containerPort": port.port, "hostPort": port.port, "protocol": port.protocol, "hostIP": port.ip}
-            for port in spec.host_ports
-        ]
+        requests = {name: text for name, text in requests.items() if i < named.get(name, count)}
+        limits = {name: text for name, text in spec.limit.to_list().items() if spec.limit.get(name)} if i == 0 else {}
+        resources = _some(requests=requests, limits=limits)
         image = spec.images[i] if i < len(spec.images) else ""
         found.append(_some(name=f"c{i}", image=image, resources=resources, ports=ports if i == 0 else None))
     return found
 
 
-def _defaults(missing: float, default: float, count: int) -> int:
-    """How many containers name nothing, where ``missing`` was added for them."""
-    return min(max(round(missing / default), 0), count)
+def _silent(spec: PodSpec, count: int) -> dict[str, int]:
+    """How many of ``count`` containers name no cpu, and no memory: for each of them a default was added."""
+    missing = {
+        CPU: (spec.nonzero_milli_cpu - spec.request.milli_cpu) / DEFAULT_MILLI_CPU,
+        MEMORY: (spec.nonzero_memory - spec.request.memory) / DEFAULT_MEMORY,
+    }
+    return {name: min(max(round(number), 0), count) for name, number in missing.items()}
 
 
-def _limits(spec: PodSpec) -> dict[str, str]:
-    limits = {name: text for name, text in spec.limit.to_list().items() if spec.limit.get(name)}
-    return limits
+def _overhead(spec: PodSpec) -> dict[str, str]:
+    """What is asked for although no container names it."""
+    silent = _silent(spec, count := max(spec.container_count, 1))
+    return {
+        name: text
+        for name, text in spec.request.to_list().items()
+        if silent.get(name) == count and spec.request.get(name)
+    }
 
 
 def _claim(i: int, name: str) -> Obj:

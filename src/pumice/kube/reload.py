@@ -82,7 +82,10 @@ class ConfFile:
         """Look for changes until cancelled. It is read each time: the links of a ConfigMap change without a trace."""
         while self.path is not None:
             await asyncio.sleep(every_s)
-            self.look()
+            try:
+                self.look()
+            except Exception:
+                _log.exception("conf not looked at: a fault of this program or of a plugin")
 
     def look(self) -> bool:
         """Read the file. Whether something else is in force now."""
@@ -107,6 +110,8 @@ class ConfFile:
 
     def _read(self, path: Path) -> bytes:
         try:
+            if path.exists() and not path.is_file():  # a pipe would be waited for
+                raise PolicyError([f"{path}: cannot be read: it is no file"])
             with path.open("rb") as file:
                 return file.read(SIZE_MAX + 1)
         except OSError as error:

@@ -1,7 +1,7 @@
 """Does a selector match a set of labels?
 
 Source: Kubernetes ``labels.Selector`` and ``nodeaffinity``: NotIn and DoesNotExist match a label that is absent; Gt and
-Lt compare integers. An operator that nobody knows matches nothing.
+Lt compare integers of 64 bits. An operator that nobody knows matches nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from pumice.model.pod import LabelSelector, Requirement
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
 
 
 def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
@@ -38,8 +38,16 @@ def holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 
 
 def _compares(value: str, requirement: Requirement) -> bool:
-    texts = (value, *requirement.values)
-    if len(texts) != 2 or not all(_INTEGER.fullmatch(text) for text in texts):
+    if len(requirement.values) != 1:
         return False
-    found, bound = int(texts[0]), int(texts[1])
+    found, bound = _integer(value), _integer(requirement.values[0])
+    if found is None or bound is None:
+        return False
     return found > bound if requirement.operator == "Gt" else found < bound
+
+
+def _integer(text: str) -> int | None:
+    """None for what is no whole number of 64 bits."""
+    match = _INTEGER.fullmatch(text)
+    number = int(match[1] + match[2]) if match else None
+    return number if number is not None and -(2**63) <= number < 2**63 else None

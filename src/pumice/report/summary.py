@@ -19,6 +19,9 @@ from pumice.sim.run import Run, Waiting
 from pumice.sim.series import StepSeries
 
 PERCENTILES = (50, 90, 99)
+#: A job needs so long where nothing stands in its way: one cycle admits it, one places its pods, a second apart, and
+#: the first is at most a second away.
+PROMPT_S = 2.0
 FAIRNESS_OF = (
     "Jain's index of what each queue had over what it deserved, both summed over time: 1 is perfectly even, "
     "1/n is all for one of n queues"
@@ -52,7 +55,8 @@ def spread(values: Iterable[float]) -> Spread | None:
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
-    """Of one resource. ``loaded``: the mean over the time in which jobs waited, None where none ever did.
+    """Of one resource. ``loaded``: the mean over the time in which jobs had waited longer than ``PROMPT_S``, None where
+    none ever did.
 
     ``capacity`` is the largest there was, in ``unit``; ``peak`` and the means are shares of it.
     """
@@ -209,7 +213,7 @@ def jain(values: Sequence[float]) -> float | None:
 
 
 def _utilisation(history: History) -> Iterable[Utilisation]:
-    now = history.now
+    now, crowded = history.now, _crowded(history)
     for resource, capacity in sorted(history.capacity.items(), key=lambda item: _order(item[0])):
         room = capacity.area(now)
         if resource == PODS or capacity.peak <= 0:
@@ -223,13 +227,27 @@ def _utilisation(history: History) -> Iterable[Utilisation]:
             capacity.peak / per_unit(resource),
             mean,
             taken.peak / capacity.peak,
-            _while_positive(taken, capacity, history.waiting, now),
+            _while_positive(taken, capacity, crowded, now),
         )
 
 
 def _order(resource: str) -> tuple[int, str]:
     """Devices first, then cpu and memory."""
     return {"cpu": 1, "memory": 2}.get(resource, 0), resource
+
+
+def _crowded(history: History) -> StepSeries:
+    """How many jobs have waited longer than ``PROMPT_S``, over time."""
+    moves = []
+    for record in history.jobs:
+        until = record.ended if record.started is None else record.started
+        late, until = record.submitted + PROMPT_S, history.now if until is None else until
+        if late < until:
+            moves += [(late, 1), (until, -1)]
+    series = StepSeries(history.start)
+    for moment, by in sorted(moves):
+        series.set(moment, series.value + by)
+    return series
 
 
 def _while_positive(part: StepSeries, whole: StepSeries, when: StepSeries, until: float) -> float | None:

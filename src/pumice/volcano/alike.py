@@ -2,7 +2,8 @@
 
 A waiting job of which nothing is placed fails in the same way as the last one of its shape and queue, as long as
 nothing has been placed in between. Then what that try left behind (notes, and where the undone tries had put tasks) is
-written for the new job as if it had been tried. Only where all plugins of the policy declare that they answer by shape.
+written for the new job as if it had been tried. Only where all plugins of the policy declare that they answer by shape,
+and none has anything to say about a single task, such as by its labels, which no shape holds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import NamedTuple
 
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import I8, I32, AnyArray, Bool
+from pumice.columns.views import Task
 from pumice.framework import points
+from pumice.framework.placing import constant_scores, unopposed
 from pumice.framework.session import Session
 from pumice.framework.verdict import FitErrors
 from pumice.volcano.placement import note_skipped_role
@@ -92,6 +95,7 @@ class Failures:
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         self._known: dict[tuple[int, int], Failure] = {}
+        self._by_class: dict[int, bool] = {}
         self._nominations = bool((ssn.tables.tasks.nominated >= 0).any())
         self.usable = all(option.spec.by_shape for tier in ssn.policy.tiers for option in tier) and not ssn.has(
             points.best_node
@@ -123,6 +127,8 @@ class Failures:
         story = ssn.story[told:]
         if ssn.standing != standing or any(entry.subject != jobs.uids[job] for entry in story):
             return
+        if ssn.job_ready(job):
+            return  # it comes back for what is left of it
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()
         self._known[int(jobs.queue[job]), int(jobs.shape[job])] = Failure(
@@ -137,4 +143,16 @@ class Failures:
             and jobs.counts[job, PENDING] == jobs.size[job]
             and not ssn.fit_notes.by_job.get(job)
             and not (self._nominations and (ssn.tables.tasks.nominated[jobs.tasks[job]] >= 0).any())
+            and all(map(self._is_by_class, jobs.tasks[job].tolist()))
         )
+
+    def _is_by_class(self, row: int) -> bool:
+        """Whether what is said about the task is said of its whole class."""
+        ssn = self._ssn
+        cls = int(ssn.tables.tasks.cls[row])
+        found = self._by_class.get(cls)
+        if found is None:
+            task = Task(ssn.tables, row)
+            found = unopposed(ssn, task, ssn.all_nodes) and constant_scores(ssn, task, ssn.all_nodes)
+            self._by_class[cls] = found
+        return found

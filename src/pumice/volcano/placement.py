@@ -105,8 +105,11 @@ class _Placer:
             ssn.journal.put(ssn.tables.tasks.job_hypernode, row, self.hypernode)
         if self._can_merge(task):
             rows = sheet.rows[sheet.position : sheet.position + count]
-            nodes = pick_run(ssn, task.cls.row, len(rows), self.domain.rows)
+            cls, domain = task.cls.row, self.domain.rows
+            nodes = ssn.plans.pick(cls, len(rows)) if domain is None else pick_run(ssn, cls, len(rows), domain)
             if nodes and self.stmt.allocate(rows[: len(nodes)], nodes) is None:
+                if domain is None:
+                    ssn.plans.placed(cls, len(nodes))
                 sheet.position += len(nodes)
                 self._hold(nodes)
                 return True

@@ -36,6 +36,28 @@ def test_operators(operator: str, wanted: tuple[str, ...], found: list[str | Non
     assert [v for v, hit in zip(VALUES, mask.tolist(), strict=True) if hit] == found
 
 
+@pytest.mark.parametrize(
+    ("text", "is_more"),
+    [
+        pytest.param("9223372036854775807", True, id="largest"),
+        pytest.param("9223372036854775808", False, id="too-large"),
+        pytest.param("-9223372036854775808", False, id="smallest"),
+        pytest.param("+" + "0" * 60 + "7", True, id="leading-zeros"),
+        pytest.param("9" * 5000, False, id="very-long"),
+        pytest.param("٧", False, id="other-digits"),
+    ],
+)
+def test_integers_have_64_bits(text: str, is_more: bool) -> None:
+    assert holds(Requirement("key", "Gt", ("0",)), {"key": text}) is is_more
+    assert holds(Requirement("key", "Lt", (text,)), {"key": "0"}) is is_more
+
+
+def test_integers_below_the_smallest_are_none() -> None:
+    smallest = Requirement("key", "Lt", ("0",))
+    assert holds(smallest, {"key": "-9223372036854775808"})
+    assert not holds(smallest, {"key": "-9223372036854775809"})
+
+
 def test_a_column_without_any_value() -> None:
     nothing = EncodedColumn([None, None])
     assert holds_over(Requirement("key", "NotIn", ("a",)), nothing).tolist() == [True, True]

@@ -121,7 +121,7 @@ CONF = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"
         ),
         pytest.param(
             CONF + "  - name: binpack\n    arguments: {binpack.weigth: 3}\n",
-            ['tiers[0].plugins[1] (binpack): unknown argument "binpack.weigth"; did you mean "binpack_weight"?'],
+            ['tiers[0].plugins[1] (binpack): unknown argument "binpack.weigth"; did you mean "binpack.weight"?'],
             id="argument",
         ),
         pytest.param(
@@ -137,6 +137,7 @@ CONF = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"
             ],
             id="types",
         ),
+        pytest.param("dialect: []\n" + CONF, ['dialect: found "[]", wanted one of volcano'], id="dialect"),
         pytest.param("- 1\n", ["found list, wanted a mapping with actions and tiers"], id="no-mapping"),
     ],
 )

@@ -34,23 +34,24 @@ def test_simulate(two_queues: Path) -> None:
         "evictions": 0,
     }
     assert len(found["digest"]) == 32 and int(found["digest"], 16) >= 0
-    assert (found["ending"], found["simulated_s"], found["nodes"], found["seed"]) == ("done", 140.0, 2, 0)
+    assert (found["ending"], found["simulated_s"], found["nodes"], found["seed"]) == ("done", 142.0, 2, 0)
     assert found["wall_s"] >= 0 and found["cycles"] >= 4
     assert found["conf"] == "default" and found["sources"] == [str(two_queues)] and found["problems"] == []
     assert found["utilisation"]["cpu"] == {
-        "mean": pytest.approx((8 * 100 + 4 * 40) / (8 * 140), abs=1e-6),
+        "mean": pytest.approx((8 * 100 + 4 * 40) / (8 * 142), abs=1e-6),
         "peak": 1.0,
-        "while_waiting": pytest.approx((8 * 80 + 4 * 40) / (8 * 120), abs=1e-6),
+        "while_waiting": pytest.approx((8 * 79 + 4 * 40) / (8 * 120), abs=1e-6),
         "capacity": 8.0,
         "unit": "cores",
     }
     assert set(found["queues"]) == {"a", "b"}
     b = found["queues"]["b"]
     assert (b["jobs"], b["completed"], b["running"], b["pending"]) == (2, 1, 0, 1)
-    assert set(b["wait_s"]) == SPREAD and b["wait_s"]["max"] == 80.0 and b["completion_s"]["p50"] == 120.0
+    assert set(b["wait_s"]) == SPREAD and b["wait_s"]["max"] == 82.0 and b["completion_s"]["p50"] == 122.0
     assert set(found["fairness"]) == {"jain", "of"}
     (waiting,) = found["waiting"]
-    assert waiting["job"] == "default/giant" and waiting["waited_s"] == 110.0 and waiting["why"]
+    assert (waiting["job"], waiting["pods"], waiting["waited_s"]) == ("default/giant", 9, 112.0)
+    assert waiting["why"] == "not admitted: queue resource quota insufficient: insufficient cpu"
     assert sum(cause["share"] for cause in found["wait_causes"]) == pytest.approx(1.0, abs=1e-4)
 
 
@@ -71,7 +72,7 @@ def test_events(two_queues: Path, tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     told = run("simulate", two_queues, "--json", "--events", events)
     lines = [json.loads(line) for line in events.read_text().splitlines()]
-    assert lines[-1] == {"t": 140.0, "event": "end", "ending": "done", "digest": told.json["digest"]}
+    assert lines[-1] == {"t": 142.0, "event": "end", "ending": "done", "digest": told.json["digest"]}
     times = [line["t"] for line in lines]
     assert times == sorted(times)
     assert f"wrote {events}" in told.err

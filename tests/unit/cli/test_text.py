@@ -39,11 +39,11 @@ def test_simulate(tmp_path: Path) -> None:
     out = run("simulate", file).out
     rows = {line.split("  ")[0]: line for line in out.splitlines() if line}
     assert "2 of 3 done, 1 waiting" in rows["jobs"]
-    assert "2 min 20 s to the end" in rows["simulated"]
+    assert "2 min 22 s to the end" in rows["simulated"]
     for title in ("Utilisation", "Queues", "Waiting time", "Completion time", "Fairness", "Why jobs waited"):
         assert any(row.startswith(title) for row in rows), title
     gangs = out.partition("1 gang waits at the end\n")[2]
-    assert "default/giant" in gangs and "1 min 50 s" in gangs
+    assert "default/giant" in gangs and "1 min 52 s" in gangs and "not admitted: " in gangs
 
 
 def test_gangs_that_wait_for_the_same_are_one_row(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from pumice.kube.access import Access
 from pumice.kube.client import Client
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.http import serving as pages
-from pumice.kube.kinds import LEASES, POD_GROUPS, PODS
+from pumice.kube.kinds import LEASES, NODES, POD_GROUPS, PODS
 from pumice.kube.lease import Election
 from pumice.kube.live import LeadershipLost, Live, Settings
 from pumice.kube.reload import ConfFile
@@ -181,6 +181,24 @@ async def test_who_does_not_lead_takes_in_what_happens(fault: Fault) -> None:
         await until(lambda: "default/g" in at.live.loop.store.snapshot().tables.jobs.uids)
         assert fault.opened == 0
         assert not at.live.leads
+
+
+async def test_nothing_is_decided_on_what_is_old(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+        await until(lambda: at.live.leads and fault.opened)
+        nodes = at.live.following.reflectors[NODES]
+        nodes._troubles.tell(NODES, "the API server does not answer")
+        await at.gang("g", 2)
+        await until(lambda: "default/g" in at.live.loop.store.snapshot().tables.jobs.uids)
+        with pytest.raises(ApiError, match="503"):
+            await at.page("/readyz")
+        fault.do = lambda: pytest.fail("a cycle began")
+        before = at.live.failed_cycles
+        await until(lambda: not at.live._news.is_set())
+        assert at.live.failed_cycles == before
+        fault.do = lambda: None
+        nodes._troubles.over(NODES)
+        await at.bound("g-1")
 
 
 async def test_who_loses_the_lease_ends(fault: Fault) -> None:

@@ -51,6 +51,12 @@ TERM = "{topologyKey: zone, labelSelector: {matchLabels: {a: b}, matchExpression
             " requests: {cpu: 1, memory: 1Gi}}}]}",
             id="guaranteed",
         ),
+        pytest.param("spec: {containers: [{name: a}], overhead: {cpu: 250m, memory: 1Mi}}", id="overhead"),
+        pytest.param(
+            "spec: {containers: [{name: a, resources: {requests: {cpu: 1}}}],"
+            " initContainers: [{name: b, resources: {requests: {cpu: 3, memory: 1Gi}}}]}",
+            id="init container",
+        ),
         pytest.param(
             "spec: {containers: [{name: a, image: i, ports: [{containerPort: 80, hostPort: 81, protocol: UDP}]}],"
             " nodeSelector: {disk: ssd}, tolerations: [{key: k, operator: Exists, effect: NoSchedule},"

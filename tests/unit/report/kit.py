@@ -53,7 +53,8 @@ def job(name: str, pods: int = 1, *, queue: str = "a", cpu: int = 1, at: int = 0
     return JOB.format(name=name, pods=pods, queue=queue, cpu=cpu, at=at, seconds=seconds)
 
 
-#: Two queues on eight cores: a job that runs at once, one that waits for it, one that is too large for ever.
+#: Two queues on eight cores: a job that runs from second 1 (admitted at 0, placed a cycle later) to 101, one that waits
+#: for it and runs from 102 to 142, one that is too large for ever.
 TWO_QUEUES: Sequence[str] = (
     node("n1"),
     node("n2"),

@@ -16,18 +16,18 @@ def test_jobs_by_queue(tmp_path: Path) -> None:
     a, b = found.queues
     assert (a.name, a.jobs, a.completed, a.running, a.pending) == ("a", 1, 1, 0, 0)
     assert (b.name, b.jobs, b.completed, b.running, b.pending) == ("b", 2, 1, 0, 1)
-    assert a.wait is not None and (a.wait.count, a.wait.max) == (1, 0.0)
-    assert b.wait is not None and (b.wait.count, b.wait.p50) == (1, 80.0)
-    assert b.completion is not None and b.completion.mean == 120.0
-    assert a.share == pytest.approx(100 / 140)
-    assert b.share == pytest.approx(0.5 * 40 / 140)
+    assert a.wait is not None and (a.wait.count, a.wait.max) == (1, 1.0)
+    assert b.wait is not None and (b.wait.count, b.wait.p50) == (1, 82.0)
+    assert b.completion is not None and b.completion.mean == 122.0
+    assert a.share == pytest.approx(100 / 142)
+    assert b.share == pytest.approx(0.5 * 40 / 142)
 
 
 def test_utilisation_counts_time(tmp_path: Path) -> None:
     cpu = next(use for use in summary_of(inputs(tmp_path, TWO_QUEUES)).utilisation if use.resource == "cpu")
     assert (cpu.capacity, cpu.unit, cpu.peak) == (8.0, "cores", 1.0)
-    assert cpu.mean == pytest.approx((8 * 100 + 4 * 40) / (8 * 140))
-    assert cpu.loaded == pytest.approx((8 * 80 + 4 * 40) / (8 * 120))  # from second 20 on somebody waits
+    assert cpu.mean == pytest.approx((8 * 100 + 4 * 40) / (8 * 142))
+    assert cpu.loaded == pytest.approx((8 * 79 + 4 * 40) / (8 * 120))  # from second 22 on somebody has waited long
 
 
 def test_nobody_waited(tmp_path: Path) -> None:
@@ -41,7 +41,8 @@ def test_nothing_ran(tmp_path: Path) -> None:
     found = summary_of(inputs(tmp_path, NOTHING_RUNS))
     assert (found.wait, found.completion) == (None, None)
     assert found.to_json()["wait_s"] is None
-    assert [each.job for each in found.run.waiting] == ["default/large"]
+    assert [(each.job, each.pods) for each in found.run.waiting] == [("default/large", 1)]
+    assert found.run.waiting[0].why.startswith("not admitted: ")
 
 
 def test_jobs_to_come(tmp_path: Path) -> None:

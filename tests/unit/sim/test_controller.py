@@ -48,10 +48,12 @@ def test_pods_come_when_the_group_is_admitted() -> None:
     cluster.write_group(PodGroupUpdate("ns/j", PodGroupStatus("Pending", running=1)))
     cluster.engine.advance(1)
     assert not cluster.pods
-    for _ in range(2):  # written twice, made once
+    for moment in (2, 3):  # written twice, made once
+        cluster.engine.advance(moment)
         cluster.write_group(PodGroupUpdate("ns/j", PodGroupStatus("Inqueue")))
-        cluster.engine.advance(2)
+        cluster.engine.advance(moment)
         assert [(p.key, p.creation) for p in cluster.pods.values()] == [(key, 2) for key in keys("j", 2)]
+    assert controller.problems == []
 
 
 def test_the_duration_counts_from_the_last_of_the_minimum() -> None:

@@ -63,6 +63,21 @@ def test_philly_durations_queues_and_sizes(tmp_path: Path) -> None:
     assert trace.problems == []
 
 
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        pytest.param(".", "seed0/../simulation_throughputs.json", id="folder"),
+        pytest.param("seed0/vc.trace", "seed0/../simulation_throughputs.json", id="file"),
+    ],
+)
+def test_philly_names_its_throughputs_as_they_were_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, named: str
+) -> None:
+    philly(tmp_path, vc=PHILLY.format(steps=100, at=0, size=1))
+    monkeypatch.chdir(tmp_path)
+    assert f"durations are total_steps / throughput on v100, from {named}" in philly_gavel.read(Path(given)).notes
+
+
 def test_philly_bad_rows_are_counted_and_named_and_the_rest_served(tmp_path: Path) -> None:
     lines = [
         PHILLY.format(steps=100, at=0, size=1),

@@ -137,10 +137,10 @@ def _label(stem: str) -> str:
 
 
 def _find_throughputs(folder: Path) -> Path:
-    folders = [folder, *folder.resolve().parents[:_LEVELS_UP]]
-    for each in folders:
-        if (each / THROUGHPUTS).is_file():
-            return each / THROUGHPUTS
+    for levels in range(_LEVELS_UP + 1):
+        found = folder.joinpath(*[".."] * levels, THROUGHPUTS)
+        if found.is_file():
+            return found
     raise TraceError(
         f"{folder}: found no {THROUGHPUTS} beside the traces or in the {_LEVELS_UP} folders above; durations need it"
     )

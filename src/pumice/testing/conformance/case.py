@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from pumice.runtime.documents import Document, documents, yaml_documents
+from pumice.runtime.problems import Problem
 from pumice.testing.conformance.result import Unusable
 
 Raw = Mapping[str, Any]
@@ -58,10 +58,19 @@ class Case:
 
 def read_yaml(path: Path) -> Any:
     """The document in a file. Raises: Unusable with the reason."""
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        raise Unusable(f"cannot be read: {' '.join(str(error).split())[:200]}") from None
+    return _only("file", documents(path))
+
+
+def _only(name: str, found: Iterable[Document | Problem]) -> Any:
+    """The one document, None where there is none. Raises: Unusable, with the name of what holds it."""
+    contents = []
+    for each in found:
+        if isinstance(each, Problem):
+            raise Unusable(f"{name} {each.what}")
+        contents.append(each.obj)
+    if len(contents) > 1:
+        raise Unusable(f"{name}: found {len(contents)} documents, wanted one")
+    return contents[0] if contents else None
 
 
 def case_of(file: str, document: Any) -> Case:
@@ -70,10 +79,7 @@ def case_of(file: str, document: Any) -> Case:
         raise Unusable("not a conformance case: wanted a mapping with kind, conf and objects")
     conf = document.get("conf")
     if isinstance(conf, str):
-        try:
-            conf = yaml.load(conf, yaml.CSafeLoader)
-        except yaml.YAMLError as error:
-            raise Unusable(f"conf: not YAML: {' '.join(str(error).split())[:200]}") from None
+        conf = _only("conf", yaml_documents("conf", conf))
     if not isinstance(conf, Mapping):
         raise Unusable("conf: wanted a mapping with actions and tiers")
     return Case(file, document, conf)

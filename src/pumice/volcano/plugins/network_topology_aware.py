@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -223,17 +223,15 @@ class NetworkTopologyAware:
         return scores * MAX_SCORE * self.weight
 
     def _normal_pod(self, task: Task, nodes: NodeRows) -> F64:
-        """Binpack of the hypernodes above each node, with less weight for higher tiers."""
+        """Binpack of the hypernodes above each node, 1 where there is none, with less weight for higher tiers."""
         tree = self.tree
-        lowest, highest = int(tree.tiers[0]), int(tree.tiers[-1])
         binpack = self._binpack(np.arange(len(tree.names), dtype=np.int32), task.req)
-        score, weights = np.zeros(len(nodes)), 0.0
-        for tier in range(lowest, highest + 1):
+        weight_of, weight_between = tier_weights(tree.tiers, self.fading)
+        score = np.full(len(nodes), weight_between)
+        for tier, weight in zip(tree.tiers, weight_of, strict=True):
             above = self._at_tier(tier)[nodes.rows]
-            weight = self.fading ** (tier - 1)
             score += weight * np.where(above >= 0, binpack[above], 1.0)
-            weights += weight
-        return score / weights * MAX_SCORE * self.weight
+        return score / (sum(weight_of) + weight_between) * MAX_SCORE * self.weight
 
     def _at_tier(self, tier: int) -> I32:
         """For each node the hypernode of that tier which holds it, -1 for none (N,)."""
@@ -262,3 +260,17 @@ class NetworkTopologyAware:
         times = np.bincount(ancestors[ancestors >= 0], minlength=len(self.tree.names))
         rows = np.flatnonzero(times)
         self.ssn.journal.put(self.used, rows, self.used[rows] + (sign * times[rows])[:, None] * run.req)
+
+
+def tier_weights(tiers: Sequence[int], fading: float) -> tuple[list[float], float]:
+    """``fading ** tier`` up to a common factor, which makes the largest 1: for each of the tiers, which ascend, and in
+    sum for all whole numbers between them. Costs the same however far apart they are."""
+    ratio, heaviest = (fading, tiers[0]) if fading <= 1 else (1 / fading, tiers[-1])
+    of_tier = [ratio ** abs(tier - heaviest) for tier in tiers]
+    between = 0.0
+    for i in range(len(tiers) - 1):
+        missing = tiers[i + 1] - tiers[i] - 1
+        if missing:
+            larger, smaller = max(of_tier[i : i + 2]), min(of_tier[i : i + 2])
+            between += (larger * ratio - smaller) / (1 - ratio) if ratio < 1 else missing
+    return of_tier, between

@@ -1,0 +1,179 @@
+"""A failure that is taken over from a like job is the failure that trying would have found."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from pumice.columns.views import Job, Queue, Task, TaskRun
+from pumice.framework import points
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+from pumice.framework.validity import Invalid
+from pumice.model.events import Object
+from pumice.model.pod import QUEUE_GATE, Affinity, LabelSelector, PodAffinityTerm, Requirement
+from pumice.model.queue import PriorityClass
+from pumice.runtime.why import why_jobs_wait, why_pods_wait
+from pumice.testing.build import Ran, cluster, node, pod, podgroup, queue, resource, run
+from pumice.volcano.alike import Failures
+
+CONF = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: nodeorder}MORE]
+"""
+BY_SHAPE = {
+    "plain": "",
+    "proportion": ", {name: overcommit}, {name: proportion}, {name: binpack}",
+    "topology": ", {name: network-topology-aware, arguments: {hypernode.binpack.normal-pod.enable: false}}",
+    "limit": ", {name: few-each}",
+}
+ONE_BY_ONE = {"sla": ", {name: sla}", "names": ", {name: odd-names}"}
+
+
+@plugin("few-each", by_shape=True)
+class FewEach:
+    """Queue ``b`` takes three tasks in all."""
+
+    def __init__(self, ssn: Session) -> None:
+        self.ssn = ssn
+        self.taken = ssn.column(len(ssn.tables.queues))
+
+    @points.allocatable
+    def allocatable(self, queue: Queue, task: Task) -> bool:
+        return queue.name != "b" or bool(self.taken[queue.row] < 3)
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> None:
+        self.ssn.journal.put(self.taken, run.queue, self.taken[run.queue] + len(run))
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> None:
+        self.ssn.journal.put(self.taken, run.queue, self.taken[run.queue] - len(run))
+
+
+@plugin("odd-names")
+@points.job_valid
+def odd_names(ssn: Session, job: Job) -> Invalid | None:
+    """Looks at what no shape knows."""
+    return None if int(job.group.name[1:]) % 2 else Invalid("Even", "its name is even")
+
+
+class Kind(NamedTuple):
+    """What equal jobs have in common. ``tasks``: (cpu, gpu, role, gates, priority) each; ``shy``: keeps away from pods
+    with the label ``app: b``."""
+
+    tasks: tuple[tuple[int, int, str, tuple[str, ...], int], ...]
+    minimum: int
+    roles: tuple[tuple[str, int], ...]
+    shy: bool
+
+
+ASKS = st.sampled_from([(1, 0), (1, 0), (2, 0), (3, 0), (1, 1), (0, 0)])
+GATES = st.sampled_from([(), (), (), (), (QUEUE_GATE,), ("example.com/wait",)])
+
+
+@st.composite
+def kinds(draw: st.DrawFn) -> Kind:
+    tasks = tuple(
+        (*draw(ASKS), draw(st.sampled_from(["ps", "worker"])), draw(GATES), draw(st.sampled_from([1, 1, 5])))
+        for _ in range(draw(st.integers(1, 4)))
+    )
+    roles = draw(st.sampled_from([(), (), (("ps", 1),), (("worker", 2), ("ps", 1))]))
+    return Kind(tasks, draw(st.integers(0, len(tasks))), roles, draw(st.integers(0, 3)) == 0)
+
+
+def shyness() -> Affinity:
+    of_b = LabelSelector((Requirement("app", "In", ("b",)),))
+    return Affinity(anti_required=(PodAffinityTerm("kubernetes.io/hostname", of_b, ("ns",)),))
+
+
+def gang(name: str, kind: Kind, app: str, **group: object) -> list[Object]:
+    """The PodGroup and the pods of a job of the kind."""
+    found: list[Object] = [podgroup(name, kind.minimum, roles=dict(kind.roles), **group)]
+    for i, (cpu, gpu, role, gates, priority) in enumerate(kind.tasks):
+        about = {"affinity": shyness()} if kind.shy else {}
+        memory = "1Gi" if cpu else 0
+        labels = {"app": app} if app else None
+        found.append(
+            pod(
+                f"{name}-{i}", name, cpu, memory, gpu, role=role, gates=gates, priority=priority, labels=labels, **about
+            )
+        )
+    return found
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> list[Object]:
+    """Few nodes, some of them about to become free, and more jobs than fit, many of them equal."""
+    found: list[Object] = [PriorityClass("high", 1000), queue("a", 2), queue("c")]
+    found.append(queue("b", capability=draw(st.sampled_from([None, resource(3, "8Gi")]))))
+    for n in range(draw(st.integers(1, 3))):
+        found.append(node(f"n{n}", draw(st.sampled_from([1, 2, 4])), gpu=draw(st.sampled_from([0, 1]))))
+        if draw(st.booleans()):
+            leaves = draw(st.sampled_from([None, 5.0]))
+            more = {"affinity": shyness()} if draw(st.booleans()) else {}
+            found.append(pod(f"old-{n}", "old", 1, on=f"n{n}", deletion=leaves, **more))
+    found.append(podgroup("old", 1, "a", phase="Running"))
+    known = draw(st.lists(kinds(), min_size=1, max_size=3))
+    for g in range(draw(st.integers(4, 14))):
+        found += gang(
+            f"g{g}",
+            draw(st.sampled_from(known)),
+            draw(st.sampled_from(["", "", "a", "b"])),
+            queue=draw(st.sampled_from(["a", "b", "c"])),
+            creation=float(draw(st.integers(0, 3))),
+            priority_class=draw(st.sampled_from(["", "", "high"])),
+            phase=draw(st.sampled_from(["Pending", "Inqueue", "Inqueue"])),
+        )
+    return found
+
+
+def never(self: Failures, job: int) -> bool:
+    """Every job is tried."""
+    return False
+
+
+def with_and_without(objects: list[Object], more: str) -> tuple[Ran, Ran, int]:
+    """The cycle with failures that are taken over and without, and how many were."""
+    taken_over = []
+    real = Failures.repeat
+
+    def counting(self: Failures, job: int) -> bool:
+        found = real(self, job)
+        taken_over.append(found)
+        return found
+
+    conf = CONF.replace("MORE", more)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Failures, "repeat", counting)
+        ours = run(cluster(objects), conf, now=50.0, plugins=(FewEach, odd_names))
+        patch.setattr(Failures, "repeat", never)
+        plain = run(cluster(objects), conf, now=50.0, plugins=(FewEach, odd_names))
+    return ours, plain, sum(taken_over)
+
+
+@pytest.mark.parametrize("more", BY_SHAPE.values(), ids=BY_SHAPE)
+@given(objects=crowds())
+@settings(max_examples=80, deadline=None)
+def test_same_with_and_without(more: str, objects: list[Object]) -> None:
+    ours, plain, taken_over = with_and_without(objects, more)
+    assume(taken_over)
+    assert ours.decisions == plain.decisions
+    assert ours.pipelined == plain.pipelined
+    assert ours.outcome.groups == plain.outcome.groups
+    assert list(ours.outcome.notices()) == list(plain.outcome.notices())
+    assert why_jobs_wait(ours.outcome) == why_jobs_wait(plain.outcome)
+    assert why_pods_wait(ours.outcome) == why_pods_wait(plain.outcome)
+
+
+@pytest.mark.parametrize("more", ONE_BY_ONE.values(), ids=ONE_BY_ONE)
+@given(objects=crowds())
+@settings(max_examples=20, deadline=None)
+def test_plugins_that_look_at_the_single_job_see_every_one(more: str, objects: list[Object]) -> None:
+    _, _, taken_over = with_and_without(objects, more)
+    assert taken_over == 0
