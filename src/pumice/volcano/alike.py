@@ -24,7 +24,8 @@ KNOWN_MAX = 20_000
 
 
 class Aftermath(NamedTuple):
-    """What an undone try left on the tasks of a job, by their position; errors of None: its role had failed before."""
+    """What an undone try left on the tasks of a job, by their position; errors, as they were noted, of None: its role had
+    failed before."""
 
     status: I8
     node: I32
@@ -75,8 +76,10 @@ class Watch:
         notes = self._ssn.fit_notes.by_job.get(job)
         if not notes:
             return ()
-        found = ((position, notes.get(row)) for position, row in enumerate(rows.tolist()))
-        return tuple((p, None if errors.skipped else errors) for p, errors in found if errors is not None)
+        position = {row: i for i, row in enumerate(rows.tolist())}
+        return tuple(
+            (position[row], None if errors.skipped else errors) for row, errors in notes.items() if row in position
+        )
 
 
 class Failure(NamedTuple):
