@@ -27,6 +27,7 @@ class ClassTable:
         "nonzero",
         "req",
         "specs",
+        "steps",
     )
 
     def __init__(self, axis: ResourceAxis) -> None:
@@ -36,6 +37,7 @@ class ClassTable:
         self.compared: list[Bool] = []
         self.limits: list[F64] = []
         self.nonzero: list[F64] = []
+        self.steps: list[F64] = []
         self.best_effort: list[bool] = []
         self._matrix: F64 = np.zeros((0, len(axis)))
         self._row_of_id: dict[int, tuple[PodSpec, int]] = {}
@@ -65,6 +67,8 @@ class ClassTable:
         self.compared.append(mask)
         self.limits.append(np.where(mask, req - EPS, -np.inf))
         self.nonzero.append(np.array([spec.nonzero_milli_cpu, spec.nonzero_memory]))
+        self.steps.append(np.concatenate((req, self.nonzero[-1], (1.0,))))
+        self.steps[-1].setflags(write=False)
         self.best_effort.append(spec.request.is_empty())
         return len(self.specs) - 1
 

@@ -282,13 +282,14 @@ class NodeRows:
     rows cannot tell the difference, which is what lets a whole gang be placed with one call.
     """
 
-    __slots__ = ("_after", "_cls", "rows", "tables")
+    __slots__ = ("_after", "_cls", "_view", "rows", "tables")
 
     def __init__(self, tables: Tables, rows: AnyArray, *, after: F64 | None = None, cls: int = -1) -> None:
         self.tables = tables
         self.rows = rows
         self._after = after
         self._cls = cls
+        self._view: F64 | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -336,36 +337,22 @@ class NodeRows:
 
     @property
     def view(self) -> F64:
-        """``NodeTable.view`` of the rows, all of it, as a copy (rows, R + 3)."""
-        found: F64 = self.tables.nodes.view.take(self.rows, axis=0)
-        if self._after is not None and self.tables.nodes.view_follows:
-            classes = self.tables.classes
-            found += self._after[:, None] * np.concatenate((classes.req[self._cls], classes.nonzero[self._cls], (1.0,)))
-        return found
-
-    def _view(self, first: int, last: int, step: F64 | float) -> F64:
-        found: F64 = self.tables.nodes.view[self.rows, first:last]
-        if self._after is not None and self.tables.nodes.view_follows:
-            found = found + self._after[:, None] * step
-        return found
-
-    @property
-    def view_used(self) -> F64:
-        """Requests of the pods on the node in kube-scheduler's view (rows, R)."""
-        width = len(self.tables.axis)
-        return self._view(0, width, self.tables.classes.req[self._cls])
-
-    @property
-    def view_nonzero(self) -> F64:
-        """The same with defaults for containers without request: milli-cpu and bytes (rows, 2)."""
-        width = len(self.tables.axis)
-        return self._view(width, width + 2, self.tables.classes.nonzero[self._cls])
+        """``NodeTable.view`` of the rows, all of it (rows, R + 3): requests, those with defaults, number of pods."""
+        if self._after is None:
+            return self.tables.nodes.view.take(self.rows, axis=0)
+        if self._view is None:  # kept: rows as they would be are made for one question and do not change
+            self._view = self.tables.nodes.view.take(self.rows, axis=0)
+            if self.tables.nodes.view_follows:
+                self._view += self._after[:, None] * self.tables.classes.steps[self._cls]
+        return self._view
 
     @property
     def view_pods(self) -> F64:
         """Number of pods on the node in kube-scheduler's view (rows,)."""
-        width = len(self.tables.axis)
-        return self._view(width + 2, width + 3, 1.0)[:, 0]
+        if self._after is None:
+            pods: F64 = self.tables.nodes.view[self.rows, -1]
+            return pods
+        return self.view[:, -1]
 
 
 class JobRows:

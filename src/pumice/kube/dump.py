@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from pumice.columns.tables import Tables
 from pumice.kube.objects_out import object_of
 from pumice.model.events import Object
 from pumice.model.pod import Pod
@@ -33,12 +34,12 @@ def objects_of(store: Store, now: float) -> dict[str, list[Object]]:
         "priorityclasses": list(store.priority_classes.values()),
         "queues": list(store.queues.values()),
         "podgroups": [jobs.groups[row] for row in np.flatnonzero(jobs.alive).tolist()],
-        "pods": list(_pods(store, now)),
+        "pods": list(_pods(tables, now)),
     }
 
 
-def _pods(store: Store, now: float) -> Iterator[Pod]:
-    tasks, names = (tables := store.snapshot().tables).tasks, tables.nodes.facts.names
+def _pods(tables: Tables, now: float) -> Iterator[Pod]:
+    tasks, names = tables.tasks, tables.nodes.facts.names
     for row in np.flatnonzero(tasks.alive).tolist():
         pod, status, node = tasks.pods[row], TaskStatus(int(tasks.status[row])), int(tasks.node[row])
         if status in ALLOCATED_STATUSES and node >= 0 and not pod.node_name:

@@ -213,10 +213,7 @@ class Store:
         tables = self._tables
         tables.tasks.view_node[row] = node if sign > 0 else -1
         if node >= 0:
-            cls = tables.tasks.cls[row]
-            tables.nodes.view[node] += sign * np.concatenate(
-                (tables.classes.req[cls], tables.classes.nonzero[cls], (1.0,))
-            )
+            tables.nodes.view[node] += sign * tables.classes.steps[tables.tasks.cls[row]]
 
     # -- decisions in flight ------------------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import I8, I32, AnyArray, Bool
 from pumice.columns.views import Task
@@ -24,8 +26,8 @@ KNOWN_MAX = 20_000
 
 
 class Aftermath(NamedTuple):
-    """What an undone try left on the tasks of a job, by their position; errors, as they were noted, of None: its role had
-    failed before."""
+    """What an undone try left on the tasks of a job, by their position; errors in the order of noting, None for a task
+    whose role had failed before."""
 
     status: I8
     node: I32
@@ -146,16 +148,19 @@ class Failures:
             and jobs.counts[job, PENDING] == jobs.size[job]
             and not ssn.fit_notes.by_job.get(job)
             and not (self._nominations and (ssn.tables.tasks.nominated[jobs.tasks[job]] >= 0).any())
-            and all(map(self._is_by_class, jobs.tasks[job].tolist()))
+            and self._is_by_class(job)
         )
 
-    def _is_by_class(self, row: int) -> bool:
-        """Whether what is said about the task is said of its whole class."""
-        ssn = self._ssn
-        cls = int(ssn.tables.tasks.cls[row])
-        found = self._by_class.get(cls)
+    def _is_by_class(self, job: int) -> bool:
+        """Whether all that is said about single tasks of the job is said of their whole class; once for jobs of a
+        shape."""
+        ssn, jobs, shape = self._ssn, self._ssn.tables.jobs, int(self._ssn.tables.jobs.shape[job])
+        found = self._by_class.get(shape)
         if found is None:
-            task = Task(ssn.tables, row)
-            found = unopposed(ssn, task, ssn.all_nodes) and constant_scores(ssn, task, ssn.all_nodes)
-            self._by_class[cls] = found
+            rows = jobs.tasks[job]
+            _, firsts = np.unique(ssn.tables.tasks.cls[rows], return_index=True)
+            tasks = [Task(ssn.tables, row) for row in rows[firsts].tolist()]
+            found = self._by_class[shape] = all(
+                unopposed(ssn, task, ssn.all_nodes) and constant_scores(ssn, task, ssn.all_nodes) for task in tasks
+            )
         return found

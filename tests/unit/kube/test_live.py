@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -78,6 +79,11 @@ class At:
             containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
             made = pod(f"{name}-{i}", annotations=annotations, schedulerName="volcano", containers=containers)
             await self.client.post(PODS.namespace_path("default"), made)
+
+    @property
+    def pods_known(self) -> int:
+        """How many pods the store has. Nothing else of it may be read while a cycle may run."""
+        return len(self.live.loop.store._row_of_pod)
 
     async def bound(self, name: str) -> None:
         async def on_node() -> bool:
@@ -178,7 +184,7 @@ async def test_a_lease_without_namespace_is_an_error(fault: Fault) -> None:
 async def test_who_does_not_lead_takes_in_what_happens(fault: Fault) -> None:
     async with scheduling(fault, election=True, holder="somebody") as at:
         await at.gang("g", 2)
-        await until(lambda: "default/g" in at.live.loop.store.snapshot().tables.jobs.uids)
+        await until(lambda: at.pods_known == 2)
         assert fault.opened == 0
         assert not at.live.leads
 
@@ -189,7 +195,7 @@ async def test_nothing_is_decided_on_what_is_old(fault: Fault) -> None:
         nodes = at.live.following.reflectors[NODES]
         nodes._troubles.tell(NODES, "the API server does not answer")
         await at.gang("g", 2)
-        await until(lambda: "default/g" in at.live.loop.store.snapshot().tables.jobs.uids)
+        await until(lambda: at.pods_known == 2)
         with pytest.raises(ApiError, match="503"):
             await at.page("/readyz")
         fault.do = lambda: pytest.fail("a cycle began")
@@ -199,6 +205,49 @@ async def test_nothing_is_decided_on_what_is_old(fault: Fault) -> None:
         fault.do = lambda: None
         nodes._troubles.over(NODES)
         await at.bound("g-1")
+
+
+class Held:
+    """A cycle that does not go on until it is let."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        fault.do = self._hold
+
+    def _hold(self) -> None:
+        self.begun.set()
+        assert self.go_on.wait(PATIENCE_S)
+
+
+async def test_a_long_cycle_keeps_nobody_from_renewing(fault: Fault) -> None:
+    async with scheduling(fault, election=True) as at:
+        held = Held(fault)
+        await until(held.begun.is_set)
+        renewals: set[str] = set()
+
+        async def renewed() -> bool:
+            renewals.add((await at.client.get(LEASES.path("default/it")))["spec"]["renewTime"])
+            return len(renewals) > 3
+
+        await until(renewed)
+        assert await at.page("/healthz") == "ok\n"
+        held.go_on.set()
+        assert at.live.leads
+
+
+async def test_the_last_cycle_is_finished_and_written(fault: Fault) -> None:
+    async with scheduling(fault, election=True, holder="somebody") as at:
+        await at.gang("g", 2)
+        await until(lambda: at.pods_known == 2)
+        held = Held(fault)
+        await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": ""}})
+        await until(held.begun.is_set)
+        at.live.stop()
+        held.go_on.set()
+        await asyncio.wait_for(at.task, PATIENCE_S)
+        assert fault.opened == 1
+        for name in ("g-0", "g-1"):
+            assert (await at.client.get(PODS.path(f"default/{name}")))["spec"].get("nodeName")
 
 
 async def test_who_loses_the_lease_ends(fault: Fault) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pumice.columns.dtypes import F64
 from pumice.columns.ledger import tally
 from pumice.framework.session import Session
 
@@ -25,7 +24,7 @@ class View:
     def __init__(self, ssn: Session) -> None:
         self._tables = ssn.tables
         self._put = ssn.journal.put
-        self._steps: dict[int, F64] = {}
+        self._steps = ssn.tables.classes.steps
         ssn.tables.nodes.view_follows = True
 
     def enter(self, rows: Sequence[int], nodes: Sequence[int]) -> None:
@@ -54,21 +53,12 @@ class View:
 
     def _move_one(self, row: int, node: int, now: int, sign: float) -> None:
         view = self._tables.nodes.view
-        step = self._step(row)
+        step = self._steps[self._tables.tasks.cls[row]]
         self._put(view, node, view[node] + step if sign > 0 else view[node] - step)
         self._put(self._tables.tasks.view_node, row, now)
 
     def _move(self, rows: list[int], nodes: list[int], sign: float) -> None:
         view = self._tables.nodes.view
         distinct, times = tally(nodes)
-        self._put(view, distinct, view[distinct] + (sign * times)[:, None] * self._step(rows[0]))
+        self._put(view, distinct, view[distinct] + (sign * times)[:, None] * self._steps[self._tables.tasks.cls[rows[0]]])
         self._put(self._tables.tasks.view_node, rows, nodes if sign > 0 else -1)
-
-    def _step(self, row: int) -> F64:
-        """What one task adds to its node's row of the view (R + 3,)."""
-        cls = int(self._tables.tasks.cls[row])
-        step = self._steps.get(cls)
-        if step is None:
-            classes = self._tables.classes
-            step = self._steps[cls] = np.concatenate((classes.req[cls], classes.nonzero[cls], (1.0,)))
-        return step

@@ -1,0 +1,100 @@
+"""Jobs whose status is found in order, and not looked at again until they change, miss nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from pumice.columns.dtypes import I64
+from pumice.model.events import Event, Gone, Object, Seen, Undone
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.state.store import Store
+from pumice.testing.build import Ran, run
+from tests.properties.changes import changes
+from tests.properties.worlds import Shape, worlds
+
+CONF = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: sla}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}MORE]
+"""
+CONFS = {
+    "plain": CONF.replace("MORE", ""),
+    "topology": CONF.replace("MORE", ", {name: network-topology-aware}"),
+    "allocate-only": CONF.replace("MORE", "").replace("enqueue, allocate, backfill", "allocate"),
+}
+NOBODY: I64 = np.zeros(0, dtype=np.int64)
+Keyed = dict[tuple[type[Object], str], Object]
+
+
+def key_of(item: Object) -> tuple[type[Object], str]:
+    return type(item), item.key if isinstance(item, Pod | PodGroup) else item.name
+
+
+class Pair:
+    """One cluster, seen by a store that remembers which jobs are settled and by one that never does."""
+
+    def __init__(self, objects: list[Object]) -> None:
+        self.settling, self.plain = Store(), Store()
+        self.now: Keyed = {}
+        self.time = 0.0
+        self.spared = 0
+        for item in objects:
+            self.apply(Seen(item))
+
+    def apply(self, event: Event) -> None:
+        """Let it happen, and both see it."""
+        for store in (self.settling, self.plain):
+            store.apply(event)
+        if isinstance(event, Gone):
+            self.now.pop((event.kind, event.key), None)
+        elif isinstance(event, Seen):
+            self.now[key_of(event.obj)] = event.obj
+
+    def cycle(self, conf: str) -> Ran:
+        """A cycle of each; what they say must be the same, and is written."""
+        self.time += 1.0
+        ours, plain = run(self.settling, conf, now=self.time), run(self.plain, conf, now=self.time)
+        assert ours.decisions == plain.decisions
+        assert ours.outcome.groups == plain.outcome.groups
+        ssn = ours.outcome.session
+        self.spared += len(ssn.live_jobs()) - len(np.intersect1d(ssn.live_jobs(), ssn.jobs_to_close()))
+        for store, ran, settled in ((self.settling, ours, ours.outcome.settled), (self.plain, plain, NOBODY)):
+            store.remember(ran.outcome.job_hypernodes, ran.outcome.sub_hypernodes, settled)
+            for decision in ran.decisions:
+                store.assume(decision)
+        for update in ours.outcome.groups:
+            group = self.now[PodGroup, update.job]
+            assert isinstance(group, PodGroup)
+            self.apply(Seen(replace(group, status=update.status)))
+        return ours
+
+
+def aftermath(data: st.DataObject, pair: Pair, ran: Ran) -> None:
+    """Of what was decided some comes true, some does not, and of some nothing is heard."""
+    for decision in ran.decisions:
+        pod = pair.now[Pod, decision.pod]
+        assert isinstance(pod, Pod)
+        match data.draw(st.sampled_from(["runs", "runs", "refused", "nothing yet"])):
+            case "runs":
+                pair.apply(Seen(replace(pod, node_name=decision.node, phase="Running")))
+            case "refused":
+                pair.apply(Undone(decision.pod, decision.uid))
+
+
+@pytest.mark.parametrize("conf", CONFS.values(), ids=CONFS)
+@given(objects=worlds(Shape(topology=True, nodes_max=3, jobs_max=4, tasks_max=4)), data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_same_statuses_with_and_without(conf: str, objects: list[Object], data: st.DataObject) -> None:
+    pair = Pair(objects)
+    for _ in range(data.draw(st.integers(3, 8))):
+        aftermath(data, pair, pair.cycle(conf))
+        for _ in range(data.draw(st.integers(0, 2))):
+            pair.apply(data.draw(changes(list(pair.now.values()))))
+    assume(pair.spared)
