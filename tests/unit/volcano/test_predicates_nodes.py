@@ -1,4 +1,4 @@
-"""predicates that look at one node: cordons, node affinity, taints, number of pods. Texts as kube-scheduler 1.36 has them."""
+"""predicates that look at one node: cordons, node affinity, taints, number of pods. Texts are kube-scheduler 1.36's."""
 
 from __future__ import annotations
 

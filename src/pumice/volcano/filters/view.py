@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from pumice.columns.ledger import tally
 from pumice.framework.session import Session
 
@@ -58,7 +56,7 @@ class View:
         self._put(self._tables.tasks.view_node, row, now)
 
     def _move(self, rows: list[int], nodes: list[int], sign: float) -> None:
-        view = self._tables.nodes.view
+        view, step = self._tables.nodes.view, self._steps[self._tables.tasks.cls[rows[0]]]
         distinct, times = tally(nodes)
-        self._put(view, distinct, view[distinct] + (sign * times)[:, None] * self._steps[self._tables.tasks.cls[rows[0]]])
+        self._put(view, distinct, view[distinct] + (sign * times)[:, None] * step)
         self._put(self._tables.tasks.view_node, rows, nodes if sign > 0 else -1)
