@@ -78,7 +78,7 @@ class Bench:
 
     async def prepare(self) -> None:
         async with Client(self.access) as client:
-            await _each(32, [f"n{i}" for i in range(self.nodes)], lambda name: client.post(NODES.list_path, node(name)))
+            await each(32, [f"n{i}" for i in range(self.nodes)], lambda name: client.post(NODES.list_path, node(name)))
 
     async def bare(self, connections: int) -> Leg:
         """Post bindings, so many at once."""
@@ -96,7 +96,7 @@ class Bench:
 
             leg = Leg(f"bare, {connections} connections", len(names), latencies=latencies)
             with self._timing(leg):
-                await _each(connections, list(enumerate(names)), bind)
+                await each(connections, list(enumerate(names)), bind)
             await self._clear(client, namespace)
             return leg
 
@@ -158,7 +158,7 @@ class Bench:
         namespace, names = f"leg-{self._legs}", [f"p{i:05}" for i in range(self.pods)]
         await client.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
         path = PODS.namespace_path(namespace)
-        await _each(32, names, lambda name: client.post(path, pod(namespace, name)))
+        await each(32, names, lambda name: client.post(path, pod(namespace, name)))
         return namespace, names
 
     async def _clear(self, client: Client, namespace: str) -> None:
@@ -171,7 +171,7 @@ def _reflector(client: Client, kind: Kind, value: Any, decoder: Decoder, cluster
     return Reflector(client, kind, Codec(kind, decoder), cluster.sink, value)
 
 
-async def _each(at_once: int, items: Sequence[Any], do: Any) -> None:
+async def each(at_once: int, items: Sequence[Any], do: Any) -> None:
     """Do it with each item, so many at a time."""
     left = iter(items)
 
