@@ -209,11 +209,13 @@ async def soak(
                 churn = Churn(client, heard, started, conf, rate, every_s)
                 await churn.run(lambda seconds, bound: seconds >= 60 * minutes or bound >= pods)
                 answered = await bindings_answered(client)
+                errors = [entry["message"] for entry in started.log if entry["level"] == "error"]
     return {
         "minutes": round(churn.samples[-1].seconds / 60, 1),
         "pods_bound": len(heard.bound),
         "lost": churn.lost,
         "bound_twice": answered - len(heard.bound),
+        "errors": len(errors),
         "withdrawn": churn.withdrawn,
         "changes": churn.changes,
         "start_mb": round(churn.samples[0].rss_mb, 1),
@@ -239,7 +241,10 @@ async def _measure(options: argparse.Namespace) -> dict[str, Any]:
 
 def _lines(found: dict[str, Any]) -> list[str]:
     bound = f"{found['pods_bound']} pods bound in {found['minutes']} min, {found['lost']} lost"
-    first = f"{bound}, {found['bound_twice']} bound twice; {found['withdrawn']} withdrawn, {found['changes']} changes"
+    first = (
+        f"{bound}, {found['bound_twice']} bound twice, {found['errors']} errors in the log;"
+        f" {found['withdrawn']} withdrawn, {found['changes']} changes of queues and conf"
+    )
     rest = found["after_warm_up"]
     if rest is None:
         return [first, f"memory {found['start_mb']} MB at the start; no slope: it ended within the warm-up"]
@@ -252,7 +257,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """0: nothing was lost or bound twice, and memory grew no faster than ``--slope``; 1: else."""
+    """0: nothing was lost, bound twice or logged as an error, and memory grew no faster than ``--slope``; 1: else."""
     parser = argparse.ArgumentParser("python -m bench.kube_soak", description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--minutes", type=float, default=60.0, help="default %(default)s")
     parser.add_argument("--rate", type=float, default=25.0, help="pods a second, at most (default %(default)s)")
@@ -268,7 +273,8 @@ def main(words: Sequence[str] | None = None) -> int:
     print(json.dumps(found, indent=2) if options.json else "\n".join(_lines(found)))
     rest = found["after_warm_up"]
     flat = rest is not None and rest["slope_mb_per_hour"] <= options.slope
-    return 0 if flat and not found["lost"] and not found["bound_twice"] else 1
+    good = not any(found[key] for key in ("lost", "bound_twice", "errors"))
+    return 0 if flat and good else 1
 
 
 if __name__ == "__main__":

@@ -41,6 +41,14 @@ class Journal:
         self._entries.append((array, index, old))
         array[index] = value
 
+    def add(self, array: AnyArray, index: Any, change: Any) -> None:
+        """Add ``change`` at ``index``, likewise."""
+        old = array[index]
+        if array.ndim > 1 and type(index) is int:
+            old = old.copy()
+        self._entries.append((array, index, old))
+        array[index] = old + change
+
     def touch(self, log: ChangeLog, rows: list[int]) -> None:
         """Note that rows changed; a rollback notes it again, since the rows change back."""
         log.rows.extend(rows)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.dtypes import F64, I32, AnyArray
 from pumice.columns.journal import ChangeLog
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import GATED
@@ -26,6 +26,12 @@ for _status in TaskStatus:
 _BOOKS[TaskStatus.PENDING] = 0
 _BOOKS[TaskStatus.RELEASING] = (-1, 1, 1, 0, 0)
 _BOOKS[TaskStatus.PIPELINED] = (0, 0, 0, 1, -1)
+_CHANGES_BOOKS = [[bool((after != before).any()) for after in _BOOKS] for before in _BOOKS]
+#: By state before (last: from nowhere) and after: what one task that moves does to the counts of its job.
+_MOVED: I32 = np.zeros((STATUS_COUNT + 1, STATUS_COUNT, STATUS_COUNT), dtype=np.int32)
+for _status in TaskStatus:
+    _MOVED[:, _status, _status] += 1
+    _MOVED[_status, :, _status] -= 1
 _HOLDS = [float(s in ALLOCATED_STATUSES) for s in TaskStatus]
 _LEGAL = [[TaskStatus(b) in LEGAL_MOVES[TaskStatus(a)] for b in range(STATUS_COUNT)] for a in range(STATUS_COUNT)]
 
@@ -42,6 +48,7 @@ class Writer(Protocol):
     """Who carries out a write: the journal, or a writer that does not remember."""
 
     def put(self, array: AnyArray, index: Any, value: Any) -> None: ...
+    def add(self, array: AnyArray, index: Any, change: Any) -> None: ...
     def touch(self, log: ChangeLog, rows: list[int]) -> None: ...
 
 
@@ -50,6 +57,9 @@ class DirectWriter:
 
     def put(self, array: AnyArray, index: Any, value: Any) -> None:
         array[index] = value
+
+    def add(self, array: AnyArray, index: Any, change: Any) -> None:
+        array[index] += change
 
     def touch(self, log: ChangeLog, rows: list[int]) -> None:
         """A store lives for months: a log that nobody reads must not grow with it."""
@@ -77,11 +87,13 @@ class Ledger:
         assert _LEGAL[before][status], (
             f"illegal move of {tasks.pods[first].key}: {TaskStatus(before).label} -> {status.label}"
         )
-        where = nodes if before == PENDING else tasks.node[list(rows)].tolist()
-        self._node_books(int(tasks.cls[first]), _BOOKS[status] - _BOOKS[before], where)
-        index: Any = list(rows) if len(rows) > 1 else first
+        index: Any = np.array(rows) if len(rows) > 1 else first
+        if _CHANGES_BOOKS[before][status]:
+            where = nodes if before == PENDING else tasks.node[list(rows)].tolist()
+            self._node_books(int(tasks.cls[first]), _BOOKS[status] - _BOOKS[before], where)
         self.writer.put(tasks.status, index, status)
-        self.writer.put(tasks.node, index, nodes if len(rows) > 1 else nodes[0])
+        if before == PENDING or status == PENDING:
+            self.writer.put(tasks.node, index, nodes if len(rows) > 1 else nodes[0])
         self._count(first, before, status, len(rows))
 
     def enter(self, row: int, status: TaskStatus, node: int) -> None:
@@ -109,16 +121,13 @@ class Ledger:
             self._node_books(int(tasks.cls[row]), -_BOOKS[status], [node])
 
     def _node_books(self, cls: int, change: F64, where: Sequence[int]) -> None:
-        if not change.any():
-            return
-        books, put = self.tables.nodes.books, self.writer.put
-        step = change[:, None] * self.tables.classes.req[cls]
+        books, step = self.tables.nodes.books, change[:, None] * self.tables.classes.req[cls]
         if len(where) == 1:
-            put(books, where[0], books[where[0]] + step)
+            self.writer.add(books, where[0], step)
             self.writer.touch(self.tables.nodes.changed, [where[0]])
             return
         distinct, times = tally(where)
-        put(books, distinct, books[distinct] + times[:, None, None] * step)
+        self.writer.add(books, np.array(distinct), times[:, None, None] * step)
         self.writer.touch(self.tables.nodes.changed, distinct)
 
     def count(self, row: int, status: int, amount: int) -> None:
@@ -127,24 +136,21 @@ class Ledger:
 
     def _count(self, row: int, before: int, after: int, amount: int) -> None:
         """Move ``amount`` tasks like the one at ``row`` between states in the sums of their job; -1: from nowhere."""
-        tasks, jobs, subs, put = self.tables.tasks, self.tables.jobs, self.tables.subs, self.writer.put
+        tasks, jobs, subs, add = self.tables.tasks, self.tables.jobs, self.tables.subs, self.writer.add
         job, sub = int(tasks.job[row]), int(tasks.sub[row])
         if job < 0:
             return
-        for table, at in ((jobs, job), (subs, sub)):
-            counts = table.counts[at].copy()
-            counts[after] += amount
-            if before >= 0:
-                counts[before] -= amount
-            put(table.counts, at, counts)
+        moved = amount * _MOVED[before][after]
+        add(jobs.counts, job, moved)
+        add(subs.counts, sub, moved)
         holds = _HOLDS[after] - (_HOLDS[before] if before >= 0 else 0.0)
         if holds:
-            put(jobs.allocated, job, jobs.allocated[job] + holds * amount * self.tables.classes.req[tasks.cls[row]])
+            add(jobs.allocated, job, holds * amount * self.tables.classes.req[tasks.cls[row]])
         waiting = (after == PENDING) - (before == PENDING)
         if not waiting:
             return
         if tasks.best_effort[row]:
-            put(jobs.best_effort, job, jobs.best_effort[job] + waiting * amount)
-            put(subs.best_effort, sub, subs.best_effort[sub] + waiting * amount)
+            add(jobs.best_effort, job, waiting * amount)
+            add(subs.best_effort, sub, waiting * amount)
         elif tasks.gate[row] < GATED:
-            put(jobs.waits, job, jobs.waits[job] + waiting * amount)
+            add(jobs.waits, job, waiting * amount)

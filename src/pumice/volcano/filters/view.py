@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from pumice.columns.ledger import tally
 from pumice.framework.session import Session
 
@@ -17,11 +19,11 @@ from pumice.framework.session import Session
 class View:
     """Moves tasks of one class into and out of the view."""
 
-    __slots__ = ("_put", "_steps", "_tables")
+    __slots__ = ("_add", "_put", "_steps", "_tables")
 
     def __init__(self, ssn: Session) -> None:
         self._tables = ssn.tables
-        self._put = ssn.journal.put
+        self._put, self._add = ssn.journal.put, ssn.journal.add
         self._steps = ssn.tables.classes.steps
         ssn.tables.nodes.view_follows = True
 
@@ -51,12 +53,11 @@ class View:
 
     def _move_one(self, row: int, node: int, now: int, sign: float) -> None:
         view = self._tables.nodes.view
-        step = self._steps[self._tables.tasks.cls[row]]
-        self._put(view, node, view[node] + step if sign > 0 else view[node] - step)
+        self._add(view, node, sign * self._steps[self._tables.tasks.cls[row]])
         self._put(self._tables.tasks.view_node, row, now)
 
     def _move(self, rows: list[int], nodes: list[int], sign: float) -> None:
         view, step = self._tables.nodes.view, self._steps[self._tables.tasks.cls[rows[0]]]
         distinct, times = tally(nodes)
-        self._put(view, distinct, view[distinct] + (sign * times)[:, None] * step)
+        self._add(view, np.array(distinct), (sign * times)[:, None] * step)
         self._put(self._tables.tasks.view_node, rows, nodes if sign > 0 else -1)

@@ -70,8 +70,7 @@ class Drf:
         job = run.job
         if job < 0:
             return
-        put = self.ssn.journal.put
-        put(self.allocated, job, self.allocated[job] + (sign * len(run)) * run.req)
-        put(self.share, job, dominant_share(self.allocated[job], self.ssn.total))
+        self.ssn.journal.add(self.allocated, job, (sign * len(run)) * run.req)
+        self.ssn.journal.put(self.share, job, dominant_share(self.allocated[job], self.ssn.total))
         if self.tree is not None:
             self.tree.stale = True

@@ -39,4 +39,4 @@ class Overcommit:
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
         if self.ssn.tables.jobs.has_min[job.row]:
-            self.ssn.journal.put(self.inqueue, 0, self.inqueue[0] + minimum(self.ssn, job))
+            self.ssn.journal.add(self.inqueue, 0, minimum(self.ssn, job))

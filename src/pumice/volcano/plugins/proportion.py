@@ -99,7 +99,7 @@ class Proportion:
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
-        self.ssn.journal.put(self.inqueue, job.queue, self.inqueue[job.queue] + minimum(self.ssn, job))
+        self.ssn.journal.add(self.inqueue, job.queue, minimum(self.ssn, job))
 
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
@@ -113,9 +113,8 @@ class Proportion:
         queue = run.queue
         if queue < 0:
             return
-        put = self.ssn.journal.put
-        put(self.allocated, queue, self.allocated[queue] + (sign * len(run)) * run.req)
-        put(self.share, queue, queue_share(self.allocated[queue], self.deserved[queue]))
+        self.ssn.journal.add(self.allocated, queue, (sign * len(run)) * run.req)
+        self.ssn.journal.put(self.share, queue, queue_share(self.allocated[queue], self.deserved[queue]))
 
 
 def pending_by_queue(ssn: Session) -> F64:
