@@ -139,7 +139,7 @@ class Churn:
     async def _change(self) -> None:
         """Another conf, another queue, another weight; the queue before the last one is empty by now, and goes."""
         self.changes += 1
-        self._conf.write_text(CONF.format(scorer=SCORERS[self.changes % len(SCORERS)]))
+        write_conf(self._conf, self.changes)
         queue = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": self._queue(self.changes)}}
         await self._client.post(QUEUES.list_path, {**queue, "spec": {"weight": 1}})
         await self._client.patch(QUEUES.path("default"), {"spec": {"weight": 1 + self.changes % 3}})
@@ -149,6 +149,13 @@ class Churn:
     @staticmethod
     def _queue(change: int) -> str:
         return f"soak-{change}"
+
+
+def write_conf(path: Path, number: int) -> None:
+    """Swapped whole: nobody reads half of it."""
+    made = path.with_suffix(".new")
+    made.write_text(CONF.format(scorer=SCORERS[number % len(SCORERS)]))
+    made.replace(path)
 
 
 def _resident_bytes(pid: int) -> int:
@@ -199,7 +206,7 @@ async def soak(
 ) -> dict[str, Any]:
     """Churn until either is reached; what was found. ``folder`` takes the conf and the scheduler's log."""
     conf = folder / "scheduler.conf"
-    conf.write_text(CONF.format(scorer=SCORERS[0]))
+    write_conf(conf, 0)
     async with client_of(server) as client:
         await prepare(client, NODE_COUNT)
         heard = Heard(client)

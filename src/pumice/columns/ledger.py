@@ -92,7 +92,7 @@ class Ledger:
             where = nodes if before == PENDING else tasks.node[list(rows)].tolist()
             self._node_books(int(tasks.cls[first]), _BOOKS[status] - _BOOKS[before], where)
         self.writer.put(tasks.status, index, status)
-        if before == PENDING or status == PENDING:
+        if PENDING in (before, status):
             self.writer.put(tasks.node, index, nodes if len(rows) > 1 else nodes[0])
         self._count(first, before, status, len(rows))
 

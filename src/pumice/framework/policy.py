@@ -69,13 +69,14 @@ class Policy:
         return sorted(name for name, spec in self.specs.items() if spec.keeps == "python")
 
     def plugins_at(self, point: Point) -> list[list[str]]:
-        """Names of the plugins that are on at the point and have, or may add, hooks there; by tier."""
+        """Names of the plugins that are on at the point and have, or may add, hooks there; by tier, no tier empty."""
         found = self._plugins_at.get(point)
         if found is None:
-            found = self._plugins_at[point] = [
+            tiers = [
                 [o.spec.name for o in tier if o.enabled(point) and (o.spec.keeps == "python" or o.spec.hooks_at(point))]
                 for tier in self.tiers
             ]
+            found = self._plugins_at[point] = [plugins for plugins in tiers if plugins]
         return found
 
     @cached_property

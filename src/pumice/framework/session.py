@@ -107,7 +107,7 @@ class Session:
             return []
         own = self.policy.specs[plugin].hooks_at(point)
         hooks = [(form, getattr(instance, attribute) if attribute else instance) for form, attribute in own]
-        return hooks + self._added.get((plugin, point), [])
+        return hooks + self._added[plugin, point] if (plugin, point) in self._added else hooks
 
     def add(self, point: Point, hook: Callable[..., Any]) -> None:
         """Register a hook while a plugin's ``on_session_open`` runs (Volcano's life cycle).
@@ -130,9 +130,11 @@ class Session:
         out."""
         found = self._tiers.get(point)
         if found is None:
-            plan = self.policy.plugins_at(point)
-            tiers = ([hook for plugin in plugins for hook in self._hooks_of(plugin, point)] for plugins in plan)
-            found = self._tiers[point] = [tier for tier in tiers if tier]
+            found = self._tiers[point] = []
+            for plugins in self.policy.plugins_at(point):
+                hooks = [hook for plugin in plugins for hook in self._hooks_of(plugin, point)]
+                if hooks:
+                    found.append(hooks)
         return found
 
     def ask(self, point: Point, *args: Any) -> Any:
@@ -353,4 +355,4 @@ class Session:
         """Rows of jobs whose status may have to be written: touched in this session, or changed since it was last
         found in order."""
         jobs = self.tables.jobs
-        return np.flatnonzero(self._unsettled | (self.touched & (jobs.queue >= 0)))
+        return (self._unsettled | (self.touched & (jobs.queue >= 0))).nonzero()[0]

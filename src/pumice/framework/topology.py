@@ -64,11 +64,11 @@ def recover_hypernodes(ssn: Session) -> None:
     tables = ssn.tables
     jobs, subs = tables.jobs, tables.subs
     held = jobs.counts @ HELD
-    for job in np.flatnonzero(jobs.alive & (jobs.hypernode >= 0) & (held == 0)).tolist():
+    for job in (jobs.alive & (jobs.hypernode >= 0) & (held == 0)).nonzero()[0].tolist():
         jobs.hypernode[job] = -1
         subs.hypernode[list(jobs.subs[job])] = -1
         ssn.moved_hypernodes.add(job)
-    for job in np.flatnonzero(jobs.alive & jobs.has_topology & (jobs.queue >= 0) & (held > 0)).tolist():
+    for job in (jobs.alive & jobs.has_topology & (jobs.queue >= 0) & (held > 0)).nonzero()[0].tolist():
         changed = False
         for sub in jobs.subs[job]:
             if subs.topologies[sub] is None or subs.hypernode[sub] >= 0:

@@ -65,7 +65,10 @@ class Loop:
         return len(events)
 
     def step(self, now: float, observe: Observer = _nobody) -> Outcome:
-        """Run one cycle at ``now`` (seconds since the epoch) and carry out what it decided."""
+        """Run one cycle at ``now`` (seconds since the epoch) and carry out what it decided.
+
+        The outcome reads the store's own tables: ask it everything before anything else is taken in.
+        """
         self.take_in()
         planner = ClusterPlanner(self.cluster)
         outcome = run_cycle(self.store.snapshot(), self.policy, now, planner, observe)
@@ -75,7 +78,6 @@ class Loop:
         self._write(outcome)
         for decision in planner.taken:
             self.store.assume(decision)  # before any event says what became of it
-        self.take_in()
         return outcome
 
     def _write(self, outcome: Outcome) -> None:

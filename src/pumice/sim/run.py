@@ -132,7 +132,9 @@ class _Shell:
         self._submitted = []
         outcome = self._last = self.loop.step(now)
         self.causes.observe(now, outcome)
-        return CycleReport(self._submitted, self._shares.changed(outcome.session), wake_at(outcome.session, now))
+        report = CycleReport(self._submitted, self._shares.changed(outcome.session), wake_at(outcome.session, now))
+        self.loop.take_in()
+        return report
 
     def restart(self) -> None:
         """Forget everything but what was decided so far."""
@@ -196,10 +198,13 @@ def _outside(controller: Controller, queue: str) -> str:
 
 @contextmanager
 def _old_objects_left_alone() -> Iterator[None]:
-    """What was read lives to the end: the collector need not walk it again and again."""
+    """What was read lives to the end: the collector need not walk it again and again, nor after each few cycles."""
+    before = gc.get_threshold()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, *before[1:])
     try:
         yield
     finally:
+        gc.set_threshold(*before)
         gc.unfreeze()

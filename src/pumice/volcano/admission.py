@@ -17,8 +17,8 @@ def promised_rows(ssn: Session) -> tuple[AnyArray, AnyArray]:
     """Jobs whose minimum counts as promised: admitted ones, and running ones that hold at least their minimum."""
     jobs = ssn.tables.jobs
     asks = jobs.alive & (jobs.queue >= 0) & jobs.has_min
-    admitted = np.flatnonzero(asks & (jobs.phase == INQUEUE_PHASE))
-    running = np.flatnonzero(asks & (jobs.phase == RUNNING_PHASE))
+    admitted = (asks & (jobs.phase == INQUEUE_PHASE)).nonzero()[0]
+    running = (asks & (jobs.phase == RUNNING_PHASE)).nonzero()[0]
     if len(running):
         running = running[jobs.counts[running] @ HELD >= jobs.min_available[running]]
     return admitted, running
@@ -33,7 +33,7 @@ def still_wanted(ssn: Session, rows: AnyArray) -> F64:
 def without_gated(ssn: Session, rows: AnyArray, wanted: F64) -> F64:
     """Deduct what tasks behind others' gates ask for; they cannot use it yet. Shape (rows, R)."""
     tables = ssn.tables
-    for i in np.flatnonzero(tables.jobs.gated[rows]).tolist():
+    for i in tables.jobs.gated[rows].nonzero()[0].tolist():
         members = tables.jobs.tasks[rows[i]]
         gated = members[tables.tasks.gate[members] == GATED]
         held_back = tables.classes.matrix[tables.tasks.cls[gated]].sum(axis=0)

@@ -64,14 +64,19 @@ class Watch:
         self._before = tasks.last_status[rows]
         tasks.last_status[rows] = -1
 
+    def leave(self) -> None:
+        """What an earlier try had left is there again where this one left nothing."""
+        tasks, rows = self._ssn.tables.tasks, self._rows
+        untouched = tasks.last_status[rows] < 0
+        tasks.last_status[rows[untouched]] = self._before[untouched]
+
     def end(self, job: int) -> Aftermath:
-        """What was left; what an earlier try had left is there again where this one left nothing."""
+        """The same, and what was left."""
         rows, tasks = self._rows, self._ssn.tables.tasks
         left = Aftermath(
             tasks.last_status[rows], tasks.last_node[rows], tasks.last_evicted[rows], self._errors(job, rows)
         )
-        untouched = left.status < 0
-        tasks.last_status[rows[untouched]] = self._before[untouched]
+        self.leave()
         return left
 
     def _errors(self, job: int, rows: AnyArray) -> tuple[tuple[int, FitErrors | None], ...]:
@@ -128,12 +133,15 @@ class Failures:
     def note(self, job: int, watch: Watch, standing: int, told: int) -> None:
         """Keep how a job failed, if it did. ``standing`` and ``told``: how much stood and was told before the try."""
         ssn, jobs = self._ssn, self._ssn.tables.jobs
+        if ssn.standing != standing:
+            watch.leave()
+            return
         left = watch.end(job)
         story = ssn.story[told:]
-        if ssn.standing != standing or any(entry.subject != jobs.uids[job] for entry in story):
+        if any(entry.subject != jobs.uids[job] for entry in story):
             return
-        if ssn.job_ready(job):
-            return  # it comes back for what is left of it
+        if ssn.job_ready(job) or not self._is_by_class(job):
+            return  # it comes back for what is left of it, or its like may fare otherwise
         if len(self._known) >= KNOWN_MAX:
             self._known.clear()
         self._known[int(jobs.queue[job]), int(jobs.shape[job])] = Failure(
@@ -148,7 +156,6 @@ class Failures:
             and jobs.counts[job, PENDING] == jobs.size[job]
             and not ssn.fit_notes.by_job.get(job)
             and not (self._nominations and (ssn.tables.tasks.nominated[jobs.tasks[job]] >= 0).any())
-            and self._is_by_class(job)
         )
 
     def _is_by_class(self, job: int) -> bool:

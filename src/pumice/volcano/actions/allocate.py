@@ -64,10 +64,10 @@ class _Allocation:
         live = jobs.alive & (jobs.queue >= 0)
         pending = live & (jobs.phase == PENDING_PHASE)
         if pending.any() and not ssn.policy.has_action("enqueue"):
-            for job in np.flatnonzero(pending).tolist():
+            for job in pending.nonzero()[0].tolist():
                 ssn.set_phase(job, INQUEUE_PHASE)
             pending = np.zeros_like(pending)
-        rows = np.flatnonzero(live & ~pending & (jobs.waits > 0))
+        rows = (live & ~pending & (jobs.waits > 0)).nonzero()[0]
         by_queue: dict[int, list[int]] = {}
         for row, queue in zip(rows.tolist(), jobs.queue[rows].tolist(), strict=True):
             by_queue.setdefault(queue, []).append(row)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, Task
@@ -34,10 +32,10 @@ def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
 def tasks_in_order(ssn: Session) -> list[int]:
     """Pending tasks without request, by queue, job and task order; pipelined ones are taken back first."""
     jobs, tasks = ssn.tables.jobs, ssn.tables.tasks
-    pipelined = np.flatnonzero((tasks.status == TaskStatus.PIPELINED) & tasks.best_effort)
+    pipelined = ((tasks.status == TaskStatus.PIPELINED) & tasks.best_effort).nonzero()[0]
     for row in pipelined.tolist():
         ssn.take_back(row)
-    live = np.flatnonzero(jobs.alive & (jobs.queue >= 0) & (jobs.phase != PENDING_PHASE) & (jobs.best_effort > 0))
+    live = (jobs.alive & (jobs.queue >= 0) & (jobs.phase != PENDING_PHASE) & (jobs.best_effort > 0)).nonzero()[0]
     by_queue: dict[int, list[int]] = {}
     for row, queue in zip(live.tolist(), jobs.queue[live].tolist(), strict=True):
         by_queue.setdefault(queue, []).append(row)

@@ -21,7 +21,7 @@ def enqueue(ssn: Session) -> None:
     jobs, so each queue is gone through once.
     """
     jobs = ssn.tables.jobs
-    waiting = np.flatnonzero(jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE))
+    waiting = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE)).nonzero()[0]
     if not len(waiting):
         return
     queue_of = jobs.queue[waiting]

@@ -36,7 +36,7 @@ class Proportion:
         guarantee = tables.queues.guarantee
         self.real_capability = real_capability(ssn, guarantee)
         self.deserved = ssn.column(shape)
-        part = np.flatnonzero(self.takes_part)
+        part = self.takes_part.nonzero()[0]
         self.deserved[part] = water_filling(
             ssn.total, tables.queues.weight[part], self.request[part], guarantee[part], self.real_capability[part]
         )
@@ -120,7 +120,7 @@ class Proportion:
 def pending_by_queue(ssn: Session) -> F64:
     """What pending tasks ask for, by queue (Q, R)."""
     tables = ssn.tables
-    rows = np.flatnonzero(tables.tasks.status == TaskStatus.PENDING)
+    rows = (tables.tasks.status == TaskStatus.PENDING).nonzero()[0]
     rows = rows[tables.tasks.job[rows] >= 0]
     queue = tables.jobs.queue[tables.tasks.job[rows]]
     rows, queue = rows[queue >= 0], queue[queue >= 0]

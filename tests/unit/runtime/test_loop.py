@@ -1,0 +1,52 @@
+"""The loop around the cycle: what is taken in when."""
+
+from __future__ import annotations
+
+from pumice.model.decisions import Bind, Evict, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.events import Event, Gone
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.resources import Resource
+from pumice.runtime.cycle_metrics import report_cycle
+from pumice.runtime.loop import Loop
+from pumice.runtime.metrics import Metrics
+from pumice.testing.build import cluster, node, pod, podgroup, policy
+
+
+class Vanishing:
+    """A cluster where a pod that gets its node is gone at once, and its PodGroup with it."""
+
+    def __init__(self) -> None:
+        self.heard: list[Event] = []
+
+    def drain(self) -> list[Event]:
+        heard, self.heard = self.heard, []
+        return heard
+
+    def bind(self, decision: Bind) -> Refusal | None:
+        self.heard += [Gone(Pod, decision.pod), Gone(PodGroup, decision.job)]
+        return None
+
+    def evict(self, decision: Evict) -> Refusal | None:
+        raise AssertionError(decision)
+
+    def write_group(self, update: PodGroupUpdate) -> None:
+        """Nobody reads it."""
+
+    def write_queue(self, name: str, allocated: Resource) -> None:
+        """Nobody reads it."""
+
+    def notice(self, notice: PodNotice) -> None:
+        """Nobody reads it."""
+
+
+def test_a_job_that_goes_during_a_cycle_is_still_in_its_outcome() -> None:
+    loop = Loop(cluster(node("n"), podgroup("g"), pod("p", "g")), policy(), Vanishing())
+
+    outcome = loop.step(0.0)
+    metrics = Metrics()
+    report_cycle(metrics, outcome, loop.decisions)
+
+    assert metrics.value("unschedule_task_count", "g") == 0.0
+    assert loop.take_in() == 2
+    assert loop.store.snapshot().tables.jobs.alive.sum() == 0
