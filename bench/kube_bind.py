@@ -12,15 +12,16 @@ import argparse
 import asyncio
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from pumice.kube.access import bearer
 from pumice.kube.client import Client
@@ -38,6 +39,26 @@ from tests.kube.server import ApiServer, find_assets, running
 CONNECTIONS = (8, 16, 32, 64)
 GANG = 10
 WAYS = ("bare", "pipeline")
+
+T = TypeVar("T")
+
+
+@contextmanager
+def serving() -> Iterator[ApiServer]:
+    """A server in a folder of its own, for the task that asks. SIGTERM cancels that task, so nothing is left running."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    with tempfile.TemporaryDirectory() as folder, running(find_assets(), Path(folder)) as server:
+        yield server
+
+
+def whole(work: Coroutine[Any, Any, T]) -> T:
+    """What it answers; where SIGTERM cancelled it, this process ends as SIGTERM ends one."""
+    try:
+        return asyncio.run(work)
+    except asyncio.CancelledError:
+        sys.exit(128 + signal.SIGTERM)
 
 
 @dataclass(slots=True)
@@ -184,9 +205,14 @@ async def each(at_once: int, items: Sequence[Any], do: Any) -> None:
             group.create_task(work())
 
 
-async def measure(server: ApiServer, pods: int, nodes: int, rounds: int) -> tuple[list[Leg], list[Leg]]:
-    """(bare, pipeline): first the best number of connections, then both in turns, since a machine's speed drifts."""
-    bench = Bench(server, pods, nodes)
+async def measure(pods: int, nodes: int, rounds: int) -> tuple[list[Leg], list[Leg]]:
+    """(bare, pipeline) on one server."""
+    with serving() as server:
+        return await _legs(Bench(server, pods, nodes), rounds)
+
+
+async def _legs(bench: Bench, rounds: int) -> tuple[list[Leg], list[Leg]]:
+    """First the best number of connections, then both in turns, since a machine's speed drifts."""
     await bench.prepare()
     await bench.bare(CONNECTIONS[0])  # warms the server up
     sweep = {connections: await bench.bare(connections) for connections in CONNECTIONS}
@@ -234,8 +260,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5, help="how often each way is measured (default %(default)s)")
     parser.add_argument("--must", type=float, default=0.8, help="share that must be reached (default %(default)s)")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as folder, running(find_assets(), Path(folder)) as server:
-        found = summary(*asyncio.run(measure(server, options.pods, options.nodes, options.rounds)))
+    found = summary(*whole(measure(options.pods, options.nodes, options.rounds)))
     print(json.dumps({"pods": options.pods, "nodes": options.nodes, **found}, indent=2))
     return int(found["share"] < options.must)
 

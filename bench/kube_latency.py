@@ -11,14 +11,13 @@ import argparse
 import asyncio
 import json
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from bench.kube_bind import each
+from bench.kube_bind import each, serving, whole
 from pumice.kube.access import bearer
 from pumice.kube.client import Client
 from pumice.kube.codec import Codec
@@ -27,11 +26,10 @@ from pumice.kube.watch import Reflector
 from pumice.model.events import Event, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.pod import Pod
-from tests.kube import server as kube
 from tests.kube.objects import install_crds, node
 from tests.kube.running import Running, running
 from tests.kube.scheduling import gang_pod, pod_group
-from tests.kube.server import ApiServer, find_assets
+from tests.kube.server import ApiServer
 from tests.kube.waiting import happens, until
 
 SPACE, GANG = "default", 10
@@ -103,16 +101,21 @@ async def create_gangs(client: Client, gangs: int, rate: float) -> dict[str, flo
     return sent
 
 
-async def measure(server: ApiServer, folder: Path, pods: int, nodes: int, rate: float) -> dict[str, Any]:
-    async with client_of(server) as client:
-        await prepare(client, nodes)
-        heard = Heard(client)
-        with scheduler(server, folder) as started:
-            async with heard.listening():
-                await started.says(" leads: ")
-                sent = await create_gangs(client, pods // GANG, rate)
-                created = time.perf_counter()
-                await until(lambda: len(heard.bound) == len(sent), PATIENCE_S, "not every pod was bound")
+async def measure(pods: int, nodes: int, rate: float) -> dict[str, Any]:
+    with serving() as server:
+        async with client_of(server) as client:
+            return await _measure(server, client, pods, nodes, rate)
+
+
+async def _measure(server: ApiServer, client: Client, pods: int, nodes: int, rate: float) -> dict[str, Any]:
+    await prepare(client, nodes)
+    heard = Heard(client)
+    with scheduler(server, server.folder) as started:
+        async with heard.listening():
+            await started.says(" leads: ")
+            sent = await create_gangs(client, pods // GANG, rate)
+            created = time.perf_counter()
+            await until(lambda: len(heard.bound) == len(sent), PATIENCE_S, "not every pod was bound")
     began, ended = min(sent.values()), max(heard.bound.values())
     waited = sorted(heard.bound[key] - sent[key] for key in sent)
     return {
@@ -134,8 +137,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--nodes", type=int, default=1_000, help="default %(default)s")
     parser.add_argument("--rate", type=float, default=0.0, help="pods a second; 0: as fast as the server takes them")
     options = parser.parse_args(words)
-    with tempfile.TemporaryDirectory() as name, kube.running(find_assets(), Path(name)) as server:
-        found = asyncio.run(measure(server, Path(name), options.pods, options.nodes, options.rate))
+    found = whole(measure(options.pods, options.nodes, options.rate))
     print(json.dumps(found, indent=2))
     return 0
 

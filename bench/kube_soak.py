@@ -16,9 +16,7 @@ import asyncio
 import json
 import math
 import os
-import signal
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -29,13 +27,13 @@ from pathlib import Path
 from statistics import linear_regression
 from typing import Any
 
+from bench.kube_bind import serving, whole
 from bench.kube_latency import GANG, SPACE, Heard, client_of, prepare, scheduler
 from pumice.kube.client import Client
 from pumice.kube.kinds import POD_GROUPS, PODS, QUEUES
-from tests.kube import server as kube
 from tests.kube.running import Running
 from tests.kube.scheduling import gang_pod, pod_group
-from tests.kube.server import ApiServer, find_assets
+from tests.kube.server import ApiServer
 from tests.kube.waiting import until
 
 NODE_COUNT = 50
@@ -50,7 +48,6 @@ tiers:
 - plugins: [{{name: predicates}}, {{name: proportion}}, {{name: {scorer}}}]
 """
 SCORERS = ("nodeorder", "binpack")
-_ENDED_BY_TERM = 128 + signal.SIGTERM
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,14 +228,10 @@ async def soak(
 
 
 async def _measure(options: argparse.Namespace) -> dict[str, Any]:
-    """SIGTERM ends it as Ctrl-C does: cancelled, and what it started is stopped on the way out."""
-    task = asyncio.current_task()
-    assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    with tempfile.TemporaryDirectory() as name, kube.running(find_assets(), Path(name)) as server:
+    with serving() as server:
         return await soak(
             server,
-            Path(name),
+            server.folder,
             minutes=options.minutes,
             rate=options.rate,
             warm_up=options.warm_up,
@@ -273,10 +266,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--slope", type=float, default=10.0, help="MB an hour, at most (default %(default)s)")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(words)
-    try:
-        found = asyncio.run(_measure(options))
-    except asyncio.CancelledError:
-        return _ENDED_BY_TERM
+    found = whole(_measure(options))
     print(json.dumps(found, indent=2) if options.json else "\n".join(_lines(found)))
     rest = found["after_warm_up"]
     flat = rest is not None and rest["slope_mb_per_hour"] <= options.slope
