@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 @contextmanager
 def serving() -> Iterator[ApiServer]:
-    """A server in a folder of its own, for the task that asks. SIGTERM cancels that task, so nothing is left running."""
+    """A server in a folder of its own, for the task that asks. SIGTERM cancels that task: nothing is left running."""
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
