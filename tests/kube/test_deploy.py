@@ -1,4 +1,4 @@
-"""What is in deploy/ against a real API server: it takes the CRDs and the manifests, and the roles are enough."""
+"""What is in deploy/ against a real API server: it takes CRDs and manifests, and the roles are enough."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ import yaml
 
 from pumice.kube.access import bearer
 from pumice.kube.client import Client
-from pumice.kube.control_kinds import COMMANDS, JOBS
 from pumice.kube.controlling import Controllers
 from pumice.kube.errors import ApiError
-from pumice.kube.kinds import HYPER_NODES, LEASES, POD_GROUPS, PODS, QUEUES, Kind
+from pumice.kube.kinds import LEASES, PODS
 from tests.kube.objects import CRDS
 from tests.kube.reflecting import FAST
 from tests.kube.server import ApiServer, find_assets
@@ -53,11 +52,8 @@ def documents(text: str) -> list[Obj]:
     return [obj for obj in yaml.safe_load_all(text) if obj]
 
 
-# -- CRDs
-
-
 def test_crds_are_applied_by_the_server_and_again(kubectl: Kubectl) -> None:
-    names = [f"crd/{path}" for path in _crd_names()]
+    names = [f"crd/{yaml.safe_load(path.read_text())['metadata']['name']}" for path in sorted(CRDS.glob("*.yaml"))]
     for _ in range(2):
         kubectl("apply", "--server-side", f"-f={CRDS}")
         kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
@@ -65,63 +61,6 @@ def test_crds_are_applied_by_the_server_and_again(kubectl: Kubectl) -> None:
     for crd in found["items"]:
         wrong = [c for c in crd["status"]["conditions"] if c["type"] == "NonStructuralSchema"]
         assert wrong == [], crd["metadata"]["name"]
-
-
-def _crd_names() -> list[str]:
-    return [yaml.safe_load(path.read_text())["metadata"]["name"] for path in sorted(CRDS.glob("*.yaml"))]
-
-
-def custom(kind: Kind, namespace: str, **body: Any) -> tuple[str, Obj]:
-    path = kind.namespace_path(namespace) if kind.namespaced else kind.list_path
-    name = f"x-{namespace}"
-    return path, {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, **body}
-
-
-CONTAINER = {"name": "c", "image": "i"}
-TEMPLATE = {"spec": {"containers": [CONTAINER]}}
-TOPOLOGY = {"highestTierAllowed": 1, "highestTierName": "rack"}
-
-
-@pytest.mark.usefixtures("crds")
-@pytest.mark.parametrize(
-    ("kind", "body", "word"),
-    [
-        pytest.param(POD_GROUPS, {"spec": {"minMember": -1}}, "minMember", id="a gang below nothing"),
-        pytest.param(POD_GROUPS, {"spec": {"networkTopology": TOPOLOGY}}, "highestTier", id="a tier twice"),
-        pytest.param(POD_GROUPS, {"spec": {"minResources": {"cpu": "many"}}}, "minResources", id="no quantity"),
-        pytest.param(QUEUES, {"spec": {"weight": 0}}, "weight", id="a queue without weight"),
-        pytest.param(HYPER_NODES, {"spec": {"tier": 1, "members": [{"type": "Rack"}]}}, "type", id="no such member"),
-        pytest.param(JOBS, {"spec": {"tasks": []}}, "tasks", id="a job of nothing"),
-        pytest.param(
-            JOBS,
-            {"spec": {"tasks": [{"name": "a", "template": TEMPLATE}, {"name": "a", "template": TEMPLATE}]}},
-            "task names are unique",
-            id="two tasks of one name",
-        ),
-        pytest.param(
-            JOBS,
-            {"spec": {"tasks": [{"template": TEMPLATE}], "policies": [{"action": "Explode", "event": "*"}]}},
-            "Explode",
-            id="no such action",
-        ),
-        pytest.param(COMMANDS, {"action": "AbortJob", "target": {"kind": "Job"}}, "target", id="an order to nobody"),
-    ],
-)
-async def test_crds_refuse(client: Client, namespace: str, kind: Kind, body: Obj, word: str) -> None:
-    path, obj = custom(kind, namespace, **body)
-    with pytest.raises(ApiError) as refused:
-        await client.post(path, obj)
-    assert refused.value.status == 422 and word in refused.value.message
-
-
-@pytest.mark.usefixtures("crds")
-async def test_crds_keep_templates_and_fill_in_defaults(client: Client, namespace: str) -> None:
-    template = {"spec": {"containers": [{**CONTAINER, "ports": [{"containerPort": 1}]}], "hostNetwork": True}}
-    path, obj = custom(JOBS, namespace, spec={"tasks": [{"name": "a", "template": template}]})
-    await client.post(path, obj)
-    spec = (await client.get(f"{path}/{obj['metadata']['name']}"))["spec"]
-    assert (spec["queue"], spec["maxRetry"], spec["schedulerName"]) == ("default", 3, "volcano")
-    assert spec["tasks"][0]["template"]["spec"] == template["spec"] and spec["tasks"][0]["replicas"] == 1
 
 
 # -- manifests
