@@ -38,6 +38,7 @@ class View:
         self.commands_for: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by the uid of the target
         self.requests: dict[str, tuple[Request, ...]] = {}  # by job
         self._controllers = controllers
+        self._default_queue = default_queue
         self._bootstrap = (ROOT, default_queue)
         self._note_task = note
         self._unnamed: dict[str, None] = {}  # pods that have no group yet
@@ -99,7 +100,7 @@ class View:
             if GROUP_NAME_ANNOTATION not in annotations_of(obj):
                 self._unnamed[key] = None
         elif kind is POD_GROUPS:
-            self.groups_in[_queue_of(obj)][key] = obj
+            self.groups_in[self._queue_of(obj)][key] = obj
         elif kind is COMMANDS:
             self.commands_for[_target_uid(obj)][key] = obj
         elif kind is JOBS:
@@ -113,8 +114,8 @@ class View:
             _take_out(self.pods_of, controller_uid(obj), key)
             self._unnamed.pop(key, None)
         elif kind is POD_GROUPS:
-            _take_out(self.groups_in, _queue_of(obj), key)
-            self._note("queue", _queue_of(obj))
+            _take_out(self.groups_in, self._queue_of(obj), key)
+            self._note("queue", self._queue_of(obj))
         elif kind is COMMANDS:
             _take_out(self.commands_for, _target_uid(obj), key)
         elif kind is JOBS:
@@ -135,7 +136,7 @@ class View:
             if key in self._unnamed:
                 self._note("pod", key)
         elif kind is POD_GROUPS:
-            self._note("queue", _queue_of(obj))
+            self._note("queue", self._queue_of(obj))
             self._note_job_of(obj)
         elif kind is QUEUES:
             self._note("queue", key)
@@ -161,6 +162,9 @@ class View:
         elif kind == "Queue":
             self._note("queue", str(part(command, "target").get("name", "")))
 
+    def _queue_of(self, group: Obj) -> str:
+        return str(part(group, "spec").get("queue") or self._default_queue)
+
     def _note(self, what: str, key: str) -> None:
         if _CONTROLLER[what] in self._controllers:
             self._note_task(Task(what, key))
@@ -176,10 +180,6 @@ class View:
 def key_of(obj: Obj) -> str:
     m = meta(obj)
     return f"{m['namespace']}/{m['name']}" if m.get("namespace") else str(m["name"])
-
-
-def _queue_of(group: Obj) -> str:
-    return str(part(group, "spec").get("queue") or "default")
 
 
 def _target_uid(command: Obj) -> str:

@@ -41,6 +41,14 @@ def owned_by(api_version: str, kind: str, name: str) -> dict[str, Any]:
     return {"ownerReferences": [owner]}
 
 
+def test_a_group_without_queue_counts_in_the_default_one() -> None:
+    noted: list[Task] = []
+    view = View(("queue",), "main", noted.append)
+    view.put(POD_GROUPS, {"metadata": {"name": "g", "namespace": "ns", "uid": "u"}, "spec": {"minMember": 1}})
+    assert noted == [Task("queue", "main")]
+    assert list(view.groups_in["main"]) == ["ns/g"]
+
+
 @pytest.mark.parametrize(
     ("kind", "fields", "wanted"),
     [

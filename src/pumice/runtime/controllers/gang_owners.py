@@ -93,7 +93,8 @@ def _ray(owner: Obj) -> GangWish:
     """The head, and the workers that the cluster starts with: its minimum where Ray scales it, else its replicas."""
     spec = part(owner, "spec")
     scaled = bool(spec.get("enableInTreeAutoscaling"))
-    groups = [group for group in spec.get("workerGroupSpecs") or () if isinstance(group, dict)]
+    written = spec.get("workerGroupSpecs")
+    groups = [group for group in written if isinstance(group, dict)] if isinstance(written, list) else []
     templates = [(1, part(spec, "headGroupSpec", "template"))]
     for group in groups:
         count = _count(group.get("minReplicas" if scaled else "replicas"), 0 if scaled else 1)

@@ -12,18 +12,12 @@ from pumice.model.job import VolcanoJob
 from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.jobs import JOB_NAME_KEY, JOB_NAMESPACE_KEY, TASK_INDEX_KEY, pods_of
 from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY
+from pumice.runtime.controllers.job_plugins import hosts, plugins_of, variables
 from pumice.runtime.controllers.job_policies import VERSION_KEY
 from pumice.runtime.controllers.writes import Create, owner_reference, part
 
-#: What a job may ask for; another plugin keeps it from starting.
-PLUGINS = ("env", "svc")
-
 _RETRY_KEY = "volcano.sh/job-retry-count"
 _HOSTS_FOLDER = "/etc/volcano"
-
-
-def pod_name(job: VolcanoJob, task: str, index: int) -> str:
-    return f"{job.name}-{task}-{index}"
 
 
 def pod_objects(
@@ -31,7 +25,7 @@ def pod_objects(
 ) -> Iterator[Obj]:
     """The pods of these names, in the order of tasks and indices."""
     raw = dict(zip((task.name for task in job.tasks), part(obj, "spec")["tasks"], strict=True))
-    plugins = part(obj, "spec", "plugins")
+    plugins = plugins_of(obj)
     for pod in pods_of(job):
         if pod.name not in names:
             continue
@@ -39,8 +33,7 @@ def pod_objects(
         spec = copy.deepcopy(part(raw[task], "template", "spec"))
         _fill(spec, job, pod.scheduler_name)
         _mount_volumes(spec, obj, job)
-        if "env" in plugins:
-            _add_env(spec, {"VK_TASK_INDEX": index, "VC_TASK_INDEX": index})
+        _add_env(spec, variables(job, plugins, task, int(index)))
         if "svc" in plugins:
             _add_hosts(spec, job, pod.name)
         own = {GROUP_NAME_ANNOTATION: group_name, VERSION_KEY: str(version), _RETRY_KEY: str(retries)}
@@ -60,11 +53,11 @@ def pod_objects(
 
 def supporting_objects(obj: Obj, job: VolcanoJob) -> tuple[list[Create], dict[str, str]]:
     """What must be there before the pods, and how ``status.controlledResources`` names it."""
-    plugins = part(obj, "spec", "plugins")
+    plugins = plugins_of(obj)
     creates: list[Create] = []
     controlled = {f"plugin-{name}": name for name in plugins}
     if "svc" in plugins:
-        creates += [Create(each) for each in _network_objects(obj, job, plugins.get("svc") or ())]
+        creates += [Create(each) for each in _network_objects(obj, job, plugins["svc"])]
     for i, volume in enumerate(part(obj, "spec").get("volumes") or ()):
         claim = volume.get("volumeClaim")
         if claim and not volume.get("volumeClaimName"):
@@ -113,7 +106,7 @@ def _mount(spec: Obj, name: str, source: Obj, path: str) -> None:
 
 def _add_env(spec: Obj, values: dict[str, str]) -> None:
     """Variables that a container sets itself stay as it sets them."""
-    for container in _containers(spec):
+    for container in _containers(spec) if values else ():
         there = {each.get("name") for each in container.get("env") or ()}
         added = [{"name": name, "value": value} for name, value in values.items() if name not in there]
         container["env"] = [*(container.get("env") or ()), *added]
@@ -142,13 +135,9 @@ def _host_variables(job: VolcanoJob) -> dict[str, str]:
     found = {}
     for task in job.tasks:
         prefix = f"VC_{task.name.replace('-', '_').upper()}"
-        found[f"{prefix}_HOSTS"] = ",".join(_hosts(job, task.name, task.replicas))
+        found[f"{prefix}_HOSTS"] = ",".join(hosts(job, task.name, task.replicas))
         found[f"{prefix}_NUM"] = str(task.replicas)
     return found
-
-
-def _hosts(job: VolcanoJob, task: str, count: int) -> Iterable[str]:
-    return (f"{pod_name(job, task, i)}.{job.name}" for i in range(count))
 
 
 def _config_name(job: VolcanoJob) -> str:
@@ -159,8 +148,8 @@ def _network_objects(obj: Obj, job: VolcanoJob, arguments: Iterable[str]) -> Ite
     """The hosts as files, a service without an address of its own, and unless refused a wall around the job's pods."""
     given = set(arguments)
     mine = {JOB_NAME_KEY: job.name, JOB_NAMESPACE_KEY: job.namespace}
-    hosts = {f"{task.name}.host": "\n".join(_hosts(job, task.name, task.replicas)) for task in job.tasks}
-    yield _owned(obj, job, "v1", "ConfigMap", _config_name(job)) | {"data": {**hosts, **_host_variables(job)}}
+    files = {f"{task.name}.host": "\n".join(hosts(job, task.name, task.replicas)) for task in job.tasks}
+    yield _owned(obj, job, "v1", "ConfigMap", _config_name(job)) | {"data": {**files, **_host_variables(job)}}
     yield _owned(obj, job, "v1", "Service", job.name) | {
         "spec": {
             "clusterIP": "None",

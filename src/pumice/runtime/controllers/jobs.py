@@ -30,7 +30,8 @@ from pumice.runtime.controllers.job_phases import (
     move,
     phase_by_pods,
 )
-from pumice.runtime.controllers.job_pods import PLUGINS, pod_name, pod_objects, supporting_objects
+from pumice.runtime.controllers.job_plugins import plugins_of, pod_name
+from pumice.runtime.controllers.job_pods import pod_objects, supporting_objects
 from pumice.runtime.controllers.job_policies import (
     OUT_OF_SYNC,
     Request,
@@ -105,7 +106,8 @@ def reconcile_job(
         return []
     try:
         job = read_volcano_job(obj, cache, "default", scheduler_names[0])
-        _check_plugins(obj)
+        plugins_of(obj)
+        _check_order(job)
     except FieldError as error:
         text = f"{error.path}: found {error.found}, wanted {error.wanted}"
         return [Tell(ref_of(obj), "Warning", "JobStatusError", text)]
@@ -136,11 +138,14 @@ def command_target(command: Obj) -> tuple[str, str] | None:
     return str(target.get("kind", "")), str(target.get("uid", ""))
 
 
-def _check_plugins(obj: Obj) -> None:
-    """Raises: FieldError."""
-    for name in part(obj, "spec", "plugins"):
-        if name not in PLUGINS:
-            raise FieldError("spec.plugins", name, f"one of {', '.join(PLUGINS)}")
+def _check_order(job: VolcanoJob) -> None:
+    """Raises: FieldError for tasks that would wait for each other for ever."""
+    waits = {task.name: set(task.depends_on) for task in job.tasks}
+    while free := [name for name, others in waits.items() if not others & waits.keys()]:
+        for name in free:
+            del waits[name]
+    if waits:
+        raise FieldError("spec.tasks", f"{', '.join(waits)}, which wait for each other", "dependsOn without a circle")
 
 
 def _verdict(case: _Case, view: JobView) -> tuple[Verdict, list[Write]]:

@@ -1,5 +1,6 @@
 """The life of a batch.volcano.sh Job: made, run, restarted, ended, forgotten."""
 
+import json
 from typing import Any
 
 import pytest
@@ -370,6 +371,31 @@ def test_plugins_give_index_and_hosts() -> None:
     assert world.status("controlledResources") == {"plugin-env": "env", "plugin-svc": "svc"}
 
 
+def test_pytorch_ranks_masters_and_workers() -> None:
+    world = World(task("master", 1), task("w", 2), task("log", 1), plugins={"pytorch": ["--worker=w", "--port=99"]})
+    world.admit()
+    found = {name: env_of(pod) for name, pod in world.pods.items()}
+    assert {name: env.get("RANK") for name, env in found.items()} == {
+        "j-master-0": "0",
+        "j-w-0": "1",
+        "j-w-1": "2",
+        "j-log-0": None,
+    }
+    wanted = {"MASTER_ADDR": "j-master-0.j", "MASTER_PORT": "99", "WORLD_SIZE": "3"}
+    assert wanted.items() <= found["j-w-1"].items() and wanted.items() <= found["j-master-0"].items()
+    assert ("Service", "j") in world.objects, "hosts have names by the plugin svc"
+    assert world.status("controlledResources") == {"plugin-pytorch": "pytorch", "plugin-svc": "svc"}
+
+
+def test_tensorflow_tells_who_is_in_the_cluster() -> None:
+    world = World(task("ps", 1), task("trainer", 2), task("log", 1), plugins={"tensorflow": ["--worker=trainer"]})
+    world.admit()
+    config = json.loads(env_of(world.pods["j-trainer-1"])["TF_CONFIG"])
+    cluster = {"ps": ["j-ps-0.j:2222"], "worker": ["j-trainer-0.j:2222", "j-trainer-1.j:2222"]}
+    assert config == {"cluster": cluster, "task": {"type": "worker", "index": 1}}
+    assert "TF_CONFIG" not in env_of(world.pods["j-log-0"])
+
+
 def test_the_network_policy_can_be_refused() -> None:
     world = World(plugins={"svc": ["--disable-network-policy=true"]})
     world.settle()
@@ -394,7 +420,15 @@ def test_volumes_of_a_job_are_mounted_everywhere() -> None:
 
 @pytest.mark.parametrize(
     ("spec", "word"),
-    [({"plugins": {"mpi": []}}, "mpi"), ({"minAvailable": 3}, "minAvailable"), ({"tasks": [task("a b")]}, "a b")],
+    [
+        ({"plugins": {"mpi": []}}, "mpi"),
+        ({"plugins": {"svc": 5}}, "spec.plugins.svc"),
+        ({"plugins": ["svc"]}, "spec.plugins"),
+        ({"minAvailable": 3}, "minAvailable"),
+        ({"tasks": [task("a b")]}, "a b"),
+        ({"tasks": [task("a", dependsOn={"name": ["b"]}), task("b", dependsOn={"name": ["a"]}), task("c")]}, "a, b,"),
+        ({"tasks": [task("a", dependsOn={"name": ["a"]})]}, "wait for each other"),
+    ],
 )
 def test_what_cannot_be_done_is_told(spec: dict[str, Any], word: str) -> None:
     world = World(**spec)

@@ -147,6 +147,7 @@ RAY = {
         (RAY, {}, 5, "34", "rays"),
         (RAY, {"spec": {"enableInTreeAutoscaling": True}}, 3, "18", "rays"),
         (RAY, {"spec": {"workerGroupSpecs": "nonsense"}}, 1, "2", "rays"),
+        (RAY, {"spec": {"workerGroupSpecs": 3}}, 1, "2", "rays"),
         (PYTORCH, {"spec": {"pytorchReplicaSpecs": None}}, 1, "2", "default"),
     ],
 )
