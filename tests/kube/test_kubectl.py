@@ -15,6 +15,8 @@ from tests.kube.server import find_assets
 from tests.unit.apiserver.commands import COMMAND, Served, serving_command
 
 PATIENCE_S = 60
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = (ROOT / "docs" / "guide" / "embedded-server.md").read_text()
 POD = """
 apiVersion: v1
 kind: Pod
@@ -245,25 +247,43 @@ def test_a_kind_of_ones_own(kubectl: Kubectl, tmp_path: Path) -> None:
 
 
 def test_our_own_definitions_are_applied_over_themselves(kubectl: Kubectl) -> None:
-    crds = Path(__file__).resolve().parents[2] / "deploy" / "crds"
+    crds = ROOT / "deploy" / "crds"
     told = kubectl("apply", "--server-side", "-f", str(crds))
     assert told.count("serverside-applied") == len(list(crds.glob("*.yaml")))
 
 
 def test_from_nothing_to_a_gang(program: Path, tmp_path: Path) -> None:
-    """What the guide shows: serve, run, and kubectl. The manifest is the guide's own."""
-    guide = Path(__file__).resolve().parents[2] / "docs" / "guide" / "embedded-server.md"
-    (gang,) = re.findall(r"^```yaml\n(.*?)^```", guide.read_text(), re.MULTILINE | re.DOTALL)
+    """The session that the guide shows, down to what kubectl prints; ages and the uid are of the day."""
+    (shown,) = re.findall(r"(?<=    \$ kubectl apply).*?(?=\n\n\w)", GUIDE, re.DOTALL)
+    with serving_command(tmp_path, "--nodes", "8x4gpu", "--schedule") as served:
+        user = Kubectl(program, served, tmp_path / "home")
+        said = "$ kubectl apply -f examples/gang.yaml\n" + user("apply", "-f", str(ROOT / "examples" / "gang.yaml"))
+        user("wait", "--for=jsonpath={.status.state.phase}=Running", "vcjob/gang", "--timeout=60s")
+        user("wait", "--for=jsonpath={.status.phase}=Running", "podgroup", "--all", "--timeout=60s")
+        said += "$ kubectl get vcjob,podgroup,pods\n" + user("get", "vcjob,podgroup,pods")
+        assert user("get", "events").count("Successfully assigned default/gang-worker-") == 4
+    assert _plain(said) == _plain("$ kubectl apply" + shown)
+
+
+def _plain(session: str) -> list[list[str]]:
+    """Words, line by line, without what differs from day to day."""
+    text = re.sub(r"gang(-[0-9a-f]{4,12}){5}", "gang-UID", session)
+    return [re.sub(r"\b\d+s$", "AGE", line.strip()).split() for line in text.splitlines() if line.strip()]
+
+
+def test_a_scheduler_beside(program: Path, tmp_path: Path) -> None:
+    """``pumice run`` in a process of its own. The manifest is the guide's."""
+    (pair,) = re.findall(r"^```yaml\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
     quiet = ("--enable-metrics=false", "--enable-healthz=false")
     with serving_command(tmp_path, "--nodes", "8x4gpu") as served:
         command = [*COMMAND[:-1], "run", "--kubeconfig", str(served.kubeconfig), *quiet]
         user = Kubectl(program, served, tmp_path / "home")
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as scheduler:
             try:
-                user("apply", "-f", "-", told=gang)
+                user("apply", "-f", "-", told=pair)
                 user("wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s")
-                user("wait", "--for=jsonpath={.status.phase}=Running", "podgroup/gang", "--timeout=60s")
-                assert user("get", "events").count("Successfully assigned default/gang-") == 2
+                user("wait", "--for=jsonpath={.status.phase}=Running", "podgroup/pair", "--timeout=60s")
+                assert user("get", "events").count("Successfully assigned default/pair-") == 2
             finally:
                 scheduler.kill()
 

@@ -25,6 +25,7 @@ from pumice.apiserver.requests import PLAIN, Form, body_of, deletion_of, form_of
 from pumice.apiserver.store import Stored
 from pumice.apiserver.tls import is_loopback
 from pumice.model.manifest.fields import Obj
+from pumice.runtime.metrics import CONTENT_TYPE, Metrics
 
 _log = logging.getLogger("pumice.apiserver")
 _encode = msgspec.json.Encoder().encode
@@ -46,10 +47,16 @@ class Limits:
 
 
 class Api:
-    """Answers requests. With no ``token`` only those that come to the loopback interface by its name are taken."""
+    """Answers requests. With no ``token`` only those that come to the loopback interface by its name are taken.
 
-    def __init__(self, cluster: Cluster, token: str = "", limits: Limits | None = None) -> None:
+    ``metrics``: those of a scheduler in this process, at ``/metrics``.
+    """
+
+    def __init__(
+        self, cluster: Cluster, token: str = "", limits: Limits | None = None, metrics: Metrics | None = None
+    ) -> None:
         self.cluster = cluster
+        self._metrics = metrics
         self.limits = limits or Limits()
         self._token = token
         self._documents = Documents(cluster.registry)
@@ -111,6 +118,8 @@ class Api:
             return web.Response(text="ok")
         if parts == ["version"]:
             return _json(discovery.version())
+        if parts == ["metrics"] and self._metrics is not None:
+            return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
         if parts[0] == "openapi":
             found = self._documents.find(parts[1:])
             if found is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from pumice.apiserver.admission import admitted_change, admitted_new
+from pumice.apiserver.advice import advice
 from pumice.apiserver.managed import keep_owners
 from pumice.apiserver.metadata import Stamps, check_version, continued, metadata_of, stamped, unversioned
 from pumice.apiserver.refusals import already_exists, bad_request, conflict, forbidden, not_found, success
@@ -101,8 +102,7 @@ class Objects:
         obj = conformed(resource, obj, options)
         obj = admitted_new(resource, as_stored(resource, obj), self.store, self.stamps.time())
         obj = keep_owners(resource, None, obj, options, self.stamps.time())
-        if resource.idle:
-            options.warnings.append(f"nothing in this cluster acts on {resource.plural}: the object is only kept")
+        options.warnings.extend(advice(resource, obj, self.store))
         if options.dry_run:
             return as_seen(resource, obj)
         return as_seen(resource, self.store.put(resource.table, resource.key(target.namespace, name), obj).obj)

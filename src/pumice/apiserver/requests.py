@@ -13,6 +13,7 @@ from pumice.apiserver.registry import Registry
 from pumice.model.manifest.fields import Obj
 
 _NAMESPACE_PARTS = ("status", "finalize")
+_PARTS_OF_PROCESSES = ("log", "exec", "attach", "portforward")
 _decode = msgspec.json.Decoder().decode
 
 
@@ -33,6 +34,8 @@ def target_of(registry: Registry, parts: list[str]) -> Target:
     name, subresource = (*rest[1:], "", "")[:2]
     if (namespace and not resource.namespaced) or (name and resource.namespaced and not namespace):
         raise no_such_path()
+    if resource.table == "pods" and subresource in _PARTS_OF_PROCESSES:
+        raise bad_request(f"pods have no processes here, their nodes no machines: there is no {subresource}")
     known = (*resource.others, *(("status",) if resource.status else ()))
     if subresource and subresource not in known and not (rest[0] == "namespaces" and subresource == "finalize"):
         raise no_such_path()

@@ -15,6 +15,7 @@ from pumice import __version__
 from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import say
 from pumice.cli.params import SPAN
+from pumice.cli.policies import plugins_option, registry_of
 from pumice.cli.run_flags import VERBOSITY, go_flag, place, without_meaning
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class _Wanted:
 @click.option(
     "--scheduler-conf", type=_FILE, metavar="F", help="Policy file; read anew when it changes. Default: Volcano's own."
 )
+@plugins_option
 @click.option("--kubeconfig", default="", metavar="F", help="Default: KUBECONFIG, ~/.kube/config, the pod's account.")
 @click.option("--master", default="", metavar="URL", help="The API server's address, in place of the kubeconfig's.")
 @click.option(
@@ -115,17 +117,19 @@ def run(**given: Any) -> None:
     from pumice.kube.live import LeadershipLost, Settings
     from pumice.kube.logs import set_up
     from pumice.kube.reload import ConfFile
-    from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+    from pumice.volcano.table import DEFAULT_CONF
 
     wanted = _wanted(given)
     set_up(given["verbosity"], given["log_format"] == "json")
-    conf = ConfFile(given["scheduler_conf"], volcano_registry(), DEFAULT_CONF, strict=given["strict"])
+    registry = registry_of(given["plugins_dir"])
+    conf = ConfFile(given["scheduler_conf"], registry, DEFAULT_CONF, strict=given["strict"])
     settings = Settings(
         scheduler_names=tuple(dict.fromkeys(given["scheduler_name"])),
         default_queue=given["default_queue"],
         use_priority_classes=given["priority_class"],
         period_s=given["schedule_period"],
         lease_namespace=given["lease_namespace"],
+        replay=_replay_flags(given),
     )
     try:
         asyncio.run(_run(wanted, conf, settings))
@@ -134,6 +138,14 @@ def run(**given: Any) -> None:
     except LeadershipLost as error:
         say(f"error: {error}: start anew")
         raise click.exceptions.Exit(FAILED) from None
+
+
+def _replay_flags(given: dict[str, Any]) -> tuple[str, ...]:
+    """What ``pumice schedule`` has to be told as well, to decide alike."""
+    flags = [f"--scheduler-name={name}" for name in given["scheduler_name"] if given["scheduler_name"] != ("volcano",)]
+    if given["plugins_dir"]:
+        flags.append(f"--plugins-dir={given['plugins_dir']}")
+    return (*flags, *(() if given["strict"] else ("--lenient-conf",)))
 
 
 def _wanted(given: dict[str, Any]) -> _Wanted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -20,7 +21,6 @@ MEANINGLESS = {
     "node-worker-threads": "nodes need no workers of their own",
     "gate-removal-worker-num": "gates need no workers of their own",
     "resource-sync-timeout": "no cycle begins before everything is listed",
-    "plugins-dir": "Go's plugins cannot be loaded",
     "csi-storage": "volumes are not scheduled yet",
     "ignored-provisioners": "volumes are not scheduled yet",
     "node-selector": "every node is taken; use taints or a nodeSelector",
@@ -47,6 +47,13 @@ MEANINGLESS = {
     "one-output": "the log goes to standard error",
     "vmodule": "levels are the same everywhere",
     "leader-elect-resource-lock": "a Lease is the only lock there is",
+}
+#: The same of its environment.
+MEANINGLESS_ENVIRONMENT = {
+    "BATCH_BIND_NUM": "binds go out one by one, many at the same time",
+    "MULTI_SCHEDULER_ENABLE": "one scheduler at a time decides, about all pods",
+    "DEBUG_SOCKET_DIR": "the log level stays as it is at the start",
+    "PANIC_ON_ERROR": "a fault is logged, and a later cycle tries again",
 }
 _TRUE, _FALSE = ("1", "t", "true"), ("0", "f", "false")
 
@@ -94,13 +101,17 @@ def place(flag: str, text: str) -> tuple[str, int]:
 
 
 def without_meaning(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with all flags of Volcano's scheduler that do nothing here. Each that is given gets a note."""
+    """The command with all flags of Volcano's scheduler that do nothing here. Each that is given gets a note, and so
+    does each variable of its environment."""
 
     @wraps(command)
     def told(**given: Any) -> Any:
         for name, why in MEANINGLESS.items():
             if given.pop(_key(name)):
                 say(f"note: --{name} does nothing here: {why}")
+        for name, why in MEANINGLESS_ENVIRONMENT.items():
+            if os.environ.get(name):
+                say(f"note: {name} does nothing here: {why}")
         return command(**given)
 
     found: Any = told

@@ -3,29 +3,57 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 import signal
 import socket
+import ssl
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pumice.cli.errors import InputError
 from pumice.cli.output import say, tell_problems
 from pumice.cli.params import require_there
+from pumice.cli.policies import plugins_option, registry_of
+from pumice.cli.run_flags import VERBOSITY
+from pumice.cli.scheduling import LEASE, schedule
 
 if TYPE_CHECKING:
     from pumice.apiserver.cluster import Cluster
     from pumice.apiserver.journal import Journal
     from pumice.apiserver.server import Place
     from pumice.apiserver.tls import Certificate
+    from pumice.kube.access import Access
+    from pumice.kube.reload import ConfFile
 
 DEFAULT_PORT = 8180
-LEASE_NAMESPACE = "volcano-system"  # where schedulers keep the Lease that says who leads
 _FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the command line asks for."""
+
+    manifests: tuple[str, ...]
+    nodes: str | None
+    speed: float
+    data: Path | None
+    port: int
+    listen: str
+    token_file: Path | None
+    tls_cert: Path | None
+    tls_key: Path | None
+    kubeconfig: Path
+    schedule: bool
+    scheduler_conf: Path | None
+    plugins_dir: str
+    verbosity: int
 
 
 @click.command()
@@ -68,18 +96,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     help="Where to write how to get in.",
 )
-def serve(
-    manifests: tuple[str, ...],
-    nodes: str | None,
-    speed: float,
-    data: Path | None,
-    port: int,
-    listen: str,
-    token_file: Path | None,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    kubeconfig: Path,
-) -> None:
+@click.option("--schedule", is_flag=True, help="Schedule it too: scheduler and controllers in the same process.")
+@click.option("--scheduler-conf", type=_FILE, metavar="F", help="Its policy file. Default: Volcano's own.")
+@plugins_option
+@click.option("-v", "--v", "verbosity", type=VERBOSITY, default=0, show_default=True, help="How much to say: 0 to 5.")
+def serve(**given: Any) -> None:
     """Serve a cluster without machines: a Kubernetes API with nodes, queues, PodGroups and jobs.
 
     Nodes and each MANIFEST (a file or folder) are there from the start. A pod that is bound runs at once, and ends
@@ -87,77 +108,93 @@ def serve(
 
     \b
     Examples:
-      pumice serve --nodes 8x4gpu
+      pumice serve --nodes 8x4gpu --schedule
+      pumice serve cluster/ --schedule --scheduler-conf volcano-scheduler.conf -v 4
       pumice serve cluster/ --data state/ --speed 60
       pumice serve --nodes 8x4gpu --listen 0.0.0.0 --token-file token
     """
     from pumice.apiserver.journal import DataError
     from pumice.apiserver.tls import AccessError
+    from pumice.kube.errors import KubeError
 
-    require_there(manifests)
-    if (tls_cert is None) != (tls_key is None):
+    wanted = _Wanted(**given)
+    require_there(wanted.manifests)
+    if not wanted.kubeconfig.parent.is_dir():
+        raise InputError(f"--kubeconfig: the folder {wanted.kubeconfig.parent} is not there")
+    if (wanted.tls_cert is None) != (wanted.tls_key is None):
         raise InputError("--tls-cert and --tls-key go together")
+    if not wanted.schedule and (wanted.scheduler_conf or wanted.plugins_dir):
+        raise InputError("--scheduler-conf and --plugins-dir are for --schedule; `pumice run` takes its own")
     try:
         with ExitStack() as files:
-            folder = data or Path(files.enter_context(tempfile.TemporaryDirectory(prefix="pumice-")))
-            token, certificate = _access(folder, listen, token_file, tls_cert, tls_key)
-            place = _place(listen, port, certificate)
-            asyncio.run(_serve(manifests, nodes, speed, data, place, token, certificate, kubeconfig))
-    except (DataError, AccessError) as error:
+            folder = wanted.data or Path(files.enter_context(tempfile.TemporaryDirectory(prefix="pumice-")))
+            asyncio.run(_serve(wanted, *_ways_in(wanted, folder)))
+    except (DataError, AccessError, KubeError) as error:
         raise InputError(str(error)) from None
 
 
-async def _serve(
-    manifests: tuple[str, ...],
-    nodes: str | None,
-    speed: float,
-    data: Path | None,
-    place: Place,
-    token: str,
-    certificate: Certificate | None,
-    kubeconfig: Path,
-) -> None:
+async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -> None:
     from pumice.apiserver.http import Api
     from pumice.apiserver.kubeconfig import write_kubeconfig
-    from pumice.apiserver.server import serving
+    from pumice.apiserver.server import Place, serving
+    from pumice.runtime.metrics import Metrics
 
-    cluster, journal = _cluster(data, speed)
-    _fill(cluster, manifests, nodes)
+    conf, metrics = _conf(wanted), Metrics()
+    place = Place(wanted.listen, wanted.port, certificate.context() if certificate else None)
+    cluster, journal = _cluster(wanted.data, wanted.speed)
+    _fill(cluster, wanted.manifests, wanted.nodes)
+    api = Api(cluster, token, metrics=metrics if wanted.schedule else None)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    try:
-        async with serving(Api(cluster, token), place, journal) as url:
-            write_kubeconfig(kubeconfig, url, token, certificate.trusted if certificate else b"")
-            _tell(cluster, url, kubeconfig)
-            await _until(stop, journal)
-    except OSError as error:
-        if journal is not None and error is journal.failure:
-            raise
-        raise InputError(f"cannot listen on {place.address} port {place.port}: {error.strerror or error}") from None
+    async with AsyncExitStack() as stack:
+        try:
+            url = await stack.enter_async_context(serving(api, place, journal))
+        except OSError as error:
+            raise _cannot_listen(place, error) from None
+        write_kubeconfig(wanted.kubeconfig, url, token, certificate.trusted if certificate else b"")
+        _tell(cluster, url, wanted)
+        _log_from_here(wanted.verbosity)
+        scheduler = None
+        if conf is not None:
+            access = _own_access(url, token, certificate)
+            scheduler = asyncio.create_task(schedule(access, conf, metrics, wanted.speed, stop))
+        await _until(stop, journal, scheduler)
     say("stopped")
 
 
-async def _until(stop: asyncio.Event, journal: Journal | None) -> None:
-    """Until the user stops it. Raises: OSError where nothing can be written to the data folder any more."""
-    waits = [asyncio.create_task(stop.wait())]
+async def _until(stop: asyncio.Event, journal: Journal | None, scheduler: asyncio.Task[None] | None) -> None:
+    """Until the user stops it; the scheduler ends first, in good order.
+
+    Raises: OSError where nothing can be written to the data folder any more, and what the scheduler raises.
+    """
+    ends: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait()) if scheduler is None else scheduler]
     if journal is not None:
-        waits.append(asyncio.create_task(journal.failed.wait()))
-    _, left = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for each in left:
-        each.cancel()
-    if journal is not None and journal.failure is not None:
-        raise journal.failure
+        ends.append(asyncio.create_task(journal.failed.wait()))
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        if journal is not None and journal.failure is not None:
+            raise journal.failure
+        ends[0].result()
+    finally:
+        for each in ends:
+            each.cancel()
+        await asyncio.gather(*ends, return_exceptions=True)
 
 
-def _access(
-    folder: Path, listen: str, token_file: Path | None, tls_cert: Path | None, tls_key: Path | None
-) -> tuple[str, Certificate | None]:
+def _cannot_listen(place: Place, error: OSError) -> InputError:
+    if error.errno == errno.EADDRINUSE:
+        return InputError(f"another program has port {place.port}: --port 0 takes any that is free")
+    return InputError(f"cannot listen on {place.address} port {place.port}: {error.strerror or error}")
+
+
+def _ways_in(wanted: _Wanted, folder: Path) -> tuple[str, Certificate | None]:
     """The token (empty: none is asked for) and the certificate (None: plain HTTP)."""
     from pumice.apiserver.tls import Certificate, is_loopback, kept_certificate, kept_token, read_token
 
-    given = Certificate(tls_cert, tls_key) if tls_cert is not None and tls_key is not None else None
-    token = read_token(token_file) if token_file is not None else ""
+    cert, key, listen = wanted.tls_cert, wanted.tls_key, wanted.listen
+    given = Certificate(cert, key) if cert is not None and key is not None else None
+    token = read_token(wanted.token_file) if wanted.token_file is not None else ""
     if is_loopback(listen):
         return token, given
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -165,10 +202,26 @@ def _access(
     return token or kept_token(folder), given or kept_certificate(folder, names)
 
 
-def _place(listen: str, port: int, certificate: Certificate | None) -> Place:
-    from pumice.apiserver.server import Place
+def _own_access(url: str, token: str, certificate: Certificate | None) -> Access:
+    """How the scheduler comes in: as any other client, but it trusts this certificate alone, whatever names it has."""
+    from pumice.kube.access import Access, bearer
 
-    return Place(listen, port, certificate.context() if certificate else None)
+    context = None
+    if certificate is not None:
+        context = ssl.create_default_context(cadata=certificate.trusted.decode())
+        context.check_hostname = False
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return bearer(url, token, context) if token else Access(url, context)
+
+
+def _conf(wanted: _Wanted) -> ConfFile | None:
+    """The policy to schedule by, where it is to be scheduled. Raises: PolicyError."""
+    if not wanted.schedule:
+        return None
+    from pumice.kube.reload import ConfFile
+    from pumice.volcano.table import DEFAULT_CONF
+
+    return ConfFile(wanted.scheduler_conf, registry_of(wanted.plugins_dir), DEFAULT_CONF)
 
 
 def _cluster(data: Path | None, speed: float) -> tuple[Cluster, Journal | None]:
@@ -188,7 +241,7 @@ def _fill(cluster: Cluster, manifests: tuple[str, ...], nodes: str | None) -> No
     from pumice.sim.traces.shapes import parse_nodes
     from pumice.sim.traces.trace import TraceError
 
-    cluster.place({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LEASE_NAMESPACE}})
+    cluster.place({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LEASE[0]}})
     try:
         for node in parse_nodes(nodes) if nodes is not None else ():
             cluster.place(node_object(node))
@@ -197,10 +250,22 @@ def _fill(cluster: Cluster, manifests: tuple[str, ...], nodes: str | None) -> No
     tell_problems(place_manifests(cluster, map(Path, manifests)))
 
 
-def _tell(cluster: Cluster, url: str, kubeconfig: Path) -> None:
+def _log_from_here(verbosity: int) -> None:
+    """What goes wrong, and what is decided; from -v 1 on also what is followed, and who leads."""
+    from pumice.kube.logs import set_up
+
+    set_up(verbosity, as_json=False)
+    if verbosity == 0:
+        logging.getLogger("pumice.kube").setLevel(logging.WARNING)
+
+
+def _tell(cluster: Cluster, url: str, wanted: _Wanted) -> None:
     count = cluster.store.count("nodes")
     say(f"serving {count} node{'' if count == 1 else 's'} on {url}; Ctrl-C stops")
+    if not count:
+        say("note: no pod can run without nodes: create some, or begin with --nodes 8x4gpu")
     say("in another terminal:")
-    say(f"  export KUBECONFIG={kubeconfig.resolve()}")
+    say(f"  export KUBECONFIG={wanted.kubeconfig.resolve()}")
     say("  kubectl get nodes")
-    say("  pumice run --kubeconfig $KUBECONFIG")
+    if not wanted.schedule:
+        say("  pumice run")

@@ -83,9 +83,10 @@ async def test_openapi_knows_what_the_scheduler_reads_of_a_pod(client: Client) -
         "/api/v1/things",
         "/api/v1/pods/a",
         "/api/v1/namespaces/default/nodes/a",
-        f"{PODS}/a/log",
+        f"{PODS}/a/b",
         f"{PODS}/a/b/c",
         "/openapi/v2",
+        "/metrics",
     ],
 )
 async def test_what_is_not_there_is_a_404_with_a_status(client: Client, path: str) -> None:
@@ -221,6 +222,12 @@ async def test_binding_and_eviction(client: Client, world: Cluster) -> None:
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
     assert (await ask(client, "POST", f"{PODS}/a/eviction", eviction))[0] == 201
     assert (await ask(client, "GET", f"{PODS}/a"))[0] == 404
+
+
+@pytest.mark.parametrize("part", ["log", "exec", "attach", "portforward"])
+async def test_pods_without_processes_say_so(client: Client, part: str) -> None:
+    code, found = await ask(client, "GET", f"{PODS}/a/{part}")
+    assert code == 400 and f"there is no {part}" in found["message"]
 
 
 async def test_a_collection_is_deleted_by_selector(client: Client, world: Cluster) -> None:

@@ -130,11 +130,27 @@ def test_unknown_fields(world: Cluster) -> None:
     assert refusal(lambda: create(world, group("b", minMembr=2), unknown_fields="Strict")) == (400, "BadRequest")
 
 
-def test_kinds_that_nobody_acts_on_are_kept_with_a_warning(world: Cluster) -> None:
+@pytest.mark.parametrize(
+    ("obj", "said"),
+    [
+        pytest.param(
+            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}, "acts on deployments", id="idle"
+        ),
+        pytest.param(pod("a"), "schedulerName is default-scheduler, not volcano", id="not for us"),
+        pytest.param(pod("a", schedulerName="volcano"), "", id="for us"),
+        pytest.param(pod("a", nodeName="n"), "", id="bound already"),
+        pytest.param(group("g", queue="nope"), "queue nope is not there", id="no such queue"),
+        pytest.param(group("g", queue="there"), "", id="a queue"),
+        pytest.param(group("g"), "", id="the default queue, which is to come"),
+    ],
+)
+def test_what_will_not_do_what_it_seems_to_is_kept_with_a_warning(
+    world: Cluster, obj: dict[str, Any], said: str
+) -> None:
+    create(world, queue("there"))
     warned: list[str] = []
-    create(world, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}, warnings=warned)
-    assert len(warned) == 1
-    assert found(world, "deployments.apps", "default/d") is not None
+    create(world, obj, warnings=warned)
+    assert len(warned) == bool(said) and said in "".join(warned)
 
 
 # -- change

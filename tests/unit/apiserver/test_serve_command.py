@@ -118,7 +118,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        assert f"cannot listen on 127.0.0.1 port {port}" in refused(tmp_path, "--port", port)
+        assert f"another program has port {port}: --port 0" in refused(tmp_path, "--port", port)
 
 
 def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
@@ -138,6 +138,7 @@ def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
         pytest.param(("--tls-cert", "short", "--tls-key", "short"), "are no certificate and its key", id="certificate"),
         pytest.param(("--listen", "no.such.host.invalid", "--token-file", "good"), "cannot listen on", id="address"),
         pytest.param(("--speed", "0"), "0 is not in the range", id="speed"),
+        pytest.param(("--kubeconfig", "no/k"), "--kubeconfig: the folder no is not there", id="no folder"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, args: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch) -> None:

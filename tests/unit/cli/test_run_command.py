@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pumice.cli import run_flags
-from tests.unit.cli.kit import Told, run
+from tests.unit.cli.kit import GOOD, Told, run
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +74,14 @@ def test_flags_without_meaning_are_taken_with_a_note(nowhere: str) -> None:
     assert [note.split()[0] for note in notes] == [f"--{name}" for name in run_flags.MEANINGLESS]
 
 
+def test_an_environment_without_meaning_is_taken_with_a_note(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in run_flags.MEANINGLESS_ENVIRONMENT:
+        monkeypatch.setenv(name, "1")
+    told = run("run", nowhere)
+    assert reached(told)
+    assert [note.split()[0] for note in told.lines("note")] == list(run_flags.MEANINGLESS_ENVIRONMENT)
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
@@ -99,3 +107,70 @@ def test_wrong_input_is_one_line(nowhere: str, flags: tuple[str, ...], said: str
 def test_it_says_which_server_does_not_answer(nowhere: str) -> None:
     told = run("run", nowhere, "--master=http://127.0.0.1:1")
     assert "the API server http://127.0.0.1:1 " in told.lines("error")[0]
+
+
+# -- plugins of one's own
+
+PLUGIN = """
+from __future__ import annotations
+from pumice.columns.views import Node, TaskClass
+from pumice.framework import points
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+from pumice.framework.verdict import Unfit
+
+@plugin("nobody")
+@points.predicate
+def nobody(ssn: Session, cls: TaskClass, node: Node, *, why: str = "closed") -> Unfit | None:
+    return Unfit(f"node(s) are {why}")
+"""
+CONF = """
+actions: "enqueue, allocate"
+tiers: [{plugins: [{name: gang}, {name: predicates}, {name: nobody, arguments: {why: taken}}]}]
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> tuple[str, Path]:
+    """The flag with a folder of plugins, and a policy file that names one."""
+    folder, conf = tmp_path / "plugins", tmp_path / "scheduler.conf"
+    folder.mkdir()
+    (folder / "nobody.py").write_text(PLUGIN)
+    conf.write_text(CONF)
+    return f"--plugins-dir={folder}", conf
+
+
+def test_plugins_of_a_folder_may_be_named(nowhere: str, own: tuple[str, Path]) -> None:
+    flag, conf = own
+    assert reached(run("run", nowhere, flag, f"--scheduler-conf={conf}"))
+    assert "nobody" in run("run", nowhere, f"--scheduler-conf={conf}").lines("error")[0]
+
+
+def test_plugins_of_a_folder_decide(own: tuple[str, Path], tmp_path: Path) -> None:
+    flag, conf = own
+    manifests = tmp_path / "all.yaml"
+    manifests.write_text(GOOD)
+    assert run("check-conf", conf, flag).code == 0
+    told = run("schedule", manifests, f"--conf={conf}", flag, "--json").json
+    assert told["unscheduled"] == {"ns/good-0": "0/1 nodes are unavailable: 1 node(s) are taken."}
+    assert run("simulate", manifests, f"--conf={conf}", flag, "--json").json["binds"] == 0
+    conf.write_text(CONF.replace(", {name: nobody, arguments: {why: taken}}", ""))
+    assert run("simulate", manifests, f"--conf={conf}", flag, "--json").json["binds"] == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("run",), ("schedule", "x.yaml"), ("simulate", "x.yaml"), ("check-conf", "x.conf")],
+    ids=lambda command: command[0],
+)
+def test_plugins_that_cannot_be_loaded_are_one_line_each(
+    own: tuple[str, Path], nowhere: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    flag, _ = own
+    monkeypatch.chdir(tmp_path)
+    Path("x.conf").write_text(CONF)
+    Path("x.yaml").write_text(GOOD)
+    (tmp_path / "plugins" / "worse.py").write_text("1 / 0")
+    told = run(*command, flag, *((nowhere,) if command == ("run",) else ()))
+    assert told.code == 2
+    assert told.lines("error") == [f"{tmp_path}/plugins/worse.py: line 1: ZeroDivisionError: division by zero"]

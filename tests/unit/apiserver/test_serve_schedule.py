@@ -1,0 +1,180 @@
+"""``pumice serve --schedule``: one process that takes objects, schedules them and runs them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.unit.apiserver.commands import PATIENCE_S, Served, serving_command
+from tests.unit.cli.kit import run
+
+JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
+LEASES = "/apis/coordination.k8s.io/v1/leases"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/volcano-system/leases/volcano"
+
+
+def job(name: str, pods: int, gpus: int = 2, duration: str = "1h") -> dict[str, Any]:
+    """A gang that is whole with all its pods."""
+    container = {"name": "main", "image": "i:1", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}
+    task = {"name": "w", "replicas": pods, "template": {"spec": {"containers": [container]}}}
+    metadata = {"name": name, "annotations": {"pumice.dev/duration": duration}}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {"minAvailable": pods, "tasks": [task]},
+    }
+
+
+class User:
+    """What a client of the server does."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def create(self, path: str, body: dict[str, Any]) -> None:
+        async with self._session.post(path, json=body) as answer:
+            assert answer.status == 201, await answer.text()
+
+    async def patch(self, path: str, patch: dict[str, Any]) -> None:
+        headers = {"Content-Type": "application/merge-patch+json"}
+        async with self._session.patch(path, json=patch, headers=headers) as answer:
+            assert answer.status == 200, await answer.text()
+
+    async def text(self, path: str) -> str:
+        async with self._session.get(path) as answer:
+            assert answer.status == 200, await answer.text()
+            return await answer.text()
+
+    async def get(self, path: str) -> Any:
+        return json.loads(await self.text(path))
+
+    async def sees(self, path: str, wanted: str, count: int = 1, after: Callable[[], object] = lambda: None) -> None:
+        """Watch until so many objects are in this phase, or held by this holder; ``after`` is done while it watches."""
+        known: dict[str, str] = {}
+        async with self._session.get(path, params={"watch": "1"}) as answer:
+            after()
+            async for line in answer.content:
+                obj = json.loads(line)["object"]
+                known[obj["metadata"]["name"]] = _state(obj)
+                if list(known.values()).count(wanted) == count:
+                    return
+        raise AssertionError(f"the watch ended, and of these are not {count} {wanted!r}: {known}")
+
+
+def _state(obj: dict[str, Any]) -> str:
+    status, spec = obj.get("status") or {}, obj.get("spec") or {}
+    return str(spec.get("holderIdentity", status.get("phase") or (status.get("state") or {}).get("phase")))
+
+
+@asynccontextmanager
+async def user_of(served: Served) -> AsyncIterator[User]:
+    config = json.loads(served.kubeconfig.read_text().partition("\n")[2])
+    token = config["users"][0]["user"].get("token")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    bounds = aiohttp.ClientTimeout(total=PATIENCE_S)
+    async with aiohttp.ClientSession(
+        served.url, headers=headers, connector=aiohttp.TCPConnector(ssl=context), timeout=bounds
+    ) as session:
+        yield User(session)
+
+
+async def test_a_gang_runs_whole_and_a_larger_one_waits_whole(tmp_path: Path) -> None:
+    with serving_command(tmp_path, "--nodes", "2x4gpu", "--schedule") as served:
+        async with user_of(served) as user:
+            await user.create(JOBS, job("fits", pods=2))
+            await user.create(JOBS, job("large", pods=5))
+            await user.sees("/api/v1/pods", "Running", 2)
+            await user.sees(JOBS, "Running")
+            pods = (await user.get("/api/v1/pods"))["items"]
+            bound = {pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName")}
+            assert bound == {"fits-w-0", "fits-w-1"}
+            assert 'volcano_queue_pod_group_completed_count{queue_name="default"} 0' in await user.text("/metrics")
+        assert served.stop(signal.SIGINT) == 0
+
+
+async def test_accelerated_jobs_end_and_make_room(tmp_path: Path) -> None:
+    """Three hours, one job after the other, in three seconds of the pods."""
+    with serving_command(tmp_path, "--nodes", "1x4gpu", "--schedule", "--speed", "3600") as served:
+        async with user_of(served) as user:
+            for number in range(3):
+                await user.create(JOBS, job(f"j{number}", pods=2))
+            await user.sees(JOBS, "Completed", 3)
+
+
+async def test_with_a_token_and_a_certificate(tmp_path: Path) -> None:
+    with serving_command(tmp_path, "--nodes", "1x4gpu", "--schedule", "--listen", "0.0.0.0") as served:
+        async with user_of(served) as user:
+            await user.create(JOBS, job("a", pods=2))
+            await user.sees("/api/v1/pods", "Running", 2)
+        assert served.stop(signal.SIGTERM) == 0
+
+
+async def test_the_next_start_goes_on(tmp_path: Path) -> None:
+    """The Lease is given back in the end; a job that waited is placed on the nodes that came."""
+    how = ("--data", str(tmp_path / "data"), "--schedule")
+    with serving_command(tmp_path, *how, "--nodes", "1x2gpu") as served:
+        async with user_of(served) as user:
+            await user.create(JOBS, job("a", pods=2))
+            await user.sees("/apis/scheduling.volcano.sh/v1beta1/podgroups", "Pending")
+            await user.sees(LEASES, "", after=lambda: served.process.send_signal(signal.SIGINT))
+        assert served.stop() == 0
+    with serving_command(tmp_path, *how, "--nodes", "2x2gpu") as served:
+        async with user_of(served) as user:
+            await user.sees("/api/v1/pods", "Running", 2)
+
+
+async def test_after_a_crash_the_lease_is_its_own(tmp_path: Path) -> None:
+    """Who held it died with the server: the next one does not wait for it to run out."""
+    how = ("--data", str(tmp_path / "data"), "--schedule", "--nodes", "1x4gpu")
+    with serving_command(tmp_path, *how) as served:
+        async with user_of(served) as user:
+            await user.sees(LEASES, "pumice-serve")
+        served.process.kill()
+    with serving_command(tmp_path, *how) as served:
+        async with user_of(served) as user:
+            await user.create(JOBS, job("a", pods=2))
+            await user.sees("/api/v1/pods", "Running", 2)
+            (lease,) = (await user.get(LEASES))["items"]
+            assert lease["spec"]["leaseTransitions"] == 0
+
+
+async def test_leadership_that_is_lost_is_stood_for_again(tmp_path: Path) -> None:
+    """As when another scheduler took the Lease while this machine slept."""
+    with serving_command(tmp_path, "--nodes", "1x4gpu", "--schedule") as served:
+        async with user_of(served) as user:
+            await user.sees(LEASES, "pumice-serve")
+            await user.patch(LEASE, {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 1}})
+            await user.sees(LEASES, "pumice-serve")
+            await user.create(JOBS, job("a", pods=2))
+            await user.sees("/api/v1/pods", "Running", 2)
+        assert served.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        pytest.param(("--scheduler-conf", "conf"), "are for --schedule", id="conf without scheduler"),
+        pytest.param(("--plugins-dir", "."), "are for --schedule", id="plugins without scheduler"),
+        pytest.param(("--schedule", "--scheduler-conf", "conf"), "alocate", id="a conf that is wrong"),
+        pytest.param(("--schedule", "--scheduler-conf", "none"), "none: cannot be read", id="no conf"),
+        pytest.param(("--schedule", "-v", "loud"), "wanted a number such as 4", id="verbosity"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, args: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf").write_text('actions: "enqueue, alocate"\n')
+    said = run("serve", "--port", "0", "--kubeconfig", "kubeconfig", *args)
+    assert said.code == 2
+    assert told in said.lines("error")[0]
+    assert not (tmp_path / "kubeconfig").exists()
