@@ -101,6 +101,17 @@ def hang(seconds: float, applied: bool = False) -> Fault:
     return fault
 
 
+def meanwhile(do: Callable[[], Awaitable[object]]) -> Fault:
+    """Something else happens before the server hears of it; then its own answer."""
+
+    async def fault(exchange: Exchange) -> web.StreamResponse:
+        await do()
+        status, body = await exchange.forward()
+        return web.Response(status=status, body=body, content_type="application/json")
+
+    return fault
+
+
 def send_first(*chunks: bytes, then_pass: bool = False) -> Fault:
     """A 200 that streams these bytes, as on a watch; then the end, or the server's own stream."""
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
+from pumice.columns.dtypes import CPU
+from pumice.columns.nodes import USED
 from pumice.kube.access import bearer
-from pumice.kube.client import Caps, Client
+from pumice.kube.client import STRATEGIC_PATCH, Caps, Client
 from pumice.kube.cluster import Limits
 from pumice.kube.kinds import NODES, POD_GROUPS, PODS, QUEUES
 from pumice.model.decisions import Bind
 from pumice.model.events import Gone, Seen, Undone
 from pumice.model.pod import Pod
 from tests.kube.objects import create, pod
-from tests.kube.proxy import Fault, FaultProxy, answer, hang, lose_answer, lose_request
+from tests.kube.proxy import Fault, FaultProxy, answer, hang, lose_answer, lose_request, meanwhile
 from tests.kube.scheduling import Scheduling, by_hand, gang_pod, pod_group, scheduling
 from tests.kube.server import ApiServer
 from tests.kube.waiting import until
@@ -168,6 +171,59 @@ async def test_a_pod_that_is_gone_is_not_bound(client: Client, namespace: str, a
         assert len(at_work.cluster.flights) == 0
         if again:
             assert "nodeName" not in (await at_work.pod("a"))["spec"]
+
+
+_LABELLED = {"metadata": {"labels": {"changed": "meanwhile"}}}
+_LARGER = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}}
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [pytest.param(_LABELLED, "", id="labelled"), pytest.param(_LARGER, "resize", id="resized")],
+)
+async def test_a_pod_that_changes_while_it_is_bound_is_bound(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str, crds: None, change: dict[str, Any], part: str
+) -> None:
+    """It changes after the decision and before the binding: the store has what it is by then, on the node, once."""
+    queue = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": "q3"}}
+    group = pod_group(namespace, "gang", 1)
+    group["spec"]["queue"] = "q3"
+    await client.post(QUEUES.list_path, queue)
+    await client.post(POD_GROUPS.namespace_path(namespace), group)
+    await create(client, gang_pod(namespace, "a", "gang"))
+    path = PODS.path(f"{namespace}/a", part)
+    proxy.on("POST", BINDING, meanwhile(lambda: client.patch(path, change, content_type=STRATEGIC_PATCH)))
+    async with scheduling(through, client, namespace, where := f"{namespace}-n") as at_work:
+        await at_work.heard("a")
+        await at_work.step(1_000.0)
+        assert await at_work.bound("a") == where
+        await at_work.settled()
+        await at_work.step(1_001.0)
+        assert at_work.loop is not None
+        assert at_work.loop.decisions == []
+        found = at_work.cluster.truth.pods[f"{namespace}/a"]
+        cpu = 3000 if part else 1000
+        assert (found.labels.get("changed", ""), found.spec.request.milli_cpu) == ("" if part else "meanwhile", cpu)
+        nodes = at_work.loop.store.snapshot().tables.nodes
+        assert nodes.books[nodes.facts.row_of[where], USED, CPU] == cpu
+    assert proxy.count("POST", BINDING) == 1
+    await client.delete(QUEUES.path("q3"))
+
+
+async def test_a_pod_that_is_deleted_while_it_is_bound_is_let_go(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str
+) -> None:
+    await create(client, pod(namespace, "a"))
+    proxy.on("POST", BINDING, meanwhile(lambda: client.delete(PODS.path(f"{namespace}/a"))))
+    async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
+        await at_work.heard("a")
+        at_work.cluster.bind(at_work.bind_of("a", "n1"))
+        await until(lambda: f"{namespace}/a" not in at_work.cluster.truth.pods)
+        await at_work.settled()
+        assert Gone(Pod, f"{namespace}/a") in at_work.drain()
+        assert not at_work.undone
+        assert await at_work.events("Scheduled") == []
+    assert proxy.count("POST", BINDING) == 1
 
 
 async def test_what_no_watch_confirms_is_looked_up(client: Client, namespace: str) -> None:

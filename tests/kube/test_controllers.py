@@ -340,16 +340,22 @@ async def test_volcanos_own_go_first(client: Client, namespace: str, caplog: pyt
     }
     lease = {"apiVersion": LEASES.api_version, "kind": "Lease", "metadata": {"name": "vc"}, "spec": spec}
     await client.post(LEASES.namespace_path(namespace), lease)
+
+    def told() -> list[str]:
+        return [record.getMessage() for record in caplog.records if record.name == "pumice.controllers"]
+
+    def turns() -> list[str]:
+        return [line.split(": ")[1] for line in told()]
+
     async with controlling(client, "podgroup", deference=Deference(key, check_s=0.02)) as controllers:
-        await until(lambda: "off: Volcano's own run" in caplog.text)
+        await until(lambda: turns() == ["off"])
         assert controllers.loop is None
         await client.patch(LEASES.path(key), {"spec": {"holderIdentity": None}})
         await until(lambda: controllers.loop is not None)
         await client.patch(LEASES.path(key), {"spec": {"holderIdentity": "them"}})
-        await until(lambda: controllers.loop is None)
-    told = [record.getMessage() for record in caplog.records if record.name == "pumice.controllers"]
-    assert [line.split(": ")[1] for line in told] == ["off", "on", "off"]
-    assert f"Lease {key}, held by them" in told[0]
+        await until(lambda: turns() == ["off", "on", "off"])
+        assert controllers.loop is None
+    assert f"Lease {key}, held by them" in told()[0]
 
 
 async def test_a_name_that_belongs_to_another_is_left_alone(client: Client, namespace: str, crds: None) -> None:

@@ -12,7 +12,15 @@ import pytest
 from pumice.kube.access import bearer
 from pumice.kube.client import Client
 from pumice.kube.following import Following
-from pumice.kube.kinds import DISRUPTION_BUDGETS, FOLLOWED, HYPER_NODES, NAMESPACES, NODE_SHARDS, RESOURCE_QUOTAS
+from pumice.kube.kinds import (
+    DISRUPTION_BUDGETS,
+    FOLLOWED,
+    HYPER_NODES,
+    NAMESPACES,
+    NODE_SHARDS,
+    NUMA_TOPOLOGIES,
+    RESOURCE_QUOTAS,
+)
 from tests.kube.objects import crd, create, hypernode, install_crd, node, pod, remove_crd
 from tests.kube.proxy import FaultProxy, answer, lose_request
 from tests.kube.reflecting import FAST, Mirror
@@ -44,10 +52,14 @@ async def test_every_kind_is_there_after_the_barrier(client: Client, crds: None,
     await client.post(RESOURCE_QUOTAS.namespace_path(namespace), quota)
     await client.post(DISRUPTION_BUDGETS.namespace_path(namespace), budget)
     await client.post(NODE_SHARDS.list_path, {**shard, "spec": {"nodesDesired": ["n"]}})
+    numa = {"apiVersion": NUMA_TOPOLOGIES.api_version, "kind": "Numatopology", "metadata": {"name": f"{namespace}-n"}}
+    await client.post(NUMA_TOPOLOGIES.list_path, {**numa, "spec": {"policies": {"CPUManagerPolicy": "static"}}})
     await create(client, node(f"{namespace}-n"), pod(namespace, "p"))
     async with following(client) as (it, mirror):
         await synced(it)
         assert it.trouble() == []
+        found = it.objects(NUMA_TOPOLOGIES)[f"{namespace}-n"].value
+        assert found["spec"] == {"policies": {"CPUManagerPolicy": "static"}}  # type: ignore[index]  # no model reads it
         assert {"p"} == mirror.names(namespace)
         assert f"{namespace}-n" in mirror.names()
         assert f"{namespace}/q" in it.objects(RESOURCE_QUOTAS)
@@ -58,25 +70,32 @@ async def test_every_kind_is_there_after_the_barrier(client: Client, crds: None,
         await until(lambda: f"{namespace}/b" not in it.objects(DISRUPTION_BUDGETS))
 
 
-async def test_a_kind_that_is_not_installed_holds_nobody_up(
+async def test_kinds_that_are_not_installed_hold_nobody_up(
     client: Client, crds: None, namespace: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "pumice.kube")
-    await remove_crd(client, HYPER_NODES.full_name)
+    kinds = (HYPER_NODES, NUMA_TOPOLOGIES, NODE_SHARDS)
+    for kind in kinds:
+        await remove_crd(client, kind.full_name)
     await create(client, pod(namespace, "p"))
     async with following(client) as (it, mirror):
         await synced(it)
         assert "p" in mirror.names(namespace)
-        off = "hypernodes.topology.volcano.sh is not installed: network topology is off until it appears"
-        assert it.trouble() == [off]
-        definition = crd(HYPER_NODES.group, HYPER_NODES.version, HYPER_NODES.kind, HYPER_NODES.plural, namespaced=False)
-        await install_crd(client, definition)
+        off = [
+            "hypernodes.topology.volcano.sh is not installed: network topology is off until it appears",
+            "nodeshards.shard.volcano.sh is not installed: node sharding is off until it appears",
+            "numatopologies.nodeinfo.volcano.sh is not installed: NUMA awareness is off until it appears",
+        ]
+        assert it.trouble() == off
+        for kind in kinds:
+            await install_crd(client, crd(kind.group, kind.version, kind.kind, kind.plural, namespaced=False))
         await client.post(HYPER_NODES.list_path, hypernode("h", "n"))
         await until(lambda: "h" in mirror.names())
-        assert it.trouble() == []
+        await until(lambda: it.trouble() == [])
     told = [r.getMessage() for r in caplog.records if "installed" in r.getMessage()]
-    assert told == [off, "hypernodes.topology.volcano.sh is installed now: on"]
-    await remove_crd(client, HYPER_NODES.full_name)
+    assert sorted(told) == sorted([*off, *(f"{kind.full_name} is installed now: on" for kind in kinds)])
+    for kind in kinds:
+        await remove_crd(client, kind.full_name)
 
 
 async def test_what_may_not_be_read_is_told_and_pods_are_waited_for(server: ApiServer, proxy: FaultProxy) -> None:

@@ -107,6 +107,20 @@ async def test_a_leader_that_is_cut_off_stops_before_another_begins(
             assert (await record(client, namespace))["leaseTransitions"] == 1
 
 
+async def test_what_keeps_a_candidate_out_is_told_once(
+    through: Client, proxy: FaultProxy, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = Stage()
+    refused = proxy.on("GET", LEASE, answer(403, "Forbidden", "no right to leases"), times=10**6)
+    async with standing(stage, quick(through, namespace, "a")):
+        await until(lambda: refused.hits > 5)
+        refused.times = 0
+        await until(lambda: stage.on == {"a"})
+    told = [record.getMessage() for record in caplog.records if "cannot stand for leader" in record.getMessage()]
+    assert len(told) == 1
+    assert "no right to leases" in told[0]
+
+
 async def test_a_killed_leader_is_replaced(client: Client, namespace: str) -> None:
     """No goodbye: the record is what a process that was killed leaves behind, with a clock that is years ahead."""
     await client.post(

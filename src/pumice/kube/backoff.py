@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import Callable
 
 
 class Backoff:
@@ -29,17 +30,17 @@ class Backoff:
 class TokenBucket:
     """At most ``rate`` a second in the long run and ``burst`` at once. ``rate`` 0 means no limit."""
 
-    __slots__ = ("_burst", "_rate", "_time", "_tokens")
+    __slots__ = ("_burst", "_clock", "_rate", "_time", "_tokens")
 
-    def __init__(self, rate: float, burst: float) -> None:
-        self._rate, self._burst = rate, max(burst, 1.0)
-        self._tokens, self._time = self._burst, time.monotonic()
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = rate, max(burst, 1.0), clock
+        self._tokens, self._time = self._burst, clock()
 
     def wait_s(self) -> float:
         """Take one token, perhaps on credit: how long to wait until it is there."""
         if self._rate <= 0:
             return 0.0
-        now = time.monotonic()
+        now = self._clock()
         self._tokens = min(self._burst, self._tokens + (now - self._time) * self._rate) - 1.0
         self._time = now
         return 0.0 if self._tokens >= 0 else -self._tokens / self._rate

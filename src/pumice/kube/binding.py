@@ -33,18 +33,19 @@ class PreBind(Protocol):
         ...
 
     async def undo(self, bind: Bind) -> None:
-        """Take back what ``prepare`` did, or began to do: the pod was not bound."""
+        """Take back what ``prepare`` did: the pod was not bound. A ``prepare`` that raises has to undo its own part."""
         ...
 
 
-def _nobody(stage: str, seconds: float) -> None:
+def _nobody(stage: str, what: object) -> None:
     """Nobody measures."""
 
 
 class Binder:
     """Carries binds out. Nothing is sent twice: where it is not known what came of a request, the pod is read first.
 
-    ``timed`` is told stages (``PreBind``, ``Bind``) and how many seconds they took.
+    ``timed`` is told stages (``PreBind``, ``Bind``) and how many seconds they took, ``reached`` which pod (by key) has
+    come to which (``PreBound``, ``Bound``).
     """
 
     def __init__(
@@ -56,9 +57,11 @@ class Binder:
         statuses: PodStatuses,
         hooks: Sequence[PreBind] = (),
         timed: Callable[[str, float], None] = _nobody,
+        reached: Callable[[str, str], None] = _nobody,
     ) -> None:
         self._client, self._truth, self._flights = client, truth, flights
-        self._tell, self._statuses, self._hooks, self._timed = tell, statuses, tuple(hooks), timed
+        self._tell, self._statuses, self._hooks = tell, statuses, tuple(hooks)
+        self._timed, self._reached = timed, reached
 
     async def send(self, flight: Flight) -> bool:
         """Prepare and bind. False: it failed, or it is not known whether it did; read the pod and ``settle``."""
@@ -105,6 +108,7 @@ class Binder:
         if flight.landed is not None:
             return  # asked again, because nobody heard of it
         self._flights.land(flight)
+        self._reached("Bound", bind.pod)
         text = f"Successfully assigned {bind.pod} to {bind.node}"
         self._tell.tell(about_pod(bind), "Normal", "Scheduled", text)
 
@@ -123,6 +127,7 @@ class Binder:
             flight.prepared += 1
         if self._hooks:
             self._timed("PreBind", time.perf_counter() - began)
+            self._reached("PreBound", bind.pod)
         return annotations
 
     async def _undo(self, flight: Flight, bind: Bind) -> None:

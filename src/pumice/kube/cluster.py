@@ -53,7 +53,7 @@ class Limits:
     """
 
     binds: int = 20_000
-    bind_workers: int = 16
+    bind_workers: int = 64
     evictions: int = 10_000
     evict_workers: int = 4
     statuses: int = 20_000
@@ -75,7 +75,8 @@ class KubeCluster:
 
     ``pods`` is the reflector's codec of pods, or one of its own. ``scheduler`` signs events and conditions. ``hooks``
     run before each bind. ``use_eviction``: ask the eviction API, which keeps disruption budgets, in place of deleting.
-    ``timed`` is told the stages ``PreBind`` and ``Bind`` with the seconds they took.
+    ``timed`` is told the stages ``PreBind`` and ``Bind`` with the seconds they took; ``aged`` is told what a pod has
+    come to (``Assumed``, ``PreBound``, ``Bound``) with the seconds since it was created, as far as clocks agree.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class KubeCluster:
         use_eviction: bool = False,
         limits: Limits | None = None,
         timed: Callable[[str, float], None] = lambda stage, seconds: None,
+        aged: Callable[[str, float], None] = lambda stage, seconds: None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.limits = limits = limits or Limits()
@@ -97,7 +99,7 @@ class KubeCluster:
         self._sent = Sent(limits.confirm_s, time.monotonic)
         self._conditions = PodStatuses(client, truth, teller, self._sent, self._room)
         self._statuses = Statuses(client, truth, teller, limits.confirm_s)
-        self._binder = Binder(client, truth, flights, teller, self._conditions, hooks, timed)
+        self._binder = Binder(client, truth, flights, teller, self._conditions, hooks, timed, self._reached)
         self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=use_eviction)
         self._resync = Resync(client, pods or Codec(PODS, Decoder()), self._settle, Pace())
         self._failures = Pace(rate=0.0)  # of decisions about a pod: not tried again at once, for ever
@@ -114,6 +116,7 @@ class KubeCluster:
         self._notice_lane: Lane[PodNotice] = Lane(
             "conditions", self._conditions.write, workers=limits.status_workers, waiting_max=limits.statuses
         )
+        self._aged = aged
         self._stopping = False
         self._taking = ""  # the job whose binds are being taken
         self._turned_away: set[str] = set()  # jobs whose first bind in this cycle was refused
@@ -184,6 +187,7 @@ class KubeCluster:
         self._taking = decision.job
         flight = Flight(decision)
         self.flights.add(flight)
+        self._reached("Assumed", decision.pod)
         self.binds.put(flight.key, flight)
         return None
 
@@ -315,6 +319,11 @@ class KubeCluster:
 
     def _hand_of(self, flight: Flight) -> Binder | Evictor:
         return self._binder if isinstance(flight.decision, Bind) else self._evictor
+
+    def _reached(self, stage: str, key: str) -> None:
+        pod = self.truth.pods.get(key)
+        if pod is not None and pod.creation:
+            self._aged(stage, max(time.time() - pod.creation, 0.0))
 
     async def _confirm(self) -> None:
         """Look up what was accepted and not heard of: room is assumed only so long without the API server's word."""

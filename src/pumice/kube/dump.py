@@ -6,9 +6,12 @@ What was decided and is not confirmed yet counts as done: that is how the store 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from errno import EEXIST
 from pathlib import Path
+from shlex import join
 
 import msgspec
 import numpy as np
@@ -22,6 +25,7 @@ from pumice.state.store import Store
 
 _encode = msgspec.json.Encoder().encode
 CONF_NAME = "volcano-scheduler.conf"
+_SAME_NAME_MAX = 100
 
 
 def objects_of(store: Store, now: float) -> dict[str, list[Object]]:
@@ -31,7 +35,7 @@ def objects_of(store: Store, now: float) -> dict[str, list[Object]]:
     return {
         "nodes": list(store.nodes.values()),
         "hypernodes": list(store.hypernodes.values()),
-        "priorityclasses": list(store.priority_classes.values()),
+        "priorityclasses": list(store.priority_classes.values()) if store.use_priority_classes else [],
         "queues": list(store.queues.values()),
         "podgroups": [jobs.groups[row] for row in np.flatnonzero(jobs.alive).tolist()],
         "pods": list(_pods(tables, now)),
@@ -49,15 +53,28 @@ def _pods(tables: Tables, now: float) -> Iterator[Pod]:
         yield pod
 
 
-def write_dump(store: Store, conf: str, folder: Path, now: float) -> Path:
-    """A new folder below ``folder``, with a file a kind, the policy, and how to use it. Raises: OSError."""
-    place = folder / f"pumice-dump-{int(now)}"
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+def write_dump(store: Store, conf: str, folder: Path, now: float, flags: Sequence[str] = ()) -> Path:
+    """A new folder below ``folder``, with a file a kind, the policy, and the command that decides on them.
+
+    ``flags``: what that command needs besides. Raises: OSError.
+    """
+    place = _new_folder(folder, f"pumice-dump-{int(now)}")
     for name, values in objects_of(store, now).items():
         _write(place / f"{name}.yaml", _documents(values))
     _write(place / CONF_NAME, [conf.encode()])
-    _write(place / "README", [f"pumice schedule {place} --now {now!r}\n".encode()])
+    _write(place / "README", [f"{join(('pumice', 'schedule', str(place), '--now', repr(now), *flags))}\n".encode()])
     return place
+
+
+def _new_folder(folder: Path, name: str) -> Path:
+    """Ours alone: what is there already, perhaps put there by others, is not written into."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(1, _SAME_NAME_MAX):
+        place = folder / (f"{name}-{number}" if number > 1 else name)
+        with suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+            return place
+    raise FileExistsError(EEXIST, "there are too many dumps of this second already", str(folder / name))
 
 
 def _documents(values: Iterable[Object]) -> Iterator[bytes]:

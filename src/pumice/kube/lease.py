@@ -127,7 +127,8 @@ class Election:
     # -- the three moves -----------------------------------------------------------------------------------------------
 
     async def _acquire(self) -> None:
-        """Look until nobody else holds the Lease, then take it."""
+        """Look until nobody else holds the Lease, then take it. What stands in the way is told once."""
+        said = ""
         while True:
             began = self._clock()
             try:
@@ -137,8 +138,9 @@ class Election:
                     self._held = began
                     return
             except KubeError as error:
-                if not (isinstance(error, ApiError) and error.status == 409):
-                    _log.warning("%s cannot stand for leader: %s", self.identity, error)
+                if not (isinstance(error, ApiError) and error.status == 409) and said != str(error):
+                    said = str(error)
+                    _log.warning("%s cannot stand for leader: %s", self.identity, said)
             pause = self._retry_s / 4 * (0.5 + random.random())
             left_s = self._seen.left_s(self._lease_s)
             await asyncio.sleep(min(pause, left_s) if left_s else pause)

@@ -18,17 +18,18 @@ from typing import Any
 
 from pumice.kube.client import Client
 from pumice.kube.cluster import KubeCluster
+from pumice.kube.cycle_log import tell_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
 from pumice.kube.kinds import FOLLOWED, NAMESPACES
 from pumice.kube.lease import Election
-from pumice.kube.logs import tell_cycle
 from pumice.kube.reload import ConfFile
 from pumice.kube.rhythm import Rhythm
 from pumice.kube.watch import Pace
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
+from pumice.model.manifest import Decoder
 from pumice.runtime.cycle_metrics import CycleTimer, report_cycle
 from pumice.runtime.loop import Loop
 from pumice.runtime.metrics import Metrics
@@ -46,7 +47,8 @@ class LeadershipLost(Exception):
 class Settings:
     """``conf_s``: how often the conf file is read. ``flush_s``: how long, at the end, what was decided may take.
 
-    ``lease_namespace``: must be there before this stands for leader; empty: not looked at.
+    ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
+    ``pumice schedule`` decides on a dump as this would.
     """
 
     scheduler_names: tuple[str, ...] = ("volcano",)
@@ -56,6 +58,7 @@ class Settings:
     conf_s: float = 2.0
     flush_s: float = 20.0
     lease_namespace: str = ""
+    replay: tuple[str, ...] = ()
 
 
 class Live:
@@ -76,8 +79,9 @@ class Live:
         pace: Pace | None = None,
     ) -> None:
         self.conf, self.metrics, self.settings = conf, metrics, settings
-        self.cluster = KubeCluster(client, scheduler=settings.scheduler_names[0], timed=self._timed)
-        self.following = Following(client, self.cluster.sink, pace=pace)
+        self.cluster = KubeCluster(client, scheduler=settings.scheduler_names[0], timed=self._timed, aged=self._aged)
+        decoder = Decoder(default_queue=settings.default_queue)
+        self.following = Following(client, self.cluster.sink, decoder=decoder, pace=pace)
         self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster)
         self.leads = False
         self.synced = asyncio.Event()
@@ -268,7 +272,7 @@ class Live:
     def _dump(self, folder: Path) -> None:
         """In the thread of cycles, which alone may touch the store."""
         try:
-            place = write_dump(self.loop.store, self.conf.current.file, folder, time.time())
+            place = write_dump(self.loop.store, self.conf.current.file, folder, time.time(), self.settings.replay)
         except Exception as error:
             _log.error("no dump in %s: %s", folder, error)
         else:
@@ -283,6 +287,9 @@ class Live:
 
     def _timed(self, stage: str, seconds: float) -> None:
         self.metrics.observe("scheduling_stage_duration_milliseconds", 1000.0 * seconds, stage)
+
+    def _aged(self, stage: str, seconds: float) -> None:
+        self.metrics.observe("task_scheduling_latency_milliseconds", 1000.0 * seconds, stage)
 
     # -- what is asked from outside ------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """What a scheduler that runs says, and to whom: levels as with klog's ``-v``, one line an entry, text or JSON.
 
 Names come from users: in text everything that is not printable is escaped, so nothing looks like an entry of its own.
+What goes wrong with ten thousand pods at once is told for some of them, and how many others there were.
 """
 
 from __future__ import annotations
@@ -8,28 +9,28 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections import Counter
-from collections.abc import Iterator
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import IO, Any
 
-import numpy as np
-
-from pumice.framework.outcome import Outcome
-from pumice.model.decisions import Bind, Decision
-from pumice.runtime.why import why_jobs_wait
+from pumice.kube.backoff import TokenBucket
 
 #: klog's levels as those of ``logging``: a higher number says more, a lower level does.
 V2, V3, V4, V5 = 19, 15, logging.DEBUG, 5
 _LEVELS = {0: logging.INFO, 1: logging.INFO, 2: V2, 3: V3, 4: V4, 5: V5}
+_KINDS_MAX = 1000
 _LETTERS = ((logging.CRITICAL, "F"), (logging.ERROR, "E"), (logging.WARNING, "W"))
-
-_log = logging.getLogger("pumice.cycle")
 
 
 def set_up(verbosity: int, as_json: bool, stream: IO[str] | None = None) -> None:
-    """Have what Pumice says at this ``-v`` written to ``stream`` (standard error); of other libraries, warnings."""
+    """Have what Pumice says at this ``-v`` written to ``stream`` (standard error); of other libraries, warnings.
+
+    From ``-v 3`` on nothing is left out.
+    """
     handler = logging.StreamHandler(stream or sys.stderr)
+    if verbosity < 3:
+        handler.addFilter(Sparing())
     handler.setFormatter(JsonLines() if as_json else TextLines())
     root = logging.getLogger()
     for old in list(root.handlers):
@@ -43,12 +44,38 @@ def level_of(verbosity: int) -> int:
     return _LEVELS[min(max(verbosity, 0), 5)]
 
 
+class Sparing(logging.Filter):
+    """Lets ``at_once`` entries of a kind through, then one a second. The next that passes says how many did not.
+
+    A kind is what one place of the program says, whatever it says it of. Entries with ``fields`` always pass.
+    """
+
+    def __init__(self, at_once: int = 50, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._at_once, self._clock = at_once, clock
+        self._kinds: dict[tuple[str, str], tuple[TokenBucket, list[int]]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if hasattr(record, "fields"):
+            return True
+        kind = record.name, str(record.msg)
+        if len(self._kinds) > _KINDS_MAX:
+            self._kinds.clear()  # somebody's messages are all different
+        bucket, left_out = self._kinds.setdefault(kind, (TokenBucket(1.0, self._at_once, self._clock), [0]))
+        if not bucket.try_take():
+            left_out[0] += 1
+            return False
+        record.left_out, left_out[0] = left_out[0], 0
+        return True
+
+
 class TextLines(logging.Formatter):
     """``2026-01-31T12:00:00.123Z I kube: message``. A traceback follows on lines of its own, set in."""
 
     def format(self, record: logging.LogRecord) -> str:
         letter = next((letter for level, letter in _LETTERS if record.levelno >= level), "I")
-        lines = [f"{_time(record)} {letter} {_room(record)}: {escaped(record.getMessage())}"]
+        others = f" (and {left_out} others like it)" if (left_out := getattr(record, "left_out", 0)) else ""
+        lines = [f"{_time(record)} {letter} {_room(record)}: {escaped(record.getMessage())}{others}"]
         if record.exc_info:
             lines += [f"    {escaped(line)}" for line in self.formatException(record.exc_info).splitlines()]
         return "\n".join(lines)
@@ -66,6 +93,8 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
             **getattr(record, "fields", {}),
         }
+        if left_out := getattr(record, "left_out", 0):
+            entry["left_out"] = left_out
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry, default=str)
@@ -90,78 +119,3 @@ def _time(record: logging.LogRecord) -> str:
 
 def _room(record: logging.LogRecord) -> str:
     return record.name.removeprefix("pumice.")
-
-
-# -- a cycle, as Volcano's users know it
-
-
-def tell_cycle(outcome: Outcome, decisions: list[Decision]) -> None:
-    """Log what a cycle did, once it is over, in the words of Volcano's log and at its levels."""
-    if not _log.isEnabledFor(V3):
-        return
-    detailed = _log.isEnabledFor(V4)
-    for level, text in _lines(outcome, decisions, detailed):
-        if _log.isEnabledFor(level):
-            _log.log(level, "%s", text)
-
-
-def _lines(outcome: Outcome, decisions: list[Decision], detailed: bool) -> Iterator[tuple[int, str]]:
-    ssn = outcome.session
-    queues, ready = len(ssn.tables.queues.names), bool(ssn.tables.tree.ready)
-    yield V4, "Start scheduling ..."
-    jobs = len(ssn.live_jobs())
-    yield (
-        V3,
-        f"Open Session {ssn.uid} with {jobs} Job and {queues} Queues. HyperNodesReadyToSchedule: {str(ready).lower()}",
-    )
-    for action in ssn.policy.actions:
-        name = action.name.capitalize()
-        yield V5, f"Enter {name} ..."
-        if action.name == "enqueue":
-            yield V3, f"Try to enqueue PodGroup to {queues} Queues"
-        elif action.name == "allocate":
-            yield V3, f"Try to allocate resource to {queues} Queues"
-        for entry in outcome.story:
-            if entry.action == action.name:
-                yield _entry(entry.what, entry.subject, entry.detail, action.name)
-        if action.name == "allocate":
-            yield from _statements(outcome, decisions)
-        yield V5, f"Leaving {name} ..."
-    for decision in decisions:
-        if isinstance(decision, Bind):
-            yield V3, f"Binding Task <{decision.pod}> to node <{decision.node}>"
-        else:
-            yield V3, f"Evicting Task <{decision.pod}> from node <{decision.node}>: {decision.reason}"
-    for pod, node in outcome.pipelined.items():
-        yield V3, f"Pipelining Task <{pod}> to node <{node}>"
-    if detailed:
-        for job, why in why_jobs_wait(outcome).items():
-            yield V4, f"Job <{job}> waits: {why.text}"
-    yield V3, f"Close Session {ssn.uid}"
-    yield V4, "End scheduling ..."
-
-
-def _statements(outcome: Outcome, decisions: list[Decision]) -> Iterator[tuple[int, str]]:
-    """The jobs that were tried: who got its nodes, and who had to give back what it had been given."""
-    tables = outcome.session.tables
-    tasks, nodes = tables.tasks, len(tables.nodes.facts)
-    committed = Counter(decision.job for decision in decisions if isinstance(decision, Bind))
-    for job, count in committed.items():
-        yield V3, f"There are <{nodes}> nodes for Job <{job}>"
-        yield V3, f"Committing operations ... Job <{job}>: {count} tasks"
-    for row in np.unique(tasks.job[tasks.alive & (tasks.last_status >= 0)]).tolist():
-        job = tables.jobs.uids[row]
-        if row >= 0 and job not in committed:
-            yield V3, f"There are <{nodes}> nodes for Job <{job}>"
-            yield V3, f"Discarding operations ... Job <{job}>"
-
-
-def _entry(what: str, subject: str, detail: str, action: str) -> tuple[int, str]:
-    match what:
-        case "queue overused":
-            return V3, f"Queue <{subject}> is overused, ignore it."
-        case "queue full":
-            return V3, f"Queue <{detail}> is overused when considering job <{subject}>, ignore it."
-        case "invalid" | "hypernodes not ready":
-            return V4, f"Job <{subject}> skip {action}, reason: {detail or what}"
-    return V4, f"<{subject}> {what}" + (f": {detail}" if detail else "")

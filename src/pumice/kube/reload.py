@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,17 +16,16 @@ from pumice.framework.policy import PluginOption, Policy
 from pumice.framework.registry import Registry
 from pumice.kube.errors import clean
 from pumice.kube.logs import V2
-from pumice.runtime.conf import SIZE_MAX, policy_of
+from pumice.runtime.conf import SIZE_MAX, policy_of, shown_text, without_secrets
 
 _log = logging.getLogger("pumice.conf")
 _PROBLEMS_TOLD_MAX = 5
-_SECRET = ("password", "token", "secret")
 
 
 @dataclass(frozen=True, slots=True)
 class Conf:
-    """A policy and the file it was read from. ``text`` (JSON) is everything that it stands for, defaults written out;
-    ``hash`` is of that, so files that mean the same have the same."""
+    """A policy and the file it was read from, without passwords. ``text`` (JSON) is everything that it stands for,
+    defaults written out; ``hash`` is of that, so files that mean the same have the same."""
 
     policy: Policy
     where: str
@@ -41,12 +40,12 @@ def conf_of(policy: Policy, where: str, file: str) -> Conf:
 
 
 def described(policy: Policy) -> dict[str, Any]:
-    """A policy as plain values. What looks like a password is left out."""
+    """A policy as plain values, without passwords."""
     return {
         "dialect": policy.dialect,
         "actions": [{"name": action.name, "arguments": dict(action.arguments)} for action in policy.actions],
         "tiers": [[_plugin(option) for option in tier] for tier in policy.tiers],
-        "metrics": _without_secrets(policy.metrics),
+        "metrics": without_secrets(policy.metrics),
     }
 
 
@@ -54,10 +53,6 @@ def _plugin(option: PluginOption) -> dict[str, Any]:
     known = {name: argument.default for name, argument in option.spec.arguments.items()}
     arguments = {name: option.arguments.get(name, default) for name, default in known.items()}
     return {"name": option.spec.name, "switches": dict(option.switches), "arguments": arguments}
-
-
-def _without_secrets(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if not any(word in str(name).lower() for word in _SECRET)}
 
 
 class ConfFile:
@@ -123,7 +118,7 @@ class ConfFile:
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise PolicyError([f"{where}: is not UTF-8 text: byte {error.start}"]) from None
-        return conf_of(policy_of(text, self._registry, where=where, strict=self._strict), where, text)
+        return conf_of(policy_of(text, self._registry, where=where, strict=self._strict), where, shown_text(text))
 
     def _refuse(self, error: PolicyError) -> None:
         """Once for each way of being wrong."""

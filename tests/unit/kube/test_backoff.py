@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.kube import backoff
 from pumice.kube.backoff import Backoff, TokenBucket
 
 
@@ -39,10 +38,9 @@ def test_retry_after(asked: float, least: float, most: float) -> None:
     assert least <= Backoff(1.0, 8.0).next(asked) <= most
 
 
-def test_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens() -> None:
     now = 100.0
-    monkeypatch.setattr(backoff.time, "monotonic", lambda: now)
-    bucket = TokenBucket(rate=2.0, burst=3.0)
+    bucket = TokenBucket(rate=2.0, burst=3.0, clock=lambda: now)
     assert [bucket.try_take() for _ in range(4)] == [True, True, True, False]
     assert bucket.wait_s() == 0.5
     assert bucket.wait_s() == 1.0

@@ -13,15 +13,17 @@ from typing import Any
 
 import pytest
 
+from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.http import Api
 from pumice.apiserver.server import Place, serving
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
+from pumice.kube import logs
 from pumice.kube.access import Access
 from pumice.kube.client import Client
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.http import serving as pages
-from pumice.kube.kinds import LEASES, NODES, POD_GROUPS, PODS
+from pumice.kube.kinds import LEASES, NODES, POD_GROUPS, PODS, QUEUES
 from pumice.kube.lease import Election
 from pumice.kube.live import LeadershipLost, Live, Settings
 from pumice.kube.reload import ConfFile
@@ -36,6 +38,7 @@ tiers:
 - plugins: [{name: predicates}, {name: proportion}]
 """
 PATIENCE_S = 60.0
+REACHED = ("Assumed", "Bound")
 
 
 class Fault:
@@ -65,14 +68,15 @@ def conf_file(fault: Fault, path: Path | None = None) -> ConfFile:
 
 
 class At:
-    """A scheduler at work. ``url`` of its pages."""
+    """A scheduler at work. ``world`` is what the server has, ``url`` is of its pages."""
 
-    def __init__(self, live: Live, client: Client, url: str) -> None:
-        self.live, self.client, self.url = live, client, url
+    def __init__(self, live: Live, client: Client, world: Cluster, url: str) -> None:
+        self.live, self.client, self.world, self.url = live, client, world, url
         self.task = asyncio.create_task(live.run())
 
-    async def gang(self, name: str, size: int) -> None:
-        spec = {"minMember": size, "queue": "q"}
+    async def gang(self, name: str, size: int, **more: Any) -> None:
+        """``more`` of the PodGroup's spec."""
+        spec = {"minMember": size, "queue": "q", **more}
         await self.client.post(POD_GROUPS.namespace_path("default"), group(name, **spec))
         for i in range(size):
             annotations = {"scheduling.k8s.io/group-name": name}
@@ -123,7 +127,7 @@ async def scheduling(fault: Fault, election: bool = False, holder: str = "", **s
         settings = {"period_s": 0.05, "conf_s": 0.02, **settings}
         live = Live(client, conf_file(fault), Settings(**settings), Metrics(), election=standing)
         (shown,) = await stack.enter_async_context(pages(live, [("127.0.0.1", 0)]))
-        at = At(live, client, shown)
+        at = At(live, client, world, shown)
         try:
             yield at
         finally:
@@ -141,6 +145,72 @@ async def test_a_gang_is_bound_and_it_ends_when_told(fault: Fault) -> None:
         await asyncio.wait_for(at.task, PATIENCE_S)
         lease = await at.client.get(LEASES.path("default/it"))
         assert lease["spec"]["holderIdentity"] == ""
+
+
+async def test_how_long_pods_waited_is_measured(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+        await at.gang("g", 2)
+        await at.bound("g-1")
+
+        async def told() -> bool:
+            page = await at.page("/metrics")
+            counts = (f'volcano_task_scheduling_latency_milliseconds_count{{stage="{s}"}} 2.0' for s in REACHED)
+            return all(count in page for count in counts)
+
+        await until(told)
+
+
+async def test_an_object_that_cannot_be_read_costs_only_itself(fault: Fault, caplog: pytest.LogCaptureFixture) -> None:
+    async with scheduling(fault) as at:
+        await until(lambda: at.live.leads)
+        assert "pumice_objects_not_read" not in await at.page("/metrics")
+        newer = {**node("newer"), "status": {"capacity": {"cpu": {"whole": 4}}}}  # as no server of today would take it
+        newer["metadata"] = {"name": "newer", "uid": "newer"}
+        at.world.store.put("nodes", "newer", newer)
+        await at.gang("g", 2)
+        await at.bound("g-1")
+
+        async def counted() -> bool:
+            return 'pumice_objects_not_read_total{kind="nodes"} ' in await at.page("/metrics")
+
+        await until(counted)
+    told = [record.getMessage() for record in caplog.records if "newer" in record.getMessage()]
+    assert told
+    assert all(line.startswith("nodes: not read, the rest goes on: Node newer: ") for line in told)
+
+
+async def test_names_make_no_lines_of_their_own(fault: Fault, caplog: pytest.LogCaptureFixture) -> None:
+    """In whatever a user may write freely, on a server that checks nothing: queues, classes, groups, resources."""
+    evil = 'x"} 1\n2026-01-31T12:00:00Z I run: all is well\x1b[2J\nvolcano_forged 1\n'
+    caplog.set_level(logs.V5, "pumice")
+    async with scheduling(fault) as at:
+        lost = group("lost", minMember=1, queue=evil, priorityClassName=evil)
+        stray = pod("stray", annotations={"scheduling.k8s.io/group-name": evil}, schedulerName="volcano")
+        resources = {"requests": {"cpu": "1", f"example.com/{evil}": "1"}}
+        wild = pod("wild", schedulerName="volcano", containers=[{"name": "c", "resources": resources}])
+        table = {"PodGroup": POD_GROUPS.full_name, "Pod": PODS.full_name, "Queue": QUEUES.full_name}
+        for made in (lost, stray, wild, queue(evil)):
+            name = made["metadata"]["name"]
+            made["metadata"] |= {"uid": name} | ({} if made["kind"] == "Queue" else {"namespace": "default"})
+            at.world.store.put(table[made["kind"]], f"default/{name}", made)
+        await at.gang("g", 1)
+        await at.bound("g-0")
+        await until(lambda: at.pods_known == 3)
+        opened = fault.opened
+        await until(lambda: fault.opened > opened + 1)
+        page = await at.page("/metrics")
+    assert "forged" not in page, "no label takes such a name"
+    lines = [logs.TextLines().format(record) for record in caplog.records]
+    assert all(line.isprintable() for line in lines)
+    of_each = ("The Queue <x", "Job <default/x", 'not read, the rest goes on: Queue "x')
+    for words in of_each:
+        assert any(words in line and "all is well" in line for line in lines), (words, lines)
+
+
+async def test_a_group_without_queue_is_in_the_default_one(fault: Fault) -> None:
+    async with scheduling(fault, default_queue="q") as at:
+        await at.gang("g", 2, queue="")
+        await at.bound("g-1")
 
 
 async def test_a_cycle_that_fails_does_not_end_the_process(fault: Fault, caplog: pytest.LogCaptureFixture) -> None:

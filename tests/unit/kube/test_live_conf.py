@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pumice.framework.errors import PolicyError
+from pumice.kube.logs import V2
 from pumice.kube.reload import ConfFile
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 
@@ -44,6 +45,25 @@ def test_a_change_is_taken_over(path: Path) -> None:
     assert actions(conf) == ["enqueue", "allocate"]
     assert told == [conf.current.hash] != [before.hash]
     assert [action.name for action in before.policy.actions] == ["allocate"], "whoever has the old one keeps it whole"
+
+
+def test_a_config_map_that_is_mounted(tmp_path: Path) -> None:
+    """The kubelet swaps a link to the folder, and nothing of the file itself changes."""
+    for version, text in (("v1", FIRST), ("v2", SECOND), ("v3", "actions: [")):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "scheduler.conf").write_text(text)
+    path, data, swap = tmp_path / "scheduler.conf", tmp_path / "..data", tmp_path / "..swap"
+    path.symlink_to("..data/scheduler.conf")
+    data.symlink_to("v1")
+    conf = conf_file(path)
+    for version, taken in (("v2", True), ("v3", False)):
+        swap.symlink_to(version)
+        swap.rename(data)
+        assert conf.look() is taken
+    assert actions(conf) == ["enqueue", "allocate"]
+    data.unlink()
+    assert not conf.look()
+    assert "cannot be read" in conf.refused
 
 
 def test_a_file_that_means_the_same_changes_nothing(path: Path) -> None:
@@ -115,8 +135,27 @@ def test_no_file_is_the_default() -> None:
     assert not conf.look()
 
 
-def test_passwords_are_not_shown(path: Path) -> None:
-    path.write_text(FIRST + "metrics: {type: elasticsearch, elasticsearch.password: hush}\n")
-    text = conf_file(path).current.text
-    assert "elasticsearch" in text
-    assert "hush" not in text
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        pytest.param("metrics: {type: elasticsearch, elasticsearch.password: hush}", id="in a line"),
+        pytest.param('metrics:\n  elasticsearch.password: "hu\\x73h, hush"', id="quoted"),
+        pytest.param("metrics:\n  elasticsearch.password: |\n    hush\n    hush", id="a block"),
+        pytest.param("metrics: {auth: [{bearerToken: hush}]}", id="within"),
+    ],
+)
+def test_passwords_are_not_shown(path: Path, caplog: pytest.LogCaptureFixture, metrics: str) -> None:
+    """Not on the page, not in the log, not in a dump; what is shown still loads, and as the same policy."""
+    caplog.set_level(V2, "pumice.conf")
+    path.write_text(f"{FIRST}{metrics}\n")
+    conf = conf_file(path)
+    for shown in (conf.current.text, conf.current.file, caplog.text):
+        assert "metrics" in shown
+        assert "hush" not in shown
+    path.write_text(conf.current.file)
+    assert actions(conf_file(path)) == actions(conf)
+
+
+def test_a_file_without_passwords_is_shown_as_it_is(path: Path) -> None:
+    path.write_text(f"# a remark\n{FIRST}")
+    assert conf_file(path).current.file == f"# a remark\n{FIRST}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,17 @@ from pumice.cycle import run_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.objects_out import object_of
 from pumice.model.decisions import Bind, Evict
-from pumice.model.events import Seen
+from pumice.model.events import Object, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.pod import Pod
+from pumice.model.queue import PriorityClass
 from pumice.runtime.conf import policy_of
 from pumice.runtime.digest import Digest
 from pumice.runtime.loop import ListPlanner
 from pumice.sim.inputs import read_inputs
 from pumice.state.store import Store
-from pumice.volcano.table import volcano_registry
+from pumice.testing.build import node, pod, podgroup, pods, queue
+from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.unit.cli.kit import run
 
 DEMO = Path(__file__).resolve().parents[3] / "examples" / "demo"
@@ -190,9 +193,11 @@ def decided(store: Store, conf: str, now: float) -> tuple[list[Bind | Evict], st
     return planner.taken, digest.hex
 
 
-def replayed(store: Store, conf: str, folder: Path) -> str:
-    place = write_dump(store, conf, folder, NOW)
-    told = run("schedule", place, "--now", repr(NOW), "--json")
+def replayed(store: Store, conf: str, folder: Path, *flags: str) -> str:
+    """The digest of what the dump's own command decides."""
+    place = write_dump(store, conf, folder, NOW, flags)
+    _, *words = shlex.split((place / "README").read_text())
+    told = run(*words, "--json")
     assert told.code == 0, told.err
     assert told.lines("error") == []
     digest: str = told.json["digest"]
@@ -228,7 +233,53 @@ def test_a_dump_in_the_middle_of_things_does_too(tmp_path: Path) -> None:
     assert digest == expected
 
 
+def test_a_dump_of_a_scheduler_with_names_of_its_own(tmp_path: Path) -> None:
+    names = ("pumice", "and more")
+    store = Store(scheduler_names=names)
+    ours = [pod("g-0", "g", scheduler_name="pumice"), pod("g-1", "g", scheduler_name="and more")]
+    made: list[Object] = [node("n"), queue(), podgroup("g", 2), *ours, pod("x", "g")]
+    for obj in made:
+        store.apply(Seen(obj))
+    digest = replayed(store, DEFAULT_CONF, tmp_path, *(f"--scheduler-name={name}" for name in names))
+    taken, expected = decided(store, DEFAULT_CONF, NOW)
+    assert [decision.pod for decision in taken] == ["ns/g-0", "ns/g-1"]
+    assert digest == expected
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_dump_knows_whether_priority_classes_count(tmp_path: Path, used: bool) -> None:
+    """There is room for one gang: which one follows from their classes, or from their age."""
+    store = Store(use_priority_classes=used)
+    groups = [podgroup("old", 1), podgroup("high", 1, priority_class="high", creation=1.0)]
+    made: list[Object] = [
+        PriorityClass("high", 1000),
+        node("n", cpu=1),
+        queue(),
+        *groups,
+        *pods("old", 1),
+        *pods("high", 1),
+    ]
+    for obj in made:
+        store.apply(Seen(obj))
+    digest = replayed(store, DEFAULT_CONF, tmp_path)
+    taken, expected = decided(store, DEFAULT_CONF, NOW)
+    assert [decision.job for decision in taken] == ["ns/high" if used else "ns/old"]
+    assert digest == expected
+
+
 def test_a_dump_is_for_its_owner_alone(tmp_path: Path) -> None:
     store, conf = demo_store()
     place = write_dump(store, conf, tmp_path, NOW)
     assert {path.stat().st_mode & 0o077 for path in (place, *place.iterdir())} == {0}
+
+
+def test_a_dump_is_written_into_no_folder_that_is_there(tmp_path: Path) -> None:
+    """In a folder that all may write to, somebody may have thought of the name first."""
+    store, conf = demo_store()
+    place = write_dump(store, conf, tmp_path / "dumps", NOW)
+    trap, target = place.with_name(f"{place.name}-2"), tmp_path / "target"
+    target.mkdir()
+    trap.symlink_to(target)
+    again = write_dump(store, conf, tmp_path / "dumps", NOW)
+    assert again.name == f"{place.name}-3"
+    assert not list(target.iterdir())

@@ -1,4 +1,4 @@
-"""Log lines: Volcano's words at klog's levels, and nothing that a name could make look like a line of its own."""
+"""Log lines: klog's levels, and nothing that a name could make look like a line of its own."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pumice.cycle import run_cycle
 from pumice.kube import logs
-from pumice.runtime.loop import ListPlanner
-from pumice.testing.build import cluster, node, podgroup, pods, policy
 
 
 @pytest.fixture
@@ -62,36 +59,35 @@ def test_json_is_one_object_a_line() -> None:
     assert "\n" not in line
     entry = json.loads(line)
     assert (entry["message"], entry["level"], entry["v"], entry["bound"]) == ('pod a"\n', "warning", 0, 3)
+    assert "left_out" not in entry
+    assert json.loads(logs.JsonLines().format(record("pod", left_out=7)))["left_out"] == 7
 
 
-LINES = {
-    3: [
-        "Open Session",
-        "Try to enqueue PodGroup to 1 Queues",
-        "Try to allocate resource to 1 Queues",
-        "There are <1> nodes for Job <ns/a>",
-        "Committing operations ... Job <ns/a>: 1 tasks",
-        "Discarding operations ... Job <ns/b>",
-        "Binding Task <ns/a-0> to node <n>",
-        "Close Session",
-    ],
-    4: ["Start scheduling ...", "End scheduling ...", "Job <ns/b> waits: "],
-    5: ["Enter Allocate ...", "Leaving Allocate ..."],
-}
+def told(sparing: logs.Sparing, *records: logging.LogRecord) -> list[str]:
+    lines = [logs.TextLines().format(each) for each in records if sparing.filter(each)]
+    return [line.partition("kube: ")[2] for line in lines]
 
 
-@pytest.mark.parametrize("verbosity", [2, 3, 4, 5])
-def test_a_cycle_is_told_at_its_level(root: logging.Logger, verbosity: int) -> None:
-    store = cluster(node("n", cpu=2), podgroup("a", 1), pods("a", 1, cpu=1), podgroup("b", 9), pods("b", 9, cpu=1))
-    planner = ListPlanner()
-    outcome = run_cycle(store.snapshot(), policy(), 1.0, planner)
+def test_much_of_the_same_is_told_for_some() -> None:
+    at = [0.0]
+    sparing = logs.Sparing(at_once=2, clock=lambda: at[0])
+    storm = [record("pod %s: not bound", name) for name in "abcde"]
+    assert told(sparing, *storm) == ["pod a: not bound", "pod b: not bound"]
+    assert told(sparing, record("something else"), record("cycle", fields={"bound": 1})) == ["something else", "cycle"]
+    at[0] = 1.0
+    assert told(sparing, record("pod %s: not bound", "f")) == ["pod f: not bound (and 3 others like it)"]
+    at[0] = 9.0
+    again = [record("pod %s: not bound", name) for name in "gh"]
+    assert told(sparing, *again) == ["pod g: not bound", "pod h: not bound"]
+
+
+@pytest.mark.parametrize("verbosity", [2, 3])
+def test_nothing_is_left_out_for_who_wants_to_know(root: logging.Logger, verbosity: int) -> None:
     stream = io.StringIO()
-    logs.set_up(verbosity, as_json=False, stream=stream)
-    logs.tell_cycle(outcome, planner.taken)
-    said = stream.getvalue()
-    for level, lines in LINES.items():
-        for line in lines:
-            assert (line in said) == (level <= verbosity), (level, line, said)
+    logs.set_up(verbosity, as_json=True, stream=stream)
+    for number in range(1000):
+        logging.getLogger("pumice.kube").warning("pod %s: not bound", number)
+    assert (stream.getvalue().count("not bound") == 1000) == (verbosity == 3)
 
 
 def test_levels_are_bounded() -> None:
