@@ -9,6 +9,7 @@ import click
 
 from pumice.cli.output import console, print_json, say
 from pumice.cli.params import require_there
+from pumice.cli.policies import plugins_option, registry_of
 from pumice.report.units import counted
 
 if TYPE_CHECKING:
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 
 @click.command("check-conf")
 @click.argument("conf", type=click.Path(path_type=Path))
+@plugins_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document: ok, problems, and the policy.")
 @click.pass_context
-def check_conf(ctx: click.Context, conf: Path, as_json: bool) -> None:
+def check_conf(ctx: click.Context, conf: Path, plugins_dir: str, as_json: bool) -> None:
     """Check the policy file CONF.
 
     Names every problem at once: unknown actions, plugins, arguments and switches, wrong types. With none, prints the
@@ -32,11 +34,10 @@ def check_conf(ctx: click.Context, conf: Path, as_json: bool) -> None:
     """
     from pumice.framework.errors import PolicyError
     from pumice.runtime.conf import load_policy
-    from pumice.volcano.table import volcano_registry
 
     require_there((str(conf),))
     try:
-        policy = load_policy(conf, volcano_registry())
+        policy = load_policy(conf, registry_of(plugins_dir))
     except PolicyError as error:
         if as_json:
             print_json({"ok": False, "problems": list(error.problems)})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
 
 from pumice.cli.errors import InputError
 from pumice.cli.output import say
@@ -12,6 +14,7 @@ from pumice.cli.params import require_there
 
 if TYPE_CHECKING:
     from pumice.framework.policy import Policy
+    from pumice.framework.registry import Registry
 
 CONF_HELP = (
     "Policy file in the format of volcano-scheduler.conf. Default: the one in an input folder, else Volcano's default."
@@ -21,6 +24,25 @@ LENIENT_HELP = (
 )
 
 
+def plugins_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--plugins-dir``, handed on as ``plugins_dir``; empty: none."""
+    return click.option(
+        "--plugins-dir",
+        default="",
+        metavar="DIR",
+        help="Plugins of your own: its *.py files, with functions or classes under @plugin. They are run.",
+    )(command)
+
+
+def registry_of(plugins_dir: str) -> Registry:
+    """All built-in plugins, and those of a folder if one is given. Raises: PolicyError."""
+    from pumice.runtime.user_plugins import with_plugins_of
+    from pumice.volcano.table import volcano_registry
+
+    registry = volcano_registry()
+    return with_plugins_of(Path(plugins_dir), registry) if plugins_dir else registry
+
+
 class Chosen(NamedTuple):
     """``where``: the file it comes from, or ``default``."""
 
@@ -28,12 +50,12 @@ class Chosen(NamedTuple):
     where: str
 
 
-def choose_policy(conf: Path | None, found: Sequence[Path], *, strict: bool) -> Chosen:
+def choose_policy(conf: Path | None, found: Sequence[Path], *, strict: bool, plugins_dir: str = "") -> Chosen:
     """Read the policy and say where it comes from, when that is not plain. Raises: PolicyError, InputError."""
     from pumice.runtime.conf import load_policy, policy_of
-    from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+    from pumice.volcano.table import DEFAULT_CONF
 
-    registry = volcano_registry()
+    registry = registry_of(plugins_dir)
     if conf is None and len(found) > 1:
         raise InputError(f"several policy files: {', '.join(map(str, found))}; name one with --conf")
     if conf is None and found:

@@ -10,7 +10,7 @@ import click
 from pumice.cli.errors import InputError
 from pumice.cli.output import print_json, tell_problems
 from pumice.cli.params import require_there
-from pumice.cli.policies import CONF_HELP, LENIENT_HELP, choose_policy
+from pumice.cli.policies import CONF_HELP, LENIENT_HELP, choose_policy, plugins_option
 
 if TYPE_CHECKING:
     from pumice.model.events import Object
@@ -21,15 +21,27 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("manifests", metavar="MANIFESTS…", nargs=-1, required=True)
 @click.option("--conf", type=click.Path(path_type=Path), help=CONF_HELP)
+@plugins_option
 @click.option(
     "--now",
     type=float,
     metavar="SECONDS",
     help="The moment of the cycle, since the epoch. Default: the newest creationTimestamp.",
 )
+@click.option(
+    "--scheduler-name", multiple=True, default=("volcano",), show_default=True, help="Whose pods. May be given again."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
-def schedule(manifests: tuple[str, ...], conf: Path | None, now: float | None, as_json: bool, strict: bool) -> None:
+def schedule(
+    manifests: tuple[str, ...],
+    conf: Path | None,
+    plugins_dir: str,
+    now: float | None,
+    scheduler_name: tuple[str, ...],
+    as_json: bool,
+    strict: bool,
+) -> None:
     """Run one scheduling cycle on MANIFESTS (files or folders) as they are.
 
     Says what is bound where, what is promised a node that others are leaving (pipelined), what is evicted, and for
@@ -47,13 +59,13 @@ def schedule(manifests: tuple[str, ...], conf: Path | None, now: float | None, a
 
     require_there(manifests)
     found = read_inputs(manifests)
-    chosen = choose_policy(conf, found.confs, strict=strict)
+    chosen = choose_policy(conf, found.confs, strict=strict, plugins_dir=plugins_dir)
     tell_problems(found.scene.problems)
     if not found.scene.objects and not found.scene.works:
         raise InputError("nothing in the input can be used")
     moment = found.newest if now is None else now
     objects = _objects(found, moment)
-    answer = schedule_once(objects, chosen.policy, moment)
+    answer = schedule_once(objects, chosen.policy, moment, scheduler_name)
     if as_json:
         print_json(_described(answer))
         return

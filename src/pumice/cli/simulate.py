@@ -14,7 +14,7 @@ import click
 from pumice.cli.errors import INTERRUPTED, InputError
 from pumice.cli.output import print_json, say, tell_problems, written_whole
 from pumice.cli.params import SPAN, require_there
-from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy
+from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option
 
 if TYPE_CHECKING:
     from pumice.report.summary import Summary
@@ -27,6 +27,7 @@ Tell = Callable[[Mapping[str, object]], object]
 @click.command()
 @click.argument("inputs", metavar="INPUT…", nargs=-1, required=True)
 @click.option("--conf", type=click.Path(path_type=Path), help=CONF_HELP)
+@plugins_option
 @click.option(
     "--nodes",
     metavar="SPEC",
@@ -64,6 +65,7 @@ def simulate(
     ctx: click.Context,
     inputs: tuple[str, ...],
     conf: Path | None,
+    plugins_dir: str,
     nodes: str | None,
     until: float | None,
     faults: str | None,
@@ -94,7 +96,7 @@ def simulate(
         found = read_inputs(inputs, nodes)
     except TraceError as error:
         raise InputError(str(error)) from None
-    chosen = choose_policy(conf, found.confs, strict=strict)
+    chosen = choose_policy(conf, found.confs, strict=strict, plugins_dir=plugins_dir)
     tell_problems(found.scene.problems)
     for note in found.scene.notes:
         say(f"note: {note}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from pumice.framework.errors import PolicyError
 from pumice.framework.policy import Policy, read_policy
@@ -12,6 +15,8 @@ from pumice.runtime.documents import yaml_documents
 from pumice.runtime.problems import Problem
 
 SIZE_MAX = 1 << 20
+HIDDEN = "(not shown)"
+_SECRET = ("password", "token", "secret")
 
 
 def policy_of(
@@ -47,3 +52,24 @@ def load_policy(path: Path, registry: Registry, *, strict: bool = True) -> Polic
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError([f"{path}: cannot be read: {error}"]) from None
     return policy_of(text, registry, where=str(path), strict=strict)
+
+
+# -- what may be shown
+
+
+def without_secrets(value: Any) -> Any:
+    """The same values, with those under a key that sounds like a password hidden."""
+    if isinstance(value, Mapping):
+        return {key: HIDDEN if _is_secret(key, held) else without_secrets(held) for key, held in value.items()}
+    return [without_secrets(each) for each in value] if isinstance(value, list) else value
+
+
+def _is_secret(key: object, held: Any) -> bool:
+    return isinstance(held, str | int | float) and any(word in str(key).lower() for word in _SECRET)
+
+
+def shown_text(text: str) -> str:
+    """A conf text that loads, as it may be logged and dumped: itself, or where it holds passwords, written anew."""
+    document = _document_of(text, "conf")
+    shown = without_secrets(document)
+    return text if shown == document else yaml.safe_dump(shown, sort_keys=False)
