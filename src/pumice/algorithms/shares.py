@@ -48,23 +48,22 @@ def water_filling(total: F64, weight: F64, request: F64, guarantee: F64, limit: 
     Source: Volcano proportion (the remainder is fixed during a pass).
     """
     deserved = np.zeros_like(request)
-    met = np.zeros(len(weight), dtype=bool)
-    remaining = total.copy()
-    while not met.all():
-        wanting = np.flatnonzero(~met)
-        weights = weight[wanting].sum()
-        if weights == 0:
+    remaining = total
+    # of those that still want something: row, weight, and (Q, R) most, request, guarantee, share so far
+    wanting = np.arange(len(weight)), weight, np.minimum(limit, request), request, guarantee, deserved.copy()
+    while len(wanting[0]):
+        rows, weights, most, wanted, least, old = wanting
+        all_weights = weights.sum()
+        if all_weights == 0:
             break
-        old = deserved[wanting]
-        new = old + remaining * (weight[wanting] / weights)[:, None]
-        np.minimum(new, limit[wanting], out=new)
-        np.minimum(new, request[wanting], out=new)
-        np.maximum(new, guarantee[wanting], out=new)
-        deserved[wanting] = new
-        met[wanting] = at_most(request[wanting], new) | (new == old).all(axis=1)
-        moved = (new - old).sum(axis=0)
-        rest = np.maximum(remaining - moved, 0.0)
+        new = old + remaining * (weights / all_weights)[:, None]
+        np.minimum(new, most, out=new)
+        np.maximum(new, least, out=new)
+        deserved[rows] = new
+        rest = np.maximum(remaining - (new - old).sum(axis=0), 0.0)
         if (rest < EPS).all() or (rest == remaining).all():
             break
         remaining = rest
+        still = ~(at_most(wanted, new) | (new == old).all(axis=1))
+        wanting = rows[still], weights[still], most[still], wanted[still], least[still], new[still]
     return deserved

@@ -10,7 +10,7 @@ from pumice.columns.dtypes import Bool
 
 
 class Growing:
-    """Columns named by the subclass. ``alive`` marks rows in use; freed rows are handed out again, lowest first.
+    """Columns named by the subclass. ``alive`` marks rows in use; freed rows are handed out again, the last one first.
 
     ``NUMBERS`` gives each array's dtype and the value of an unused row, ``WIDE`` the same for arrays with a second axis
     whose length is given at construction, ``OBJECTS`` the lists, ``MOVING`` the arrays that a session writes on.

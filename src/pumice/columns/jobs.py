@@ -24,8 +24,9 @@ class JobTable(Growing):
     ``counts`` (J, statuses) tasks by state; ``best_effort`` pending tasks without request; ``allocated`` (J, R) what
     its tasks hold. ``role_min`` maps a role number to its minimum. ``waits`` counts pending tasks that allocate may
     place (not gated, not best effort), ``gated`` tasks with gates of others. ``settled``: status writing found nothing
-    to do for the job as it stands, so an untouched job need not be looked at again. ``sla_wait`` is the job's own
-    waiting time in seconds, 0 for none.
+    to do for the job as it stands, so an untouched job need not be looked at again, as long as it goes on to fail in
+    the way that is numbered ``settled_as`` (0: it did not). ``sla_wait`` is the job's own waiting time in seconds, 0
+    for none.
 
     Jobs with equal ``ask`` have equal minResources. Jobs with equal ``shape`` (-1: none) have equal tasks in equal
     order, equal minima and no topology or sub-groups: while nothing of them is placed, what happens to one happens to
@@ -48,6 +49,7 @@ class JobTable(Growing):
         "gated": (np.int32, 0),
         "hypernode": (np.int32, -1),
         "settled": (np.bool_, False),
+        "settled_as": (np.int64, 0),
         "sla_wait": (np.float64, 0.0),
         "ask": (np.int32, -1),
         "shape": (np.int32, -1),
@@ -71,6 +73,7 @@ class JobTable(Growing):
     gated: I32
     hypernode: I32
     settled: Bool
+    settled_as: I64
     sla_wait: F64
     ask: I32
     shape: I32
@@ -86,6 +89,11 @@ class JobTable(Growing):
     def __init__(self, axis: ResourceAxis) -> None:
         width = len(axis)
         super().__init__({"counts": STATUS_COUNT, "allocated": width, "min_resources": width})
+
+    def holding(self) -> Bool:
+        """Jobs with a queue whose tasks hold resources. Shape (J,). A product is several times faster than ``any``."""
+        held: Bool = self.allocated @ np.ones(self.allocated.shape[1]) > 0
+        return held & self.alive & (self.queue >= 0)
 
 
 class SubJobTable(Growing):

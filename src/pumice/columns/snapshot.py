@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from pumice.columns.tables import Tables
 
@@ -10,11 +11,16 @@ from pumice.columns.tables import Tables
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """``number`` counts snapshots of one store and names the session in conditions. ``shard`` is None without
-    sharding."""
+    sharding.
+
+    ``memory`` is one for all snapshots of a store: what a cycle found out and the next one need not find out again,
+    each with what it rests on. It changes no decision: with an empty one all is found out anew.
+    """
 
     tables: Tables
     number: int = 0
     shard: Shard | None = None
+    memory: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def uid(self) -> str:

@@ -1,7 +1,7 @@
 """The combinators: how the answers of several plugins, in tiers, become one answer.
 
 Every function takes the hooks of a point as tiers of callables, then the arguments of the question. There are twelve
-ways in all; refinement of node sets and merging of annotations come with the KAI dialect.
+ways in all; refinement of node sets comes with the KAI dialect.
 Source: Volcano's session functions (modes C, V, T, I, E, S, AND, OR, union, first registered).
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
+
+import numpy as np
 
 Hook = Callable[..., Any]
 Tiers = Sequence[Sequence[Hook]]
@@ -108,7 +110,7 @@ def most_missing(tiers: Tiers, *args: Any) -> int:
     for tier in tiers:
         for hook in tier:
             answer = hook(*args)
-            missing = max(missing, (0 if answer else 1) if isinstance(answer, bool) else answer)
+            missing = max(missing, (0 if answer else 1) if isinstance(answer, bool | np.bool_) else answer)
     return missing
 
 
@@ -124,6 +126,15 @@ def first_failure(tiers: Tiers, *args: Any) -> Any:
 
 #: The first hook that answers; the same walk, read as an answer instead of as a reason against.
 first_answer = first_failure
+
+
+def merge(tiers: Tiers, *args: Any) -> dict[str, Any]:
+    """What every hook has to add; of two answers under one key the first counts."""
+    found: dict[str, Any] = {}
+    for tier in tiers:
+        for hook in tier:
+            found = {**(hook(*args) or {}), **found}
+    return found
 
 
 def first_registered(tiers: Tiers, *args: Any) -> Any:

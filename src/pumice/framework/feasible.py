@@ -6,6 +6,7 @@ notes the rows in the change log, and each class catches up when it is asked.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,8 +108,17 @@ def shortage(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict:
     needed = ssn.tables.classes.compared[cls.row]
     short = (cls.req - nodes.future >= EPS) & needed
     first = np.where(short.any(axis=1), short.argmax(axis=1) + 1, 0)
-    why: tuple[tuple[Unfit, ...], ...] = ((), *((Unfit(_FIT_REASON.format(name)),) for name in ssn.tables.axis.names))
-    return Verdict(first.astype(np.int32), why)
+    return Verdict(first.astype(np.int32), _shortages(ssn.tables.axis.names))
+
+
+@lru_cache(maxsize=16)
+def _shortages(names: tuple[str, ...]) -> tuple[tuple[Unfit, ...], ...]:
+    return ((), *((Unfit(_FIT_REASON.format(name)),) for name in names))
+
+
+@lru_cache(maxsize=1024)
+def _worst(reasons: tuple[Unfit, ...]) -> Code:
+    return max((unfit.code for unfit in reasons), default=Code.SUCCESS)
 
 
 def fit_errors(
@@ -139,7 +149,7 @@ def fit_errors(
         first[fresh] = 1
         why += verdict.why[1:]
     counts = np.bincount(code, minlength=len(why)).tolist()
-    worst = np.array([max((u.code for u in reasons), default=Code.SUCCESS) for reasons in why], dtype=np.int8)
+    worst = np.array([_worst(reasons) for reasons in why], dtype=np.int8)
     return FitErrors(
         histogram((why[i], counts[i]) for i in range(1, len(why)) if counts[i]),
         len(nodes),

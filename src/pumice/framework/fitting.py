@@ -38,8 +38,12 @@ class FitNotes:
     def note(self, row: int, errors: FitErrors) -> None:
         """Note why a task found no node; replaces an older note."""
         job = int(self._ssn.tables.tasks.job[row])
-        self.by_job.setdefault(job, {})[row] = errors
+        self.note_again(job, row, errors)
         self._ssn.touched[job] = True
+
+    def note_again(self, job: int, row: int, errors: FitErrors) -> None:
+        """The same where it may be no news."""
+        self.by_job.setdefault(job, {})[row] = errors
 
     def of(self, row: int) -> FitErrors | None:
         return self.by_job.get(int(self._ssn.tables.tasks.job[row]), {}).get(row)

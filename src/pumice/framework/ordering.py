@@ -35,6 +35,14 @@ class Heap:
         self._heap: list[tuple[Any, int]] = list(zip(keyer(list(rows)), rows, strict=True)) if rows else []
         heapify(self._heap)
 
+    @classmethod
+    def of(cls, keyer: Keyer, entries: list[tuple[Any, int]]) -> Heap:
+        """Of rows whose keys are known."""
+        heap = cls(keyer)
+        heap._heap = entries
+        heapify(entries)
+        return heap
+
     def __len__(self) -> int:
         return len(self._heap)
 
@@ -47,10 +55,29 @@ class Heap:
     def pop(self) -> int:
         return heappop(self._heap)[1]
 
+    def rows(self) -> list[int]:
+        """All that wait, in no order that means anything."""
+        return [row for _, row in self._heap]
+
+    def pop_all(self) -> list[int]:
+        """All that wait, in order; none waits after it."""
+        rows = [row for _, row in sorted(self._heap)]
+        self._heap.clear()
+        return rows
+
     def copy(self) -> Heap:
         twin = Heap(self._keys)
         twin._heap = list(self._heap)
         return twin
+
+
+def heaps_by(keyer: Keyer, rows: AnyArray, group: AnyArray) -> dict[int, Heap]:
+    """A heap for each group of rows, with all keys asked for at once."""
+    entries: dict[int, list[tuple[Any, int]]] = {}
+    listed: list[int] = rows.tolist()
+    for of, key, row in zip(group.tolist(), keyer(listed) if listed else (), listed, strict=True):
+        entries.setdefault(of, []).append((key, row))
+    return {of: Heap.of(keyer, members) for of, members in entries.items()}
 
 
 def _forms(ssn: Session, point: points.Point) -> list[tuple[str, Any]]:
@@ -72,30 +99,46 @@ def job_keyer(ssn: Session) -> Keyer:
     return _live(lambda a, b: compare_jobs(ssn, a, b) or _older(jobs.creation, jobs.uids, a, b))
 
 
-def sorted_jobs(ssn: Session, keyer: Keyer, rows: AnyArray) -> AnyArray:
-    """Job rows in order, by one sort over arrays where plugins give keys; equal keys and age are told apart by UID."""
-    hooks = _forms(ssn, points.job_order)
-    jobs = ssn.tables.jobs
-    if len(rows) > 1 and all(form == "key" for form, _ in hooks):
-        columns = [hook(JobRows(ssn.tables, rows)) for _, hook in hooks] + [jobs.creation[rows]]
-        order = np.lexsort(columns[::-1])
-        same = np.ones(len(rows) - 1, dtype=bool)
-        for column in columns:
-            same &= column[order][1:] == column[order][:-1]
-        return _by_uid_where_equal(rows[order], same, jobs.uids)
-    keyed = sorted(zip(keyer(rows.tolist()), rows.tolist(), strict=True))
-    return np.array([row for _, row in keyed], dtype=np.int64)
+class JobsInOrder:
+    """Waiting jobs in order, by one sort over arrays where plugins give keys. Equal keys and age are told apart by UID
+    only where it comes to it."""
 
+    __slots__ = ("_rows", "_run", "_told_apart", "_uids")
 
-def _by_uid_where_equal(rows: AnyArray, same: Bool, uids: Sequence[str]) -> AnyArray:
-    """``same[i]``: rows i and i + 1 are equal so far."""
-    ends = (~same).nonzero()[0] + 1
-    starts = np.concatenate(([0], ends))
-    lengths = np.diff(np.concatenate((starts, [len(rows)])))
-    for i in (lengths > 1).nonzero()[0].tolist():
-        run = slice(int(starts[i]), int(starts[i] + lengths[i]))
-        rows[run] = sorted(rows[run].tolist(), key=lambda row: uids[row])
-    return rows
+    def __init__(self, ssn: Session, keyer: Keyer, rows: AnyArray) -> None:
+        hooks = _forms(ssn, points.job_order)
+        self._uids = ssn.tables.jobs.uids
+        self._told_apart = 0  # so many of the rows are in their final order
+        if all(form == "key" for form, _ in hooks):
+            columns = [hook(JobRows(ssn.tables, rows)) for _, hook in hooks] + [ssn.tables.jobs.creation[rows]]
+            order = np.lexsort(columns[::-1])
+            differs = np.zeros(len(rows), dtype=bool)
+            for column in columns:
+                differs[1:] |= column[order][1:] != column[order][:-1]
+            self._rows, self._run = rows[order], differs.cumsum()
+        else:
+            keyed = sorted(zip(keyer(rows.tolist()), rows.tolist(), strict=True))
+            self._rows, self._run = np.array([row for _, row in keyed], dtype=np.int64), np.arange(len(rows))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rows(self) -> AnyArray:
+        """All that wait; only the first one is sure to be in its place."""
+        if len(self._rows) and not self._told_apart:
+            end = int(self._run.searchsorted(self._run[0], "right"))
+            if end > 1:
+                self._rows[:end] = sorted(self._rows[:end].tolist(), key=self._uids.__getitem__)
+            self._told_apart = end
+        return self._rows
+
+    def drop_first(self) -> None:
+        self._rows, self._run, self._told_apart = self._rows[1:], self._run[1:], self._told_apart - 1
+
+    def keep(self, those: Bool) -> None:
+        """Only those of ``rows`` wait on."""
+        self._told_apart = int(np.count_nonzero(those[: self._told_apart]))
+        self._rows, self._run = self._rows[those], self._run[those]
 
 
 def compare_jobs(ssn: Session, left: int, right: int) -> int:

@@ -21,20 +21,28 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class Outcome:
     """``groups`` and ``queues`` hold only what differs from the snapshot. ``settled``: rows of jobs whose status needs
-    no further look until they change. ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the
-    store to remember.
+    no further look until they change, ``settled_as`` the failures that they took over in this session. These and
+    ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to remember.
     """
 
     session: Session
     groups: list[PodGroupUpdate] = field(default_factory=list)
     queues: dict[str, Resource] = field(default_factory=dict)
     settled: I64 = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    settled_as: I64 = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     job_hypernodes: dict[int, int] = field(default_factory=dict)
     sub_hypernodes: dict[int, int] = field(default_factory=dict)
 
     @property
     def story(self) -> list[Entry]:
-        return self.session.story
+        """What was tried, in order, one entry a step and subject."""
+        uids, found = self.session.tables.jobs.uids, []
+        for told in self.session.story:
+            if isinstance(told, Entry):
+                found.append(told)
+            else:
+                found += [Entry(told.action, uids[row], told.what, told.detail) for row in told.jobs.tolist()]
+        return found
 
     @property
     def events(self) -> list[GroupEvent]:

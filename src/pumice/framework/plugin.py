@@ -41,8 +41,9 @@ class PluginSpec:
 
     ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python``
     (plain state: a rollback then tells ``on_deallocate`` and ``on_allocate``). ``by_shape``: what it says about placing
-    a waiting job depends on the state of the session, on the job's queue and on what ``jobs.shape`` stands for, on
-    nothing else of the job (not its name, its age or how often it was asked).
+    a waiting job depends on the state of the session and on what ``jobs.shape`` stands for, at ``allocatable`` on the
+    job's queue, and on nothing else of the job (not its name, its age or how often it was asked); and what it says of
+    nodes follows from the nodes and the pods on them.
     """
 
     name: str
@@ -134,7 +135,7 @@ def read_arguments(
     for key, value in given.items():
         name = normalised(str(key))
         family = next((f for f in families if name.startswith(f) and name != f), None)
-        argument = known.get(name) or (families[family] if family else None)
+        argument = (known.get(name) if name not in families else None) or (families[family] if family else None)
         if argument is None:
             spelled = [_punctuated_like(str(key), each) for each in known]
             problems.append(f'{where}: unknown argument "{key}"{did_you_mean(str(key), spelled)}')

@@ -25,7 +25,8 @@ class Point:
     """One question that plugins answer.
 
     ``switch`` is the stem of the conf switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty when
-    the hook cannot be switched off. ``forms`` maps parameter annotations to the name of the shape.
+    the hook cannot be switched off. ``forms`` maps parameter annotations to the name of the shape. ``tells``: of a
+    plugin that is listed twice, each instance hears it once; at other points the last one is asked at both places.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Point:
     forms: dict[tuple[str, ...], str]
     default_on: bool = True
     switches: tuple[str, ...] = field(default=())
+    tells: bool = False
 
     def __call__(self, hook: F) -> F:
         """Put a function or a method at this point. Raises: PluginError when its parameters have no known shape."""
@@ -324,12 +326,26 @@ on_allocate = _point(
     combine.notify,
     "Tasks were placed (allocated, pipelined, or an eviction undone). A Refusal undoes the placement.",
     "run: TaskRun",
+    tells=True,
 )
 on_deallocate = _point(
-    "on_deallocate", "", combine.notify, "Tasks left their nodes (evicted, or a placement undone).", "run: TaskRun"
+    "on_deallocate",
+    "",
+    combine.notify,
+    "Tasks left their nodes (evicted, or a placement undone).",
+    "run: TaskRun",
+    tells=True,
+)
+bind_context = _point(
+    "bind_context",
+    "",
+    combine.merge,
+    "What should the plugin's own work before binding know of the task? A mapping or None; it rides along with the"
+    " decision.",
+    "task: Task, Node",
 )
 session_close = _point(
-    "session_close", "", combine.notify, "The session ends; plugins are told in reverse order.", "none:"
+    "session_close", "", combine.notify, "The session ends; plugins are told in reverse order.", "none:", tells=True
 )
 
 POINTS: dict[str, Point] = {p.name: p for p in list(globals().values()) if isinstance(p, Point)}

@@ -7,7 +7,7 @@ of ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -59,28 +59,42 @@ class Policy:
         return any(action.name == name for action in self.actions)
 
     @cached_property
-    def specs(self) -> dict[str, PluginSpec]:
-        """Every plugin by name."""
-        return {option.spec.name: option.spec for tier in self.tiers for option in tier}
+    def options(self) -> list[PluginOption]:
+        """Every plugin, tier after tier."""
+        return [option for tier in self.tiers for option in tier]
 
     @cached_property
-    def python_plugins(self) -> list[str]:
-        """Names of the plugins that keep plain Python state, sorted."""
-        return sorted(name for name, spec in self.specs.items() if spec.keeps == "python")
+    def python_plugins(self) -> list[int]:
+        """Positions in ``options`` of the plugins that keep plain Python state, by name."""
+        kept = (i for i, option in enumerate(self.options) if option.spec.keeps == "python")
+        return sorted(kept, key=lambda i: self.options[i].spec.name)
 
-    def plugins_at(self, point: Point) -> list[list[str]]:
-        """Names of the plugins that are on at the point and have, or may add, hooks there; by tier, no tier empty."""
+    def plugins_at(self, point: Point) -> list[list[int]]:
+        """Positions in ``options`` of the plugins that are on at the point and have, or may add, hooks there; by tier,
+        no tier empty.
+
+        A plugin that is listed twice is asked at both places: its last instance, except that every instance hears what
+        is told. Source: Volcano (registrations by name, event handlers one after the other).
+        """
         found = self._plugins_at.get(point)
         if found is None:
-            tiers = [
-                [o.spec.name for o in tier if o.enabled(point) and (o.spec.keeps == "python" or o.spec.hooks_at(point))]
-                for tier in self.tiers
-            ]
-            found = self._plugins_at[point] = [plugins for plugins in tiers if plugins]
+            found = self._plugins_at[point] = [tier for tier in self._find_plugins_at(point) if tier]
         return found
 
+    def _find_plugins_at(self, point: Point) -> Iterator[list[int]]:
+        last = {option.spec.name: i for i, option in enumerate(self.options)}
+        first = 0
+        for tier in self.tiers:
+            on = [
+                i
+                for i, o in enumerate(tier, first)
+                if o.enabled(point) and (o.spec.keeps == "python" or o.spec.hooks_at(point))
+            ]
+            yield on if point.tells else [last[self.options[i].spec.name] for i in on]
+            first += len(tier)
+
     @cached_property
-    def _plugins_at(self) -> dict[Point, list[list[str]]]:
+    def _plugins_at(self) -> dict[Point, list[list[int]]]:
         return {}
 
 
@@ -125,7 +139,10 @@ class _Reader:
         actions = self._actions(conf, dialect)
         tiers = self._tiers(conf.get("tiers"), dialect)
         metrics = conf.get("metrics") or {}
-        return Policy(actions, tiers, dialect, metrics if isinstance(metrics, Mapping) else {}, tuple(self.problems))
+        if not isinstance(metrics, Mapping):
+            self.problems.append(f"conf: metrics: found {type(metrics).__name__}, wanted a mapping")
+            metrics = {}
+        return Policy(actions, tiers, dialect, metrics, tuple(self.problems))
 
     def _actions(self, conf: Mapping[str, Any], dialect: str) -> tuple[ActionOption, ...]:
         text = conf.get("actions")
@@ -137,7 +154,9 @@ class _Reader:
         known = self.registry.actions(dialect)
         given = self._configurations(conf.get("configurations"))
         steps = []
-        for name in [part.strip() for part in text.split(",")][:ENTRIES_MAX]:
+        names = [part.strip() for part in text.split(",")]
+        self._not_too_many(names, "actions")
+        for name in names[:ENTRIES_MAX]:
             action = self.registry.action(dialect, name)
             if action is None:
                 missing = self.registry.why_missing(dialect, name)
@@ -169,7 +188,12 @@ class _Reader:
         if not isinstance(value, list):
             self.problems.append(f"conf: {where}: found {type(value).__name__}, wanted a list")
             return []
+        self._not_too_many(value, where)
         return value[:ENTRIES_MAX]
+
+    def _not_too_many(self, entries: list[Any], where: str) -> None:
+        if len(entries) > ENTRIES_MAX:
+            self.problems.append(f"conf: {where}: found {len(entries)} entries, wanted {ENTRIES_MAX} at most")
 
     def _tiers(self, entries: Any, dialect: str) -> tuple[tuple[PluginOption, ...], ...]:
         tiers = []
@@ -214,6 +238,8 @@ class _Reader:
             if stem is None:
                 known = ["name", "arguments", *(f"enable{s}" for s in SWITCHES)]
                 self.problems.append(f'conf: {where} ({name}): unknown switch "{key}"{did_you_mean(str(key), known)}')
+            elif value is None:
+                continue  # as if it were not written
             elif not isinstance(value, bool):
                 self.problems.append(f"conf: {where} ({name}): {key}: found {value!r}, wanted true or false")
             else:

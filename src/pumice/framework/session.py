@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from functools import cached_property
 from inspect import ismethod
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.journal import Journal
 from pumice.columns.ledger import Ledger
 from pumice.columns.nodes import PIPELINED, RELEASING
@@ -23,10 +23,10 @@ from pumice.framework.feasible import Feasibility, rows_hook
 from pumice.framework.fitting import FitNotes
 from pumice.framework.placing import Plans
 from pumice.framework.points import Point, shape_of
-from pumice.framework.policy import Policy
+from pumice.framework.policy import PluginOption, Policy
 from pumice.framework.statement import Kind, Operation, Statement
 from pumice.framework.status import Conditions
-from pumice.framework.story import Entry, GroupEvent
+from pumice.framework.story import Entry, GroupEvent, JobsEntry
 from pumice.framework.topology import TopologyRules, recover_hypernodes
 from pumice.framework.verdict import Unfit
 from pumice.model.decisions import Decision, Refusal
@@ -34,6 +34,14 @@ from pumice.model.status import TaskStatus
 
 V = TypeVar("V")
 HookList = list[tuple[str, Callable[..., Any]]]  # (form, hook)
+
+
+class Room(NamedTuple):
+    """An answer to how many of the next ``wanted`` tasks like this one their queue may take on."""
+
+    task: int
+    wanted: int
+    allowed: int
 
 
 class Planner(Protocol):
@@ -46,6 +54,7 @@ class Session:
     """Opened on a snapshot under a policy at a moment; closed by ``close``.
 
     ``now`` is seconds since the epoch. ``touched`` (J,) marks jobs whose status may have to be written anew.
+    ``failed_as`` (J,) numbers the failure that a job took over from another one, 0 for none.
     ``standing`` grows with everything that stays in the session: while it is the same, the session is as it was.
     """
 
@@ -62,8 +71,10 @@ class Session:
         self.standing = 0
         self.topology = TopologyRules(self.tables)
         self.touched: Bool = np.zeros(self.tables.jobs.capacity, dtype=bool)
+        self.failed_as: I64 = np.zeros(self.tables.jobs.capacity, dtype=np.int64)
         self.moved_hypernodes: set[int] = set()  # jobs whose hypernodes should be remembered
-        self.story: list[Entry] = []
+        self.story: list[Entry | JobsEntry] = []
+        self.rooms: list[Room] = []
         self.events: list[GroupEvent] = []
         self.turned_down: list[tuple[AnyArray, str]] = []  # job rows, and the text of their rejection at admission
         self.fit_notes = FitNotes(self)
@@ -75,11 +86,10 @@ class Session:
         self.total: F64 = self.tables.nodes.facts.total
         self.all_nodes = NodeRows(self.tables, np.arange(len(self.tables.nodes.facts)))
         self.plugins: list[tuple[str, Any]] = []
-        self._instances: dict[str, Any] = {}
-        self._added: dict[tuple[str, Point], HookList] = {}  # by plugins with Volcano's life cycle
+        self._added: dict[tuple[int, Point], HookList] = {}  # by plugins with Volcano's life cycle
         self._tiers: dict[Point, list[HookList]] = {}
         self._asked: dict[Point, Any] = {}
-        self._opening = ""
+        self._opening: PluginOption | None = None
         self._shared: dict[Hashable, Any] = {}
         self.feasibility = Feasibility(self)
         self.plans = Plans(self)
@@ -87,25 +97,29 @@ class Session:
             recover_hypernodes(self)
         self._open_plugins()
 
+    def let_go(self) -> None:
+        """Forget everything. The session and those that it made know each other: taken apart, all of it is free at
+        once, and no collector has to find that out."""
+        self.__dict__.clear()
+
     # -- plugins ------------------------------------------------------------------------------------------------------
 
     def _open_plugins(self) -> None:
-        for tier in self.policy.tiers:
-            for option in tier:
-                self._opening = option.spec.name
-                instance = option.spec.build(self, option.arguments)
-                self._instances[self._opening] = instance
-                if hasattr(instance, "on_session_open"):
-                    instance.on_session_open(self)
-                self.plugins.append((option.spec.name, instance))
-        self._opening = ""
+        for option in self.policy.options:
+            self._opening = option
+            instance = option.spec.build(self, option.arguments)
+            if hasattr(instance, "on_session_open"):
+                instance.on_session_open(self)
+            self.plugins.append((option.spec.name, instance))
+        self._opening = None
 
-    def _hooks_of(self, plugin: str, point: Point) -> HookList:
-        """A plugin's hooks at a point: those of its class, then those it added when the session opened."""
-        instance = self._instances[plugin]
+    def _hooks_of(self, plugin: int, point: Point) -> HookList:
+        """Hooks at a point of the plugin at a position of the policy: those of its class, then those it added when the
+        session opened."""
+        instance = self.plugins[plugin][1]
         if point in getattr(instance, "unused_points", ()):
             return []
-        own = self.policy.specs[plugin].hooks_at(point)
+        own = self.policy.options[plugin].spec.hooks_at(point)
         hooks = [(form, getattr(instance, attribute) if attribute else instance) for form, attribute in own]
         return hooks + self._added[plugin, point] if (plugin, point) in self._added else hooks
 
@@ -114,16 +128,15 @@ class Session:
 
         Raises: PluginError outside of it, or when the hook's parameters have no known shape.
         """
-        if not self._opening:
+        if self._opening is None:
             raise PluginError(f"hook at point {point.name} added outside of on_session_open")
         shape = shape_of(hook, skip=int(ismethod(hook)))
         form = point.forms.get(shape)
         if form is None:
+            name, found = self._opening.spec.name, ", ".join(shape)
             known = " or ".join("(" + ", ".join(f) + ")" for f in point.forms)
-            raise PluginError(
-                f"plugin {self._opening}, point {point.name}: found parameters ({', '.join(shape)}), wanted {known}"
-            )
-        self._added.setdefault((self._opening, point), []).append((form, hook))
+            raise PluginError(f"plugin {name}, point {point.name}: found parameters ({found}), wanted {known}")
+        self._added.setdefault((len(self.plugins), point), []).append((form, hook))
 
     def tiers(self, point: Point) -> list[HookList]:
         """Hooks at a point by tier, as (form, hook); plugins that are switched off there, and empty tiers, are left
@@ -172,6 +185,15 @@ class Session:
             self._shared[key] = build()
         return self._shared[key]  # type: ignore[no-any-return]
 
+    def remembered(self, function: Callable[..., F64], *arrays: F64) -> F64:
+        """``function(*arrays)``, taken over from the last cycle where the arrays were the same then. Not to be written
+        on."""
+        asked = tuple((array.shape, array.tobytes()) for array in arrays)
+        before: tuple[Any, F64] | None = self.snapshot.memory.get(function.__qualname__)
+        if before is None or before[0] != asked:
+            before = self.snapshot.memory[function.__qualname__] = asked, function(*arrays)
+        return before[1]
+
     # -- readiness: a sub-job of a job without sub-group policies is asked as its job ---------------------------------
 
     def job_missing(self, job: int) -> int:
@@ -198,10 +220,13 @@ class Session:
         return bool(self.ask(points.sub_job_pipelined, SubJob(self.tables, sub)))
 
     def allowed_count(self, queue: int, task: int, count: int) -> int:
-        """How many of the next ``count`` tasks equal to ``task`` the queue may take on (Allocatable of every
-        plugin)."""
-        if queue < 0:
-            return count
+        """How many of the next ``count`` tasks equal to ``task`` the queue may take on (Allocatable of every plugin);
+        kept in ``rooms``."""
+        allowed = count if queue < 0 else self._allowed_count(queue, task, count)
+        self.rooms.append(Room(task, count, allowed))
+        return allowed
+
+    def _allowed_count(self, queue: int, task: int, count: int) -> int:
         handle = Queue(self.tables, queue)
         one = Task(self.tables, task)
         for tier in self.tiers(points.allocatable):
@@ -293,8 +318,8 @@ class Session:
         if not self.has(points.node_reduce):
             return total
         for plugins in self.policy.plugins_at(points.node_map):
-            for name in plugins:
-                maps, reduces = self._hooks_of(name, points.node_map), self._hooks_of(name, points.node_reduce)
+            for plugin in plugins:
+                maps, reduces = self._hooks_of(plugin, points.node_map), self._hooks_of(plugin, points.node_reduce)
                 for (_, mapper), (_, reducer) in zip(maps, reduces, strict=False):
                     mapped = np.array([int(mapper(task, node)) for node in nodes], dtype=np.int64)
                     total = total + reducer(task, nodes, mapped)
@@ -328,7 +353,7 @@ class Session:
 
     def told_by_inverse(self, point: Point) -> list[Any]:
         """Event hooks of plugins with plain Python state, which a rollback must tell."""
-        return [hook for name in self.policy.python_plugins for _, hook in self._hooks_of(name, point)]
+        return [hook for plugin in self.policy.python_plugins for _, hook in self._hooks_of(plugin, point)]
 
     def run_of(self, rows: list[int], nodes: list[int]) -> TaskRun:
         return TaskRun(self.tables, rows, nodes)
@@ -336,6 +361,10 @@ class Session:
     def tell(self, subject: str, what: str, detail: str = "") -> None:
         """Add to the story."""
         self.story.append(Entry(self.action, subject, what, detail))
+
+    def tell_of_jobs(self, rows: AnyArray, what: str, detail: str = "") -> None:
+        """The same of many jobs."""
+        self.story.append(JobsEntry(self.action, rows, what, detail))
 
     def live_jobs(self) -> AnyArray:
         """Rows of jobs that belong to the session: with a pod group and a queue that exists."""
@@ -346,13 +375,18 @@ class Session:
         jobs = self.tables.jobs
         return (jobs.alive & (jobs.queue >= 0)).nonzero()[0]
 
+    def holding_jobs(self) -> AnyArray:
+        """Those of the live jobs that held resources when the session opened."""
+        return self._holding_jobs
+
     @cached_property
-    def _unsettled(self) -> AnyArray:
-        jobs = self.tables.jobs
-        return jobs.alive & (jobs.queue >= 0) & ~jobs.settled
+    def _holding_jobs(self) -> AnyArray:
+        return self.tables.jobs.holding().nonzero()[0]
 
     def jobs_to_close(self) -> AnyArray:
         """Rows of jobs whose status may have to be written: touched in this session, or changed since it was last
-        found in order."""
+        found in order, or failed in another way than then."""
         jobs = self.tables.jobs
-        return (self._unsettled | (self.touched & (jobs.queue >= 0))).nonzero()[0]
+        due = ~jobs.settled | (self.failed_as != jobs.settled_as)
+        rows: AnyArray = (jobs.alive & (jobs.queue >= 0) & (due | self.touched)).nonzero()[0]
+        return rows

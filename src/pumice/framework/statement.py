@@ -12,6 +12,7 @@ from enum import IntEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from pumice.columns.views import Node, Task
 from pumice.framework import points
 from pumice.model.decisions import Bind, Evict, Refusal
 from pumice.model.status import TaskStatus
@@ -175,7 +176,9 @@ class Statement:
         return None
 
     def merge(self, other: Statement) -> None:
-        """Take over another statement's operations, which then has none."""
+        """Take over another statement's operations, which then has none; undo reaches back to whichever began
+        first."""
+        self._start = Mark(min(self._start.journal, other._start.journal), 0)
         self.operations += other.operations
         other.operations = []
         other._close()
@@ -208,11 +211,16 @@ class Statement:
         ssn = self._ssn
         tasks, names = ssn.tables.tasks, ssn.tables.nodes.facts.names
         job = ssn.tables.jobs.uids[tasks.job[rows[0]]]
-        submit = ssn.planner.submit
+        submit, has_context = ssn.planner.submit, ssn.has(points.bind_context)
         refused: list[int] = []
         for row, node in zip(rows, nodes, strict=True):
             pod = tasks.pods[row]
-            if (refusal := submit(Bind(pod.key, pod.uid, names[node], job))) is not None:
+            bind = Bind(pod.key, pod.uid, names[node], job)
+            if has_context:
+                bind = bind._replace(
+                    context=ssn.ask(points.bind_context, Task(ssn.tables, row), Node(ssn.tables, node))
+                )
+            if (refusal := submit(bind)) is not None:
                 refused.append(row)
                 ssn.tell(pod.key, "bind refused", refusal.reason)
         taken = [row for row in rows if row not in refused] if refused else list(rows)

@@ -52,6 +52,7 @@ def close_session(ssn: Session) -> Outcome:
     outcome.groups = sorted((u for u in updates if u is not None), key=lambda update: update.job)
     calm = np.array([update is None for update in updates], dtype=bool)
     outcome.settled = looked_at[calm & ~ssn.touched[looked_at]]
+    outcome.settled_as = ssn.failed_as[outcome.settled]
     for job in sorted(ssn.moved_hypernodes):
         outcome.job_hypernodes[job] = int(ssn.tables.jobs.hypernode[job])
         for sub in ssn.tables.jobs.subs[job]:
@@ -135,8 +136,8 @@ def releasing_scheduled(ssn: Session, job: int) -> int:
 def queue_status(ssn: Session, outcome: Outcome) -> None:
     """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
     jobs, queues, axis = ssn.tables.jobs, ssn.tables.queues, ssn.tables.axis
-    live = ssn.live_jobs()
-    sums = sums_by(jobs.queue[live], jobs.allocated[live], len(queues))
+    hold = jobs.holding().nonzero()[0]
+    sums = sums_by(jobs.queue[hold], jobs.allocated[hold], len(queues))
     root = queues.row_of.get("root", -1)
     if root >= 0:
         own = sums.copy()

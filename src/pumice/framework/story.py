@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pumice.columns.dtypes import AnyArray
+
 
 class Entry(NamedTuple):
     """``action`` did ``what`` with ``subject`` (a job, a queue, a task); ``detail`` says why or where."""
 
     action: str
     subject: str
+    what: str
+    detail: str = ""
+
+
+class JobsEntry(NamedTuple):
+    """The same entry for many jobs, by row."""
+
+    action: str
+    jobs: AnyArray
     what: str
     detail: str = ""
 

@@ -63,6 +63,8 @@ def recover_hypernodes(ssn: Session) -> None:
     """
     tables = ssn.tables
     jobs, subs = tables.jobs, tables.subs
+    if not jobs.has_topology.any() and not (jobs.hypernode >= 0).any():
+        return
     held = jobs.counts @ HELD
     for job in (jobs.alive & (jobs.hypernode >= 0) & (held == 0)).nonzero()[0].tolist():
         jobs.hypernode[job] = -1

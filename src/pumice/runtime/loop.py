@@ -56,6 +56,7 @@ class Loop:
         self.digest = Digest()
         self.cycles = 0
         self.decisions: list[Decision] = []
+        self._last: Outcome | None = None
 
     def take_in(self) -> int:
         """Apply what happened since the last call. Returns the number of events."""
@@ -67,11 +68,14 @@ class Loop:
     def step(self, now: float, observe: Observer = _nobody) -> Outcome:
         """Run one cycle at ``now`` (seconds since the epoch) and carry out what it decided.
 
-        The outcome reads the store's own tables: ask it everything before anything else is taken in.
+        The outcome reads the store's own tables: ask it everything before anything else is taken in. The session of
+        the last one is gone.
         """
+        if self._last is not None:
+            self._last.session.let_go()
         self.take_in()
         planner = ClusterPlanner(self.cluster)
-        outcome = run_cycle(self.store.snapshot(), self.policy, now, planner, observe)
+        outcome = self._last = run_cycle(self.store.snapshot(), self.policy, now, planner, observe)
         self.cycles += 1
         self.decisions = planner.taken
         self.digest.add(now, planner.taken)
@@ -82,7 +86,7 @@ class Loop:
 
     def _write(self, outcome: Outcome) -> None:
         """Hand the cluster what changed in statuses, and the store what it should remember."""
-        self.store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled)
+        self.store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled, outcome.settled_as)
         for update in outcome.groups:
             self.cluster.write_group(update)
         for name, allocated in outcome.queues.items():

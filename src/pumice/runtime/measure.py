@@ -106,7 +106,7 @@ def _carry_out(
 
 
 def _write(store: Store, outcome: Outcome, groups: dict[str, PodGroup]) -> None:
-    store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled)
+    store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled, outcome.settled_as)
     for update in outcome.groups:
         groups[update.job] = replace(groups[update.job], status=update.status)
         store.apply(Seen(groups[update.job]))

@@ -42,9 +42,14 @@ class Answer:
         return [decision for decision in self.decisions if isinstance(decision, Evict)]
 
 
-def schedule_once(objects: Sequence[Object], policy: Policy, now: float) -> Answer:
-    """Run one cycle at ``now`` (seconds since the epoch) on the objects as they are."""
-    store = Store(scheduler_names=SCHEDULER_NAMES)
+def schedule_once(
+    objects: Sequence[Object], policy: Policy, now: float, scheduler_names: Sequence[str] = SCHEDULER_NAMES
+) -> Answer:
+    """Run one cycle at ``now`` (seconds since the epoch) on the objects as they are.
+
+    ``scheduler_names``: whose pods are to be placed.
+    """
+    store = Store(scheduler_names=scheduler_names)
     for obj in objects:
         store.apply(Seen(obj))
     planner = ListPlanner()
@@ -62,25 +67,29 @@ def schedule_once(objects: Sequence[Object], policy: Policy, now: float) -> Answ
         digest.hex,
         pipelined,
         statuses,
-        _unscheduled(objects, groups, placed, why_pods_wait(outcome)),
+        _unscheduled(objects, groups, placed, why_pods_wait(outcome), scheduler_names),
     )
 
 
 def _unscheduled(
-    objects: Iterable[Object], groups: Mapping[str, PodGroup], placed: Iterable[str], why: Mapping[str, str]
+    objects: Iterable[Object],
+    groups: Mapping[str, PodGroup],
+    placed: Iterable[str],
+    why: Mapping[str, str],
+    scheduler_names: Sequence[str],
 ) -> dict[str, str]:
     """Every pod without a node, in the session or not."""
     done = frozenset(placed)
     found = {}
     for pod in objects:
         if isinstance(pod, Pod) and not pod.node_name and pod.phase not in _ENDED and pod.key not in done:
-            found[pod.key] = why.get(pod.key) or _not_ours(pod, groups)
+            found[pod.key] = why.get(pod.key) or _not_ours(pod, groups, scheduler_names)
     return found
 
 
-def _not_ours(pod: Pod, groups: Mapping[str, PodGroup]) -> str:
+def _not_ours(pod: Pod, groups: Mapping[str, PodGroup], scheduler_names: Sequence[str]) -> str:
     """Why a pod was not part of the session."""
-    if pod.scheduler_name not in SCHEDULER_NAMES:
+    if pod.scheduler_name not in scheduler_names:
         return f"belongs to another scheduler: {pod.scheduler_name}"
     if pod.deletion is not None:
         return "is being deleted"

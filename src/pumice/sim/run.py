@@ -144,7 +144,7 @@ class _Shell:
 
     def laws(self, controller: Controller, history: History) -> Laws:
         """The laws that hold under this policy."""
-        plugins = {option.spec.name for tier in self.loop.policy.tiers for option in tier}
+        plugins = {option.spec.name for option in self.loop.policy.options}
         return Laws(
             self.cluster,
             controller,

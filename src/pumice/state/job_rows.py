@@ -6,10 +6,11 @@ a PodGroup and its queue exists. Source: Volcano JobInfo, SubJobInfo and cache.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from pumice.algorithms.numbers import Numbers
 from pumice.columns.jobs import PENDING_PHASE, PHASE_CODE
 from pumice.columns.ledger import Ledger
 from pumice.columns.tables import Tables
@@ -259,26 +260,6 @@ class JobKeeper:
             chosen = named or default
             self._tables.jobs.priority[row] = chosen.value if chosen is not None else 0
         self._stale_priority.clear()
-
-
-class Numbers:
-    """Numbers for equal values. Forgets all values when there are too many; a value then gets a new number, which costs
-    sharing and nothing else."""
-
-    MAX = 65_536
-
-    def __init__(self) -> None:
-        self._next = 0
-        self._of: dict[Hashable, int] = {}
-
-    def of(self, value: Hashable) -> int:
-        found = self._of.get(value)
-        if found is None:
-            if len(self._of) >= self.MAX:
-                self._of.clear()
-            found = self._of[value] = self._next
-            self._next = (self._next + 1) % 2**31
-        return found
 
 
 def _same_spec(a: PodGroup, b: PodGroup) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,7 @@ class Store:
         self.hypernodes: dict[str, HyperNode] = {}
         self._row_of_pod: dict[str, int] = {}
         self._number = 0
+        self._memory: dict[str, Any] = {}
         self._stale_nodes = self._stale_queues = self._stale_tree = self._stale_priorities = False
         axis = ResourceAxis()
         tables = Tables(
@@ -253,15 +255,18 @@ class Store:
             self._leave(row)
             self._enter(row, self._tables.tasks.pods[row])
 
-    def remember(self, job_hypernodes: Mapping[int, int], sub_hypernodes: Mapping[int, int], settled: I64) -> None:
-        """Keep what a cycle found out: the hypernode of each job and sub-job (by row), and the jobs that need no
-        further look until they change."""
+    def remember(
+        self, job_hypernodes: Mapping[int, int], sub_hypernodes: Mapping[int, int], settled: I64, settled_as: I64
+    ) -> None:
+        """Keep what a cycle found out: the hypernode of each job and sub-job (by row), the jobs that need no further
+        look until they change, and as what these failed."""
         jobs, subs = self._tables.jobs, self._tables.subs
         for row, hypernode in job_hypernodes.items():
             jobs.hypernode[row] = hypernode
         for row, hypernode in sub_hypernodes.items():
             subs.hypernode[row] = hypernode
         jobs.settled[settled] = True
+        jobs.settled_as[settled] = settled_as
 
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
@@ -281,7 +286,7 @@ class Store:
             self._jobs.refresh_priorities(self.priority_classes if self.use_priority_classes else {})
             self._stale_priorities = False
         self._number += 1
-        return Snapshot(tables, self._number, self.shard)
+        return Snapshot(tables, self._number, self.shard, self._memory)
 
     def _cover(self, resource: Resource | None) -> None:
         """Make sure that every scalar has a column; a new one rebuilds all tables, which is rare."""

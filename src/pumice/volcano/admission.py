@@ -13,8 +13,18 @@ from pumice.columns.views import Job
 from pumice.framework.session import Session
 
 
-def promised_rows(ssn: Session) -> tuple[AnyArray, AnyArray]:
-    """Jobs whose minimum counts as promised: admitted ones, and running ones that hold at least their minimum."""
+def promised(ssn: Session) -> tuple[tuple[AnyArray, F64], tuple[AnyArray, F64]]:
+    """Jobs whose minimum counts as promised, and what each still wants of it: admitted ones, and running ones that
+    hold at least their minimum. Shapes (rows,), (rows, R)."""
+    return ssn.shared(promised, lambda: _promised(ssn))
+
+
+def _promised(ssn: Session) -> tuple[tuple[AnyArray, F64], tuple[AnyArray, F64]]:
+    admitted, running = _promised_rows(ssn)
+    return (admitted, still_wanted(ssn, admitted)), (running, still_wanted(ssn, running))
+
+
+def _promised_rows(ssn: Session) -> tuple[AnyArray, AnyArray]:
     jobs = ssn.tables.jobs
     asks = jobs.alive & (jobs.queue >= 0) & jobs.has_min
     admitted = (asks & (jobs.phase == INQUEUE_PHASE)).nonzero()[0]

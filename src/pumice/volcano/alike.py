@@ -4,25 +4,38 @@ A waiting job of which nothing is placed fails in the same way as the last one o
 nothing has been placed in between. Then what that try left behind (notes, and where the undone tries had put tasks) is
 written for the new job as if it had been tried. Only where all plugins of the policy declare that they answer by shape,
 and none has anything to say about a single task, such as by its labels, which no shape holds.
+
+A failure outlives its cycle while the nodes are as they were, to the byte, and the queue would answer as it did.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from pumice.algorithms.numbers import Numbers
 from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import I8, I32, AnyArray, Bool
+from pumice.columns.dtypes import F64, I8, I32, AnyArray, Bool
+from pumice.columns.hypernodes import HyperNodeTree
+from pumice.columns.nodes import NodeFacts
+from pumice.columns.queues import QueueTable
+from pumice.columns.snapshot import Shard
 from pumice.columns.views import Task
 from pumice.framework import points
 from pumice.framework.placing import constant_scores, unopposed
-from pumice.framework.session import Session
+from pumice.framework.policy import Policy
+from pumice.framework.session import Room, Session
+from pumice.framework.story import Entry
 from pumice.framework.verdict import FitErrors
-from pumice.volcano.placement import note_skipped_role
+from pumice.volcano.placement import skipped_role
 
 #: Failures kept at most; when there are more, all are forgotten.
 KNOWN_MAX = 20_000
+#: Failures that are kept for the next cycle at most: each holds some bytes a node.
+KEPT_MAX = 2_000
+_MEMORY, _NUMBERS = "failures of allocate", "numbers of failures"
 
 
 class Aftermath(NamedTuple):
@@ -38,28 +51,30 @@ class Aftermath(NamedTuple):
     def is_nothing(self) -> bool:
         return not self.errors and bool((self.status < 0).all())
 
-    def befall(self, ssn: Session, rows: AnyArray) -> None:
-        """Leave the same on the tasks of another job."""
+    def befall(self, ssn: Session, jobs: list[int], rows: AnyArray) -> None:
+        """Leave the same on the tasks of other jobs. ``rows``: task rows of each. Shape (jobs, tasks).
+
+        Whether that is news, and their status due, the caller says.
+        """
         tasks = ssn.tables.tasks
         tried = (self.status >= 0).nonzero()[0]
         if len(tried):
-            tasks.last_status[rows[tried]] = self.status[tried]
-            tasks.last_node[rows[tried]] = self.node[tried]
-            tasks.last_evicted[rows[tried]] = self.evicted[tried]
+            tasks.last_status[rows[:, tried]] = self.status[tried]
+            tasks.last_node[rows[:, tried]] = self.node[tried]
+            tasks.last_evicted[rows[:, tried]] = self.evicted[tried]
         for position, errors in self.errors:
-            if errors is None:
-                note_skipped_role(ssn, int(rows[position]))
-            else:
-                ssn.fit_notes.note(int(rows[position]), errors)
+            for job, row in zip(jobs, rows[:, position].tolist(), strict=True):
+                ssn.fit_notes.note_again(job, row, skipped_role(ssn, row) if errors is None else errors)
 
 
 class Watch:
-    """Sees what one try leaves on tasks that had no notes before it."""
+    """Sees what one try leaves on tasks that had no notes before it, and what it was told."""
 
-    __slots__ = ("_before", "_rows", "_ssn")
+    __slots__ = ("_before", "_rooms", "_rows", "_ssn", "_told", "standing")
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
         self._ssn, self._rows = ssn, rows
+        self.standing, self._told, self._rooms = ssn.standing, len(ssn.story), len(ssn.rooms)
         tasks = ssn.tables.tasks
         self._before = tasks.last_status[rows]
         tasks.last_status[rows] = -1
@@ -79,6 +94,17 @@ class Watch:
         self.leave()
         return left
 
+    def failure(self, job: int) -> Failure | None:
+        """The same, and all that is to be said of the failed try; None where others had a part in it."""
+        left, ssn = self.end(job), self._ssn
+        story = ssn.story[self._told :]
+        if any(not isinstance(entry, Entry) or entry.subject != ssn.tables.jobs.uids[job] for entry in story):
+            return None
+        position = {row: i for i, row in enumerate(self._rows.tolist())}
+        rooms = tuple(room._replace(task=position[room.task]) for room in ssn.rooms[self._rooms :])
+        told = tuple((entry.what, entry.detail) for entry in story)
+        return Failure(_number_of(ssn, left), self.standing, left, not left.is_nothing, told, rooms)
+
     def _errors(self, job: int, rows: AnyArray) -> tuple[tuple[int, FitErrors | None], ...]:
         notes = self._ssn.fit_notes.by_job.get(job)
         if not notes:
@@ -89,40 +115,192 @@ class Watch:
         )
 
 
-class Failure(NamedTuple):
-    """``standing`` is how much stood in the session when it was found out, ``told`` what the story says of the job."""
+Told = tuple[tuple[str, str], ...]  # what, and about what
 
+
+class Failure(NamedTuple):
+    """Failures with one ``number`` give a job one status. ``standing`` is how much stood in the session when it was
+    found out, ``told`` what the story says of the job, ``rooms`` what its queue answered, about tasks by their
+    position."""
+
+    number: int
     standing: int
     aftermath: Aftermath
     leaves_something: bool
-    told: tuple[tuple[str, str], ...]
+    told: Told
+    rooms: tuple[Room, ...]
+
+
+def _number_of(ssn: Session, left: Aftermath) -> int:
+    """The number for all that a job's status says of a failure: never 0, and none that an earlier memory has given."""
+    first, numbers = ssn.snapshot.memory.setdefault(_NUMBERS, (ssn.snapshot.number << 32, Numbers()))
+    texts = tuple((position, errors and errors.text) for position, errors in left.errors)
+    number: int = first + numbers.of((left.status.tobytes(), left.evicted.tobytes(), texts))
+    return number
+
+
+class Ground(NamedTuple):
+    """What failures rest on beside what queues answer: all that a plugin which answers by shape may look at."""
+
+    policy: Policy
+    shard: Shard | None
+    facts: NodeFacts
+    tree: HyperNodeTree
+    queues: QueueTable
+    books: F64
+    view: F64
+
+    @staticmethod
+    def under(ssn: Session) -> Ground:
+        tables = ssn.tables
+        nodes = tables.nodes
+        return Ground(
+            ssn.policy,
+            ssn.snapshot.shard,
+            nodes.facts,
+            tables.tree,
+            tables.queues,
+            nodes.books.copy(),
+            nodes.view.copy(),
+        )
+
+    def holds(self, ssn: Session) -> bool:
+        tables = ssn.tables
+        nodes = tables.nodes
+        return (
+            self.policy is ssn.policy
+            and self.shard == ssn.snapshot.shard
+            and self.facts is nodes.facts
+            and self.tree is tables.tree
+            and self.queues is tables.queues
+            and np.array_equal(self.books, nodes.books)
+            and np.array_equal(self.view, nodes.view)
+        )
+
+
+Kind = tuple[int, int]  # queue and shape
+Known = dict[Kind, Failure]
 
 
 class Failures:
-    """Failures of whole jobs found in this action so far, by queue and shape. Not ``usable`` under plugins that look at
-    more of a job than its shape."""
+    """Failures of whole jobs found in this action so far, and in the last cycle if the ground still holds. Not
+    ``usable`` under plugins that look at more of a job than its shape."""
 
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
-        self._known: dict[tuple[int, int], Failure] = {}
+        self._known: Known = {}
+        self._older: Known = {}
+        self._of_shape: dict[int, Failure] = {}  # the last one, whatever its queue
+        self._ground: Ground | None = None
+        self._began = ssn.standing
         self._by_class: dict[int, bool] = {}
         self._nominations = bool((ssn.tables.tasks.nominated >= 0).any())
-        self.usable = all(option.spec.by_shape for tier in ssn.policy.tiers for option in tier) and not ssn.has(
-            points.best_node
-        )
+        self.usable = all(option.spec.by_shape for option in ssn.policy.options) and not ssn.has(points.best_node)
+        ground, known = ssn.snapshot.memory.pop(_MEMORY, (None, {}))
+        if known and self.usable and ground.holds(ssn):
+            self._ground, self._older = ground, known
+
+    def remember(self) -> None:
+        """Keep for the next cycle what still stands at the end of the action."""
+        ssn = self._ssn
+        kept = {kind: failure for kind, failure in self._known.items() if failure.standing == ssn.standing}
+        ground = None
+        if self._began == ssn.standing:
+            kept, ground = self._older | kept, self._ground
+        if kept:
+            few = dict(islice(kept.items(), KEPT_MAX))
+            ssn.snapshot.memory[_MEMORY] = (ground or Ground.under(ssn), few)
 
     def repeat(self, job: int) -> bool:
         """Let the job fail like the last one of its kind, if it would; False when it has to be tried."""
-        ssn, jobs = self._ssn, self._ssn.tables.jobs
-        known = self._known.get((int(jobs.queue[job]), int(jobs.shape[job])))
-        if known is None or known.standing != ssn.standing or not self._is_fresh(job):
+        known = self._like(job)
+        if known is None or not self._is_fresh(job):
             return False
-        if known.leaves_something:
-            known.aftermath.befall(ssn, jobs.tasks[job])
-            ssn.touched[job] = True
-        for what, detail in known.told:
-            ssn.tell(jobs.uids[job], what, detail)
+        alone = np.array([job])
+        self._leave(alone, known)
+        self._tell(alone, known.told)
         return True
+
+    def known_of_all(self, rows: list[int]) -> Known | None:
+        """The failure of each kind among these jobs of one queue, if all of them would fail like the last one of their
+        kind."""
+        jobs = self._ssn.tables.jobs
+        listed = np.array(rows)
+        shapes = jobs.shape[listed].tolist()
+        if (
+            self._nominations
+            or min(shapes) < 0
+            or (jobs.counts[listed, PENDING] != jobs.size[listed]).any()
+            or not self._ssn.fit_notes.by_job.keys().isdisjoint(rows)
+        ):
+            return None
+        found: Known = {}
+        for shape, row in dict(zip(shapes, rows, strict=True)).items():
+            failure = self._like(row)
+            if failure is None:
+                return None
+            found[int(jobs.queue[row]), shape] = failure
+        return found
+
+    def repeat_all(self, rows: list[int], known: Known) -> None:
+        """Let them fail so, in their order."""
+        listed, queue = np.array(rows), int(self._ssn.tables.jobs.queue[rows[0]])
+        shape_of = self._ssn.tables.jobs.shape[listed]
+        told = {failure.told for failure in known.values()}
+        for (_, shape), failure in known.items():
+            self._leave(listed[shape_of == shape], failure)
+        if len(told) == 1:
+            self._tell(listed, told.pop())
+            return
+        for i, shape in enumerate(shape_of.tolist()):
+            self._tell(listed[i : i + 1], known[queue, shape].told)
+
+    def _like(self, job: int) -> Failure | None:
+        """The failure of the last one of the job's kind, if it still says something; else one of its shape in another
+        queue or in the last cycle, if its own queue would answer the same."""
+        jobs = self._ssn.tables.jobs
+        kind = int(jobs.queue[job]), int(jobs.shape[job])
+        known = self._known.get(kind)
+        if known is not None and known.standing == self._ssn.standing:
+            return known
+        return self._elsewhere(kind, job) or self._recall(kind, job)
+
+    def _leave(self, rows: AnyArray, known: Failure) -> None:
+        if known.leaves_something:
+            jobs, tasks = rows.tolist(), self._ssn.tables.jobs.tasks
+            known.aftermath.befall(self._ssn, jobs, np.array([tasks[job] for job in jobs]))
+            self._ssn.failed_as[rows] = known.number
+
+    def _tell(self, rows: AnyArray, told: Told) -> None:
+        for what, detail in told:
+            self._ssn.tell_of_jobs(rows, what, detail)
+
+    def _elsewhere(self, kind: Kind, job: int) -> Failure | None:
+        """A failure in another queue, unless it was for lack of room in that one."""
+        known = self._of_shape.get(kind[1])
+        if known is None or known.standing != self._ssn.standing or known.told or not self._is_fresh(job):
+            return None
+        return self._taken_over(known, kind, job)
+
+    def _recall(self, kind: Kind, job: int) -> Failure | None:
+        """A failure of the last cycle, if what it rests on is the same."""
+        older = self._older.get(kind)
+        if older is None or self._ssn.standing != self._began or not self._is_fresh(job) or not self._is_by_class(job):
+            return None
+        return self._taken_over(older, kind, job)
+
+    def _taken_over(self, failure: Failure, kind: Kind, job: int) -> Failure | None:
+        """The failure as one of this kind, if the job's queue answers what it rests on."""
+        ssn, rows = self._ssn, self._ssn.tables.jobs.tasks[job]
+        if any(ssn.allowed_count(kind[0], int(rows[r.task]), r.wanted) != r.allowed for r in failure.rooms):
+            return None
+        return self._keep(kind, failure._replace(standing=ssn.standing))
+
+    def _keep(self, kind: Kind, failure: Failure) -> Failure:
+        if len(self._known) >= KNOWN_MAX:
+            self._known.clear()
+        self._known[kind] = self._of_shape[kind[1]] = failure
+        return failure
 
     def watch(self, job: int) -> Watch | None:
         """Call before a job is tried, and ``note`` after it. None: its failure would say nothing about others."""
@@ -130,23 +308,16 @@ class Failures:
             return None
         return Watch(self._ssn, self._ssn.tables.jobs.tasks[job])
 
-    def note(self, job: int, watch: Watch, standing: int, told: int) -> None:
-        """Keep how a job failed, if it did. ``standing`` and ``told``: how much stood and was told before the try."""
+    def note(self, job: int, watch: Watch) -> None:
+        """Keep how a job failed, if it did."""
         ssn, jobs = self._ssn, self._ssn.tables.jobs
-        if ssn.standing != standing:
+        if ssn.standing != watch.standing:
             watch.leave()
             return
-        left = watch.end(job)
-        story = ssn.story[told:]
-        if any(entry.subject != jobs.uids[job] for entry in story):
-            return
-        if ssn.job_ready(job) or not self._is_by_class(job):
+        failure = watch.failure(job)
+        if failure is None or ssn.job_ready(job) or not self._is_by_class(job):
             return  # it comes back for what is left of it, or its like may fare otherwise
-        if len(self._known) >= KNOWN_MAX:
-            self._known.clear()
-        self._known[int(jobs.queue[job]), int(jobs.shape[job])] = Failure(
-            standing, left, not left.is_nothing, tuple((entry.what, entry.detail) for entry in story)
-        )
+        self._keep((int(jobs.queue[job]), int(jobs.shape[job])), failure)
 
     def _is_fresh(self, job: int) -> bool:
         ssn, jobs = self._ssn, self._ssn.tables.jobs
@@ -165,8 +336,8 @@ class Failures:
         found = self._by_class.get(shape)
         if found is None:
             rows = jobs.tasks[job]
-            _, firsts = np.unique(ssn.tables.tasks.cls[rows], return_index=True)
-            tasks = [Task(ssn.tables, row) for row in rows[firsts].tolist()]
+            one_of = dict(zip(ssn.tables.tasks.cls[rows].tolist(), rows.tolist(), strict=True))
+            tasks = [Task(ssn.tables, row) for row in one_of.values()]
             found = self._by_class[shape] = all(
                 unopposed(ssn, task, ssn.all_nodes) and constant_scores(ssn, task, ssn.all_nodes) for task in tasks
             )

@@ -71,7 +71,7 @@ def _try_domain(
     if known is not None:
         ssn.fit_notes.reset_job(job)
         (sheet,) = worksheet.sheets.values()
-        known.aftermath.befall(ssn, np.array(sheet.rows))
+        known.aftermath.befall(ssn, [job], np.array([sheet.rows]))
         ssn.touched[job] = True
         return known
     if kind is None:

@@ -88,7 +88,7 @@ class _Placer:
         ssn, role = self.ssn, int(self.ssn.tables.tasks.role[row])
         if role == 0 or role not in ssn.fit_notes.failed_roles(self.sub):
             return False
-        note_skipped_role(ssn, row)
+        ssn.fit_notes.note(row, skipped_role(ssn, row))
         return True
 
     def _place(self, row: int, count: int) -> bool:
@@ -189,12 +189,12 @@ class _Placer:
         return all(counts[role] >= job.role_min[role] for role in failed if role in job.role_min)
 
 
-def note_skipped_role(ssn: Session, row: int) -> None:
-    """Note that a task was not tried because another one of its role had found no node."""
+def skipped_role(ssn: Session, row: int) -> FitErrors:
+    """That a task was not tried because another one of its role had found no node."""
     tasks = ssn.tables.tasks
     name, role = tasks.pods[row].name, ssn.tables.roles[int(tasks.role[row])]
     text = f"Task {name} with role spec {role} has already predicated failed, skip"
-    ssn.fit_notes.note(row, FitErrors(message=text, skipped=True))
+    return FitErrors(message=text, skipped=True)
 
 
 def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: Sheet) -> bool:

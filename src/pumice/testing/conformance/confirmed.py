@@ -58,7 +58,7 @@ class _Harness:
     def carry_out(self, outcome: Outcome, recorder: Recorder, seen: Observation) -> None:
         ssn = outcome.session
         pods = {pod.key: pod for pod in ssn.tables.tasks.pods if pod is not None}
-        self.store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled)
+        self.store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled, outcome.settled_as)
         self._note_allocations(outcome)
         for evict in recorder.evicts:
             self.store.apply(Gone(Pod, evict.pod))

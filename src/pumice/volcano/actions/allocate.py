@@ -8,7 +8,7 @@ import numpy as np
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
 from pumice.framework import points
-from pumice.framework.ordering import Heap, job_keyer, queue_keyer
+from pumice.framework.ordering import Heap, heaps_by, job_keyer, queue_keyer
 from pumice.framework.session import Session
 from pumice.volcano.alike import Failures
 from pumice.volcano.domains import allocate_for_job
@@ -50,10 +50,16 @@ class _Allocation:
             elif self.failures.usable:
                 self._fail_on(heaps[queue])
             queues.push(queue)
+        self.failures.remember()
 
     def _fail_on(self, jobs: Heap) -> None:
         """After a failure: the queue has the turn again as long as its next jobs fail as others did, for nothing that
         decides about turns has changed."""
+        if not jobs or not self.failures.repeat(jobs.peek()):
+            return
+        jobs.pop()
+        if len(jobs) > 1 and (known := self.failures.known_of_all(jobs.rows())) is not None:
+            self.failures.repeat_all(jobs.pop_all(), known)
         while jobs and self.failures.repeat(jobs.peek()):
             jobs.pop()
 
@@ -68,11 +74,7 @@ class _Allocation:
                 ssn.set_phase(job, INQUEUE_PHASE)
             pending = np.zeros_like(pending)
         rows = (live & ~pending & (jobs.waits > 0)).nonzero()[0]
-        by_queue: dict[int, list[int]] = {}
-        for row, queue in zip(rows.tolist(), jobs.queue[rows].tolist(), strict=True):
-            by_queue.setdefault(queue, []).append(row)
-        keyer = job_keyer(ssn)
-        return {queue: Heap(keyer, members) for queue, members in by_queue.items()}
+        return heaps_by(job_keyer(ssn), rows, jobs.queue[rows])
 
     def _allocate(self, job: int) -> bool:
         """One turn of a job. Whether it should come back."""
@@ -86,10 +88,10 @@ class _Allocation:
             return False
         if ssn.tables.jobs.has_policy[job] or ssn.topology.has_hard(job):
             return self._in_best_domain(job, worksheet)
-        watch, standing, told = self.failures.watch(job), ssn.standing, len(ssn.story)
+        watch = self.failures.watch(job)
         comes_back = self._anywhere(job, worksheet)
         if watch is not None:
-            self.failures.note(job, watch, standing, told)
+            self.failures.note(job, watch)
         return comes_back
 
     def _eligible(self, job: int) -> bool:

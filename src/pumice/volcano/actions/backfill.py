@@ -6,7 +6,7 @@ from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, Task
 from pumice.framework import points
-from pumice.framework.ordering import Heap, job_keyer, queue_keyer, sorted_tasks
+from pumice.framework.ordering import Heap, heaps_by, job_keyer, queue_keyer, sorted_tasks
 from pumice.framework.placing import choose_node
 from pumice.framework.session import Session
 from pumice.framework.verdict import FitErrors
@@ -32,17 +32,17 @@ def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
 def tasks_in_order(ssn: Session) -> list[int]:
     """Pending tasks without request, by queue, job and task order; pipelined ones are taken back first."""
     jobs, tasks = ssn.tables.jobs, ssn.tables.tasks
+    if not tasks.best_effort.any():
+        return []
     pipelined = ((tasks.status == TaskStatus.PIPELINED) & tasks.best_effort).nonzero()[0]
     for row in pipelined.tolist():
         ssn.take_back(row)
     live = (jobs.alive & (jobs.queue >= 0) & (jobs.phase != PENDING_PHASE) & (jobs.best_effort > 0)).nonzero()[0]
-    by_queue: dict[int, list[int]] = {}
-    for row, queue in zip(live.tolist(), jobs.queue[live].tolist(), strict=True):
-        by_queue.setdefault(queue, []).append(row)
+    heaps = heaps_by(job_keyer(ssn), live, jobs.queue[live])
     found: list[int] = []
-    queues, keyer = Heap(queue_keyer(ssn), list(by_queue)), job_keyer(ssn)
+    queues = Heap(queue_keyer(ssn), list(heaps))
     while queues:
-        heap = Heap(keyer, by_queue[queues.pop()])
+        heap = heaps[queues.pop()]
         while heap:
             job = heap.pop()
             if ssn.ask(points.job_valid, Job(ssn.tables, job)) is not None:

@@ -10,7 +10,7 @@ from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
 from pumice.framework import points
-from pumice.framework.ordering import Heap, job_keyer, queue_keyer, sorted_jobs
+from pumice.framework.ordering import Heap, JobsInOrder, job_keyer, queue_keyer
 from pumice.framework.session import Session
 
 
@@ -24,16 +24,29 @@ def enqueue(ssn: Session) -> None:
     waiting = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE)).nonzero()[0]
     if not len(waiting):
         return
-    queue_of = jobs.queue[waiting]
-    present = np.unique(queue_of).tolist()
+    alike = _by_queue_and_ask(ssn, waiting)
     door = _Door(ssn)
     keyer = job_keyer(ssn)
-    queues = Heap(queue_keyer(ssn), present)
+    queues = Heap(queue_keyer(ssn), list(alike))
     while queues:
         queue = queues.pop()
-        rows = waiting[queue_of == queue]
-        if not door.refuses_all(queue, rows):
-            door.admit_from(queue, sorted_jobs(ssn, keyer, rows))
+        if not door.refuses_all(queue, alike[queue]):
+            door.admit_from(queue, JobsInOrder(ssn, keyer, np.concatenate(alike[queue])))
+
+
+def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> dict[int, list[AnyArray]]:
+    """Jobs in groups that are of one queue and ask for equal amounts."""
+    jobs = ssn.tables.jobs
+    kind = jobs.queue[rows].astype(np.int64) << 32 | jobs.ask[rows] + 1
+    order = kind.argsort(kind="stable")
+    rows, kind = rows[order], kind[order]
+    ends = [*((kind[1:] != kind[:-1]).nonzero()[0] + 1).tolist(), len(rows)]
+    groups: dict[int, list[AnyArray]] = {}
+    start = 0
+    for end in ends:
+        groups.setdefault(int(jobs.queue[rows[start]]), []).append(rows[start:end])
+        start = end
+    return groups
 
 
 class _Door:
@@ -45,36 +58,35 @@ class _Door:
         self.by_amount = bool(hooks) and all(form == "amount" for form, _ in hooks)
         self.tiers = [[hook for _, hook in tier] for tier in ssn.tiers(points.job_enqueueable)]
 
-    def refuses_all(self, queue: int, rows: AnyArray) -> bool:
+    def refuses_all(self, queue: int, alike: list[AnyArray]) -> bool:
         """Turn all jobs of a queue down, if none of them can be admitted now; then their order does not matter."""
-        jobs = self.ssn.tables.jobs
-        if not self.by_amount or not jobs.has_min[rows].all():
+        if not self.by_amount:
             return False
-        asks, first = np.unique(jobs.ask[rows], return_index=True)
-        texts = []
-        for row in rows[first].tolist():
-            texts.append(self._refusal(queue, row))
-            if texts[-1] is None:
+        refused = []
+        for rows in alike:
+            text = self._refusal(queue, int(rows[0]))
+            if text is None:
                 return False
-        for ask, text in zip(asks.tolist(), texts, strict=True):
             if text:
-                self.ssn.turned_down.append((rows[jobs.ask[rows] == ask], text))
+                refused.append((rows, text))
+        self.ssn.turned_down += refused
         return True
 
-    def admit_from(self, queue: int, rows: AnyArray) -> None:
+    def admit_from(self, queue: int, waiting: JobsInOrder) -> None:
         """Go through the jobs of one queue in order."""
         jobs = self.ssn.tables.jobs
-        while len(rows):
+        while waiting:
+            rows = waiting.rows()
             row = int(rows[0])
             text = self._refusal(queue, row)
             if text is None:
                 self._admit(row)
-                rows = rows[1:]
+                waiting.drop_first()
                 continue
             equal = (jobs.ask[rows] == jobs.ask[row]) if self.by_amount else np.arange(len(rows)) == 0
             if text:
                 self.ssn.turned_down.append((rows[equal], text))
-            rows = rows[~equal]
+            waiting.keep(~equal)
 
     def _refusal(self, queue: int, row: int) -> str | None:
         """None to admit the job, else why not (empty where the plugin has told already, or has nothing to tell)."""

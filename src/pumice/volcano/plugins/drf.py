@@ -22,7 +22,9 @@ class Drf:
     def __init__(self, ssn: Session, *, hierarchy: bool = False) -> None:
         self.ssn = ssn
         self.allocated = ssn.tables.jobs.allocated.copy()
-        self.share = dominant_share(self.allocated, ssn.total)
+        self.share = ssn.column(len(self.allocated))
+        held = ssn.holding_jobs()
+        self.share[held] = dominant_share(self.allocated[held], ssn.total)
         self.unused_points = () if hierarchy else (points.queue_order, points.reclaimable)
         self.tree = ShareTree(ssn, self.allocated) if hierarchy else None
 

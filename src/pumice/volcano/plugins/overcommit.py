@@ -9,7 +9,7 @@ from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
-from pumice.volcano.admission import exceeded, minimum, promised_rows, still_wanted, without_gated
+from pumice.volcano.admission import exceeded, minimum, promised, without_gated
 
 DEFAULT_FACTOR = 1.2
 
@@ -23,14 +23,22 @@ class Overcommit:
         factor = overcommit_factor if overcommit_factor >= 1 else DEFAULT_FACTOR
         self.idle: F64 = ssn.total * factor - ssn.tables.nodes.books[:, USED].sum(axis=0)
         self.inqueue = ssn.column((1, len(ssn.tables.axis)))
-        admitted, running = promised_rows(ssn)
+        self._answers: dict[tuple[bytes, bytes], Vote | str] = {}  # by what is asked for and what has been promised
+        (admitted, _), (_, still_wanted) = promised(ssn)
         if len(admitted):
             self.inqueue[0] += without_gated(ssn, admitted, ssn.tables.jobs.min_resources[admitted]).sum(axis=0)
-        if len(running):
-            self.inqueue[0] += still_wanted(ssn, running).sum(axis=0)
+        if len(still_wanted):
+            self.inqueue[0] += still_wanted.sum(axis=0)
 
     @points.job_enqueueable
     def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+        key = asked.tobytes(), self.inqueue.tobytes()
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = self._answer(asked)
+        return answer
+
+    def _answer(self, asked: F64) -> Vote | str:
         over = exceeded(self.ssn, self.inqueue[0] + asked, self.idle, asked)
         if not over:
             return Vote.PERMIT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pumice.algorithms.shares import at_most, queue_share, water_filling
@@ -13,7 +15,7 @@ from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.model.status import TaskStatus
-from pumice.volcano.admission import exceeded, minimum, promised_rows, still_wanted
+from pumice.volcano.admission import exceeded, minimum, promised
 
 
 @plugin("proportion", by_shape=True)
@@ -24,21 +26,26 @@ class Proportion:
         self.ssn = ssn
         tables = ssn.tables
         shape = (len(tables.queues), len(tables.axis))
-        jobs, live = tables.jobs, ssn.live_jobs()
-        queue_of = jobs.queue[live]
-        self.allocated = sums_by(queue_of, jobs.allocated[live], shape[0])
+        jobs, held = tables.jobs, ssn.holding_jobs()
+        queue_of, holds = jobs.queue[held], jobs.allocated[held]
+        self.allocated = sums_by(queue_of, holds, shape[0])
         self.request = self.allocated + pending_by_queue(ssn)
-        self.elastic = sums_by(queue_of, np.maximum(jobs.allocated[live] - jobs.min_resources[live], 0.0), shape[0])
+        self.elastic = sums_by(queue_of, np.maximum(holds - jobs.min_resources[held], 0.0), shape[0])
         self.inqueue = ssn.column(shape)
-        for rows in promised_rows(ssn):
-            self.inqueue += sums_by(jobs.queue[rows], still_wanted(ssn, rows), shape[0])
-        self.takes_part = np.bincount(queue_of, minlength=shape[0]).astype(bool)
+        for rows, wanted in promised(ssn):
+            self.inqueue += sums_by(jobs.queue[rows], wanted, shape[0])
+        self.takes_part = np.bincount(jobs.queue[ssn.live_jobs()], minlength=shape[0]).astype(bool)
         guarantee = tables.queues.guarantee
         self.real_capability = real_capability(ssn, guarantee)
         self.deserved = ssn.column(shape)
         part = self.takes_part.nonzero()[0]
-        self.deserved[part] = water_filling(
-            ssn.total, tables.queues.weight[part], self.request[part], guarantee[part], self.real_capability[part]
+        self.deserved[part] = ssn.remembered(
+            water_filling,
+            ssn.total,
+            tables.queues.weight[part],
+            self.request[part],
+            guarantee[part],
+            self.real_capability[part],
         )
         self.share = queue_share(self.allocated, self.deserved)
 
@@ -57,13 +64,12 @@ class Proportion:
         queue."""
         if not queue.open:
             return 0
-        asked = task.req > 0
-        asked[self.ssn.tables.axis.pods] = False
-        room = self.deserved[queue.row][asked] - self.allocated[queue.row][asked]
-        if not len(room):
-            return count
-        fits = int(np.floor(room / task.req[asked]).min())
-        return max(0, min(count, fits))
+        room = (self.deserved[queue.row] - self.allocated[queue.row]).tolist()
+        pods = self.ssn.tables.axis.pods
+        for i, asked in enumerate(task.req.tolist()):
+            if asked > 0 and i != pods:
+                count = min(count, math.floor(room[i] / asked))
+        return max(0, count)
 
     @points.preemptive
     def preemptive(self, queue: Queue, tasks: list[Task]) -> bool:
