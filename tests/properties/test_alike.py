@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pumice.columns.views import Job, Queue, Task, TaskRun
+from pumice.columns.dtypes import I64
+from pumice.columns.views import Job, Queue, Task
+from pumice.cycle import run_cycle
 from pumice.framework import points
 from pumice.framework.plugin import plugin
+from pumice.framework.policy import Policy
 from pumice.framework.session import Session
 from pumice.framework.validity import Invalid
-from pumice.model.events import Object
-from pumice.model.pod import QUEUE_GATE, Affinity, LabelSelector, PodAffinityTerm, Requirement
+from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.pod import QUEUE_GATE, Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
 from pumice.model.queue import PriorityClass
+from pumice.runtime.loop import ListPlanner
 from pumice.runtime.why import why_jobs_wait, why_pods_wait
-from pumice.testing.build import Ran, cluster, node, pod, podgroup, queue, resource, run
-from pumice.volcano.alike import Failures
+from pumice.state.store import Store
+from pumice.testing.build import Ran, cluster, node, pod, podgroup, policy, queue, resource, run
+from pumice.volcano.alike import Failure, Failures
+from tests.properties.plugins import FewEach
 
 CONF = """
 actions: "enqueue, allocate, backfill"
@@ -40,25 +48,11 @@ ONE_BY_ONE = {
 }
 
 
-@plugin("few-each", by_shape=True)
-class FewEach:
-    """Queue ``b`` takes three tasks in all."""
-
-    def __init__(self, ssn: Session) -> None:
-        self.ssn = ssn
-        self.taken = ssn.column(len(ssn.tables.queues))
-
-    @points.allocatable
-    def allocatable(self, queue: Queue, task: Task) -> bool:
-        return queue.name != "b" or bool(self.taken[queue.row] < 3)
-
-    @points.on_allocate
-    def on_allocate(self, run: TaskRun) -> None:
-        self.ssn.journal.put(self.taken, run.queue, self.taken[run.queue] + len(run))
-
-    @points.on_deallocate
-    def on_deallocate(self, run: TaskRun) -> None:
-        self.ssn.journal.put(self.taken, run.queue, self.taken[run.queue] - len(run))
+@plugin("not-yet", by_shape=True)
+@points.allocatable
+def not_yet(ssn: Session, queue: Queue, task: Task) -> bool:
+    """No queue has room at first."""
+    return ssn.now > 50.0
 
 
 @plugin("odd-names")
@@ -66,6 +60,9 @@ class FewEach:
 def odd_names(ssn: Session, job: Job) -> Invalid | None:
     """Looks at what no shape knows."""
     return None if int(job.group.name[1:]) % 2 else Invalid("Even", "its name is even")
+
+
+NOBODY: I64 = np.zeros(0, dtype=np.int64)
 
 
 class Kind(NamedTuple):
@@ -181,6 +178,72 @@ def test_same_with_and_without(more: str, objects: list[Object]) -> None:
     assert why_pods_wait(ours.outcome) == why_pods_wait(plain.outcome)
 
 
+@st.composite
+def later(draw: st.DrawFn) -> list[Event]:
+    """What happens between two cycles: more jobs, room that comes free, a queue that may have more, pods that wish to
+    be alone; often nothing that a waiting job would notice."""
+    found: list[Event] = []
+    for _ in range(draw(st.integers(0, 2))):
+        n, what = draw(st.integers(0, 2)), draw(st.integers(0, 4))
+        match what:
+            case 0:
+                kind = Kind((((1, 0, "worker", (), 1),) * draw(st.integers(1, 3))), 1, (), shy=draw(st.booleans()))
+                found += map(Seen, gang(f"later-{draw(st.integers(0, 5))}", kind, "b", queue="b", phase="Inqueue"))
+            case 1:
+                found.append(Gone(Pod, f"ns/old-{n}"))
+            case 2:
+                found.append(Seen(queue("a", draw(st.integers(1, 5)))))
+            case 3:
+                found.append(Seen(podgroup(f"new-{n}", 1, queue="c", phase="Pending")))
+            case _:
+                found.append(Seen(pod(f"old-{n}", "old", 1, on=f"n{n}", affinity=shyness())))
+    return found
+
+
+def story_of(store: Store, changes: list[list[Event]], conf: Policy, *, forgetful: bool) -> list[Any]:
+    """All that comes of a cycle at first, and after each of the changes; statuses are written. A forgetful one keeps
+    no failures, and looks at every status every time."""
+    found = []
+    for i, events in enumerate([[], *changes]):
+        for event in events:
+            store.apply(event)
+        snapshot = store.snapshot()
+        planner = ListPlanner()
+        outcome = run_cycle(replace(snapshot, memory={}) if forgetful else snapshot, conf, 50.0 + i, planner)
+        found.append((planner.taken, outcome.groups, list(outcome.notices()), list(outcome.story)))
+        found.append((why_jobs_wait(outcome), why_pods_wait(outcome)))
+        settled = (NOBODY, NOBODY) if forgetful else (outcome.settled, outcome.settled_as)
+        store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, *settled)
+        for group in [group for group in outcome.session.tables.jobs.groups if group is not None]:
+            for update in [update for update in outcome.groups if update.job == group.key]:
+                store.apply(Seen(replace(group, status=update.status)))
+        for decision in planner.taken:
+            store.assume(decision)
+    return found
+
+
+@pytest.mark.parametrize("more", BY_SHAPE.values(), ids=BY_SHAPE)
+@given(objects=crowds(), changes=st.lists(later(), min_size=2, max_size=5))
+@settings(max_examples=40, deadline=None)
+def test_same_with_and_without_what_the_last_cycle_found(
+    more: str, objects: list[Object], changes: list[list[Event]]
+) -> None:
+    recalled = []
+    real = Failures._recall
+
+    def counting(self: Failures, kind: tuple[int, int], job: int) -> Failure | None:
+        found = real(self, kind, job)
+        recalled.append(found is not None)
+        return found
+
+    conf = policy(CONF.replace("MORE", more), plugins=(FewEach, odd_names))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Failures, "_recall", counting)
+        ours = story_of(cluster(objects), changes, conf, forgetful=False)
+    assume(any(recalled))
+    assert ours == story_of(cluster(objects), changes, conf, forgetful=True)
+
+
 @pytest.mark.parametrize("more", ONE_BY_ONE.values(), ids=ONE_BY_ONE)
 @given(objects=crowds())
 @settings(max_examples=20, deadline=None)
@@ -212,3 +275,13 @@ def test_a_job_that_is_ready_without_a_task_comes_back_for_each() -> None:
     said = {notice.message for notice in ours.outcome.notices()}
     assert said == {"0/1 nodes are unavailable: 1 Insufficient cpu."}
     assert list(ours.outcome.notices()) == list(plain.outcome.notices())
+
+
+def test_a_failure_is_not_taken_over_when_the_queue_has_room_by_now() -> None:
+    conf = policy(CONF.replace("MORE", ", {name: not-yet}"), plugins=(not_yet,))
+    one = Kind(((1, 0, "worker", (), 1),), 1, (), shy=False)
+    store = cluster([node("n0", 4), queue("a"), *gang("g0", one, "", queue="a")])
+    (first, _, _, told), _, (second, *_), _ = story_of(store, [[]], conf, forgetful=False)
+    assert not first
+    assert [entry.what for entry in told if entry.action == "allocate"] == ["queue full"]
+    assert [decision.pod for decision in second] == ["ns/g0-0"]

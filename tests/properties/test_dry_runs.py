@@ -6,14 +6,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pumice.columns.views import Queue, Task, TaskRun
-from pumice.framework import points
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
 from pumice.model.events import Object
 from pumice.model.topology import HyperNode
 from pumice.testing.build import Ran, cluster, hypernode, node, podgroup, pods, queue, resource, run
 from pumice.volcano.dry_runs import DryRuns
+from tests.properties.plugins import FewEach
 
 CONF = """
 actions: "enqueue, allocate"
@@ -27,27 +24,6 @@ CONFS = {
     "sla": CONF.replace("FIRST", "- plugins: [{name: sla}]\n").replace("MORE", ", {name: proportion}"),
 }
 ONE_BY_ONE = CONF.replace("FIRST", "").replace("MORE", ", {name: few-each}")
-
-
-@plugin("few-each")
-class FewEach:
-    """Queue ``b`` takes three tasks in all: a limit that is asked for one task at a time."""
-
-    def __init__(self, ssn: Session) -> None:
-        self.ssn = ssn
-        self.taken = ssn.column(len(ssn.tables.queues))
-
-    @points.allocatable
-    def allocatable(self, queue: Queue, task: Task) -> bool:
-        return queue.name != "b" or bool(self.taken[queue.row] < 3)
-
-    @points.on_allocate
-    def on_allocate(self, run: TaskRun) -> None:
-        self.ssn.journal.put(self.taken, run.queue, self.taken[run.queue] + len(run))
-
-    @points.on_deallocate
-    def on_deallocate(self, run: TaskRun) -> None:
-        self.ssn.journal.put(self.taken, run.queue, self.taken[run.queue] - len(run))
 
 
 @st.composite

@@ -10,11 +10,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pumice.columns.dtypes import I64
+from pumice.cycle import run_cycle
 from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
+from pumice.runtime.loop import ListPlanner
 from pumice.state.store import Store
-from pumice.testing.build import Ran, run
+from pumice.testing.build import Ran, policy
 from tests.properties.changes import changes
 from tests.properties.worlds import Shape, worlds
 
@@ -40,8 +42,8 @@ def key_of(item: Object) -> tuple[type[Object], str]:
 class Pair:
     """One cluster, seen by a store that remembers which jobs are settled and by one that never does."""
 
-    def __init__(self, objects: list[Object]) -> None:
-        self.settling, self.plain = Store(), Store()
+    def __init__(self, objects: list[Object], conf: str) -> None:
+        self.settling, self.plain, self.policy = Store(), Store(), policy(conf)
         self.now: Keyed = {}
         self.time = 0.0
         self.spared = 0
@@ -57,16 +59,17 @@ class Pair:
         elif isinstance(event, Seen):
             self.now[key_of(event.obj)] = event.obj
 
-    def cycle(self, conf: str) -> Ran:
+    def cycle(self) -> Ran:
         """A cycle of each; what they say must be the same, and is written."""
         self.time += 1.0
-        ours, plain = run(self.settling, conf, now=self.time), run(self.plain, conf, now=self.time)
+        ours, plain = (self._run(store) for store in (self.settling, self.plain))
         assert ours.decisions == plain.decisions
         assert ours.outcome.groups == plain.outcome.groups
         ssn = ours.outcome.session
         self.spared += len(ssn.live_jobs()) - len(np.intersect1d(ssn.live_jobs(), ssn.jobs_to_close()))
-        for store, ran, settled in ((self.settling, ours, ours.outcome.settled), (self.plain, plain, NOBODY)):
-            store.remember(ran.outcome.job_hypernodes, ran.outcome.sub_hypernodes, settled)
+        settled = ours.outcome.settled, ours.outcome.settled_as
+        for store, ran, kept in ((self.settling, ours, settled), (self.plain, plain, (NOBODY, NOBODY))):
+            store.remember(ran.outcome.job_hypernodes, ran.outcome.sub_hypernodes, *kept)
             for decision in ran.decisions:
                 store.assume(decision)
         for update in ours.outcome.groups:
@@ -74,6 +77,10 @@ class Pair:
             assert isinstance(group, PodGroup)
             self.apply(Seen(replace(group, status=update.status)))
         return ours
+
+    def _run(self, store: Store) -> Ran:
+        planner = ListPlanner()
+        return Ran(run_cycle(store.snapshot(), self.policy, self.time, planner), planner.taken)
 
 
 def aftermath(data: st.DataObject, pair: Pair, ran: Ran) -> None:
@@ -92,9 +99,9 @@ def aftermath(data: st.DataObject, pair: Pair, ran: Ran) -> None:
 @given(objects=worlds(Shape(topology=True, nodes_max=3, jobs_max=4, tasks_max=4)), data=st.data())
 @settings(max_examples=40, deadline=None)
 def test_same_statuses_with_and_without(conf: str, objects: list[Object], data: st.DataObject) -> None:
-    pair = Pair(objects)
+    pair = Pair(objects, conf)
     for _ in range(data.draw(st.integers(3, 8))):
-        aftermath(data, pair, pair.cycle(conf))
+        aftermath(data, pair, pair.cycle())
         for _ in range(data.draw(st.integers(0, 2))):
             pair.apply(data.draw(changes(list(pair.now.values()))))
     assume(pair.spared)

@@ -1,0 +1,29 @@
+"""Plugins that several properties are checked under."""
+
+from __future__ import annotations
+
+from pumice.columns.views import Queue, Task, TaskRun
+from pumice.framework import points
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+
+
+@plugin("few-each", by_shape=True)
+class FewEach:
+    """Queue ``b`` takes three tasks in all: a limit that is asked for one task at a time."""
+
+    def __init__(self, ssn: Session) -> None:
+        self.ssn = ssn
+        self.taken = ssn.column(len(ssn.tables.queues))
+
+    @points.allocatable
+    def allocatable(self, queue: Queue, task: Task) -> bool:
+        return queue.name != "b" or bool(self.taken[queue.row] < 3)
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> None:
+        self.ssn.journal.put(self.taken, run.queue, self.taken[run.queue] + len(run))
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> None:
+        self.ssn.journal.put(self.taken, run.queue, self.taken[run.queue] - len(run))
