@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ PENDING = int(TaskStatus.PENDING)
 #: Source: Volcano.
 READY = np.zeros(STATUS_COUNT, dtype=np.int32)
 READY[[TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED, TaskStatus.SUCCEEDED]] = 1
+_READY_OF: Callable[[list[int]], tuple[int, ...]] = itemgetter(*READY.nonzero()[0].tolist())
 HELD = np.zeros(STATUS_COUNT, dtype=np.int32)
 HELD[list(ALLOCATED_STATUSES)] = 1
 VALID = READY.copy()
@@ -66,7 +69,7 @@ class Counters(Row):
     @property
     def ready_count(self) -> int:
         """Bound, Binding, Running, Allocated and Succeeded."""
-        return int(self.counts @ READY)
+        return sum(_READY_OF(self.counts.tolist()))
 
     @property
     def waiting_count(self) -> int:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pumice.columns.dtypes import AnyArray
 
 
@@ -45,7 +47,9 @@ class Journal:
         """Add ``change`` at ``index``, likewise."""
         old = array[index]
         if array.ndim > 1 and type(index) is int:
-            old = old.copy()
+            self._entries.append((array, index, old.copy()))
+            np.add(old, change, old)
+            return
         self._entries.append((array, index, old))
         array[index] = old + change
 

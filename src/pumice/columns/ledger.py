@@ -7,7 +7,7 @@ journal. Source: Volcano node accounting (AddTask, RemoveTask) and job indexes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,16 +32,32 @@ _MOVED: I32 = np.zeros((STATUS_COUNT + 1, STATUS_COUNT, STATUS_COUNT), dtype=np.
 for _status in TaskStatus:
     _MOVED[:, _status, _status] += 1
     _MOVED[_status, :, _status] -= 1
+_MOVED_ONE = [list(after) for after in _MOVED]
 _HOLDS = [float(s in ALLOCATED_STATUSES) for s in TaskStatus]
 _LEGAL = [[TaskStatus(b) in LEGAL_MOVES[TaskStatus(a)] for b in range(STATUS_COUNT)] for a in range(STATUS_COUNT)]
 
 
-def tally(rows: Sequence[int]) -> tuple[list[int], F64]:
-    """Distinct rows in order of appearance, and how often each appears. Faster than ``np.unique`` for a gang."""
+class Tally(NamedTuple):
+    """How often which rows appear: distinct ones in order of appearance, as a list and as an array, and the ``times`` of
+    each; None: once."""
+
+    rows: list[int]
+    where: AnyArray
+    times: F64 | None
+
+    def of_each(self, change: F64) -> F64:
+        """What ``change`` for each appearance makes of every row, to be added to arrays of rows of its shape."""
+        return change if self.times is None else self.times.reshape(-1, *(1,) * change.ndim) * change
+
+
+def tally(rows: Sequence[int]) -> Tally:
+    """Count rows. Faster than ``np.unique`` for a gang."""
     times: dict[int, int] = {}
     for row in rows:
         times[row] = times.get(row, 0) + 1
-    return list(times), np.array(list(times.values()), dtype=np.float64)
+    distinct = list(times)
+    once = len(distinct) == len(rows)
+    return Tally(distinct, np.array(distinct), None if once else np.array(list(times.values()), dtype=np.float64))
 
 
 class Writer(Protocol):
@@ -68,15 +84,18 @@ class DirectWriter:
 class Ledger:
     """Moves tasks and keeps every sum that follows from it."""
 
-    __slots__ = ("tables", "writer")
+    __slots__ = ("_booked", "tables", "writer")
 
     def __init__(self, tables: Tables, writer: Writer) -> None:
         self.tables = tables
         self.writer = writer
+        self._booked: dict[tuple[int, int, int], F64] = {}  # what a task of a class that moves does to its node
 
-    def move(self, rows: Sequence[int], status: TaskStatus, nodes: Sequence[int]) -> None:
+    def move(
+        self, rows: Sequence[int], status: TaskStatus, nodes: Sequence[int], tallied: Tally | None = None
+    ) -> None:
         """Move tasks of one sub-job, one class and one present state to ``status`` on ``nodes`` (-1: none), one node a
-        task.
+        task. ``tallied``: the nodes, where a pending task's are tallied already.
 
         A task that is on a node already must stay there or go to -1. Raises: AssertionError for a move that the table
         of legal moves does not have.
@@ -89,8 +108,11 @@ class Ledger:
         )
         index: Any = np.array(rows) if len(rows) > 1 else first
         if _CHANGES_BOOKS[before][status]:
-            where = nodes if before == PENDING else tasks.node[list(rows)].tolist()
-            self._node_books(int(tasks.cls[first]), _BOOKS[status] - _BOOKS[before], where)
+            step = self._step(before, status, int(tasks.cls[first]))
+            if before == PENDING:
+                self._book(step, nodes, tallied)
+            else:
+                self._book(step, tasks.node[index].tolist() if len(rows) > 1 else [int(tasks.node[first])])
         self.writer.put(tasks.status, index, status)
         if PENDING in (before, status):
             self.writer.put(tasks.node, index, nodes if len(rows) > 1 else nodes[0])
@@ -103,14 +125,14 @@ class Ledger:
         self.writer.put(tasks.node, row, node)
         self.count(row, status, 1)
         if node >= 0:
-            self._node_books(int(tasks.cls[row]), _BOOKS[status], [node])
+            self._book(self._step(PENDING, status, int(tasks.cls[row])), [node])
 
     def rebook(self, row: int, node: int) -> None:
         """Book a task on a node of a fresh node table; its job's sums stand as they are."""
         tasks = self.tables.tasks
         self.writer.put(tasks.node, row, node)
         if node >= 0:
-            self._node_books(int(tasks.cls[row]), _BOOKS[int(tasks.status[row])], [node])
+            self._book(self._step(PENDING, int(tasks.status[row]), int(tasks.cls[row])), [node])
 
     def leave(self, row: int) -> None:
         """Take a task out of every book."""
@@ -118,17 +140,27 @@ class Ledger:
         status, node = int(tasks.status[row]), int(tasks.node[row])
         self.count(row, status, -1)
         if node >= 0:
-            self._node_books(int(tasks.cls[row]), -_BOOKS[status], [node])
+            self._book(self._step(status, PENDING, int(tasks.cls[row])), [node])
 
-    def _node_books(self, cls: int, change: F64, where: Sequence[int]) -> None:
-        books, step = self.tables.nodes.books, change[:, None] * self.tables.classes.req[cls]
+    def _step(self, before: int, after: int, cls: int) -> F64:
+        """What a task of the class that moves does to the books of its node (5, R); one that is Pending does nothing
+        there."""
+        step = self._booked.get((before, after, cls))
+        if step is None:
+            step = (_BOOKS[after] - _BOOKS[before])[:, None] * self.tables.classes.req[cls]
+            self._booked[before, after, cls] = step
+        return step
+
+    def _book(self, step: F64, where: Sequence[int], tallied: Tally | None = None) -> None:
+        nodes, writer = self.tables.nodes, self.writer
         if len(where) == 1:
-            self.writer.add(books, where[0], step)
-            self.writer.touch(self.tables.nodes.changed, [where[0]])
+            writer.add(nodes.books, where[0], step)
+            writer.touch(nodes.changed, [where[0]])
             return
-        distinct, times = tally(where)
-        self.writer.add(books, np.array(distinct), times[:, None, None] * step)
-        self.writer.touch(self.tables.nodes.changed, distinct)
+        if tallied is None:
+            tallied = tally(where)
+        writer.add(nodes.books, tallied.where, tallied.of_each(step))
+        writer.touch(nodes.changed, tallied.rows)
 
     def count(self, row: int, status: int, amount: int) -> None:
         """Add ``amount`` tasks like the one at ``row`` in ``status`` to the sums of its job and sub-job."""
@@ -140,7 +172,9 @@ class Ledger:
         job, sub = int(tasks.job[row]), int(tasks.sub[row])
         if job < 0:
             return
-        moved = amount * _MOVED[before][after]
+        moved = _MOVED_ONE[before][after]
+        if amount != 1:
+            moved = amount * moved
         add(jobs.counts, job, moved)
         add(subs.counts, sub, moved)
         holds = _HOLDS[after] - (_HOLDS[before] if before >= 0 else 0.0)

@@ -10,6 +10,7 @@ import numpy as np
 from pumice.columns.counting import HELD, READY, SCHEDULED, VALID, Counters, Row
 from pumice.columns.dtypes import F64, I32, I64, AnyArray, Bool
 from pumice.columns.jobs import PHASES
+from pumice.columns.ledger import Tally, tally
 from pumice.columns.nodes import FUTURE, IDLE, USED, NodeFacts
 from pumice.columns.tables import Tables
 from pumice.model.node import Node as NodeObject
@@ -403,12 +404,13 @@ class TaskRows:
 class TaskRun:
     """Equal tasks of one job that were placed, or left their nodes, together: ``rows[i]`` on ``nodes[i]``."""
 
-    __slots__ = ("nodes", "rows", "tables")
+    __slots__ = ("_tally", "nodes", "rows", "tables")
 
     def __init__(self, tables: Tables, rows: Sequence[int], nodes: Sequence[int]) -> None:
         self.tables = tables
         self.rows = rows
         self.nodes = nodes
+        self._tally: Tally | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -433,5 +435,12 @@ class TaskRun:
 
     @property
     def req(self) -> F64:
-        """Request of one of them."""
+        """Request of one of them. Shape (R,)."""
         return self.tables.classes.req[self.cls]
+
+    @property
+    def tally(self) -> Tally:
+        """The nodes, and how many of the tasks went to each."""
+        if self._tally is None:
+            self._tally = tally(self.nodes)
+        return self._tally

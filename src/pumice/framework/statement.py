@@ -96,14 +96,15 @@ class Statement:
 
     def _place(self, op: Operation) -> Refusal | None:
         ssn, before = self._ssn, self.mark()
-        ssn.ledger.move(op.rows, _AFTER[op.kind], op.nodes)
+        run = ssn.run_of(op.rows, op.nodes)
+        ssn.ledger.move(op.rows, _AFTER[op.kind], op.nodes, run.tally if len(op.rows) > 1 else None)
         if op.kind is Kind.PIPELINE:
             ssn.futures_differ = True
             if op.evicted:
                 ssn.journal.put(ssn.tables.tasks.evicted_for, op.rows, True)
         ssn.touched[ssn.tables.tasks.job[op.rows[0]]] = True
         self.operations.append(op)
-        refusal: Refusal | None = ssn.ask(points.on_allocate, ssn.run_of(op.rows, op.nodes))
+        refusal: Refusal | None = ssn.ask(points.on_allocate, run)
         if refusal is not None:
             self.rollback(before, remember=False)
         return refusal
@@ -223,9 +224,11 @@ class Statement:
             if (refusal := submit(bind)) is not None:
                 refused.append(row)
                 ssn.tell(pod.key, "bind refused", refusal.reason)
-        taken = [row for row in rows if row not in refused] if refused else list(rows)
-        if taken:
-            ssn.ledger.move(taken, TaskStatus.BINDING, tasks.node[taken].tolist())
+        taken = [(row, node) for row, node in zip(rows, nodes, strict=True) if row not in refused] if refused else None
+        if taken is None:
+            ssn.ledger.move(rows, TaskStatus.BINDING, nodes)
+        elif taken:
+            ssn.ledger.move([row for row, _ in taken], TaskStatus.BINDING, [node for _, node in taken])
         for row in refused:
             self._undo_one(row, TaskStatus.PENDING, points.on_deallocate)
         return [tasks.pods[row].key for row in refused]

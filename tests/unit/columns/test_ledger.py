@@ -247,11 +247,19 @@ def test_both_writers_put_and_add() -> None:
 @pytest.mark.parametrize(
     ("rows", "distinct", "times"),
     [
-        pytest.param([], [], [], id="none"),
-        pytest.param([4], [4], [1], id="one"),
+        pytest.param([], [], None, id="none"),
+        pytest.param([4], [4], None, id="one"),
+        pytest.param([4, 1, 7], [4, 1, 7], None, id="each once"),
         pytest.param([4, 1, 4, 4, 0], [4, 1, 0], [3, 1, 1], id="in order of appearance"),
     ],
 )
-def test_tally(rows: list[int], distinct: list[int], times: list[float]) -> None:
-    found, counted = tally(rows)
-    assert (found, counted.tolist()) == (distinct, times)
+def test_tally(rows: list[int], distinct: list[int], times: list[float] | None) -> None:
+    found = tally(rows)
+    assert (found.rows, found.where.tolist()) == (distinct, distinct)
+    assert (None if found.times is None else found.times.tolist()) == times
+
+
+def test_what_a_tally_makes_of_a_change() -> None:
+    change = np.array([[1.0, 2.0]])
+    assert tally([3, 5, 3]).of_each(change).tolist() == [[[2, 4]], [[1, 2]]]
+    assert tally([3, 5]).of_each(change).tolist() == [[1, 2]]

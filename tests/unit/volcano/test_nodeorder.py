@@ -160,7 +160,7 @@ def test_allocation_is_exact(
     for k in range(1, ahead + 1):
         for i in range(len(nodes)):
             row = cluster.row_of[f"p{k}"]
-            view.enter([row], [int(rows[i])])
+            view.enter(cluster.ssn.run_of([row], [int(rows[i])]))
             cluster.tables.tasks.view_node[row] = -1  # the same pod on every node, so that each has as many more
     assert room_of(cls, NodeRows(cluster.tables, rows)).tolist() == expected
     one_by_one = [room_of(cls, NodeRows(cluster.tables, rows[i : i + 1])).tolist() for i in range(len(rows))]

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from pumice.columns.ledger import tally
+from pumice.columns.ledger import Tally, tally
+from pumice.columns.views import TaskRun
 from pumice.framework.session import Session
 
 
@@ -27,17 +26,20 @@ class View:
         self._steps = ssn.tables.classes.steps
         ssn.tables.nodes.view_follows = True
 
-    def enter(self, rows: Sequence[int], nodes: Sequence[int]) -> None:
+    def enter(self, run: TaskRun) -> None:
         """Tasks that are not in the view appear on their nodes; others stay where they are."""
         view_node = self._tables.tasks.view_node
-        if len(rows) == 1:
-            if view_node[rows[0]] < 0:
-                self._move_one(rows[0], nodes[0], nodes[0], 1.0)
+        if len(run) == 1:
+            if view_node[run.rows[0]] < 0:
+                self._move_one(run.rows[0], run.nodes[0], run.nodes[0], 1.0)
             return
-        absent = (view_node[list(rows)] < 0).tolist()
-        new = [(row, node) for row, node, is_new in zip(rows, nodes, absent, strict=True) if is_new]
-        if new:
-            self._move([row for row, _ in new], [node for _, node in new], 1.0)
+        present = [view_node[row] >= 0 for row in run.rows]
+        if any(present):
+            new = [(row, node) for row, node, there in zip(run.rows, run.nodes, present, strict=True) if not there]
+            run = TaskRun(self._tables, [row for row, _ in new], [node for _, node in new])
+        if len(run):
+            self._move(run.rows, run.tally, 1.0)
+            self._put(view_node, run.rows, run.nodes)
 
     def leave(self, rows: Sequence[int]) -> None:
         """Tasks that are in the view leave it."""
@@ -49,15 +51,14 @@ class View:
             return
         present = [row for row in rows if view_node[row] >= 0]
         if present:
-            self._move(present, view_node[present].tolist(), -1.0)
+            self._move(present, tally(view_node[present].tolist()), -1.0)
+            self._put(view_node, present, -1)
 
     def _move_one(self, row: int, node: int, now: int, sign: float) -> None:
         view = self._tables.nodes.view
         self._add(view, node, sign * self._steps[self._tables.tasks.cls[row]])
         self._put(self._tables.tasks.view_node, row, now)
 
-    def _move(self, rows: list[int], nodes: list[int], sign: float) -> None:
-        view, step = self._tables.nodes.view, self._steps[self._tables.tasks.cls[rows[0]]]
-        distinct, times = tally(nodes)
-        self._add(view, np.array(distinct), (sign * times)[:, None] * step)
-        self._put(self._tables.tasks.view_node, rows, nodes if sign > 0 else -1)
+    def _move(self, rows: Sequence[int], nodes: Tally, sign: float) -> None:
+        step = self._steps[self._tables.tasks.cls[rows[0]]]
+        self._add(self._tables.nodes.view, nodes.where, nodes.of_each(step if sign > 0 else -step))

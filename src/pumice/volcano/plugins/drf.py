@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pumice.algorithms.shares import dominant_share
+from pumice.algorithms.shares import dominant_share, largest_part
 from pumice.columns.dtypes import F64
 from pumice.columns.views import JobRows, Queue, Task, TaskRun
 from pumice.framework import points
@@ -23,6 +23,7 @@ class Drf:
         self.ssn = ssn
         self.allocated = ssn.tables.jobs.allocated.copy()
         self.share = ssn.column(len(self.allocated))
+        self._total: list[float] = ssn.total.tolist()
         held = ssn.holding_jobs()
         self.share[held] = dominant_share(self.allocated[held], ssn.total)
         self.unused_points = () if hierarchy else (points.queue_order, points.reclaimable)
@@ -73,6 +74,7 @@ class Drf:
         if job < 0:
             return
         self.ssn.journal.add(self.allocated, job, (sign * len(run)) * run.req)
-        self.ssn.journal.put(self.share, job, dominant_share(self.allocated[job], self.ssn.total))
+        share = max(0.0, largest_part(self.allocated[job].tolist(), self._total))
+        self.ssn.journal.put(self.share, job, share)
         if self.tree is not None:
             self.tree.stale = True

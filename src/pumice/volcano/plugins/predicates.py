@@ -157,7 +157,7 @@ class Predicates:
     @points.simulate_add_task
     def simulate_add(self, task: Task, added: Task, node: Node) -> Unfit | None:
         """The view with the task ``added`` on the node, until the trial is rolled back."""
-        self._view.enter([added.row], [node.row])
+        self._view.enter(self.ssn.run_of([added.row], [node.row]))
         self.ssn.journal.touch(self.ssn.tables.nodes.changed, [node.row])
         return None
 
@@ -173,7 +173,7 @@ class Predicates:
 
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
-        self._view.enter(run.rows, run.nodes)
+        self._view.enter(run)
 
     @points.on_deallocate
     def on_deallocate(self, run: TaskRun) -> None:

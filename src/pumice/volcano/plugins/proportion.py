@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pumice.algorithms.shares import at_most, queue_share, water_filling
+from pumice.algorithms.shares import at_most, largest_part, queue_share, water_filling
 from pumice.algorithms.sums import sums_by
 from pumice.columns.dtypes import F64
 from pumice.columns.views import Job, Queue, Task, TaskClass, TaskRun
@@ -120,7 +120,8 @@ class Proportion:
         if queue < 0:
             return
         self.ssn.journal.add(self.allocated, queue, (sign * len(run)) * run.req)
-        self.ssn.journal.put(self.share, queue, queue_share(self.allocated[queue], self.deserved[queue]))
+        share = largest_part(self.allocated[queue].tolist(), self.deserved[queue].tolist())
+        self.ssn.journal.put(self.share, queue, share)
 
 
 def pending_by_queue(ssn: Session) -> F64:

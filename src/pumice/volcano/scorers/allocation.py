@@ -28,29 +28,26 @@ _TWICE = np.array([0, 0])
 
 
 class Room(NamedTuple):
-    """What each node has (N,), 1 where it has none of it; ``has`` False there.
+    """What each node has of cpu, memory and GPUs (3, N), 1 where it has none of it; ``has`` False there.
 
-    ``mean``: 1 over how many of cpu and memory it has. ``plain``: every node has both.
+    ``mean``: 1 over how many of cpu and memory it has. ``plain``: every node has both; ``gpus``: every node has some.
     """
 
-    cpu: F64
-    memory: F64
-    gpu: F64
-    has_cpu: Bool
-    has_memory: Bool
-    has_gpu: Bool
+    amounts: F64
+    has: Bool
     mean: F64
     plain: bool
+    gpus: bool
 
 
 class Asked(NamedTuple):
-    """What a class asks for, as arrays without dimensions. ``gpu`` None: no GPU. ``nothing``: it is best effort."""
+    """What a class asks for. ``nonzero`` (2, 1): cpu and memory. ``shares`` (2, S, 1): with the pod and without, cpu,
+    memory and, where it asks for one, GPU; ``columns`` (S,): where they are in the view. ``nothing``: it is best
+    effort."""
 
-    cpu: F64
-    memory: F64
-    gpu: F64 | None
-    nonzero_cpu: F64
-    nonzero_memory: F64
+    nonzero: F64
+    shares: F64
+    columns: AnyArray
     nothing: bool
 
 
@@ -75,49 +72,45 @@ class Allocation:
         return self._score(asked, view, rows)
 
     def _score(self, asked: Asked, view: F64, rows: AnyArray) -> F64:
-        room, width = self._room, self._width
+        by_amount = np.ascontiguousarray(view.T)  # one amount after the other, for all rows
+        amounts = self._room.amounts.take(rows, axis=1)
         total: F64 | None = None
-        cpu, memory = room.cpu.take(rows), room.memory.take(rows)
         if self._least or self._most:
-            held = view[:, width] + asked.nonzero_cpu, view[:, width + 1] + asked.nonzero_memory
-            if self._least:
-                score = self._mean(_free(held[0], cpu), _free(held[1], memory), rows)
-                total = _plus(total, score, self._least)
+            room, held = amounts[:2], by_amount[self._width : self._width + 2] + asked.nonzero
             if self._most:
-                score = self._mean(_full(held[0], cpu), _full(held[1], memory), rows)
-                total = _plus(total, score, self._most)
+                total = _plus(total, self._mean(_full(held, room), rows), self._most)
+            if self._least:
+                total = _plus(total, self._mean(_free(held, room), rows), self._least)
         if self._balanced and not asked.nothing:
-            after = [_share(view[:, CPU], asked.cpu, cpu), _share(view[:, MEMORY], asked.memory, memory)]
-            before = [_share(view[:, CPU], _ZERO, cpu), _share(view[:, MEMORY], _ZERO, memory)]
-            if asked.gpu is not None:
-                gpu = room.gpu.take(rows)
-                after.append(_share(view[:, self._gpu], asked.gpu, gpu))
-                before.append(_share(view[:, self._gpu], _ZERO, gpu))
-            score = self._gain(self._balance(after, rows), self._balance(before, rows))
-            total = _plus(total, score, self._balanced)
+            count = len(asked.columns)
+            shares = by_amount.take(asked.columns, axis=0) + asked.shares
+            np.divide(shares, amounts[:count], shares)
+            np.minimum(shares, _ONE, out=shares)
+            total = _plus(total, self._gain(*self._balance(shares, rows)), self._balanced)
         return np.zeros(len(rows)) if total is None else total
 
-    def _mean(self, cpu: F64, memory: F64, rows: AnyArray) -> F64:
-        """The floored mean of two whole numbers, of those that the node has."""
+    def _mean(self, score: F64, rows: AnyArray) -> F64:
+        """The floored mean of two whole numbers, of those that the node has. Shape (2, rows) -> (rows,)."""
         room, mean = self._room, _HALF
         if not room.plain:
-            cpu *= room.has_cpu.take(rows)
-            memory *= room.has_memory.take(rows)
+            score *= room.has[:2].take(rows, axis=1)
             mean = room.mean.take(rows)
-        np.add(cpu, memory, cpu)
-        np.multiply(cpu, mean, cpu)
-        return np.floor(cpu, cpu)
+        both: F64 = score[0] + score[1]
+        np.multiply(both, mean, both)
+        np.floor(both, both)
+        return both
 
-    def _balance(self, shares: list[F64], rows: AnyArray) -> F64:
-        """⌊(1 - σ) · 100⌋ over the resources that the node has."""
+    def _balance(self, shares: F64, rows: AnyArray) -> F64:
+        """⌊(1 - σ) · 100⌋ over the resources that the node has. Shape (2, S, rows) -> (2, rows)."""
         room = self._room
         if not room.plain:
-            has = [room.has_cpu.take(rows), room.has_memory.take(rows), room.has_gpu.take(rows)]
-            sigma = _deviation_of_some(shares, has[: len(shares)])
-        elif len(shares) == 2:
-            sigma = _half_apart(*shares)
+            sigma = _deviation_of_some(shares, room.has[: shares.shape[1]].take(rows, axis=1))
+        elif shares.shape[1] == 2:
+            sigma = _half_apart(shares)
+        elif room.gpus:
+            sigma = _deviation_of_three(shares)
         else:
-            sigma = np.where(room.has_gpu.take(rows), _deviation_of_three(*shares), _half_apart(*shares[:2]))
+            sigma = np.where(room.has[2].take(rows), _deviation_of_three(shares), _half_apart(shares))
         np.subtract(_ONE, sigma, sigma)
         np.multiply(sigma, _HUNDRED, sigma)
         return np.floor(sigma, sigma)
@@ -134,21 +127,20 @@ class Allocation:
 
     def _ask(self, row: int) -> Asked:
         req, nonzero = self._classes.req[row], self._classes.nonzero[row]
-        gpu = float(req[self._gpu]) if self._gpu >= 0 else 0.0
-        cpu, memory, *more = (np.array(v) for v in (req[CPU], req[MEMORY], nonzero[0], nonzero[1]))
-        nothing = not (gpu or req[CPU] or req[MEMORY])
-        found = self._asked[row] = Asked(cpu, memory, np.array(gpu) if gpu else None, more[0], more[1], nothing)
+        columns = [CPU, MEMORY] + ([self._gpu] if self._gpu >= 0 and req[self._gpu] else [])
+        shares = np.zeros((2, len(columns), 1))
+        shares[0, :, 0] = req[columns]
+        found = self._asked[row] = Asked(nonzero[:, None], shares, np.array(columns), not shares.any())
         return found
 
 
 def _room(facts: NodeFacts, gpu: int) -> Room:
     cpu, memory = facts.view_allocatable[:, CPU], facts.view_allocatable[:, MEMORY]
-    gpus = facts.view_allocatable[:, gpu] if gpu >= 0 else np.zeros(len(facts))
-    has = cpu > 0, memory > 0, gpus > 0
+    amounts = np.array([cpu, memory, facts.view_allocatable[:, gpu] if gpu >= 0 else np.zeros(len(facts))])
+    has = amounts > 0
     mean = 1.0 / np.maximum(has[0].astype(np.float64) + has[1], 1.0)
-    plain = bool((has[0] & has[1]).all())
-    cpu, memory, gpus = (np.where(h, amount, 1.0) for h, amount in zip(has, (cpu, memory, gpus), strict=True))
-    return Room(cpu, memory, gpus, *has, mean, plain)
+    plain, gpus = bool(has[:2].all()), bool(has[2].all())
+    return Room(np.where(has, amounts, 1.0), has, mean, plain, gpus)
 
 
 def _plus(total: F64 | None, score: F64, weight: int) -> F64:
@@ -158,13 +150,13 @@ def _plus(total: F64 | None, score: F64, weight: int) -> F64:
 
 
 def _free(held: F64, room: F64) -> F64:
-    """⌊(room - held) · 100 / room⌋, 0 where that is below 0."""
-    score = room - held
-    np.multiply(score, _HUNDRED, score)
-    np.divide(score, room, score)
-    np.floor(score, score)
-    np.maximum(score, _ZERO, out=score)
-    return score
+    """⌊(room - held) · 100 / room⌋, 0 where that is below 0; written on ``held``."""
+    np.subtract(room, held, held)
+    np.multiply(held, _HUNDRED, held)
+    np.divide(held, room, held)
+    np.floor(held, held)
+    np.maximum(held, _ZERO, out=held)
+    return held
 
 
 def _full(held: F64, room: F64) -> F64:
@@ -175,41 +167,33 @@ def _full(held: F64, room: F64) -> F64:
     return np.floor(score, score)
 
 
-def _share(view: F64, asked: F64, room: F64) -> F64:
-    """The share in use with the pod, at most 1."""
-    share = view + asked
-    np.divide(share, room, share)
-    np.minimum(share, _ONE, out=share)
-    return share
-
-
-def _half_apart(one: F64, other: F64) -> F64:
-    apart: F64 = one - other
+def _half_apart(shares: F64) -> F64:
+    """Half the distance of the first two. Shape (2, S, rows) -> (2, rows)."""
+    apart: F64 = shares[:, 0] - shares[:, 1]
     np.abs(apart, apart)
     np.multiply(apart, _HALF, apart)
     return apart
 
 
-def _deviation_of_three(one: F64, two: F64, three: F64) -> F64:
-    """Standard deviation; sums run from left to right, as in the source."""
-    mean = one + two
-    np.add(mean, three, mean)
+def _deviation_of_three(shares: F64) -> F64:
+    """Standard deviation, likewise; sums run from left to right, as in the source."""
+    mean = np.add.reduce(shares, axis=1)
     np.divide(mean, _THREE, mean)
-    squares = np.zeros(len(mean))
-    for share in (one, two, three):
-        apart = share - mean
-        np.multiply(apart, apart, apart)
-        np.add(squares, apart, squares)
+    apart = shares - mean[:, None]
+    np.multiply(apart, apart, apart)
+    squares: F64 = np.add.reduce(apart, axis=1)
     np.divide(squares, _THREE, squares)
-    return np.sqrt(squares, squares)
+    np.sqrt(squares, squares)
+    return squares
 
 
-def _deviation_of_some(shares: list[F64], has: list[Bool]) -> F64:
-    """The same where a node may lack some: none for one, half the distance of two, the standard deviation of three."""
-    share = np.where(np.array(has), np.array(shares), np.nan)
-    count = np.array(has).sum(axis=0)
-    apart = np.nan_to_num(np.fmax.reduce(share) - np.fmin.reduce(share)) / 2.0
+def _deviation_of_some(shares: F64, has: Bool) -> F64:
+    """The same where a node may lack some: none for one, half the distance of two, the standard deviation of three.
+    ``has``: shape (S, rows)."""
+    share = np.where(has, shares, np.nan)
+    count = has.sum(axis=0)
+    apart = np.nan_to_num(np.fmax.reduce(share, axis=1) - np.fmin.reduce(share, axis=1)) / 2.0
     sigma = np.where(count == 2, apart, 0.0)
-    if len(shares) < 3:
+    if len(has) < 3:
         return sigma
-    return np.where(count == 3, _deviation_of_three(*shares), sigma)
+    return np.where(count == 3, _deviation_of_three(shares), sigma)
