@@ -46,7 +46,7 @@ def with_and_without(objects: list[Object], conf: str) -> tuple[Ran, Ran, int]:
 
     def counting(self: Plans, cls: int, count: int) -> list[int]:
         plan = self._known.get(cls)
-        now = len(self._ssn.tables.nodes.changed.rows)
+        now = self._ssn.tables.nodes.changed.stamp
         gone_on.append(plan is not None and plan.holds_at == now and len(plan.nodes) >= count)
         return real(self, cls, count)
 

@@ -39,6 +39,11 @@ def largest_part(held: list[float], of: list[float]) -> float:
     return max([h / o if o >= EPS else 0.0 for h, o in zip(held, of, strict=True)], default=0.0)
 
 
+def all_at_most(a: list[float], b: list[float]) -> bool:
+    """``at_most`` of one row, likewise."""
+    return all(left - right < EPS for left, right in zip(a, b, strict=True))
+
+
 def at_most(a: F64, b: F64) -> Bool:
     """a <= b in every dimension, within 0.1. Shapes (..., R) -> (...)."""
     return np.asarray((a - b < EPS).all(axis=-1))

@@ -6,6 +6,7 @@ operation and cannot be wrong by status, order or rounding.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,42 @@ from pumice.columns.dtypes import AnyArray
 
 
 class ChangeLog:
-    """Rows that changed, in order of change. A reader keeps its position and catches up from there."""
+    """Rows that changed, in order of change. A reader keeps its position and catches up from there.
 
-    __slots__ = ("rows",)
+    ``stamp`` names the state of the rows: each change brings a new one, and undoing it the one before.
+    """
+
+    __slots__ = ("_read", "_stamps", "rows", "stamp")
 
     def __init__(self) -> None:
         self.rows: list[int] = []
+        self.stamp = 0
+        self._stamps = count(1)
+        self._read = 0
+
+    def end(self) -> int:
+        """The position of a reader who knows of all changes."""
+        self._read = len(self.rows)
+        return self._read
 
     def since(self, position: int) -> list[int]:
         """The distinct rows changed at or after ``position``, ascending."""
         return sorted(set(self.rows[position:]))
+
+    def note(self, rows: list[int]) -> tuple[int, int]:
+        """Rows change. Returns what ``undo`` wants to know."""
+        before = len(self.rows), self.stamp
+        self.rows.extend(rows)
+        self.stamp = next(self._stamps)
+        return before
+
+    def undo(self, rows: list[int], before: tuple[int, int]) -> None:
+        """The newest change is undone: no news for readers who have not heard of it yet, else another change."""
+        length, self.stamp = before
+        if self._read <= length:
+            del self.rows[length:]
+        else:
+            self.rows.extend(rows)
 
 
 class Journal:
@@ -54,9 +81,8 @@ class Journal:
         array[index] = old + change
 
     def touch(self, log: ChangeLog, rows: list[int]) -> None:
-        """Note that rows changed; a rollback notes it again, since the rows change back."""
-        log.rows.extend(rows)
-        self._entries.append((log, None, rows))
+        """Note that rows changed."""
+        self._entries.append((log, log.note(rows), rows))
 
     def mark(self) -> int:
         return len(self._entries)
@@ -67,7 +93,7 @@ class Journal:
         while len(entries) > mark:
             target, index, old = entries.pop()
             if isinstance(target, ChangeLog):
-                target.rows.extend(old)
+                target.undo(old, index)
             else:
                 target[index] = old
 

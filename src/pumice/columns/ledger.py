@@ -38,8 +38,8 @@ _LEGAL = [[TaskStatus(b) in LEGAL_MOVES[TaskStatus(a)] for b in range(STATUS_COU
 
 
 class Tally(NamedTuple):
-    """How often which rows appear: distinct ones in order of appearance, as a list and as an array, and the ``times`` of
-    each; None: once."""
+    """Which rows appear, in order of first appearance, as a list and as an array, and the ``times`` of each; None:
+    once."""
 
     rows: list[int]
     where: AnyArray
@@ -91,9 +91,7 @@ class Ledger:
         self.writer = writer
         self._booked: dict[tuple[int, int, int], F64] = {}  # what a task of a class that moves does to its node
 
-    def move(
-        self, rows: Sequence[int], status: TaskStatus, nodes: Sequence[int], tallied: Tally | None = None
-    ) -> None:
+    def move(self, rows: Sequence[int], status: TaskStatus, nodes: Sequence[int], tallied: Tally | None = None) -> None:
         """Move tasks of one sub-job, one class and one present state to ``status`` on ``nodes`` (-1: none), one node a
         task. ``tallied``: the nodes, where a pending task's are tallied already.
 
@@ -113,7 +111,7 @@ class Ledger:
                 self._book(step, nodes, tallied)
             else:
                 self._book(step, tasks.node[index].tolist() if len(rows) > 1 else [int(tasks.node[first])])
-        self.writer.put(tasks.status, index, status)
+        self.writer.put(tasks.status, index, int(status))
         if PENDING in (before, status):
             self.writer.put(tasks.node, index, nodes if len(rows) > 1 else nodes[0])
         self._count(first, before, status, len(rows))
@@ -121,7 +119,7 @@ class Ledger:
     def enter(self, row: int, status: TaskStatus, node: int) -> None:
         """Book a task that was not there before, in any state."""
         tasks = self.tables.tasks
-        self.writer.put(tasks.status, row, status)
+        self.writer.put(tasks.status, row, int(status))
         self.writer.put(tasks.node, row, node)
         self.count(row, status, 1)
         if node >= 0:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pumice.columns.counting import HELD, READY, SCHEDULED, VALID, Counters, Row
+from pumice.columns.counting import HELD, PENDING, READY, SCHEDULED, VALID, Counters, Row
 from pumice.columns.dtypes import F64, I32, I64, AnyArray, Bool
 from pumice.columns.jobs import PHASES
 from pumice.columns.ledger import Tally, tally
@@ -211,11 +212,11 @@ class Job(Counters):
         """For each role with a minimum: its tasks whose state is marked in ``statuses`` (0/1 per state), plus pending
         ones without request when asked for."""
         tasks, rows = self.tables.tasks, self.tasks
-        counted = statuses[tasks.status[rows]].astype(bool)
-        if with_best_effort:
-            counted |= (tasks.status[rows] == TaskStatus.PENDING) & tasks.best_effort[rows]
-        roles = tasks.role[rows][counted]
-        return {role: int(np.count_nonzero(roles == role)) for role in self.role_min}
+        counted = statuses.astype(bool)[tasks.status[rows]]
+        if with_best_effort and self.best_effort_count:
+            counted |= (tasks.status[rows] == PENDING) & tasks.best_effort[rows]
+        counts = Counter(tasks.role[rows][counted].tolist())
+        return {role: counts[role] for role in self.role_min}
 
 
 class Queue(Row):
@@ -319,7 +320,7 @@ class NodeRows:
         return self.tables.nodes.facts.view_allocatable[self.rows]
 
     def _book(self, book: int, sign: float) -> F64:
-        found: F64 = self.tables.nodes.books[self.rows, book]
+        found: F64 = self.tables.nodes.books.take(self.rows, axis=0)[:, book]
         if self._after is not None:
             found = found + (sign * self._after)[:, None] * self.tables.classes.req[self._cls]
         return found

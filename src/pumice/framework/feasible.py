@@ -54,7 +54,7 @@ class ClassFit:
         self.idle_score: F64 = np.full(count, -np.inf)
         self._errors: FitErrors | None = None
         self._errors_at = -1
-        self.position = len(ssn.tables.nodes.changed.rows)
+        self.position = ssn.tables.nodes.changed.end()
         self._evaluate(ssn.all_nodes)
 
     def refresh(self) -> None:
@@ -63,7 +63,7 @@ class ClassFit:
         if self.position == len(log.rows):
             return
         rows = np.array(log.since(self.position), dtype=np.int64)
-        self.position = len(log.rows)
+        self.position = log.end()
         self._evaluate(NodeRows(self._ssn.tables, rows))
 
     def _evaluate(self, nodes: NodeRows) -> None:
@@ -79,8 +79,8 @@ class ClassFit:
         """allowed, idle_fits, future_fits and score for some rows, which may be virtual."""
         ssn, cls = self._ssn, self._cls
         limit = ssn.tables.classes.limits[cls.row]
-        idle_fits: Bool = np.asarray((nodes.idle > limit).all(axis=1))
-        future_fits = np.asarray((nodes.future > limit).all(axis=1)) if ssn.futures_differ else idle_fits
+        idle_fits: Bool = np.logical_and.reduce(nodes.idle > limit, axis=1)
+        future_fits: Bool = np.logical_and.reduce(nodes.future > limit, axis=1) if ssn.futures_differ else idle_fits
         allowed: Bool = np.ones(len(nodes), dtype=bool)
         for hook in ssn.class_predicates:
             allowed &= _codes(hook, cls, nodes) == 0

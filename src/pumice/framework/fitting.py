@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from pumice.columns.counting import ALLOCATED, PENDING
 from pumice.columns.views import Job
 from pumice.framework.verdict import FitErrors
 from pumice.model.status import STATUS_COUNT, TaskStatus
@@ -114,7 +115,7 @@ class FitNotes:
         key = (have.tobytes(), lasts.tobytes(), int(jobs.min_available[job]), int(jobs.best_effort[job]))
         found = self._fared.get(key)
         if found is None:
-            placed = np.count_nonzero((have == TaskStatus.PENDING) & (lasts == TaskStatus.ALLOCATED))
+            placed = np.count_nonzero((have == PENDING) & (lasts == ALLOCATED))
             found = self._fared[key] = Fared(int(placed), self._head(Job(self._ssn.tables, job)))
         return found
 
@@ -123,15 +124,15 @@ class FitNotes:
         parts = [f"{int(counts[s])} {TaskStatus(s).label}" for s in range(STATUS_COUNT) if counts[s]]
         parts = sorted([*parts, f"{job.min_available} minAvailable"])
         text = ", ".join(["pod group is ready" if job.is_ready else "pod group is not ready", *parts])
-        if counts[TaskStatus.PENDING]:
-            pending = job.tasks[tasks.status[job.tasks] == TaskStatus.PENDING]
+        if counts[PENDING]:
+            pending = job.tasks[tasks.status[job.tasks] == PENDING]
             reasons = Counter(self._pending_label(last) for last in tasks.last_status[pending].tolist())
             text += "; Pending: " + ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
         return text
 
     @staticmethod
     def _pending_label(last: int) -> str:
-        if last == TaskStatus.ALLOCATED:
+        if last == ALLOCATED:
             return SCHEDULABLE
         if last in (-1, TaskStatus.PENDING, TaskStatus.PIPELINED):
             return UNSCHEDULABLE

@@ -35,7 +35,7 @@ _FURTHER = 4
 class Plans:
     """Picks ahead of need: equal gangs one after the other go on picking where the last one stopped.
 
-    A plan over all nodes holds as long as nothing but its own picks was placed, which the length of the change log
+    A plan over all nodes holds as long as nothing but its own picks was placed, which the stamp of the change log
     shows.
     """
 
@@ -47,7 +47,7 @@ class Plans:
 
     def pick(self, cls: int, count: int) -> list[int]:
         """``pick_run`` over all nodes. Call ``placed`` when all of them have been placed, and nothing else."""
-        now = len(self._ssn.tables.nodes.changed.rows)
+        now = self._ssn.tables.nodes.changed.stamp
         plan = self._known.get(cls)
         if plan is None or plan.holds_at != now:
             plan = self._known[cls] = _Plan(now, count)
@@ -62,7 +62,7 @@ class Plans:
         """The first ``count`` nodes of the plan have been taken."""
         plan = self._known[cls]
         plan.nodes = plan.nodes[count:]
-        plan.holds_at = len(self._ssn.tables.nodes.changed.rows)
+        plan.holds_at = self._ssn.tables.nodes.changed.stamp
 
 
 class _Plan:

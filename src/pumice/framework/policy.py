@@ -69,6 +69,11 @@ class Policy:
         kept = (i for i, option in enumerate(self.options) if option.spec.keeps == "python")
         return sorted(kept, key=lambda i: self.options[i].spec.name)
 
+    @cached_property
+    def by_shape(self) -> bool:
+        """Whether every plugin answers by the shape of a job."""
+        return all(option.spec.by_shape for option in self.options)
+
     def plugins_at(self, point: Point) -> list[list[int]]:
         """Positions in ``options`` of the plugins that are on at the point and have, or may add, hooks there; by tier,
         no tier empty.

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from pumice.columns.counting import ALLOCATED
 from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.journal import Journal
 from pumice.columns.ledger import Ledger
@@ -82,7 +83,7 @@ class Session:
         self.action = ""
         self.error_cache = True
         books = self.tables.nodes.books
-        self.futures_differ = bool(books[:, RELEASING].any() or books[:, PIPELINED].any())
+        self.futures_differ = bool(books[:, RELEASING : PIPELINED + 1].any())
         self.total: F64 = self.tables.nodes.facts.total
         self.all_nodes = NodeRows(self.tables, np.arange(len(self.tables.nodes.facts)))
         self.plugins: list[tuple[str, Any]] = []
@@ -229,15 +230,23 @@ class Session:
     def _allowed_count(self, queue: int, task: int, count: int) -> int:
         handle = Queue(self.tables, queue)
         one = Task(self.tables, task)
-        for tier in self.tiers(points.allocatable):
-            for form, hook in tier:
-                if form == "run":
-                    count = min(count, hook(handle, one.cls, count))
-                else:
-                    count = min(count, 1) if hook(handle, one) else 0
-                if count <= 0:
-                    return 0
+        for form, hook in self._allocatable:
+            if form == "run":
+                count = min(count, hook(handle, one.cls, count))
+            else:
+                count = min(count, 1) if hook(handle, one) else 0
+            if count <= 0:
+                return 0
         return count
+
+    @cached_property
+    def _allocatable(self) -> HookList:
+        return [hook for tier in self.tiers(points.allocatable) for hook in tier]
+
+    @cached_property
+    def rooms_by_class(self) -> bool:
+        """Whether queues answer ``allowed_count`` by the class of the task."""
+        return all(form == "run" for form, _ in self._allocatable)
 
     def pre_predicate(self, task: Task) -> Unfit | None:
         """The first reason not to look at nodes at all."""
@@ -339,7 +348,7 @@ class Session:
         """Bind every allocated task of a job, whichever statement placed it. Source: Volcano Session.Allocate."""
         tasks = self.tables.tasks
         rows = self.tables.jobs.tasks[job]
-        for row in rows[tasks.status[rows] == TaskStatus.ALLOCATED].tolist():
+        for row in rows[tasks.status[rows] == ALLOCATED].tolist():
             stmt = self.statement()
             stmt.operations.append(Operation(Kind.ALLOCATE, [row], [int(tasks.node[row])]))
             stmt.commit()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pumice.algorithms.sums import sums_by
+from pumice.columns.counting import RELEASING
 from pumice.columns.counting import SCHEDULED as ON_NODE
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE
@@ -75,7 +76,7 @@ def facts_of(ssn: Session, jobs: AnyArray) -> list[Facts]:
     """The facts about some jobs, in their order."""
     counts = ssn.tables.jobs.counts[jobs]
     scheduled = counts @ ON_NODE
-    for i in counts[:, TaskStatus.RELEASING].nonzero()[0].tolist():
+    for i in counts[:, RELEASING].nonzero()[0].tolist():
         scheduled[i] += releasing_scheduled(ssn, int(jobs[i]))
     columns = (jobs, scheduled, *(counts[:, s] for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)))
     return [Facts(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
@@ -127,10 +128,10 @@ def phase_of(ssn: Session, facts: Facts, unschedulable: bool) -> PodGroupPhase:
 def releasing_scheduled(ssn: Session, job: int) -> int:
     """Releasing tasks that are on a node."""
     tables = ssn.tables
-    if not tables.jobs.counts[job, TaskStatus.RELEASING]:
+    if not tables.jobs.counts[job, RELEASING]:
         return 0
     rows = tables.jobs.tasks[job]
-    return int(np.count_nonzero((tables.tasks.status[rows] == TaskStatus.RELEASING) & (tables.tasks.node[rows] >= 0)))
+    return int(np.count_nonzero((tables.tasks.status[rows] == RELEASING) & (tables.tasks.node[rows] >= 0)))
 
 
 def queue_status(ssn: Session, outcome: Outcome) -> None:

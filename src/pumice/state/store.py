@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.classes import ClassTable
+from pumice.columns.counting import PENDING, RELEASING
 from pumice.columns.dtypes import I64, ResourceAxis
 from pumice.columns.hypernodes import build_tree
 from pumice.columns.jobs import JobTable, SubJobTable
@@ -229,11 +230,7 @@ class Store:
         tasks = self._tables.tasks
         if row is None or tasks.pods[row].uid != decision.uid:
             return
-        confirmed = (
-            tasks.status[row] != TaskStatus.PENDING
-            if isinstance(decision, Bind)
-            else tasks.status[row] == TaskStatus.RELEASING
-        )
+        confirmed = tasks.status[row] != PENDING if isinstance(decision, Bind) else tasks.status[row] == RELEASING
         if confirmed:
             return
         self._assume(row, TaskStatus.BINDING if isinstance(decision, Bind) else TaskStatus.RELEASING, decision.node)

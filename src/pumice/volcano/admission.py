@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.counting import HELD
-from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
 from pumice.columns.tasks import GATED
 from pumice.columns.views import Job
@@ -63,6 +63,6 @@ def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:
 
     Source: Volcano LessEqualWithDimensionAndResourcesName.
     """
-    over: Bool = (asked > 0) & (wanted > limit)
-    over[ssn.tables.axis.pods] = False
-    return [ssn.tables.axis.names[i] for i in over.nonzero()[0].tolist()] if over.any() else []
+    axis = ssn.tables.axis
+    each = zip(axis.names, asked.tolist(), wanted.tolist(), limit.tolist(), strict=True)
+    return [name for i, (name, a, w, most) in enumerate(each) if a > 0 and w > most and i != axis.pods]

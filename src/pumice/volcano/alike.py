@@ -195,7 +195,7 @@ class Failures:
         self._began = ssn.standing
         self._by_class: dict[int, bool] = {}
         self._nominations = bool((ssn.tables.tasks.nominated >= 0).any())
-        self.usable = all(option.spec.by_shape for option in ssn.policy.options) and not ssn.has(points.best_node)
+        self.usable = ssn.policy.by_shape and not ssn.has(points.best_node)
         ground, known = ssn.snapshot.memory.pop(_MEMORY, (None, {}))
         if known and self.usable and ground.holds(ssn):
             self._ground, self._older = ground, known

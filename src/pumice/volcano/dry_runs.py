@@ -8,6 +8,7 @@ same.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pumice.columns.dtypes import F64
 from pumice.columns.views import Task
@@ -77,8 +78,11 @@ class DryRuns:
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         self._known: dict[tuple[Kind, int], DryRun] = {}
-        in_runs = all(form == "run" for tier in ssn.tiers(points.allocatable) for form, _ in tier)
-        self._usable = ssn.mergeable and in_runs and not ssn.has(points.best_node)
+
+    @cached_property
+    def _usable(self) -> bool:
+        ssn = self._ssn
+        return ssn.mergeable and ssn.rooms_by_class and not ssn.has(points.best_node)
 
     def recall(self, kind: Kind | None, hypernode: int) -> DryRun | None:
         """What an equal job found in the domain, if nothing there has changed since."""

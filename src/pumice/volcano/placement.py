@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.counting import HELD, READY
+from pumice.columns.counting import HELD, PENDING, READY
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.views import Job, NodeRows, Task
 from pumice.framework.placing import Choice, choose_node, constant_scores, pick_run, unopposed
@@ -69,7 +69,7 @@ class _Placer:
             count = ssn.allowed_count(self.queue, row, want)
             if count == 0:
                 full = True
-                sheet.position += 1
+                sheet.position += sheet.run_length() if ssn.rooms_by_class else 1
                 continue
             if is_gated(ssn, row) or self._role_failed(row):
                 sheet.position += 1
@@ -180,7 +180,7 @@ class _Placer:
         failed = ssn.fit_notes.failed_roles(self.sub)
         if job.min_available < tables.jobs.role_total[self.job]:
             rows = job.tasks
-            pending = rows[tables.tasks.status[rows] == TaskStatus.PENDING]
+            pending = rows[tables.tasks.status[rows] == PENDING]
             left = sum(1 for role in tables.tasks.role[pending].tolist() if role not in failed)
             return job.ready_count + left >= job.min_available
         held = HELD.copy()

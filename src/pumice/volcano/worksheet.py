@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-import numpy as np
-
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.tasks import GATED, QUEUE_GATE_ONLY
 from pumice.framework.ordering import Heap, sorted_tasks, sub_job_keyer
 from pumice.framework.session import Session
-from pumice.model.status import TaskStatus
 
 
 class Sheet:
@@ -24,10 +22,13 @@ class Sheet:
         self.rows: list[int] = rows.tolist()
         self.position = 0
         tasks = ssn.tables.tasks
-        kind = tasks.cls[rows].astype(np.int64) << 32 | tasks.role[rows]
-        self._ends: list[int] = [*((kind[1:] != kind[:-1]).nonzero()[0] + 1).tolist(), len(rows)]
+        kinds = list(zip(tasks.cls[rows].tolist(), tasks.role[rows].tolist(), strict=True))
+        if kinds.count(kinds[0]) == len(kinds):
+            self._ends = [len(kinds)]
+        else:
+            self._ends = [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]] + [len(kinds)]
         #: Whether every role has one class only: then a node that failed one task of a role fails the others anyway.
-        self.uniform_roles = self.is_one_run or len(np.unique(kind)) == len(np.unique(tasks.role[rows]))
+        self.uniform_roles = self.is_one_run or len(set(kinds)) == len({role for _, role in kinds})
 
     def __bool__(self) -> bool:
         return self.position < len(self.rows)
@@ -54,39 +55,47 @@ class Sheet:
 class Worksheet:
     """Sub-jobs that have tasks to place: those that must become ready for the job first, then in sub-job order."""
 
-    __slots__ = ("_heap", "_keyer", "sheets")
+    __slots__ = ("_heap", "_job", "_ssn", "sheets")
 
     def __init__(self, ssn: Session, job: int) -> None:
-        self._keyer = sub_job_keyer(ssn, _required(ssn, job))
+        self._ssn, self._job = ssn, job
         self.sheets: dict[int, Sheet] = {}
-        for sub in ssn.tables.jobs.subs[job]:
-            rows = placeable(ssn, ssn.tables.subs.tasks[sub])
+        jobs, subs = ssn.tables.jobs, ssn.tables.subs
+        all_wait = jobs.waits[job] == jobs.size[job]
+        for sub in jobs.subs[job]:
+            rows = subs.tasks[sub] if all_wait else placeable(ssn, subs.tasks[sub])
             if len(rows):
                 self.sheets[sub] = Sheet(ssn, sorted_tasks(ssn, rows))
-        self._heap = Heap(self._keyer, list(self.sheets))
+        self._heap: Heap | None = None  # made when somebody asks for the order
 
     def __bool__(self) -> bool:
-        return bool(len(self._heap))
+        return bool(self.sheets if self._heap is None else len(self._heap))
+
+    def _ordered(self) -> Heap:
+        if self._heap is None:
+            keyer = sub_job_keyer(self._ssn, _required(self._ssn, self._job))
+            self._heap = Heap(keyer, list(self.sheets))
+        return self._heap
 
     def pop(self) -> int:
-        return self._heap.pop()
+        return self._ordered().pop()
 
     def push(self, sub: int) -> None:
-        self._heap.push(sub)
+        self._ordered().push(sub)
 
     def copy(self) -> Worksheet:
         """The same with sheets of its own."""
         twin = object.__new__(Worksheet)
-        twin._keyer = self._keyer
+        twin._ssn, twin._job = self._ssn, self._job
         twin.sheets = {sub: sheet.copy() for sub, sheet in self.sheets.items()}
-        twin._heap = self._heap.copy()
+        twin._heap = self._ordered().copy()
         return twin
 
 
 def placeable(ssn: Session, rows: AnyArray) -> AnyArray:
     """Pending tasks that ask for something and are not held by others' gates."""
     tasks = ssn.tables.tasks
-    waiting = (tasks.status[rows] == TaskStatus.PENDING) & ~tasks.best_effort[rows] & (tasks.gate[rows] < GATED)
+    waiting = (tasks.status[rows] == PENDING) & ~tasks.best_effort[rows] & (tasks.gate[rows] < GATED)
     found: AnyArray = rows[waiting]
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pumice.columns.counting import PENDING
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, Task
@@ -48,9 +49,7 @@ def tasks_in_order(ssn: Session) -> list[int]:
             if ssn.ask(points.job_valid, Job(ssn.tables, job)) is not None:
                 continue
             rows = jobs.tasks[job]
-            waiting = (
-                (tasks.status[rows] == TaskStatus.PENDING) & tasks.best_effort[rows] & (tasks.gate[rows] == NO_GATE)
-            )
+            waiting = (tasks.status[rows] == PENDING) & tasks.best_effort[rows] & (tasks.gate[rows] == NO_GATE)
             found += sorted_tasks(ssn, rows[waiting]).tolist()
     return found
 

@@ -76,7 +76,7 @@ class PodSet:
         return self._kept((key, kind), count)
 
     def _kept(self, name: Hashable, count: Callable[[], I64]) -> I64:
-        stamp = len(self._tables.nodes.changed.rows)
+        stamp = self._tables.nodes.changed.stamp
         if stamp != self._stamp:
             self._counts.clear()
             self._stamp = stamp

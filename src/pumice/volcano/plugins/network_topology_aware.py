@@ -7,13 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import EPS, F64, I32, Bool
 from pumice.columns.nodes import FUTURE, IDLE, USED
 from pumice.columns.views import Job, NodeRows, SubJob, Task, TaskRun
 from pumice.framework import points
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
-from pumice.model.status import TaskStatus
 
 MAX_SCORE = 100.0
 PURPOSE_EVICT = "evict"
@@ -86,7 +86,7 @@ class NetworkTopologyAware:
         if bound is None:
             return [[start]]
         tasks = self.ssn.tables.tasks
-        pending = sub.tasks[tasks.status[sub.tasks] == TaskStatus.PENDING]
+        pending = sub.tasks[tasks.status[sub.tasks] == PENDING]
         needed = self.ssn.tables.classes.matrix[tasks.cls[pending]].sum(axis=0)
         return self._gradient(start, bound, sub.hypernode, needed, purpose)
 

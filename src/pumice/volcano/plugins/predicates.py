@@ -119,7 +119,7 @@ class Predicates:
             filters = self._filters[cls] = self._filters_of(cls)
         if not filters:
             return None
-        stamp, last = len(self.ssn.tables.nodes.changed.rows), self._last
+        stamp, last = self.ssn.tables.nodes.changed.stamp, self._last
         if last is not None and last[0] == task.row and last[1] == stamp and last[2] is nodes:
             return last[3]
         verdict = run_in_turn([ask(task, nodes) for ask in filters], len(nodes))

@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from pumice.algorithms.shares import at_most, largest_part, queue_share, water_filling
+from pumice.algorithms.shares import all_at_most, at_most, largest_part, queue_share, water_filling
 from pumice.algorithms.sums import sums_by
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import F64
 from pumice.columns.views import Job, Queue, Task, TaskClass, TaskRun
 from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
-from pumice.model.status import TaskStatus
 from pumice.volcano.admission import exceeded, minimum, promised
 
 
@@ -56,7 +56,7 @@ class Proportion:
 
     @points.overused
     def overused(self, queue: Queue) -> bool:
-        return bool(at_most(self.deserved[queue.row], self.allocated[queue.row]))
+        return all_at_most(self.deserved[queue.row].tolist(), self.allocated[queue.row].tolist())
 
     @points.allocatable
     def allocatable(self, queue: Queue, task: TaskClass, count: int) -> int:
@@ -127,7 +127,7 @@ class Proportion:
 def pending_by_queue(ssn: Session) -> F64:
     """What pending tasks ask for, by queue (Q, R)."""
     tables = ssn.tables
-    rows = (tables.tasks.status == TaskStatus.PENDING).nonzero()[0]
+    rows = (tables.tasks.status == PENDING).nonzero()[0]
     rows = rows[tables.tasks.job[rows] >= 0]
     queue = tables.jobs.queue[tables.tasks.job[rows]]
     rows, queue = rows[queue >= 0], queue[queue >= 0]
