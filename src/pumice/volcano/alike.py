@@ -103,7 +103,8 @@ class Watch:
         position = {row: i for i, row in enumerate(self._rows.tolist())}
         rooms = tuple(room._replace(task=position[room.task]) for room in ssn.rooms[self._rooms :])
         told = tuple((entry.what, entry.detail) for entry in story)
-        return Failure(_number_of(ssn, left), self.standing, left, not left.is_nothing, told, rooms)
+        queue_alone = left.is_nothing and bool(rooms) and not any(room.allowed for room in rooms)
+        return Failure(_number_of(ssn, left), self.standing, left, not left.is_nothing, told, rooms, queue_alone)
 
     def _errors(self, job: int, rows: AnyArray) -> tuple[tuple[int, FitErrors | None], ...]:
         notes = self._ssn.fit_notes.by_job.get(job)
@@ -121,7 +122,7 @@ Told = tuple[tuple[str, str], ...]  # what, and about what
 class Failure(NamedTuple):
     """Failures with one ``number`` give a job one status. ``standing`` is how much stood in the session when it was
     found out, ``told`` what the story says of the job, ``rooms`` what its queue answered, about tasks by their
-    position."""
+    position. ``queue_alone``: the queue took on none of them, and no node was looked at."""
 
     number: int
     standing: int
@@ -129,6 +130,7 @@ class Failure(NamedTuple):
     leaves_something: bool
     told: Told
     rooms: tuple[Room, ...]
+    queue_alone: bool
 
 
 def _number_of(ssn: Session, left: Aftermath) -> int:
@@ -165,21 +167,28 @@ class Ground(NamedTuple):
         )
 
     def holds(self, ssn: Session) -> bool:
+        """All but what is free on the nodes."""
         tables = ssn.tables
-        nodes = tables.nodes
         return (
             self.policy is ssn.policy
             and self.shard == ssn.snapshot.shard
-            and self.facts is nodes.facts
+            and self.facts is tables.nodes.facts
             and self.tree is tables.tree
             and self.queues is tables.queues
-            and np.array_equal(self.books, nodes.books)
-            and np.array_equal(self.view, nodes.view)
         )
+
+    def has_same_room(self, ssn: Session) -> bool:
+        nodes = ssn.tables.nodes
+        return np.array_equal(self.books, nodes.books) and np.array_equal(self.view, nodes.view)
 
 
 Kind = tuple[int, int]  # queue and shape
 Known = dict[Kind, Failure]
+
+
+def _of_queues_alone(known: Known) -> Known:
+    """Those that hold whatever is free on the nodes, as long as the queue gives the same answer."""
+    return {kind: failure for kind, failure in known.items() if failure.queue_alone}
 
 
 class Failures:
@@ -198,15 +207,17 @@ class Failures:
         self.usable = ssn.policy.by_shape and not ssn.has(points.best_node)
         ground, known = ssn.snapshot.memory.pop(_MEMORY, (None, {}))
         if known and self.usable and ground.holds(ssn):
-            self._ground, self._older = ground, known
+            same_room = ground.has_same_room(ssn)
+            self._ground, self._older = (ground, known) if same_room else (None, _of_queues_alone(known))
 
     def remember(self) -> None:
         """Keep for the next cycle what still stands at the end of the action."""
         ssn = self._ssn
-        kept = {kind: failure for kind, failure in self._known.items() if failure.standing == ssn.standing}
-        ground = None
+        kept = {kind: f for kind, f in self._known.items() if f.standing == ssn.standing or f.queue_alone}
         if self._began == ssn.standing:
             kept, ground = self._older | kept, self._ground
+        else:
+            kept, ground = _of_queues_alone(self._older) | kept, None
         if kept:
             few = dict(islice(kept.items(), KEPT_MAX))
             ssn.snapshot.memory[_MEMORY] = (ground or Ground.under(ssn), few)
@@ -261,8 +272,11 @@ class Failures:
         jobs = self._ssn.tables.jobs
         kind = int(jobs.queue[job]), int(jobs.shape[job])
         known = self._known.get(kind)
-        if known is not None and known.standing == self._ssn.standing:
-            return known
+        if known is not None:
+            if known.standing == self._ssn.standing:
+                return known
+            if known.queue_alone and self._is_fresh(job):
+                return self._taken_over(known, kind, job)
         return self._elsewhere(kind, job) or self._recall(kind, job)
 
     def _leave(self, rows: AnyArray, known: Failure) -> None:
@@ -285,9 +299,11 @@ class Failures:
     def _recall(self, kind: Kind, job: int) -> Failure | None:
         """A failure of the last cycle, if what it rests on is the same."""
         older = self._older.get(kind)
-        if older is None or self._ssn.standing != self._began or not self._is_fresh(job) or not self._is_by_class(job):
+        if older is None or not self._is_fresh(job):
             return None
-        return self._taken_over(older, kind, job)
+        if older.queue_alone or (self._ssn.standing == self._began and self._is_by_class(job)):
+            return self._taken_over(older, kind, job)
+        return None
 
     def _taken_over(self, failure: Failure, kind: Kind, job: int) -> Failure | None:
         """The failure as one of this kind, if the job's queue answers what it rests on."""
