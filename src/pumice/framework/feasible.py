@@ -6,7 +6,7 @@ notes the rows in the change log, and each class catches up when it is asked.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,8 @@ class ClassFit:
 
     ``allowed``: no filter objects. ``idle_fits``/``future_fits``: the request fits what is idle / what will be.
     ``score``: sum of all scores that look at one node alone. ``idle_score`` is the score where the class may be placed
-    now, -inf elsewhere.
+    now, -inf elsewhere. ``next_score``, where the class looks ahead, is the same after one more of the class on each
+    node: equal tasks are placed one after the other, and few nodes get more than one of them.
     """
 
     __slots__ = (
@@ -39,11 +40,13 @@ class ClassFit:
         "future_fits",
         "idle_fits",
         "idle_score",
+        "looks_ahead",
+        "next_score",
         "position",
         "score",
     )
 
-    def __init__(self, ssn: Session, cls: int) -> None:
+    def __init__(self, ssn: Session, cls: int, *, ahead: bool = False) -> None:
         count = len(ssn.tables.nodes.facts)
         self._ssn = ssn
         self._cls = TaskClass(ssn.tables, cls)
@@ -52,6 +55,8 @@ class ClassFit:
         self.future_fits: Bool = np.zeros(count, dtype=bool)
         self.score: F64 = np.zeros(count)
         self.idle_score: F64 = np.full(count, -np.inf)
+        self.next_score: F64 = np.full(count, -np.inf)
+        self.looks_ahead = ahead
         self._errors: FitErrors | None = None
         self._errors_at = -1
         self.position = ssn.tables.nodes.changed.end()
@@ -66,9 +71,22 @@ class ClassFit:
         self.position = log.end()
         self._evaluate(NodeRows(self._ssn.tables, rows))
 
+    def look_ahead(self) -> None:
+        """From now on."""
+        self.looks_ahead, self.position = True, self._ssn.tables.nodes.changed.end()
+        self._evaluate(self._ssn.all_nodes)
+
     def _evaluate(self, nodes: NodeRows) -> None:
+        rows, count = nodes.rows, len(nodes)
+        if self.looks_ahead:
+            after = np.zeros(2 * count)
+            after[count:] = 1.0
+            nodes = NodeRows(nodes.tables, np.concatenate((rows, rows)), after=after, cls=self._cls.row)
         allowed, idle_fits, future_fits, score = self.look(nodes)
-        rows = nodes.rows
+        if self.looks_ahead:
+            self.next_score[rows] = np.where(allowed & idle_fits, score, -np.inf)[count:]
+            allowed, idle_fits, future_fits = allowed[:count], idle_fits[:count], future_fits[:count]
+            score = score[:count]
         self.allowed[rows] = allowed
         self.idle_fits[rows] = idle_fits
         self.future_fits[rows] = future_fits
@@ -81,12 +99,10 @@ class ClassFit:
         limit = ssn.tables.classes.limits[cls.row]
         idle_fits: Bool = np.logical_and.reduce(nodes.idle > limit, axis=1)
         future_fits: Bool = np.logical_and.reduce(nodes.future > limit, axis=1) if ssn.futures_differ else idle_fits
-        allowed: Bool = np.ones(len(nodes), dtype=bool)
-        for hook in ssn.class_predicates:
-            allowed &= _codes(hook, cls, nodes) == 0
-        score = np.zeros(len(nodes))
-        for scorer in ssn.class_scores:
-            score += scorer(cls, nodes)
+        passes: list[Bool] = [_codes(hook, cls, nodes) == 0 for hook in ssn.class_predicates]
+        scores: list[F64] = [scorer(cls, nodes) for scorer in ssn.class_scores]
+        allowed = reduce(np.logical_and, passes) if passes else np.ones(len(nodes), dtype=bool)
+        score: F64 = reduce(np.add, scores, np.zeros(len(nodes)))
         return allowed, idle_fits, future_fits, score
 
     def errors(self) -> FitErrors:
@@ -168,11 +184,13 @@ class Feasibility:
         self._ssn = ssn
         self._fits: dict[int, ClassFit] = {}
 
-    def of(self, cls: int) -> ClassFit:
-        """The class, caught up."""
+    def of(self, cls: int, *, ahead: bool = False) -> ClassFit:
+        """The class, caught up; ``ahead``: with what comes after one more."""
         fit = self._fits.get(cls)
         if fit is None:
-            fit = self._fits[cls] = ClassFit(self._ssn, cls)
+            fit = self._fits[cls] = ClassFit(self._ssn, cls, ahead=ahead)
+        elif ahead and not fit.looks_ahead:
+            fit.look_ahead()
         else:
             fit.refresh()
         return fit

@@ -78,7 +78,7 @@ def pick_run(ssn: Session, cls: int, count: int, domain: AnyArray | None) -> lis
 
     ``domain``: node rows to choose from, None for all.
     """
-    fit = ssn.feasibility.of(cls)
+    fit = ssn.feasibility.of(cls, ahead=count > 1)
     score = fit.idle_score if domain is None else fit.idle_score[domain]
     if count == 1:
         best = int(score.argmax())
@@ -98,8 +98,13 @@ class _Ladder:
     def __init__(self, ssn: Session, fit: ClassFit, cls: int, rows: AnyArray, score: F64, count: int) -> None:
         self._ssn, self._fit, self._cls, self._count = ssn, fit, cls, count
         self._rows: list[int] = rows.tolist()
-        self._steps = [[s] for s in score.tolist()]
-        width = max(1, min(count - 1, _LOOK_MAX // len(rows)))
+        self._steps = [list(both) for both in zip(score.tolist(), fit.next_score[rows].tolist(), strict=True)]
+        self._has_more = False
+
+    def _look_further(self) -> None:
+        """Some node gets a second task: then others may, too."""
+        rows, self._has_more = np.array(self._rows), True
+        width = max(1, min(self._count - 2, _LOOK_MAX // len(rows)))
         which, after = _rungs(len(rows), width)
         found = self._look(rows[which], after).reshape(len(rows), width).tolist()
         for steps, more in zip(self._steps, found, strict=True):
@@ -112,6 +117,8 @@ class _Ladder:
 
     def _step(self, i: int, level: int) -> float:
         steps = self._steps[i]
+        if level >= len(steps) and not self._has_more and level < self._count:
+            self._look_further()
         if level >= len(steps):
             more = np.arange(len(steps), min(2 * len(steps) + 16, self._count), dtype=np.float64)
             if not len(more):
@@ -135,8 +142,8 @@ class _Ladder:
 
 @lru_cache(maxsize=256)
 def _rungs(count: int, width: int) -> tuple[AnyArray, F64]:
-    """For ``count`` nodes with ``width`` rungs each: which node a rung belongs to, and its number from 1 on."""
-    which, after = np.repeat(np.arange(count), width), np.tile(np.arange(1.0, width + 1), count)
+    """For ``count`` nodes with ``width`` rungs each: which node a rung belongs to, and its number from 2 on."""
+    which, after = np.repeat(np.arange(count), width), np.tile(np.arange(2.0, width + 2), count)
     which.setflags(write=False)
     after.setflags(write=False)
     return which, after

@@ -49,7 +49,7 @@ class Aftermath(NamedTuple):
 
     @property
     def is_nothing(self) -> bool:
-        return not self.errors and bool((self.status < 0).all())
+        return not self.errors and max(self.status.tolist()) < 0
 
     def befall(self, ssn: Session, jobs: list[int], rows: AnyArray) -> None:
         """Leave the same on the tasks of other jobs. ``rows``: task rows of each. Shape (jobs, tasks).
@@ -103,8 +103,9 @@ class Watch:
         position = {row: i for i, row in enumerate(self._rows.tolist())}
         rooms = tuple(room._replace(task=position[room.task]) for room in ssn.rooms[self._rooms :])
         told = tuple((entry.what, entry.detail) for entry in story)
-        queue_alone = left.is_nothing and bool(rooms) and not any(room.allowed for room in rooms)
-        return Failure(_number_of(ssn, left), self.standing, left, not left.is_nothing, told, rooms, queue_alone)
+        is_nothing = left.is_nothing
+        queue_alone = is_nothing and bool(rooms) and not any(room.allowed for room in rooms)
+        return Failure(_number_of(ssn, left), self.standing, left, not is_nothing, told, rooms, queue_alone)
 
     def _errors(self, job: int, rows: AnyArray) -> tuple[tuple[int, FitErrors | None], ...]:
         notes = self._ssn.fit_notes.by_job.get(job)

@@ -44,10 +44,10 @@ class _Allocation:
                 continue
             if not heaps[queue]:
                 continue
-            job = heaps[queue].pop()
+            job, standing = heaps[queue].pop(), ssn.standing
             if self._allocate(job):
                 heaps[queue].push(job)
-            elif self.failures.usable:
+            elif self.failures.usable and ssn.standing == standing:
                 self._fail_on(heaps[queue])
             queues.push(queue)
         self.failures.remember()
