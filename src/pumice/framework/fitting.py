@@ -6,6 +6,7 @@ Source: Volcano job fit errors (texts kept byte for byte).
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from pumice.columns.counting import ALLOCATED, PENDING
 from pumice.columns.views import Job
 from pumice.framework.verdict import FitErrors
-from pumice.model.status import STATUS_COUNT, TaskStatus
+from pumice.model.status import TaskStatus
 
 if TYPE_CHECKING:
     from pumice.framework.session import Session
@@ -34,7 +35,6 @@ class FitNotes:
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         self.by_job: dict[int, dict[int, FitErrors]] = {}
-        self._fared: dict[tuple[bytes, bytes, int, int], Fared] = {}
 
     def note(self, row: int, errors: FitErrors) -> None:
         """Note why a task found no node; replaces an older note."""
@@ -108,32 +108,32 @@ class FitNotes:
         return "" if row is None else f". Origin reason is {tables.tasks.pods[row].name}: {notes[row].text}"
 
     def fared(self, job: int) -> Fared:
-        """How a job's tasks fared; worked out once for jobs whose tasks fared equally."""
+        """How a job's tasks fared."""
         tasks, jobs = self._ssn.tables.tasks, self._ssn.tables.jobs
         rows = jobs.tasks[job]
-        have, lasts = tasks.status[rows], tasks.last_status[rows]
-        key = (have.tobytes(), lasts.tobytes(), int(jobs.min_available[job]), int(jobs.best_effort[job]))
-        found = self._fared.get(key)
-        if found is None:
-            placed = np.count_nonzero((have == PENDING) & (lasts == ALLOCATED))
-            found = self._fared[key] = Fared(int(placed), self._head(Job(self._ssn.tables, job)))
-        return found
+        undone = tasks.last_status[rows][tasks.status[rows] == PENDING]
+        handle = Job(self._ssn.tables, job)
+        return _fared(tuple(handle.counts.tolist()), undone.tobytes(), handle.min_available, handle.is_ready)
 
-    def _head(self, job: Job) -> str:
-        tasks, counts = self._ssn.tables.tasks, job.counts
-        parts = [f"{int(counts[s])} {TaskStatus(s).label}" for s in range(STATUS_COUNT) if counts[s]]
-        parts = sorted([*parts, f"{job.min_available} minAvailable"])
-        text = ", ".join(["pod group is ready" if job.is_ready else "pod group is not ready", *parts])
-        if counts[PENDING]:
-            pending = job.tasks[tasks.status[job.tasks] == PENDING]
-            reasons = Counter(self._pending_label(last) for last in tasks.last_status[pending].tolist())
-            text += "; Pending: " + ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
-        return text
 
-    @staticmethod
-    def _pending_label(last: int) -> str:
-        if last == ALLOCATED:
-            return SCHEDULABLE
-        if last in (-1, TaskStatus.PENDING, TaskStatus.PIPELINED):
-            return UNSCHEDULABLE
-        return TaskStatus(last).label
+@lru_cache(maxsize=1024)
+def _fared(counts: tuple[int, ...], undone: bytes, min_available: int, ready: bool) -> Fared:
+    """``counts``: tasks by state. ``undone``: for each pending task the state of the last undone try, a byte each."""
+    parts = sorted(
+        [f"{count} {TaskStatus(s).label}" for s, count in enumerate(counts) if count]
+        + [f"{min_available} minAvailable"]
+    )
+    text = ", ".join(["pod group is ready" if ready else "pod group is not ready", *parts])
+    lasts = np.frombuffer(undone, dtype=np.int8).tolist()
+    if lasts:
+        reasons = Counter(map(_pending_label, lasts))
+        text += "; Pending: " + ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
+    return Fared(lasts.count(ALLOCATED), text)
+
+
+def _pending_label(last: int) -> str:
+    if last == ALLOCATED:
+        return SCHEDULABLE
+    if last in (-1, TaskStatus.PENDING, TaskStatus.PIPELINED):
+        return UNSCHEDULABLE
+    return TaskStatus(last).label
