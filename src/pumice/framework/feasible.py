@@ -67,9 +67,10 @@ class ClassFit:
         log = self._ssn.tables.nodes.changed
         if self.position == len(log.rows):
             return
-        rows = np.array(log.since(self.position), dtype=np.int64)
+        changed = np.zeros(len(self.allowed), dtype=bool)
+        changed[log.rows[self.position :]] = True
         self.position = log.end()
-        self._evaluate(NodeRows(self._ssn.tables, rows))
+        self._evaluate(NodeRows(self._ssn.tables, changed.nonzero()[0]))
 
     def look_ahead(self) -> None:
         """From now on."""

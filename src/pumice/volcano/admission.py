@@ -52,10 +52,10 @@ def without_gated(ssn: Session, rows: AnyArray, wanted: F64) -> F64:
 
 
 def minimum(ssn: Session, job: Job) -> F64:
-    """What an admitted job is promised: its minimum, gated tasks deducted. Shape (R,)."""
-    rows = np.array([job.row])
-    found: F64 = without_gated(ssn, rows, ssn.tables.jobs.min_resources[rows].copy())[0]
-    return found
+    """What an admitted job is promised: its minimum, gated tasks deducted. Not to be written on. Shape (R,)."""
+    jobs = ssn.tables.jobs
+    found: F64 = jobs.min_resources[job.row]
+    return without_gated(ssn, np.array([job.row]), found[None].copy())[0] if jobs.gated[job.row] else found
 
 
 def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:

@@ -131,7 +131,11 @@ def pending_by_queue(ssn: Session) -> F64:
     rows = rows[tables.tasks.job[rows] >= 0]
     queue = tables.jobs.queue[tables.tasks.job[rows]]
     rows, queue = rows[queue >= 0], queue[queue >= 0]
-    return sums_by(queue, tables.classes.matrix[tables.tasks.cls[rows]], len(tables.queues))
+    shape = len(tables.queues), len(tables.classes)
+    if shape[0] * shape[1] > len(rows):
+        return sums_by(queue, tables.classes.matrix[tables.tasks.cls[rows]], len(tables.queues))
+    counts = np.bincount(queue.astype(np.int64) * shape[1] + tables.tasks.cls[rows], minlength=shape[0] * shape[1])
+    return counts.reshape(shape).astype(np.float64) @ tables.classes.matrix
 
 
 def real_capability(ssn: Session, guarantee: F64) -> F64:
