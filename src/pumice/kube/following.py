@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
@@ -13,6 +12,7 @@ from pumice.kube.kinds import FOLLOWED, Kind
 from pumice.kube.watch import Pace, Reflector, Sink, Troubles
 from pumice.model import events
 from pumice.model.manifest import Decoder
+from pumice.runtime.collector import leave_old_objects_alone
 
 #: What events carry, by the name of the kind.
 _TOLD: Mapping[str, type[events.Object]] = {value.__name__: value for value in get_args(events.Object)}
@@ -55,8 +55,7 @@ class Following:
         """
         for reflector in self.reflectors.values():
             await reflector.synced.wait()
-        gc.collect()
-        gc.freeze()  # these objects stay: the collector need not look through them again
+        leave_old_objects_alone()
 
     def trouble(self) -> list[str]:
         """Why something is not followed just now, a line each; empty when all is well."""

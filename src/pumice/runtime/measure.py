@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import resource
 import sys
 from collections.abc import Iterable
@@ -18,6 +17,7 @@ from pumice.model.decisions import Bind, Decision
 from pumice.model.events import Object, Seen
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
+from pumice.runtime.collector import leave_old_objects_alone, old_objects_left_alone
 from pumice.runtime.digest import Digest
 from pumice.runtime.loop import ListPlanner
 from pumice.state.store import Store
@@ -77,8 +77,13 @@ def measure_cycle(objects: Iterable[Object], policy: Policy) -> Figures:
         elif isinstance(obj, PodGroup):
             groups[obj.key] = obj
             newest = max(newest, obj.creation)
-    gc.collect()
-    gc.freeze()  # as a live scheduler does once it is up
+    with old_objects_left_alone():  # as a live scheduler does once it is up
+        return _measured(store, policy, newest, pods, groups)
+
+
+def _measured(
+    store: Store, policy: Policy, newest: float, pods: dict[str, Pod], groups: dict[str, PodGroup]
+) -> Figures:
     watch = _Stopwatch()
     planner = ListPlanner()
     wall, cpu = perf_counter(), process_time()
@@ -118,8 +123,7 @@ def _quiet_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGro
     """First cycles until nothing is left to write, then some in which nothing changed."""
     for _ in range(3):
         _write(store, run_cycle(store.snapshot(), policy, now, ListPlanner()), groups)
-    gc.collect()
-    gc.freeze()
+    leave_old_objects_alone()
     times = []
     for _ in range(QUIET_CYCLES):
         began = perf_counter()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +11,7 @@ from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.framework.session import Session
 from pumice.model.decisions import Decision, Refusal
+from pumice.runtime.collector import old_objects_left_alone
 from pumice.runtime.loop import Loop
 from pumice.runtime.why import Why, why_jobs_wait
 from pumice.sim.cluster import SimCluster
@@ -99,7 +98,7 @@ def simulate(
         after_cycle=laws.after_cycle if laws else None,
     )
     began = clock()
-    with _old_objects_left_alone():
+    with old_objects_left_alone():
         result = simulation.run(until, observe)
     shell.causes.close(result.now)
     return Run(
@@ -194,17 +193,3 @@ def _outside(controller: Controller, queue: str) -> str:
     if queue not in controller.cluster.queues:
         return f"queue {queue} is not there"
     return "no cycle has looked at it yet"
-
-
-@contextmanager
-def _old_objects_left_alone() -> Iterator[None]:
-    """What was read lives to the end: the collector need not walk it again and again, nor after each few cycles."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
