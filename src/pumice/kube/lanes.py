@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from threading import Lock
 from typing import Generic, TypeVar
@@ -26,7 +27,7 @@ class Lane(Generic[T]):
         self._do = do
         self._workers = workers
         self._lock = Lock()
-        self._waiting: dict[str, T] = {}
+        self._waiting: OrderedDict[str, T] = OrderedDict()  # a dict looks for its first key past all that were taken
         self._in_work: set[str] = set()
         self._later = 0
         self._loop: asyncio.AbstractEventLoop | None = None
