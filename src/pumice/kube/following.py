@@ -12,7 +12,7 @@ from pumice.kube.kinds import FOLLOWED, Kind
 from pumice.kube.watch import Pace, Reflector, Sink, Troubles
 from pumice.model import events
 from pumice.model.manifest import Decoder
-from pumice.runtime.collector import leave_old_objects_alone
+from pumice.runtime.memory import leave_old_objects_alone
 
 #: What events carry, by the name of the kind.
 _TOLD: Mapping[str, type[events.Object]] = {value.__name__: value for value in get_args(events.Object)}

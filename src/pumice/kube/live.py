@@ -32,10 +32,12 @@ from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
 from pumice.runtime.cycle_metrics import CycleTimer, report_cycle
 from pumice.runtime.loop import Loop
+from pumice.runtime.memory import give_back_freed
 from pumice.runtime.metrics import Metrics
 from pumice.state.store import Store
 
 _log = logging.getLogger("pumice.run")
+_TIDY_S = 60.0  # how often freed memory is given back
 _STUCK_S = 300.0  # a cycle that takes so long will not end
 
 
@@ -94,6 +96,7 @@ class Live:
         self._turn_over = asyncio.Event()
         self._turn_over.set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="cycle")
+        self._tidied = time.monotonic()
 
     def stop(self) -> None:
         """Finish the cycle, write what was decided, give the lease back, end."""
@@ -197,6 +200,9 @@ class Live:
             finally:
                 self._turn_over.set()
             self._rhythm.end(failed)
+            if time.monotonic() - self._tidied > _TIDY_S:
+                self._tidied = time.monotonic()
+                await asyncio.get_running_loop().run_in_executor(self._thread, give_back_freed)
             if failed:
                 await self._start_over()
 

@@ -17,9 +17,9 @@ from pumice.model.decisions import Bind, Decision
 from pumice.model.events import Object, Seen
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
-from pumice.runtime.collector import leave_old_objects_alone, old_objects_left_alone
 from pumice.runtime.digest import Digest
 from pumice.runtime.loop import ListPlanner
+from pumice.runtime.memory import leave_old_objects_alone, old_objects_left_alone
 from pumice.state.store import Store
 
 QUIET_CYCLES = 7

@@ -11,8 +11,8 @@ from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.framework.session import Session
 from pumice.model.decisions import Decision, Refusal
-from pumice.runtime.collector import old_objects_left_alone
 from pumice.runtime.loop import Loop
+from pumice.runtime.memory import old_objects_left_alone
 from pumice.runtime.why import Why, why_jobs_wait
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller

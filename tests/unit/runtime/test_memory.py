@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import gc
+import sys
+from pathlib import Path
+
+import pytest
+
+from pumice.runtime.memory import give_back_freed, old_objects_left_alone
+
+PAGE_BYTES = 4096
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
+
+
+def test_the_collector_is_as_it_was_after_the_block() -> None:
+    before = gc.get_threshold()
+    with old_objects_left_alone():
+        assert gc.get_threshold()[0] > before[0]
+        assert gc.get_freeze_count()
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no way to give memory back")
+def test_what_is_freed_below_something_that_stays_is_given_back() -> None:
+    blocks = [bytes(2_000) for _ in range(50_000)]
+    stays = bytes(2_000)
+    del blocks
+    before = resident_bytes()
+    if not give_back_freed():
+        pytest.skip("this C library keeps nothing, or has no way to give it back")
+    assert resident_bytes() < before - 50_000_000
+    assert len(stays) == 2_000
