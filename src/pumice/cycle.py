@@ -30,7 +30,8 @@ def run_cycle(snapshot: Snapshot, policy: Policy, now: float, planner: Planner, 
     time it.
     """
     observe("open")
-    ssn = Session(snapshot, policy, now, planner)
+    idle = policy.only_for_waiting and snapshot.tables.jobs.nothing_waits
+    ssn = Session(snapshot, policy, now, planner, to_write=not idle)
     for action in policy.actions:
         observe(action.name)
         ssn.action = action.name

@@ -21,6 +21,14 @@ I8 = npt.NDArray[np.int8]
 Bool = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
+
+def read_only(array: AnyArray) -> AnyArray:
+    """The same data; a write to it is an error."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
 #: One epsilon for every resource comparison: ``a <= b`` means ``a - b < EPS``. Source: Volcano ``minResource``.
 EPS = MIN_RESOURCE
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from pumice.columns.dtypes import Bool
+from pumice.columns.dtypes import Bool, read_only
 
 
 class Growing:
@@ -73,10 +73,12 @@ class Growing:
             getattr(self, name).extend([None] * (size - old))
         self._free.extend(range(size - 1, old - 1, -1))
 
-    def session_copy(self) -> Self:
-        """The same table with its own moving columns; everything else is shared and must not be written."""
+    def session_copy(self, *, to_write: bool = True) -> Self:
+        """The same table with its own moving columns; everything else is shared and must not be written. Not
+        ``to_write``: the moving columns are shared too, and a write to them is an error."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         for name in self.MOVING:
-            twin.__dict__[name] = self.__dict__[name].copy()
+            column = self.__dict__[name]
+            twin.__dict__[name] = column.copy() if to_write else read_only(column)
         return twin

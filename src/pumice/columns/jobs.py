@@ -9,13 +9,14 @@ import numpy as np
 from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray, Bool, ResourceAxis
 from pumice.columns.growth import Growing
 from pumice.model.podgroup import NetworkTopology, PodGroup
-from pumice.model.status import STATUS_COUNT, PodGroupPhase
+from pumice.model.status import STATUS_COUNT, PodGroupPhase, TaskStatus
 
 PHASES = list(PodGroupPhase)
 PHASE_CODE = {phase: code for code, phase in enumerate(PHASES)}
 PENDING_PHASE, INQUEUE_PHASE, RUNNING_PHASE = (
     PHASE_CODE[p] for p in (PodGroupPhase.PENDING, PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING)
 )
+_PENDING = int(TaskStatus.PENDING)
 
 
 class JobTable(Growing):
@@ -89,6 +90,13 @@ class JobTable(Growing):
     def __init__(self, axis: ResourceAxis) -> None:
         width = len(axis)
         super().__init__({"counts": STATUS_COUNT, "allocated": width, "min_resources": width})
+
+    @property
+    def nothing_waits(self) -> bool:
+        """Whether no job waits for anything: no pending task, no PodGroup to admit; and none is bound to a topology,
+        whose place is found out at the beginning of a session."""
+        waits = (self.counts[:, _PENDING] > 0) | (self.phase == PENDING_PHASE) | self.has_topology
+        return not (waits & self.alive).any()
 
     def holding(self) -> Bool:
         """Jobs with a queue whose tasks hold resources. Shape (J,). A product is several times faster than ``any``."""

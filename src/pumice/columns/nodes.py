@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, I32, Bool, ResourceAxis
+from pumice.columns.dtypes import F64, I32, Bool, ResourceAxis, read_only
 from pumice.columns.journal import ChangeLog
 from pumice.model.node import Node, Taint
 
@@ -127,11 +127,12 @@ class NodeTable:
         self.view_follows = False
         self.changed = ChangeLog()
 
-    def copy(self) -> NodeTable:
-        """The same rows for one session to write on."""
+    def session_copy(self, *, to_write: bool = True) -> NodeTable:
+        """The same rows for one session, to write on or, shared, to read only."""
         twin = object.__new__(NodeTable)
-        twin.facts, twin.books, twin.view, twin.changed = self.facts, self.books.copy(), self.view.copy(), ChangeLog()
-        twin.view_follows = False
+        twin.facts, twin.changed, twin.view_follows = self.facts, ChangeLog(), False
+        twin.books = self.books.copy() if to_write else read_only(self.books)
+        twin.view = self.view.copy() if to_write else read_only(self.view)
         return twin
 
     @property

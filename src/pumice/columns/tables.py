@@ -28,14 +28,15 @@ class Tables:
     tree: HyperNodeTree
     roles: RoleNames
 
-    def session_copy(self) -> Tables:
-        """The same cluster with moving columns of its own: what a session writes on."""
+    def session_copy(self, *, to_write: bool = True) -> Tables:
+        """The same cluster with moving columns of its own: what a session writes on. Not ``to_write``: nothing is
+        copied, and a write is an error."""
         return Tables(
             self.axis,
-            self.nodes.copy(),
-            self.tasks.session_copy(),
-            self.jobs.session_copy(),
-            self.subs.session_copy(),
+            self.nodes.session_copy(to_write=to_write),
+            self.tasks.session_copy(to_write=to_write),
+            self.jobs.session_copy(to_write=to_write),
+            self.subs.session_copy(to_write=to_write),
             self.queues,
             self.classes,
             self.tree,

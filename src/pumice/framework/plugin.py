@@ -42,8 +42,8 @@ class PluginSpec:
     ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python``
     (plain state: a rollback then tells ``on_deallocate`` and ``on_allocate``). ``by_shape``: what it says about placing
     a waiting job depends on the state of the session and on what ``jobs.shape`` stands for, at ``allocatable`` on the
-    job's queue, and on nothing else of the job (not its name, its age or how often it was asked); and what it says of
-    nodes follows from the nodes and the pods on them.
+    job's queue, and on nothing else of the job (not its name, its age or how often it was asked); what it says of
+    nodes follows from the nodes and the pods on them; and by itself it moves nothing.
     """
 
     name: str

@@ -42,6 +42,7 @@ class ActionOption:
     name: str
     run: Any
     arguments: Mapping[str, Any]
+    only_for_waiting: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,11 @@ class Policy:
     def by_shape(self) -> bool:
         """Whether every plugin answers by the shape of a job."""
         return all(option.spec.by_shape for option in self.options)
+
+    @cached_property
+    def only_for_waiting(self) -> bool:
+        """Whether a session in which no job waits moves nothing."""
+        return self.by_shape and all(action.only_for_waiting for action in self.actions)
 
     def plugins_at(self, point: Point) -> list[list[int]]:
         """Positions in ``options`` of the plugins that are on at the point and have, or may add, hooks there; by tier,
@@ -171,7 +177,7 @@ class _Reader:
                 continue
             values, problems = read_arguments(action.arguments, given.get(name, {}), f"conf: configurations: {name}")
             self.problems += problems
-            steps.append(ActionOption(name, action.run, values))
+            steps.append(ActionOption(name, action.run, values, action.only_for_waiting))
         for name in given:
             if name not in known:
                 self.problems.append(f'conf: configurations: unknown action "{name}"{did_you_mean(name, known)}')

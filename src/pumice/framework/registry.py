@@ -12,15 +12,20 @@ from pumice.framework.plugin import PLUGIN_ATTRIBUTE, Argument, PluginSpec
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
+    """``only_for_waiting``: it moves nothing where no job waits."""
+
     name: str
     run: Callable[..., None]
     arguments: Mapping[str, Argument]
+    only_for_waiting: bool = False
 
 
-def action_spec(name: str, run: Callable[..., None]) -> ActionSpec:
+def action_spec(name: str, run: Callable[..., None], *, only_for_waiting: bool = False) -> ActionSpec:
     """An action is a function ``(ssn, *, argument=default)``."""
     keywords = [p for p in inspect.signature(run).parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
-    return ActionSpec(name, run, {p.name: Argument(p.name, str(p.annotation), p.default) for p in keywords})
+    return ActionSpec(
+        name, run, {p.name: Argument(p.name, str(p.annotation), p.default) for p in keywords}, only_for_waiting
+    )
 
 
 @dataclass

@@ -59,13 +59,16 @@ class Session:
     ``standing`` grows with everything that stays in the session: while it is the same, the session is as it was.
     """
 
-    def __init__(self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner) -> None:
+    def __init__(
+        self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, *, to_write: bool = True
+    ) -> None:
+        """``to_write`` False: nothing will be moved; then no column is copied, and a write is an error."""
         self.snapshot = snapshot
         self.policy = policy
         self.now = now
         self.planner = planner
         self.uid = snapshot.uid
-        self.tables = snapshot.tables.session_copy()
+        self.tables = snapshot.tables.session_copy(to_write=to_write)
         self.journal = Journal()
         self.ledger = Ledger(self.tables, self.journal)
         self.open_statements = 0

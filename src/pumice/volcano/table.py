@@ -20,7 +20,8 @@ from pumice.volcano.plugins.proportion import Proportion
 from pumice.volcano.plugins.sla import Sla
 
 ACTIONS: dict[str, ActionSpec] = {
-    name: action_spec(name, run) for name, run in (("enqueue", enqueue), ("allocate", allocate), ("backfill", backfill))
+    name: action_spec(name, run, only_for_waiting=True)
+    for name, run in (("enqueue", enqueue), ("allocate", allocate), ("backfill", backfill))
 }
 PLUGINS: tuple[type, ...] = (
     Binpack,
