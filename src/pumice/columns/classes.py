@@ -13,17 +13,17 @@ from pumice.model.pod import PodSpec
 
 
 class ClassTable:
-    """C rows. ``req`` (C, R) in canonical units; room above ``limits`` (R,) in every dimension is room enough for one;
-    ``nonzero`` (C, 2) milli-cpu and bytes with kube-scheduler's defaults."""
+    """C rows. ``req`` (C, R) in canonical units; ``asked`` the dimensions that count, each with a limit: room above it
+    in all of them is room enough for one; ``nonzero`` (C, 2) milli-cpu and bytes with kube-scheduler's defaults."""
 
     __slots__ = (
         "_matrix",
         "_row_of_id",
         "_row_of_value",
+        "asked",
         "axis",
         "best_effort",
         "compared",
-        "limits",
         "nonzero",
         "req",
         "specs",
@@ -35,7 +35,7 @@ class ClassTable:
         self.specs: list[PodSpec] = []
         self.req: list[F64] = []
         self.compared: list[Bool] = []
-        self.limits: list[F64] = []
+        self.asked: list[list[tuple[int, float]]] = []
         self.nonzero: list[F64] = []
         self.steps: list[F64] = []
         self.best_effort: list[bool] = []
@@ -65,7 +65,7 @@ class ClassTable:
         self.req.append(req)
         mask = compared(req)
         self.compared.append(mask)
-        self.limits.append(np.where(mask, req - EPS, -np.inf))
+        self.asked.append([(i, float(req[i]) - EPS) for i in mask.nonzero()[0].tolist()])
         self.nonzero.append(np.array([spec.nonzero_milli_cpu, spec.nonzero_memory]))
         self.steps.append(np.concatenate((req, self.nonzero[-1], (1.0,))))
         self.steps[-1].setflags(write=False)

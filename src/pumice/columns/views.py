@@ -284,14 +284,14 @@ class NodeRows:
     rows cannot tell the difference, which is what lets a whole gang be placed with one call.
     """
 
-    __slots__ = ("_after", "_cls", "_view", "rows", "tables")
+    __slots__ = ("_after", "_by_amount", "_cls", "rows", "tables")
 
     def __init__(self, tables: Tables, rows: AnyArray, *, after: F64 | None = None, cls: int = -1) -> None:
         self.tables = tables
         self.rows = rows
         self._after = after
         self._cls = cls
-        self._view: F64 | None = None
+        self._by_amount: F64 | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -320,9 +320,27 @@ class NodeRows:
         return self.tables.nodes.facts.view_allocatable[self.rows]
 
     def _book(self, book: int, sign: float) -> F64:
-        found: F64 = self.tables.nodes.books.take(self.rows, axis=0)[:, book]
+        found = self._read(book)
         if self._after is not None:
             found = found + (sign * self._after)[:, None] * self.tables.classes.req[self._cls]
+        return found
+
+    def _read(self, book: int) -> F64:
+        """One book as it is now (rows, R)."""
+        books = self.tables.nodes.books
+        found: F64 = books.reshape(-1, books.shape[2]).take(self.rows * books.shape[1] + book, axis=0)
+        return found
+
+    def has_room(self, cls: int, book: int) -> Bool:
+        """Whether a book (idle or future) has room for one task of a class. Shape (rows,)."""
+        asked = self.tables.classes.asked[cls]
+        held, found = self._read(book), np.ones(len(self.rows), dtype=bool)
+        taken = self.tables.classes.req[self._cls].tolist() if self._after is not None else None
+        for dimension, limit in asked:
+            room = held[:, dimension]
+            if taken is not None:
+                room = room - self._after * taken[dimension]
+            np.logical_and(found, room > limit, out=found)
         return found
 
     @property
@@ -338,15 +356,17 @@ class NodeRows:
         return self._book(FUTURE, -1.0)
 
     @property
-    def view(self) -> F64:
-        """``NodeTable.view`` of the rows, all of it (rows, R + 3): requests, those with defaults, number of pods."""
-        if self._after is None:
-            return self.tables.nodes.view.take(self.rows, axis=0)
-        if self._view is None:  # kept: rows as they would be are made for one question and do not change
-            self._view = self.tables.nodes.view.take(self.rows, axis=0)
+    def view_by_amount(self) -> F64:
+        """``NodeTable.view`` of the rows, one amount after the other (R + 3, rows): requests, those with defaults,
+        number of pods."""
+        if self._by_amount is not None:
+            return self._by_amount
+        found = np.ascontiguousarray(self.tables.nodes.view.take(self.rows, axis=0).T)
+        if self._after is not None:
             if self.tables.nodes.view_follows:
-                self._view += self._after[:, None] * self.tables.classes.steps[self._cls]
-        return self._view
+                found += self.tables.classes.steps[self._cls][:, None] * self._after
+            self._by_amount = found  # rows as they would be are made for one question and do not change
+        return found
 
     @property
     def view_pods(self) -> F64:
@@ -354,7 +374,8 @@ class NodeRows:
         if self._after is None:
             pods: F64 = self.tables.nodes.view[self.rows, -1]
             return pods
-        return self.view[:, -1]
+        last: F64 = self.view_by_amount[-1]
+        return last
 
 
 class JobRows:

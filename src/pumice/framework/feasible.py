@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pumice.columns.dtypes import EPS, F64, I32, Bool
+from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.views import Node, NodeRows, Task, TaskClass
 from pumice.framework.verdict import Code, FitErrors, Unfit, Verdict, histogram
 
@@ -97,9 +98,8 @@ class ClassFit:
     def look(self, nodes: NodeRows) -> tuple[Bool, Bool, Bool, F64]:
         """allowed, idle_fits, future_fits and score for some rows, which may be virtual."""
         ssn, cls = self._ssn, self._cls
-        limit = ssn.tables.classes.limits[cls.row]
-        idle_fits: Bool = np.logical_and.reduce(nodes.idle > limit, axis=1)
-        future_fits: Bool = np.logical_and.reduce(nodes.future > limit, axis=1) if ssn.futures_differ else idle_fits
+        idle_fits = nodes.has_room(cls.row, IDLE)
+        future_fits = nodes.has_room(cls.row, FUTURE) if ssn.futures_differ else idle_fits
         passes: list[Bool] = [_codes(hook, cls, nodes) == 0 for hook in ssn.class_predicates]
         scores: list[F64] = [scorer(cls, nodes) for scorer in ssn.class_scores]
         allowed = reduce(np.logical_and, passes) if passes else np.ones(len(nodes), dtype=bool)

@@ -94,7 +94,7 @@ def test_what_is_worked_out(
     row = classes.row(spec(**ask))
     assert classes.req[row].tolist() == req
     assert classes.compared[row].tolist() == compared
-    assert classes.limits[row].tolist() == [r - EPS if c else -np.inf for r, c in zip(req, compared, strict=True)]
+    assert classes.asked[row] == [(i, r - EPS) for i, r in enumerate(req) if compared[i]]
     assert classes.nonzero[row].tolist() == nonzero
     assert classes.steps[row].tolist() == [*req, *nonzero, 1], "what one more task adds to a node's view"
     assert classes.best_effort[row] is best_effort
@@ -105,7 +105,8 @@ def test_room_above_the_limits_is_room_enough() -> None:
     row = classes.row(spec(cpu=1, memory=0, gpu=0))
     edge = classes.req[row] - EPS
     rooms = np.array([edge, edge + 0.01, edge - 0.01, [1e9, -1.0, 0, 1]])
-    assert (rooms > classes.limits[row]).all(axis=1).tolist() == fits(classes.req[row], rooms).tolist()
+    enough = [all(room[i] > limit for i, limit in classes.asked[row]) for room in rooms.tolist()]
+    assert enough == fits(classes.req[row], rooms).tolist()
     assert fits(classes.req[row], rooms).tolist() == [False, True, False, False]
 
 

@@ -66,13 +66,12 @@ class Allocation:
     def __call__(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """Weighted sum of the scores. Shape (rows,)."""
         asked = self._asked.get(cls.row) or self._ask(cls.row)
-        view, rows = nodes.view, nodes.rows
+        by_amount, rows = nodes.view_by_amount, nodes.rows
         if len(rows) == 1:  # in-place operations on one element are slow; two are quick
-            return self._score(asked, view.take(_TWICE, axis=0), rows.take(_TWICE))[:1]
-        return self._score(asked, view, rows)
+            return self._score(asked, by_amount.take(_TWICE, axis=1), rows.take(_TWICE))[:1]
+        return self._score(asked, by_amount, rows)
 
-    def _score(self, asked: Asked, view: F64, rows: AnyArray) -> F64:
-        by_amount = np.ascontiguousarray(view.T)  # one amount after the other, for all rows
+    def _score(self, asked: Asked, by_amount: F64, rows: AnyArray) -> F64:
         amounts = self._room.amounts.take(rows, axis=1)
         total: F64 | None = None
         if self._least or self._most:
