@@ -77,8 +77,8 @@ class Policy:
 
     @cached_property
     def only_for_waiting(self) -> bool:
-        """Whether a session in which no job waits moves nothing."""
-        return self.by_shape and all(action.only_for_waiting for action in self.actions)
+        """Whether a session in which no job waits moves nothing, and no plugin has to hear of it."""
+        return self.by_shape and not self.python_plugins and all(action.only_for_waiting for action in self.actions)
 
     def plugins_at(self, point: Point) -> list[list[int]]:
         """Positions in ``options`` of the plugins that are on at the point and have, or may add, hooks there; by tier,

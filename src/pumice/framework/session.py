@@ -24,7 +24,7 @@ from pumice.framework.feasible import Feasibility, rows_hook
 from pumice.framework.fitting import FitNotes
 from pumice.framework.placing import Plans
 from pumice.framework.points import Point, shape_of
-from pumice.framework.policy import PluginOption, Policy
+from pumice.framework.policy import Policy
 from pumice.framework.statement import Kind, Operation, Statement
 from pumice.framework.status import Conditions
 from pumice.framework.story import Entry, GroupEvent, JobsEntry
@@ -62,7 +62,8 @@ class Session:
     def __init__(
         self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, *, to_write: bool = True
     ) -> None:
-        """``to_write`` False: nothing will be moved; then no column is copied, and a write is an error."""
+        """``to_write`` False: nothing will be moved; then no column is copied, a write is an error, and a plugin is
+        opened when somebody asks for it."""
         self.snapshot = snapshot
         self.policy = policy
         self.now = now
@@ -89,17 +90,19 @@ class Session:
         self.futures_differ = bool(books[:, RELEASING : PIPELINED + 1].any())
         self.total: F64 = self.tables.nodes.facts.total
         self.all_nodes = NodeRows(self.tables, np.arange(len(self.tables.nodes.facts)))
-        self.plugins: list[tuple[str, Any]] = []
+        self._opened: dict[int, Any] = {}  # plugins by their position in the policy
         self._added: dict[tuple[int, Point], HookList] = {}  # by plugins with Volcano's life cycle
         self._tiers: dict[Point, list[HookList]] = {}
         self._asked: dict[Point, Any] = {}
-        self._opening: PluginOption | None = None
+        self._opening: int | None = None
         self._shared: dict[Hashable, Any] = {}
         self.feasibility = Feasibility(self)
         self.plans = Plans(self)
         if self.tables.tree.ready:
             recover_hypernodes(self)
-        self._open_plugins()
+        if to_write:
+            for position in range(len(policy.options)):
+                self._open(position)
 
     def let_go(self) -> None:
         """Forget everything. The session and those that it made know each other: taken apart, all of it is free at
@@ -108,19 +111,36 @@ class Session:
 
     # -- plugins ------------------------------------------------------------------------------------------------------
 
-    def _open_plugins(self) -> None:
-        for option in self.policy.options:
-            self._opening = option
+    def _open(self, position: int) -> Any:
+        """The plugin at a position of the policy."""
+        instance = self._opened.get(position)
+        if instance is None:
+            option, self._opening = self.policy.options[position], position
             instance = option.spec.build(self, option.arguments)
             if hasattr(instance, "on_session_open"):
                 instance.on_session_open(self)
-            self.plugins.append((option.spec.name, instance))
-        self._opening = None
+            self._opened[position], self._opening = instance, None
+        return instance
+
+    @property
+    def plugins(self) -> list[tuple[str, Any]]:
+        """Every plugin with its name, in the order of the policy."""
+        return [(option.spec.name, self._open(i)) for i, option in enumerate(self.policy.options)]
+
+    @property
+    def opened(self) -> list[Any]:
+        """The plugins that were opened, likewise."""
+        return [self._opened[position] for position in sorted(self._opened)]
+
+    def plugin(self, name: str) -> Any:
+        """The plugin of a name, None without one; of two the one that answers, which is the last."""
+        at = [i for i, option in enumerate(self.policy.options) if option.spec.name == name]
+        return self._open(at[-1]) if at else None
 
     def _hooks_of(self, plugin: int, point: Point) -> HookList:
         """Hooks at a point of the plugin at a position of the policy: those of its class, then those it added when the
         session opened."""
-        instance = self.plugins[plugin][1]
+        instance = self._open(plugin)
         if point in getattr(instance, "unused_points", ()):
             return []
         own = self.policy.options[plugin].spec.hooks_at(point)
@@ -137,10 +157,10 @@ class Session:
         shape = shape_of(hook, skip=int(ismethod(hook)))
         form = point.forms.get(shape)
         if form is None:
-            name, found = self._opening.spec.name, ", ".join(shape)
+            name, found = self.policy.options[self._opening].spec.name, ", ".join(shape)
             known = " or ".join("(" + ", ".join(f) + ")" for f in point.forms)
             raise PluginError(f"plugin {name}, point {point.name}: found parameters ({found}), wanted {known}")
-        self._added.setdefault((len(self.plugins), point), []).append((form, hook))
+        self._added.setdefault((self._opening, point), []).append((form, hook))
 
     def tiers(self, point: Point) -> list[HookList]:
         """Hooks at a point by tier, as (form, hook); plugins that are switched off there, and empty tiers, are left

@@ -44,7 +44,7 @@ def close_session(ssn: Session) -> Outcome:
     ssn.action = "close"
     for hook in reversed([hook for tier in ssn.tiers(points.session_close) for _, hook in tier]):
         hook()
-    for _, instance in reversed(ssn.plugins):
+    for instance in reversed(ssn.opened):
         if hasattr(instance, "on_session_close"):
             instance.on_session_close(ssn)
     outcome = Outcome(ssn)

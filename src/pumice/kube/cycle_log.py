@@ -221,7 +221,7 @@ class _Telling:
 
     def _queues(self) -> Iterator[Line]:
         """What a plugin that shares out the cluster counts for each queue."""
-        plugin: Any = dict(self.ssn.plugins).get("proportion")
+        plugin: Any = self.ssn.plugin("proportion")
         if plugin is None:
             return
         for row, name in enumerate(self.tables.queues.names):

@@ -94,7 +94,7 @@ def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
     queues = ssn.tables.queues
     labels: list[Labels] = [(name,) for name in queues.names]
     metrics.replace("queue_weight", dict(zip(labels, queues.weight.tolist(), strict=True)))
-    plugin = next((instance for name, instance in ssn.plugins if name in _QUEUE_PLUGINS), None)
+    plugin = next((found for name in _QUEUE_PLUGINS if (found := ssn.plugin(name)) is not None), None)
     if plugin is None:
         return
     capacity = np.array([ssn.tables.axis.vector(queue.capability) for queue in queues.objs])

@@ -168,7 +168,7 @@ class _Shell:
 
 def wake_at(ssn: Session, now: float) -> float | None:
     """When a policy that waits for a time will decide something new: ``sla`` at the next deadline of a waiting job."""
-    sla = dict(ssn.plugins).get("sla")
+    sla = ssn.plugin("sla")
     if sla is None:
         return None
     jobs = ssn.tables.jobs

@@ -24,7 +24,7 @@ class ShareWatch:
 
     def changed(self, ssn: Session) -> dict[str, QueueShare]:
         queues = ssn.tables.queues
-        proportion = dict(ssn.plugins).get("proportion")
+        proportion = ssn.plugin("proportion")
         if proportion is not None:
             seen = proportion.allocated.tobytes(), proportion.deserved.tobytes(), ssn.total.tobytes()
             if seen == self._seen and queues.names == self._names:

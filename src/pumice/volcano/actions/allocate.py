@@ -34,8 +34,13 @@ class _Allocation:
         self.worksheets: dict[int, Worksheet] = {}
 
     def run(self) -> None:
-        ssn = self.ssn
         heaps = self._jobs_by_queue()
+        if heaps:
+            self._take_turns(heaps)
+        self.failures.remember()
+
+    def _take_turns(self, heaps: dict[int, Heap]) -> None:
+        ssn = self.ssn
         queues = Heap(queue_keyer(ssn), list(heaps))
         while queues:
             queue = queues.pop()
@@ -50,7 +55,6 @@ class _Allocation:
             elif self.failures.usable and ssn.standing == standing:
                 self._fail_on(heaps[queue])
             queues.push(queue)
-        self.failures.remember()
 
     def _fail_on(self, jobs: Heap) -> None:
         """After a failure: the queue has the turn again as long as its next jobs fail as others did, for nothing that
@@ -74,6 +78,8 @@ class _Allocation:
                 ssn.set_phase(job, INQUEUE_PHASE)
             pending = np.zeros_like(pending)
         rows = (live & ~pending & (jobs.waits > 0)).nonzero()[0]
+        if not len(rows):
+            return {}
         return heaps_by(job_keyer(ssn), rows, jobs.queue[rows])
 
     def _allocate(self, job: int) -> bool:
