@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pumice.columns.views import Queue, Task, TaskRun
+from pumice.columns.rows import TaskRun
+from pumice.columns.views import Queue, Task
 from pumice.framework import points
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session

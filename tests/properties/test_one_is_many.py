@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.columns.dtypes import F64, AnyArray
-from pumice.columns.views import NodeRows, TaskClass
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import TaskClass
 from pumice.framework import points
 from pumice.framework.placing import pick_run
 from pumice.framework.plugin import plugin

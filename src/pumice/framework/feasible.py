@@ -13,7 +13,8 @@ import numpy as np
 
 from pumice.columns.dtypes import EPS, F64, I32, Bool
 from pumice.columns.nodes import FUTURE, IDLE
-from pumice.columns.views import Node, NodeRows, Task, TaskClass
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.verdict import Code, FitErrors, Unfit, Verdict, histogram
 
 if TYPE_CHECKING:

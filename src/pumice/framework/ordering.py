@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pumice.columns.dtypes import AnyArray, Bool
-from pumice.columns.views import Job, JobRows, Queue, SubJob, Task, TaskRows
+from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.views import Job, Queue, SubJob, Task
 from pumice.framework import points
 from pumice.model.pod_order import compare_pods
 

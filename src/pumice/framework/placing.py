@@ -17,7 +17,8 @@ import numpy as np
 
 from pumice.algorithms.top_k import top_k
 from pumice.columns.dtypes import F64, AnyArray, Bool
-from pumice.columns.views import NodeRows, Task
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
 from pumice.framework import points
 from pumice.framework.feasible import ClassFit, fit_errors
 from pumice.framework.verdict import FitErrors, Verdict

@@ -15,8 +15,9 @@ from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.journal import Journal
 from pumice.columns.ledger import Ledger
 from pumice.columns.nodes import PIPELINED, RELEASING
+from pumice.columns.rows import NodeRows, TaskRun
 from pumice.columns.snapshot import Snapshot
-from pumice.columns.views import Job, NodeRows, Queue, SubJob, Task, TaskRun
+from pumice.columns.views import Job, Queue, SubJob, Task
 from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.errors import PluginError

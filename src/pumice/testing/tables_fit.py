@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pumice.columns.views import NodeRows, Task
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
 from pumice.framework.feasible import fit_errors
 from pumice.framework.outcome import Outcome
 from pumice.framework.session import Session

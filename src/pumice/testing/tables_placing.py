@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.dtypes import F64, I32
+from pumice.columns.rows import NodeRows
 from pumice.columns.snapshot import Shard
-from pumice.columns.views import NodeRows, SubJob, TaskClass
+from pumice.columns.views import SubJob, TaskClass
 from pumice.framework import points
 from pumice.framework.placing import choose_node
 from pumice.framework.plugin import plugin

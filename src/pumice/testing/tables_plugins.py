@@ -10,7 +10,8 @@ import numpy as np
 import yaml
 
 from pumice.columns.nodes import FUTURE, IDLE
-from pumice.columns.views import NodeRows, Task
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
 from pumice.framework import points
 from pumice.framework.points import SWITCHES, Point
 from pumice.framework.session import Session

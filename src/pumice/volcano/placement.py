@@ -6,7 +6,8 @@ import numpy as np
 
 from pumice.columns.counting import HELD, PENDING, READY
 from pumice.columns.dtypes import AnyArray, Bool
-from pumice.columns.views import Job, NodeRows, Task
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Job, Task
 from pumice.framework.placing import Choice, choose_node, constant_scores, pick_run, unopposed
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.columns.views import Job, Node, NodeRows, Task, TaskClass
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Job, Node, Task, TaskClass
 from pumice.framework import points
 from pumice.framework.feasible import fit_errors
 from pumice.framework.plugin import plugin

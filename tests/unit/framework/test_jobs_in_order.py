@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.columns.views import Job, JobRows
+from pumice.columns.rows import JobRows
+from pumice.columns.views import Job
 from pumice.framework import points
 from pumice.framework.ordering import Heap, JobsInOrder, job_keyer
 from pumice.framework.plugin import plugin

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.columns.views import Job, JobRows, Queue, SubJob, Task, TaskRows
+from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.views import Job, Queue, SubJob, Task
 from pumice.framework import points
 from pumice.framework.ordering import (
     Heap,

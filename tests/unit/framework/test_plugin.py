@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pumice.columns.dtypes import CPU, F64
-from pumice.columns.views import Node, NodeRows, Queue, TaskClass, TaskRun
+from pumice.columns.rows import NodeRows, TaskRun
+from pumice.columns.views import Node, Queue, TaskClass
 from pumice.framework import points
 from pumice.framework.errors import PluginError, PolicyError
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE, Argument, plugin, read_arguments

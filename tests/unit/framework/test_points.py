@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pumice.columns.dtypes import F64
-from pumice.columns.views import Job, JobRows, Node, NodeRows, Queue, Task, TaskClass
+from pumice.columns.rows import JobRows, NodeRows
+from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework import points
 from pumice.framework.errors import PluginError
 from pumice.framework.plugin import plugin

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pumice.columns.nodes import FUTURE, IDLE, PIPELINED, RELEASING, USED
-from pumice.columns.views import Task, TaskRun
+from pumice.columns.rows import TaskRun
+from pumice.columns.views import Task
 from pumice.framework import points
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.views import NodeRows, Task
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
 from pumice.framework.policy import read_policy
 from pumice.framework.session import Session
 from pumice.model.decisions import Decision

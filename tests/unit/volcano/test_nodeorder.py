@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.columns.views import NodeRows
+from pumice.columns.rows import NodeRows
 from pumice.model.node import Node, NodeImage, Taint
 from pumice.model.pod import (
     LabelSelector,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pumice.columns.views import NodeRows
+from pumice.columns.rows import NodeRows
 from pumice.framework.verdict import Code
 from pumice.model.node import Taint
 from pumice.model.pod import NodeSelectorTerm, Requirement, Toleration

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.views import Job, NodeRows, SubJob, Task
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Job, SubJob, Task
 from pumice.framework import points
 from pumice.framework.eviction import EvictionContext, EvictionKind
 from pumice.framework.ordering import compare_jobs, job_keyer

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pumice.columns.dtypes import I64, AnyArray, Bool
-from pumice.columns.views import NodeRows, Task
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
 from pumice.framework.verdict import Code, Unfit, Verdict
 from pumice.model.pod import Pod, PodAffinityTerm, PodSpec
 from pumice.volcano.filters.pods import PodIndex, PodSet, means

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.views import NodeRows, Task
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
 from pumice.framework.verdict import Unfit, Verdict
 from pumice.model.pod import HostPort
 from pumice.volcano.filters.pods import PodIndex, PodSet, classes_where

@@ -13,7 +13,8 @@ import numpy as np
 from pumice.algorithms.selectors import matches
 from pumice.columns.dtypes import I32, I64, Bool
 from pumice.columns.nodes import NodeFacts
-from pumice.columns.views import NodeRows, Task
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
 from pumice.framework.verdict import Code, Unfit, Verdict
 from pumice.model.pod import Pod, PodSpec, TopologySpreadConstraint
 from pumice.volcano.filters.pods import PodIndex

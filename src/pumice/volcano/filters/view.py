@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pumice.columns.ledger import Tally, tally
-from pumice.columns.views import TaskRun
+from pumice.columns.rows import TaskRun
 from pumice.framework.session import Session
 
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.columns.dtypes import F64, Bool
-from pumice.columns.views import NodeRows, TaskClass
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import TaskClass
 from pumice.framework import points
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from pumice.algorithms.shares import dominant_share, largest_part
 from pumice.columns.dtypes import F64
-from pumice.columns.views import JobRows, Queue, Task, TaskRun
+from pumice.columns.rows import JobRows, TaskRun
+from pumice.columns.views import Queue, Task
 from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin

@@ -8,7 +8,8 @@ import numpy as np
 
 from pumice.columns.counting import READY, VALID
 from pumice.columns.dtypes import F64
-from pumice.columns.views import Job, JobRows, SubJob, Task
+from pumice.columns.rows import JobRows
+from pumice.columns.views import Job, SubJob, Task
 from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.eviction import EvictionContext

@@ -10,7 +10,8 @@ import numpy as np
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import EPS, F64, I32, Bool
 from pumice.columns.nodes import FUTURE, IDLE, USED
-from pumice.columns.views import Job, NodeRows, SubJob, Task, TaskRun
+from pumice.columns.rows import NodeRows, TaskRun
+from pumice.columns.views import Job, SubJob, Task
 from pumice.framework import points
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session

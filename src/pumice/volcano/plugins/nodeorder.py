@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.columns.dtypes import F64, I64
-from pumice.columns.views import NodeRows, Task, TaskClass
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task, TaskClass
 from pumice.framework import points
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session

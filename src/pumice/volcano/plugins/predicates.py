@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.dtypes import I32
-from pumice.columns.views import Node, NodeRows, Task, TaskClass, TaskRun
+from pumice.columns.rows import NodeRows, TaskRun
+from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework import points
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pumice.columns.dtypes import I64
-from pumice.columns.views import Job, JobRows, SubJob, Task, TaskRows
+from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.views import Job, SubJob, Task
 from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.eviction import EvictionContext, EvictionKind

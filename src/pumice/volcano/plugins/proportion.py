@@ -10,7 +10,8 @@ from pumice.algorithms.shares import all_at_most, at_most, largest_part, queue_s
 from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import F64
-from pumice.columns.views import Job, Queue, Task, TaskClass, TaskRun
+from pumice.columns.rows import TaskRun
+from pumice.columns.views import Job, Queue, Task, TaskClass
 from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin

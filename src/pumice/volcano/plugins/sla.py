@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import F64
-from pumice.columns.views import Job, JobRows
+from pumice.columns.rows import JobRows
+from pumice.columns.views import Job
 from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin

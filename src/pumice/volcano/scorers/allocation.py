@@ -19,8 +19,9 @@ import numpy as np
 
 from pumice.columns.dtypes import CPU, F64, MEMORY, AnyArray, Bool
 from pumice.columns.nodes import NodeFacts
+from pumice.columns.rows import NodeRows
 from pumice.columns.tables import Tables
-from pumice.columns.views import NodeRows, TaskClass
+from pumice.columns.views import TaskClass
 
 GPU = "nvidia.com/gpu"
 _ZERO, _HALF, _ONE, _THREE, _FIFTY, _HUNDRED = (np.array(v) for v in (0.0, 0.5, 1.0, 3.0, 50.0, 100.0))

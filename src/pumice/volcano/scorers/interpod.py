@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pumice.columns.dtypes import F64, I64
-from pumice.columns.views import NodeRows, Task
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
 from pumice.model.pod import PodAffinityTerm, PodSpec
 from pumice.volcano.filters.pods import PodIndex, PodSet
 from pumice.volcano.filters.standing import StandingTerms, Weighted

@@ -12,7 +12,8 @@ from math import log
 import numpy as np
 
 from pumice.columns.dtypes import F64, I64, AnyArray
-from pumice.columns.views import NodeRows, Task
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
 from pumice.model.pod import Pod
 from pumice.volcano.filters.pods import PodIndex
 from pumice.volcano.filters.spread import SOFT, Prepared, prepare
