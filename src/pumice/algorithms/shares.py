@@ -70,10 +70,13 @@ def water_filling(total: F64, weight: F64, request: F64, guarantee: F64, limit: 
         np.minimum(new, most, out=new)
         np.maximum(new, least, out=new)
         deserved[rows] = new
-        rest = np.maximum(remaining - (new - old).sum(axis=0), 0.0)
-        if (rest < EPS).all() or (rest == remaining).all():
+        rest = np.maximum(remaining - np.add.reduce(new - old, axis=0), 0.0)
+        if not [r for r in rest.tolist() if r >= EPS] or rest.tolist() == remaining.tolist():
             break
         remaining = rest
-        still = ~(at_most(wanted, new) | (new == old).all(axis=1))
-        wanting = rows[still], weights[still], most[still], wanted[still], least[still], new[still]
+        still = ~(at_most(wanted, new) | np.logical_and.reduce(new == old, axis=1))
+        if still.all():
+            wanting = rows, weights, most, wanted, least, new
+        else:
+            wanting = rows[still], weights[still], most[still], wanted[still], least[still], new[still]
     return deserved

@@ -137,7 +137,7 @@ def releasing_scheduled(ssn: Session, job: int) -> int:
 def queue_status(ssn: Session, outcome: Outcome) -> None:
     """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
     jobs, queues, axis = ssn.tables.jobs, ssn.tables.queues, ssn.tables.axis
-    hold = jobs.holding().nonzero()[0]
+    hold = jobs.holding().nonzero()[0] if ssn.standing else ssn.holding_jobs()
     sums = sums_by(jobs.queue[hold], jobs.allocated[hold], len(queues))
     root = queues.row_of.get("root", -1)
     if root >= 0:
