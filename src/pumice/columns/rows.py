@@ -115,8 +115,8 @@ class NodeRows:
         return last
 
 
-class JobRows:
-    """Some rows of the job table, for hooks that answer for many jobs at once."""
+class Rows:
+    """Some rows of one table."""
 
     __slots__ = ("rows", "tables")
 
@@ -126,6 +126,12 @@ class JobRows:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+class JobRows(Rows):
+    """Some rows of the job table, for hooks that answer for many jobs at once."""
+
+    __slots__ = ()
 
     @property
     def priority(self) -> I64:
@@ -143,17 +149,10 @@ class JobRows:
         return np.asarray(have >= jobs.min_available[self.rows])
 
 
-class TaskRows:
+class TaskRows(Rows):
     """Some rows of the task table, for hooks that order many tasks at once."""
 
-    __slots__ = ("rows", "tables")
-
-    def __init__(self, tables: Tables, rows: AnyArray) -> None:
-        self.tables = tables
-        self.rows = rows
-
-    def __len__(self) -> int:
-        return len(self.rows)
+    __slots__ = ()
 
     @property
     def priority(self) -> I64:

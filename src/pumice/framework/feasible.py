@@ -86,15 +86,16 @@ class ClassFit:
             after[count:] = 1.0
             nodes = NodeRows(nodes.tables, np.concatenate((rows, rows)), after=after, cls=self._cls.row)
         allowed, idle_fits, future_fits, score = self.look(nodes)
+        idle_score = np.where(allowed & idle_fits, score, -np.inf)
         if self.looks_ahead:
-            self.next_score[rows] = np.where(allowed & idle_fits, score, -np.inf)[count:]
+            self.next_score[rows], idle_score = idle_score[count:], idle_score[:count]
             allowed, idle_fits, future_fits = allowed[:count], idle_fits[:count], future_fits[:count]
             score = score[:count]
         self.allowed[rows] = allowed
         self.idle_fits[rows] = idle_fits
         self.future_fits[rows] = future_fits
         self.score[rows] = score
-        self.idle_score[rows] = np.where(allowed & idle_fits, score, -np.inf)
+        self.idle_score[rows] = idle_score
 
     def look(self, nodes: NodeRows) -> tuple[Bool, Bool, Bool, F64]:
         """allowed, idle_fits, future_fits and score for some rows, which may be virtual."""

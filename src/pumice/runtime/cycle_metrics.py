@@ -59,8 +59,7 @@ def _report_jobs(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decisio
     jobs, rows = ssn.tables.jobs, ssn.live_jobs()
     groups = [jobs.groups[row] for row in rows.tolist()]
     names = [(group.name,) for group in groups]
-    plugins = dict(ssn.plugins)
-    if "gang" in plugins:
+    if ssn.plugin("gang") is not None:
         ready = jobs.counts[rows] @ READY + jobs.best_effort[rows] >= jobs.min_available[rows]
         lacking = np.where(ready, 0, jobs.min_available[rows] - jobs.counts[rows] @ READY)
         metrics.replace("unschedule_task_count", dict(zip(names, lacking.tolist(), strict=True)))
@@ -68,8 +67,8 @@ def _report_jobs(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decisio
         metrics.keep("job_retry_counts", names)
         for i in np.flatnonzero(~ready).tolist():
             metrics.add("job_retry_counts", 1.0, *names[i])
-    if "drf" in plugins:
-        shares = plugins["drf"].share[rows].tolist()
+    if (drf := ssn.plugin("drf")) is not None:
+        shares = drf.share[rows].tolist()
         labels = [(group.namespace, group.name) for group in groups]
         metrics.replace("job_share", dict(zip(labels, shares, strict=True)))
     times: dict[str, Labels] = {group.key: (group.name, group.queue, group.namespace) for group in groups}
