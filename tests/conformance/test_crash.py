@@ -13,9 +13,9 @@ from pumice.runtime.conf import policy_of
 from pumice.runtime.one_cycle import schedule_once
 from pumice.sim.manifests import scene_of
 from pumice.sim.run import simulate
-from pumice.testing.conformance import run_conformance
-from pumice.testing.conformance.result import Status
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+from tests.conformance.runner import run_conformance
+from tests.conformance.runner.result import Status
 
 SHARED = Path(os.environ.get("PUMICE_SHARED") or Path(__file__).parents[3] / "shared")
 FOLDER = SHARED / "conformance" / "volcano-generated" / "crash"

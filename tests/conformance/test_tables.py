@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.testing.tables import TABLES, UNREAD, TableStatus, is_expectation, load_checks, run_table
+from tests.conformance.tables.table import TABLES, UNREAD, TableStatus, is_expectation, load_checks, run_table
 
 SHARED = Path(os.environ.get("PUMICE_SHARED") or Path(__file__).parents[3] / "shared")
 FOLDER = SHARED / "conformance" / "volcano" / "tables"

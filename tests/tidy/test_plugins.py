@@ -28,7 +28,8 @@ def declared_name(decorator: ast.expr) -> str | None:
 
 
 def test_every_plugin_has_a_case() -> None:
-    cases = [repo.text(p) for p in repo.files(under="tests") if "tidy" not in p.parts]
+    own = {"tidy", "runner", "tables"}  # name plugins, and try none
+    cases = [repo.text(p) for p in repo.files(under="tests") if not own & {*p.parts}]
 
     def tried(name: str) -> bool:
         mention = re.compile(rf"name:\s*{re.escape(name)}(?![\w-])|[\"']{re.escape(name)}[\"']")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
 import click
 
-from pumice.cli.errors import FAILED
+import pumice
+from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import print_json
 
 
@@ -18,7 +24,7 @@ def conformance(ctx: click.Context, paths: tuple[str, ...], as_json: bool) -> No
     """Run the recorded cases at or below each PATH.
 
     A case passes, fails, is not yet (names what is missing), or is accepted (a decision record says why we differ).
-    Exit code 0 when nothing failed, 1 otherwise.
+    Exit code 0 when nothing failed, 1 otherwise. Needs the source checkout, with the package installed from it.
 
     \b
     Examples:
@@ -27,13 +33,26 @@ def conformance(ctx: click.Context, paths: tuple[str, ...], as_json: bool) -> No
     """
     from pumice.cli.params import require_there
     from pumice.cli.progress import counting
-    from pumice.testing.conformance import run_conformance
 
+    runner = _runner()
     require_there(paths)
     with counting("cases") as show:
-        report = run_conformance(paths, lambda done, total, result: show(done, total, result.file))
+        report = runner.run_conformance(paths, lambda done, total, result: show(done, total, result.file))
     if as_json:
         print_json(report.to_json())
     else:
         click.echo(report.text())
     ctx.exit(0 if report.ok else FAILED)
+
+
+def _runner() -> ModuleType:
+    """``tests.conformance.runner`` of the checkout that this package is in. Raises: InputError where there is none."""
+    checkout = Path(pumice.__file__).parents[2]
+    if not (checkout / "tests" / "conformance" / "runner" / "__init__.py").is_file():
+        raise InputError(
+            "the runner of recorded cases is part of the source checkout, not of the wheel: "
+            "run this from a checkout with the package installed from it (make setup)"
+        )
+    if str(checkout) not in sys.path:
+        sys.path.insert(0, str(checkout))
+    return import_module("tests.conformance.runner")

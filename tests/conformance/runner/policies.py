@@ -9,9 +9,9 @@ from typing import Any
 from pumice.framework.errors import PolicyError
 from pumice.framework.policy import ActionOption, Policy, read_policy
 from pumice.framework.registry import Registry
-from pumice.testing.conformance.case import Case
-from pumice.testing.conformance.doubles import doubles
-from pumice.testing.conformance.result import NotYet, Unusable
+from tests.conformance.runner.case import Case
+from tests.conformance.runner.doubles import doubles
+from tests.conformance.runner.result import NotYet, Unusable
 
 _ANY_ACTION = "allocate"
 

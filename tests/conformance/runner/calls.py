@@ -15,15 +15,15 @@ from pumice.framework.eviction import EvictionContext, EvictionKind
 from pumice.framework.ordering import compare_jobs, job_keyer
 from pumice.framework.registry import Registry
 from pumice.framework.victims import victim_queue
-from pumice.testing.conformance.actors import EVICTOR, STRANGER, Cast
-from pumice.testing.conformance.case import Case, Raw
-from pumice.testing.conformance.differences import Differences
-from pumice.testing.conformance.policies import policy_of_case
-from pumice.testing.conformance.result import NotYet
-from pumice.testing.conformance.session import open_session
-from pumice.testing.conformance.topology import override_topology
-from pumice.testing.conformance.world import World
 from pumice.volcano.domains import hypernode_scores
+from tests.conformance.runner.actors import EVICTOR, STRANGER, Cast
+from tests.conformance.runner.case import Case, Raw
+from tests.conformance.runner.differences import Differences
+from tests.conformance.runner.policies import policy_of_case
+from tests.conformance.runner.result import NotYet
+from tests.conformance.runner.session import open_session
+from tests.conformance.runner.topology import override_topology
+from tests.conformance.runner.world import World
 
 _SUB_JOB = re.compile(r"sub-job (\S+), all hypernodes")
 _OF_LAST_JOB = "of the (last) job"

@@ -14,13 +14,13 @@ from pumice.model.decisions import PodNotice
 from pumice.model.events import Gone, Seen
 from pumice.model.pod import Pod, PodCondition
 from pumice.model.status import TaskStatus
-from pumice.testing.conformance.case import Case
-from pumice.testing.conformance.differences import Differences
-from pumice.testing.conformance.observed import Observation, compare_observed
-from pumice.testing.conformance.policies import policy_of_case
-from pumice.testing.conformance.result import Unusable
-from pumice.testing.conformance.session import Recorder
-from pumice.testing.conformance.world import World
+from tests.conformance.runner.case import Case
+from tests.conformance.runner.differences import Differences
+from tests.conformance.runner.observed import Observation, compare_observed
+from tests.conformance.runner.policies import policy_of_case
+from tests.conformance.runner.result import Unusable
+from tests.conformance.runner.session import Recorder
+from tests.conformance.runner.world import World
 
 
 def run_confirmed(case: Case, registry: Registry) -> Differences:

@@ -12,11 +12,11 @@ from pumice.columns.views import Job
 from pumice.framework.session import Session
 from pumice.framework.status import facts_of, phase_of
 from pumice.model.status import TaskStatus
-from pumice.testing.conformance.case import Raw
-from pumice.testing.conformance.differences import Differences
-from pumice.testing.conformance.result import NotYet
-from pumice.testing.conformance.session import Opened
-from pumice.testing.tables_api import resource
+from tests.conformance.runner.case import Raw
+from tests.conformance.runner.differences import Differences
+from tests.conformance.runner.result import NotYet
+from tests.conformance.runner.session import Opened
+from tests.conformance.tables.api import resource
 
 #: ``statedBinds`` is what the author wrote and the source test does not check (a tie that is broken at random).
 _NOT_CHECKED = {"statedBinds"}

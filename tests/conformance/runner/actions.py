@@ -8,15 +8,15 @@ from pumice.cycle import run_cycle
 from pumice.framework.policy import Policy
 from pumice.framework.registry import Registry
 from pumice.model.events import Seen
-from pumice.testing.conformance.case import Case
-from pumice.testing.conformance.differences import Differences
-from pumice.testing.conformance.expected import compare_expected
-from pumice.testing.conformance.notes import prepare
-from pumice.testing.conformance.observed import Observation, compare_observed
-from pumice.testing.conformance.policies import actions_of, policy_of_case
-from pumice.testing.conformance.result import NotYet, Unusable
-from pumice.testing.conformance.session import Opened, Recorder, open_session
-from pumice.testing.conformance.world import World
+from tests.conformance.runner.case import Case
+from tests.conformance.runner.differences import Differences
+from tests.conformance.runner.expected import compare_expected
+from tests.conformance.runner.notes import prepare
+from tests.conformance.runner.observed import Observation, compare_observed
+from tests.conformance.runner.policies import actions_of, policy_of_case
+from tests.conformance.runner.result import NotYet, Unusable
+from tests.conformance.runner.session import Opened, Recorder, open_session
+from tests.conformance.runner.world import World
 
 
 def run_action(case: Case, registry: Registry) -> Differences:

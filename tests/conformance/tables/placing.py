@@ -19,13 +19,13 @@ from pumice.framework.session import Session
 from pumice.model.decisions import Bind
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
-from pumice.testing.tables import Row, disagreement, table
-from pumice.testing.tables_objects import decoded, opened, row_of
-from pumice.testing.tables_topology import exactly
 from pumice.volcano.actions.backfill import tasks_in_order
 from pumice.volcano.domains import hypernode_scores
 from pumice.volcano.placement import try_nomination
 from pumice.volcano.worksheet import Worksheet
+from tests.conformance.tables.objects import decoded, opened, row_of
+from tests.conformance.tables.table import Row, disagreement, table
+from tests.conformance.tables.topology import exactly
 
 _DOUBLE = "actions: allocate\ntiers: [{plugins: [{name: scores}]}]"
 

@@ -23,13 +23,13 @@ _C = TypeVar("_C", bound=Callable[..., str | None])
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 CHECK_MODULES = (
-    "pumice.testing.tables_api",
-    "pumice.testing.tables_books",
-    "pumice.testing.tables_fit",
-    "pumice.testing.tables_jobs",
-    "pumice.testing.tables_placing",
-    "pumice.testing.tables_plugins",
-    "pumice.testing.tables_topology",
+    "tests.conformance.tables.api",
+    "tests.conformance.tables.books",
+    "tests.conformance.tables.fit",
+    "tests.conformance.tables.jobs",
+    "tests.conformance.tables.placing",
+    "tests.conformance.tables.plugins",
+    "tests.conformance.tables.topology",
 )
 
 #: ``folder/TestName.yaml`` -> its check. Filled by ``@table``.

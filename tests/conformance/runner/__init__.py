@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pumice.testing.conformance.report import Report
-from pumice.testing.conformance.result import CaseResult, Status
-from pumice.testing.conformance.runner import run_conformance
+from tests.conformance.runner.report import Report
+from tests.conformance.runner.result import CaseResult, Status
+from tests.conformance.runner.runner import run_conformance
 
 __all__ = ["CaseResult", "Report", "Status", "run_conformance"]

@@ -22,7 +22,7 @@ from pumice.model.subgroups import (
     sub_job_id,
     topology_of,
 )
-from pumice.testing.tables import Row, disagreement, table
+from tests.conformance.tables.table import Row, disagreement, table
 
 ZERO, INFINITY = Missing.ZERO, Missing.INFINITY
 _RESOURCE_FIELDS = {"MilliCPU", "Memory", "ScalarResources", "MaxTaskNum"}

@@ -15,8 +15,8 @@ from pumice.model.pod import Pod
 from pumice.model.status import TaskStatus
 from pumice.state.store import Store
 from pumice.testing.build import cluster
-from pumice.testing.tables import Row, difference, disagreement, table
-from pumice.testing.tables_objects import FLAG_OF_STATUS, Raw, amount, decoded, homes, in_group
+from tests.conformance.tables.objects import FLAG_OF_STATUS, Raw, amount, decoded, homes, in_group
+from tests.conformance.tables.table import Row, difference, disagreement, table
 
 _DEVICES = {
     "Others": "what plugins for devices keep with a node",

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from pumice.columns.snapshot import Snapshot
-from pumice.testing.conformance.case import Raw
-from pumice.testing.conformance.result import NotYet
+from tests.conformance.runner.case import Raw
+from tests.conformance.runner.result import NotYet
 
 
 def override_topology(snapshot: Snapshot, stated: Raw | None) -> None:

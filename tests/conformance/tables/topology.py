@@ -16,7 +16,7 @@ from pumice.columns.hypernode_members import NodeDirectory
 from pumice.columns.hypernodes import HyperNodeTree, build_tree, link, real_names
 from pumice.model.manifest import Decoder
 from pumice.model.topology import HyperNode, HyperNodeMember
-from pumice.testing.tables import Row, disagreement, table
+from tests.conformance.tables.table import Row, disagreement, table
 
 Raw = Mapping[str, Any]
 

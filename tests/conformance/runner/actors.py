@@ -12,9 +12,9 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import EMPTY
 from pumice.model.status import TaskStatus
-from pumice.testing.conformance.case import Case, Raw
-from pumice.testing.conformance.result import NotYet, Unusable
-from pumice.testing.conformance.world import World
+from tests.conformance.runner.case import Case, Raw
+from tests.conformance.runner.result import NotYet, Unusable
+from tests.conformance.runner.world import World
 
 #: Of no case: where the described ones live.
 _NAMESPACE = "conformance"

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from pumice.testing.conformance.result import CaseResult, Status
+from tests.conformance.runner.result import CaseResult, Status
 
 _SHOWN_MAX = 30
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pumice.runtime.documents import Document, documents, yaml_documents
 from pumice.runtime.problems import Problem
-from pumice.testing.conformance.result import Unusable
+from tests.conformance.runner.result import Unusable
 
 Raw = Mapping[str, Any]
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from traceback import extract_tb
 
 from pumice.framework.registry import Registry
-from pumice.testing.conformance.accepted import ACCEPTED
-from pumice.testing.conformance.actions import run_action, run_cycles
-from pumice.testing.conformance.calls import run_calls
-from pumice.testing.conformance.case import Case, case_of, read_yaml
-from pumice.testing.conformance.confirmed import run_confirmed
-from pumice.testing.conformance.differences import Differences
-from pumice.testing.conformance.report import Report
-from pumice.testing.conformance.result import CaseResult, NotYet, Status, Unusable
-from pumice.testing.tables import TableStatus, run_table
 from pumice.volcano.table import volcano_registry
+from tests.conformance.runner.accepted import ACCEPTED
+from tests.conformance.runner.actions import run_action, run_cycles
+from tests.conformance.runner.calls import run_calls
+from tests.conformance.runner.case import Case, case_of, read_yaml
+from tests.conformance.runner.confirmed import run_confirmed
+from tests.conformance.runner.differences import Differences
+from tests.conformance.runner.report import Report
+from tests.conformance.runner.result import CaseResult, NotYet, Status, Unusable
+from tests.conformance.tables.table import TableStatus, run_table
 
 #: Told after each case: how many are done, of how many, and what became of it.
 Progress = Callable[[int, int, CaseResult], None]

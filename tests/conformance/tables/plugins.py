@@ -29,12 +29,12 @@ from pumice.model.pod import (
 from pumice.runtime.loop import ListPlanner
 from pumice.testing import build
 from pumice.testing.build import cluster, node, pod, podgroup, queue, run
-from pumice.testing.tables import Row, difference, disagreement, table
-from pumice.testing.tables_api import resource
-from pumice.testing.tables_objects import decoded, lenient, opened, row_of
-from pumice.testing.tables_topology import exactly
 from pumice.volcano.domains import ALLOCATE, EVICT, gradients_for_job, gradients_for_sub_job
 from pumice.volcano.plugins.network_topology_aware import NetworkTopologyAware
+from tests.conformance.tables.api import resource
+from tests.conformance.tables.objects import decoded, lenient, opened, row_of
+from tests.conformance.tables.table import Row, difference, disagreement, table
+from tests.conformance.tables.topology import exactly
 
 
 def _conf(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

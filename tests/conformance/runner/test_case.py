@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pumice.testing.conformance.case import case_of, read_yaml
-from pumice.testing.conformance.result import Unusable
+from tests.conformance.runner.case import case_of, read_yaml
+from tests.conformance.runner.result import Unusable
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{this}: &{this} [{', '.join([f'*{last}'] * 10)}]\n" for last, this in zip("abcdefg", "bcdefgh", strict=True)

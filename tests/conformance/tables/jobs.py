@@ -20,11 +20,11 @@ from pumice.model.podgroup import NetworkTopology, SubGroupPolicy
 from pumice.model.resources import EMPTY, Resource
 from pumice.model.topology import HyperNode
 from pumice.testing.build import NAMESPACE, cluster, interned, node, pod, podgroup, pods, session
-from pumice.testing.tables import Row, difference, disagreement, table
-from pumice.testing.tables_api import resource, topology
-from pumice.testing.tables_objects import Raw, amount, decoded, homes, in_group, member, opened, row_of, take_up
 from pumice.volcano.admission import still_wanted
 from pumice.volcano.plugins.proportion import Proportion
+from tests.conformance.tables.api import resource, topology
+from tests.conformance.tables.objects import Raw, amount, decoded, homes, in_group, member, opened, row_of, take_up
+from tests.conformance.tables.table import Row, difference, disagreement, table
 
 _JOB = "test-job"
 _BUILT = {"MaxTaskNum": "how the test made the amount that it wants; amounts are compared without it"}

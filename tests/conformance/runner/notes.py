@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 
 from pumice.framework.session import Session
-from pumice.testing.conformance.case import Case
-from pumice.testing.conformance.differences import Differences
-from pumice.testing.conformance.expected import job_of
-from pumice.testing.conformance.result import NotYet
+from tests.conformance.runner.case import Case
+from tests.conformance.runner.differences import Differences
+from tests.conformance.runner.expected import job_of
+from tests.conformance.runner.result import NotYet
 
 _NOMINATED = re.compile(
     r"Before the action the source test sets NominatedHyperNode of the default sub-job of (\S+) to \"(\S+)\" "

@@ -14,8 +14,8 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.topology import HyperNode
 from pumice.state.store import Store
-from pumice.testing.conformance.case import Case, Raw
-from pumice.testing.conformance.result import NotYet, Unusable
+from tests.conformance.runner.case import Case, Raw
+from tests.conformance.runner.result import NotYet, Unusable
 
 #: Kinds that Pumice reads and the store keeps.
 _KEPT = (Node, Pod, PodGroup, PriorityClass, Queue, HyperNode)

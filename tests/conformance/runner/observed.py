@@ -17,10 +17,10 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroupStatus
 from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
-from pumice.testing.conformance.case import Raw
-from pumice.testing.conformance.differences import Differences
-from pumice.testing.conformance.result import NotYet
-from pumice.testing.conformance.session import Recorder
+from tests.conformance.runner.case import Raw
+from tests.conformance.runner.differences import Differences
+from tests.conformance.runner.result import NotYet
+from tests.conformance.runner.session import Recorder
 
 _ORIGIN = "Origin reason"
 _VARYING = {"conditions": "podGroupConditions", "podCondition": "podConditions"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pumice.testing import tables
-from pumice.testing.tables import (
+from tests.conformance.tables import table as tables
+from tests.conformance.tables.table import (
     NOT_APPLICABLE,
     TABLES,
     UNREAD,

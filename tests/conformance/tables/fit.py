@@ -15,8 +15,8 @@ from pumice.framework.session import Session
 from pumice.framework.verdict import FitErrors, Unfit, Verdict
 from pumice.model.pod import Pod
 from pumice.testing.build import cluster, node, podgroup, pods
-from pumice.testing.tables import Row, difference, disagreement, table
-from pumice.testing.tables_objects import decoded, in_group, opened, row_of
+from tests.conformance.tables.objects import decoded, in_group, opened, row_of
+from tests.conformance.tables.table import Row, difference, disagreement, table
 
 
 def _errors(ssn: Session, task: int, reasons: Mapping[str, Sequence[str]], hypernode: str = "") -> FitErrors:
