@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
 
-from pumice.algorithms.linear_regex import Regex, RegexError, compile_regex
+from pumice.algorithms.patterns import Pattern, PatternError, compile_pattern
 from pumice.apiserver.core_fields import fields_of
 from pumice.apiserver.refusals import Cause, Refusal, invalid
 from pumice.apiserver.resources import Resource
@@ -139,8 +139,8 @@ def _problems(schema: Obj, value: Any) -> Iterator[tuple[str, str]]:
             if found is not None and worse(found, schema[key]):
                 yield f"Invalid value: {_shown(value)}: {text} {schema[key]}", "FieldValueInvalid"
     if isinstance(value, str) and "pattern" in schema:
-        regex = _regex(schema["pattern"])
-        if regex is not None and not regex.search(value):
+        pattern = _pattern(schema["pattern"])
+        if pattern is not None and not pattern.search(value):
             yield f"Invalid value: {_shown(value)}: should match '{schema['pattern']}'", "FieldValueInvalid"
     if isinstance(value, list):
         yield from _double_items(schema, value)
@@ -209,11 +209,11 @@ def _combined(schema: Obj, value: Any) -> Iterator[tuple[str, str]]:
 
 
 @lru_cache(maxsize=1024)
-def _regex(pattern: str) -> Regex | None:
+def _pattern(text: str) -> Pattern | None:
     """None for a pattern that cannot be used: it forbids nothing."""
     try:
-        return compile_regex(pattern)
-    except RegexError:
+        return compile_pattern(text)
+    except PatternError:
         return None
 
 

@@ -12,7 +12,7 @@ from itertools import takewhile
 
 import numpy as np
 
-from pumice.algorithms.linear_regex import RegexError, compile_regex
+from pumice.algorithms.patterns import PatternError, compile_pattern
 from pumice.columns.dtypes import I32
 from pumice.model.pod import LabelSelector
 from pumice.model.selectors import matches
@@ -55,15 +55,13 @@ class NodeDirectory:
             self._by_pattern[pattern] = frozenset(self._search(pattern))
         return self._by_pattern[pattern]
 
-    def _search(self, pattern: str) -> Iterable[str]:
+    def _search(self, text: str) -> Iterable[str]:
         try:
-            regex = compile_regex(pattern)
-        except RegexError:
+            pattern = compile_pattern(text)
+        except PatternError:
             return ()
-        candidates: Iterable[str] = self._row_of
-        if regex.anchored and regex.literal:
-            candidates = self._opening_with(regex.literal)
-        return filter(regex.search, candidates)
+        candidates = self._opening_with(pattern.opening) if pattern.anchored else self._row_of
+        return filter(pattern.search, candidates)
 
     def _opening_with(self, text: str) -> Iterable[str]:
         if self._sorted is None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from pumice.algorithms.linear_regex import RegexError, compile_regex
+from pumice.algorithms.patterns import PatternError, compile_pattern
 from pumice.columns.hypernodes import link
 from pumice.model.job import VolcanoJob
 from pumice.model.manifest import Value
@@ -174,8 +174,8 @@ class _Cluster:
         for member in hypernode.members:
             if member.regex is not None:
                 try:
-                    compile_regex(member.regex)
-                except RegexError as error:
+                    compile_pattern(member.regex)
+                except PatternError as error:
                     yield f"pattern {member.regex[:80]!r} matches nothing: {error}"
             if member.type == "Node":
                 if member.exact and member.exact not in nodes:

@@ -337,7 +337,7 @@ def test_hypernodes_that_hold_less_than_they_say() -> None:
     objects.append(raw("HyperNode", "b", {"tier": 2, "tierName": "t"}))
     assert problems_of(*objects) == [
         "warning: HyperNode tierName t: stands for several tiers: 1, 2",
-        "warning: HyperNode a: pattern '(' matches nothing: missing )",
+        "warning: HyperNode a: pattern '(' matches nothing: missing ): (",
         "warning: HyperNode a: a member of type HyperNode needs exactMatch; this one counts for nothing",
         "warning: HyperNode a: members that are no nodes: gone",
     ]

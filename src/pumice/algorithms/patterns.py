@@ -1,0 +1,77 @@
+"""Patterns out of API objects: whether a Go regular expression matches in a text, in time linear in the text.
+
+Python's ``re`` backtracks: a pattern such as ``(a+)+$`` can hold it for hours. These are matched by RE2, which Go's
+``regexp`` is modelled on. This is the one place in the core that uses a library besides NumPy, and it is imported when
+the first pattern is met: few clusters have any. Decision 0010 has the figures, and where RE2 and Go differ.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+PATTERN_MAX = 512
+#: Bytes for one compiled pattern and what its searches keep; what needs more is refused, or searched without keeping.
+MEMORY_MAX = 256 * 1024
+_OPENING = re.compile(r"(\^?)((?:[A-Za-z0-9_-]|\\[.-])*)")
+
+
+class PatternError(ValueError):
+    """A pattern that cannot be used, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A compiled pattern. Every match begins with ``opening``, ``anchored`` at the begin of the text.
+
+    ``opening`` is what can be told at a glance, often nothing. To look for it costs a tenth of a search.
+    """
+
+    opening: str
+    anchored: bool
+    _compiled: Any
+
+    def search(self, text: str) -> bool:
+        """Whether the pattern matches somewhere in the text."""
+        if not (text.startswith(self.opening) if self.anchored else self.opening in text):
+            return False
+        return self._compiled.search(_utf8(text)) is not None
+
+
+def compile_pattern(pattern: str) -> Pattern:
+    """The pattern, ready to search with.
+
+    Raises: PatternError for what is no pattern, or one that is longer than PATTERN_MAX or needs more than MEMORY_MAX.
+    """
+    if len(pattern) > PATTERN_MAX:
+        raise PatternError(f"a pattern of {len(pattern)} characters, at most {PATTERN_MAX}")
+    import re2  # noqa: PLC0415, TID251 - late and here only: decision 0010
+
+    options = re2.Options()
+    options.max_mem = MEMORY_MAX
+    options.log_errors = False  # it would write to standard error
+    options.never_capture = True  # nobody asks what a group matched
+    try:
+        compiled = re2.compile(_utf8(pattern), options)
+    except re2.error as error:
+        raise PatternError(error.args[0].decode(errors="replace")) from None
+    return Pattern(*_opening(pattern), compiled)
+
+
+def _opening(pattern: str) -> tuple[str, bool]:
+    """The plain characters that every match begins with, and whether a ``^`` stands before them."""
+    found = _OPENING.match(pattern)
+    if found is None or "|" in pattern:
+        return "", False
+    letters = found[2].replace("\\", "")
+    certain = pattern[found.end() : found.end() + 1] in ("", "[", ".", "$")  # anything else may repeat the last, or not
+    return letters if certain else letters[:-1], bool(found[1])
+
+
+def _utf8(text: str) -> bytes:
+    """The text as RE2 reads it. Half of a surrogate pair, which YAML can write, counts as U+FFFD, as it does in Go."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
