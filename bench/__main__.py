@@ -6,9 +6,10 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from bench.figures import FIGURES, Figure
+from bench.figures import CYCLE_CPU, FIGURES, TO_EQUAL, Figure
 from bench.processes import PUMICE, ROOT, Run, RunError, run
 from bench.table import Result, number, table, written
 
@@ -81,10 +82,19 @@ def _runs(figure: Figure, asked: int | None) -> Iterator[Run]:
     """Each run has another seed for Python's hashes, so that one digest says that no decision depends on them."""
     count = asked or figure.runs or _RUNS
     for i in range(count):
-        found = run((*PUMICE, *figure.arguments), figure.holds, seed=i)
+        found = _run(figure, i)
         values = ", ".join(f"{m.name} {number(found.values[m.name])}" for m in figure.measures)
         _say(f"{figure.name} {i + 1}/{count}: {values}")
         yield found
+
+
+def _run(figure: Figure, seed: int) -> Run:
+    """One run, between two of the figure that it is held against."""
+    if figure.equal is None:
+        return run((*PUMICE, *figure.arguments), figure.holds, seed)
+    before, found, after = (_run(each, seed) for each in (figure.equal, replace(figure, equal=None), figure.equal))
+    times = 2 * found.values[CYCLE_CPU] / (before.values[CYCLE_CPU] + after.values[CYCLE_CPU])
+    return replace(found, values={**found.values, TO_EQUAL: times})
 
 
 def _say(text: str) -> None:

@@ -7,12 +7,14 @@ the same objects, value for value: CPU seconds and peak memory of the cycle's pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 CYCLE_CPU = "cycle CPU s"  # taking the snapshot and deciding; what `pumice bench` calls cpu_s
 PROCESS_CPU = "process CPU s"  # all of it: imports, making the workload, further cycles
 PEAK = "peak MB"  # of the whole process
+TO_EQUAL = "cycle CPU / equal"  # the same over that of `equal`, run right before and after it
+NEXT = "next cycle ms"  # wall time of the second cycle, when what the first decided has come true
 QUIET = "idle cycle ms"  # wall time of a cycle with nothing new
 WALL = "wall s"  # of the whole process
 
@@ -31,6 +33,7 @@ class Figure:
     """``arguments`` of pumice, which answers a JSON document; the fields of it in ``holds`` must be as given.
 
     ``runs``: how many, where that is not the caller's choice. ``needs``: a path without which there is no such figure.
+    ``equal``: what is run before and after each run, for TO_EQUAL: the machine's speed changes, and cancels out.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Figure:
     runs: int | None = None
     quick: bool = False
     needs: Path | None = None
+    equal: Figure | None = None
 
     @property
     def command(self) -> str:
@@ -56,18 +60,33 @@ def cycle(
     return Figure(name, what, arguments, (cpu, memory, Measure(PROCESS_CPU), *more), {"bound": pods}, quick=quick)
 
 
-def cpu(limit: float | None, volcano: float) -> Measure:
+def cpu(limit: float | None = None, volcano: float | None = None) -> Measure:
     return Measure(CYCLE_CPU, limit, volcano)
 
 
-def peak(limit: float | None, volcano: float) -> Measure:
+def peak(limit: float | None = None, volcano: float | None = None) -> Measure:
     return Measure(PEAK, limit, volcano)
+
+
+def diverse(scenario: str, what: str) -> Figure:
+    """One cycle on gangs that differ, held against the one on gangs that do not."""
+    return replace(cycle(scenario, what, f"--scenario {scenario} {_DIVERSE}", cpu(), peak(), _FOUR_TIMES), equal=EQUAL)
 
 
 _1K = "--scenario gang --nodes 1000 --pods 10000"
 _5K = "--scenario gang --nodes 5000 --pods 50000 --gang 10"
 _TOPO = "--scenario topo --nodes 1000 --pods 4000"
+_DIVERSE = "--nodes 1000 --pods 5000 --gang 10"
+_FOUR_TIMES = Measure(TO_EQUAL, 4.0)
 _TRACE = Path("..", "shared", "traces", "philly-gavel")
+
+EQUAL = cycle(
+    "equal",
+    "1,000 nodes in 8 zones and 50 racks × 5,000 pods in gangs of 10, all alike",
+    f"--scenario equal {_DIVERSE}",
+    cpu(),
+    peak(),
+)
 
 FIGURES = (
     cycle(
@@ -108,6 +127,19 @@ FIGURES = (
         f"{_TOPO} --gang 160 --tier 2",
         cpu(None, 60),
         peak(None, 236),
+    ),
+    EQUAL,
+    diverse("unique", "the same, each pod with requests of its own"),
+    diverse("anti", "the same, no two pods of a gang on one node"),
+    diverse("affinity", "the same, each gang within one rack"),
+    diverse("spread", "the same, each gang even over the zones"),
+    diverse("preferred", "the same, each pod rather in a zone with pods of its app"),
+    Figure(
+        "hopeless",
+        "the same, each pod with requests of its own that no node can hold: none is bound",
+        ("bench", "--scenario", "hopeless", *_DIVERSE.split(), "--json"),
+        (cpu(), peak(), Measure(PROCESS_CPU), Measure(NEXT, 20.0), Measure(QUIET, 20.0)),
+        {"bound": 0},
     ),
     Figure(
         "demo",

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from bench.figures import CYCLE_CPU, PEAK, PROCESS_CPU, QUIET, WALL
+from bench.figures import CYCLE_CPU, NEXT, PEAK, PROCESS_CPU, QUIET, WALL
 
 ROOT = Path(__file__).resolve().parents[1]
 PUMICE = (str(Path(sys.executable).with_name("pumice")),)
@@ -63,7 +63,7 @@ def run(command: Sequence[str], holds: Mapping[str, object], seed: int) -> Run:
         PROCESS_CPU: usage.ru_utime + usage.ru_stime,
         PEAK: usage.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10),
     }
-    told = {CYCLE_CPU: "cpu_s", QUIET: "second_cycle_ms"}
+    told = {CYCLE_CPU: "cpu_s", NEXT: "next_cycle_ms", QUIET: "second_cycle_ms"}
     values |= {name: float(answer[key]) for name, key in told.items() if key in answer}
     return Run(values, str(answer.get("digest", "")))
 

@@ -1,4 +1,4 @@
-"""What one cycle costs: time by phase, CPU, memory; then what a cycle costs in which nothing changed."""
+"""What one cycle costs: time by phase, CPU, memory; then what the next one costs, and one in which nothing changed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,24 @@ from pumice.runtime.loop import ListPlanner
 from pumice.runtime.memory import leave_old_objects_alone, old_objects_left_alone
 from pumice.state.store import Store
 
+SETTLING_CYCLES = 3
 QUIET_CYCLES = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """``phases``: wall seconds by phase. ``quiet_ms``: wall time of a cycle with nothing new, the median of some."""
+    """``phases``: wall seconds by phase.
+
+    Wall time of later cycles, ``next_ms``: of the very next one, when what the first decided has come true;
+    ``quiet_ms``: of one with nothing new, the median of some.
+    """
 
     bound: int
     wall_s: float
     cpu_s: float
     peak_rss_mb: float
     phases: dict[str, float]
+    next_ms: float
     quiet_ms: float
     digest: str
 
@@ -44,6 +50,7 @@ class Figures:
             "cpu_s": round(self.cpu_s, 4),
             "peak_rss_mb": round(self.peak_rss_mb, 1),
             "phases": {name: round(seconds, 5) for name, seconds in self.phases.items()},
+            "next_cycle_ms": round(self.next_ms, 3),
             "second_cycle_ms": round(self.quiet_ms, 3),
             "digest": self.digest,
         }
@@ -97,7 +104,8 @@ def _measured(
     bound = sum(isinstance(decision, Bind) for decision in planner.taken)
     _carry_out(store, outcome, planner.taken, pods, groups)
     del outcome
-    return Figures(bound, wall, cpu, peak, watch.phases, _quiet_ms(store, policy, newest + 1, groups), digest.hex)
+    next_ms, quiet_ms = _later_ms(store, policy, newest + 1, groups)
+    return Figures(bound, wall, cpu, peak, watch.phases, next_ms, quiet_ms, digest.hex)
 
 
 def _carry_out(
@@ -119,18 +127,20 @@ def _write(store: Store, outcome: Outcome, groups: dict[str, PodGroup]) -> None:
         store.apply(Seen(replace(store.queues[name], allocated=allocated)))
 
 
-def _quiet_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup]) -> float:
-    """First cycles until nothing is left to write, then some in which nothing changed."""
-    for _ in range(3):
-        _write(store, run_cycle(store.snapshot(), policy, now, ListPlanner()), groups)
+def _later_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup]) -> tuple[float, float]:
+    """The next cycle; then, once nothing is left to write, the median of some in which nothing changed."""
+    first, *_ = [_cycle_ms(store, policy, now, groups) for _ in range(SETTLING_CYCLES)]
     leave_old_objects_alone()
-    times = []
-    for _ in range(QUIET_CYCLES):
-        began = perf_counter()
-        outcome = run_cycle(store.snapshot(), policy, now, ListPlanner())
-        times.append(1000 * (perf_counter() - began))
-        _write(store, outcome, groups)
-    return median(times)
+    return first, median(_cycle_ms(store, policy, now, groups) for _ in range(QUIET_CYCLES))
+
+
+def _cycle_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup]) -> float:
+    """A further cycle, whose statuses are then written."""
+    began = perf_counter()
+    outcome = run_cycle(store.snapshot(), policy, now, ListPlanner())
+    took = 1000 * (perf_counter() - began)
+    _write(store, outcome, groups)
+    return took
 
 
 def _peak_rss_mb() -> float:

@@ -1,4 +1,4 @@
-"""Workloads by formula: index arithmetic, no dice. The four shapes that the peers were measured on, and the demo.
+"""Workloads by formula: index arithmetic, no dice. The shapes that the peers were measured on, and more.
 
 Source: the formulas of ``shared/bench/workloads.py``, of which these are the same objects, value for value, as model
 values.
@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from pumice.model.events import Object
 from pumice.model.node import Node
-from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
+from pumice.model.pod import (
+    GROUP_NAME_ANNOTATION,
+    TASK_SPEC_KEY,
+    Affinity,
+    LabelSelector,
+    Pod,
+    PodAffinityTerm,
+    PodSpec,
+    Requirement,
+    TopologySpreadConstraint,
+)
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import PODS, Resource
@@ -19,12 +30,14 @@ from pumice.model.topology import HyperNode, HyperNodeMember
 
 NAMESPACE = "bench"
 EPOCH = 1_704_067_200.0  # 2024-01-01T00:00:00Z
-SCENARIOS = ("gang", "topo", "preempt", "reclaim")
+DIVERSE = ("equal", "unique", "anti", "affinity", "spread", "preferred", "hopeless")
+SCENARIOS = ("gang", "topo", *DIVERSE, "preempt", "reclaim")
 GPU = "nvidia.com/gpu"
 PODS_PER_NODE = 110
 OBJECTS_MAX = 10_000_000
 
-_GI = 2**30
+_MI, _GI = 2**20, 2**30
+_HOSTNAME = "kubernetes.io/hostname"
 _ROLE = "worker"
 
 
@@ -63,6 +76,8 @@ def build(scenario: str, nodes: int, pods: int, gang: int, queues: int = 1, tier
         raise ValueError(f"tier: found {tier}, wanted 1 to 3, or 0 for all three in turn")
     if scenario == "gang":
         return gangs(nodes, pods, gang, queues)
+    if scenario in DIVERSE:
+        return diverse(scenario, nodes, pods, gang)
     return topo(nodes, pods, gang, tier) if scenario == "topo" else evict(scenario, nodes, pods, gang)
 
 
@@ -103,6 +118,58 @@ def evict(kind: str = "reclaim", nodes: int = 1000, pending: int = 500, gang: in
     return made
 
 
+def diverse(kind: str = "equal", nodes: int = 1000, pods: int = 5000, gang: int = 10) -> Workload:
+    """Admitted gangs that differ as ``kind`` says, on nodes in 8 zones and in racks of 20; ``equal`` ones do not.
+
+    ``unique``: each pod in what it asks for; ``hopeless``: likewise, and it is more than a node has. By gang, ``anti``:
+    no two on a node; ``affinity``: all in one rack; ``spread``: even over zones; ``preferred``: near pods of its app.
+    """
+    made = Workload([_node(i, 64, {"zone": f"z{i % 8}", "rack": f"r{i // 20}"}) for i in range(nodes)], _queues(1))
+    specs: dict[PodSpec, PodSpec] = {}
+    for j in range(pods // gang):
+        name, creation = f"g{j:05d}", EPOCH + j
+        status = PodGroupStatus("Inqueue")
+        group = PodGroup(NAMESPACE, name, f"pg-{name}", "default", gang, creation=creation, status=status)
+        made.groups.append(group)
+        labels, terms = {"app": f"a{j % 50}", "job": f"g{j}"}, _terms(kind, j)
+        annotations = {GROUP_NAME_ANNOTATION: name, TASK_SPEC_KEY: _ROLE}
+        for k in range(gang):
+            spec = _spec(_diverse_request(kind, j * gang + k), **terms)
+            pod = f"{name}-{_ROLE}-{k}"
+            spec = specs.setdefault(spec, spec)
+            made.pods.append(Pod(NAMESPACE, pod, "pod-" + pod, spec, creation, labels, annotations))
+    return made
+
+
+def _diverse_request(kind: str, x: int) -> Resource:
+    """What pod number ``x`` asks for."""
+    match kind:
+        case "unique":
+            return Resource(100.0 + 37 * x % 2900, (100.0 + 53 * x % 3900) * _MI, None)
+        case "hopeless":
+            return Resource(65_000.0 + x, float(_GI), None)
+    return _amounts(1, 1, 0)
+
+
+def _terms(kind: str, j: int) -> dict[str, Any]:
+    """Fields of the spec that say where pods of gang ``j`` may run."""
+    gang, app = _labelled("job", f"g{j}"), _labelled("app", f"a{j % 50}")
+    match kind:
+        case "anti":
+            return {"affinity": Affinity(anti_required=(PodAffinityTerm(_HOSTNAME, gang, (NAMESPACE,)),))}
+        case "affinity":
+            return {"affinity": Affinity(pod_required=(PodAffinityTerm("rack", gang, (NAMESPACE,)),))}
+        case "spread":
+            return {"spread": (TopologySpreadConstraint(1, "zone", "DoNotSchedule", gang),)}
+        case "preferred":
+            return {"affinity": Affinity(pod_preferred=(PodAffinityTerm("zone", app, (NAMESPACE,), weight=50),))}
+    return {}
+
+
+def _labelled(key: str, value: str) -> LabelSelector:
+    return LabelSelector((Requirement(key, "In", (value,)),))
+
+
 def _placing(first: int, nodes: int) -> Callable[[int], str]:
     return lambda k: f"node-{(first + k) % nodes:05d}"
 
@@ -111,10 +178,11 @@ def _queues(count: int) -> list[Queue]:
     return [Queue("default")] if count == 1 else [Queue(f"q{i:02d}", weight=i + 1) for i in range(count)]
 
 
-def _node(i: int, cpu: int) -> Node:
+def _node(i: int, cpu: int, place: dict[str, str] | None = None) -> Node:
+    """Labelled with its name and where it is: ``place``, else one of four zones."""
     name = f"node-{i:05d}"
     room = _room(cpu)
-    labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{i % 4}"}
+    labels = {_HOSTNAME: name} | (place or {"topology.kubernetes.io/zone": f"zone-{i % 4}"})
     return Node(name, room, room, uid=name, labels=labels)
 
 
@@ -124,6 +192,17 @@ def _room(cpu: int) -> Resource:
 
 def _amounts(cpu: int, memory_gi: int, gpu: int) -> Resource:
     return Resource(1000.0 * cpu, float(memory_gi * _GI), {GPU: 1000.0 * gpu} if gpu else None)
+
+
+def _spec(request: Resource, **more: Any) -> PodSpec:
+    """A pod of one container. ``more`` are fields of PodSpec."""
+    return PodSpec(
+        request=request.add_scalar(PODS, 1.0),
+        nonzero_milli_cpu=request.milli_cpu,
+        nonzero_memory=request.memory,
+        images=("busybox",),
+        **more,
+    )
 
 
 def _hypernodes(nodes: int) -> Iterator[HyperNode]:
@@ -202,13 +281,6 @@ class _Jobs:
         key = (*asks, priority[0])
         spec = self._specs.get(key)
         if spec is None:
-            request = _amounts(*asks)
-            spec = self._specs[key] = PodSpec(
-                request=request.add_scalar(PODS, 1.0),
-                nonzero_milli_cpu=request.milli_cpu,
-                nonzero_memory=request.memory,
-                images=("busybox",),
-                priority=priority[1] if priority[0] else None,
-                priority_class_name=priority[0],
-            )
+            value = priority[1] if priority[0] else None
+            spec = self._specs[key] = _spec(_amounts(*asks), priority=value, priority_class_name=priority[0])
         return spec

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as runner
-from bench.figures import Figure, Measure
+from bench.figures import CYCLE_CPU, TO_EQUAL, Figure, Measure
 from bench.processes import Run, RunError
 from bench.table import BEGIN, END
 
@@ -53,6 +53,22 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_what_runs_how_often(machine: Machine, arguments: list[str], seen: dict[str, int]) -> None:
     assert runner.main(arguments, (SHORT, LONG, GONE)) == 0
     assert machine.seen == [(name, seed) for name, count in seen.items() for seed in range(count)]
+
+
+def test_a_figure_is_held_against_the_runs_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine is half as fast at the second run, and the ratio is the same."""
+    seconds = iter((0.125, 1.5, 0.375, 0.25, 3.0, 0.75))
+    seen: list[tuple[str, int]] = []
+
+    def took(command: Sequence[str], holds: Mapping[str, object], seed: int) -> Run:
+        seen.append((command[-1], seed))
+        return Run({CYCLE_CPU: next(seconds)}, command[-1])
+
+    monkeypatch.setattr(runner, "run", took)
+    equal = Figure("equal", "alike", ("bench", "equal"), (Measure(CYCLE_CPU),))
+    other = Figure("unique", "not", ("bench", "unique"), (Measure(TO_EQUAL, 4.0),), equal=equal)
+    assert [run.values[TO_EQUAL] for run in runner._runs(other, 2)] == [6.0, 6.0]
+    assert seen == [(name, seed) for seed in (0, 1) for name in ("equal", "unique", "equal")]
 
 
 def test_a_figure_without_its_trace_is_named(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:

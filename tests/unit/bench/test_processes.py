@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bench.figures import CYCLE_CPU, PEAK, PROCESS_CPU, QUIET, WALL
+from bench.figures import CYCLE_CPU, NEXT, PEAK, PROCESS_CPU, QUIET, WALL
 from bench.processes import RunError, run
 
 
@@ -16,16 +16,17 @@ def python(code: str) -> tuple[str, ...]:
 
 
 def test_values_come_from_the_answer_and_from_the_kernel() -> None:
-    answer = {"cpu_s": 0.25, "second_cycle_ms": 3, "digest": "abc", "bound": 4}
+    answer = {"cpu_s": 0.25, "next_cycle_ms": 7, "second_cycle_ms": 3, "digest": "abc", "bound": 4}
     found = run(python(f"held = bytearray(64 << 20); print({json.dumps(answer)!r})"), {"bound": 4}, seed=0)
-    assert (found.values[CYCLE_CPU], found.values[QUIET], found.digest) == (0.25, 3.0, "abc")
+    assert (found.values[CYCLE_CPU], found.values[NEXT], found.values[QUIET]) == (0.25, 7.0, 3.0)
+    assert found.digest == "abc"
     assert 64 < found.values[PEAK] < 640, "the 64 MB that the process held are in it; Units: MB"
     assert found.values[PROCESS_CPU] > 0
     assert found.values[WALL] > 0
 
 
 def test_an_answer_without_a_cycle_has_no_cycle_figures() -> None:
-    assert {CYCLE_CPU, QUIET}.isdisjoint(run(python("print('{}')"), {}, seed=0).values)
+    assert {CYCLE_CPU, NEXT, QUIET}.isdisjoint(run(python("print('{}')"), {}, seed=0).values)
 
 
 def test_the_seed_is_that_of_the_hashes() -> None:

@@ -220,6 +220,11 @@ def test_a_trace_without_columns(tmp_path: Path) -> None:
             "nodes: found 0, wanted 1 to 10,000,000",
             id="bench",
         ),
+        pytest.param(
+            ["bench", "--scenario", "reclaim", "--nodes", "10", "--pods", "10", "--gang", "10"],
+            "--scenario reclaim: not yet, for there is no action reclaim to measure",
+            id="bench-not-yet",
+        ),
         pytest.param(["completion", "bsh"], "'bsh' is not one of 'bash', 'zsh', 'fish'", id="shell"),
     ],
 )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pumice.cli import bench
+from pumice.sim import workload
 from tests.unit.cli.kit import GOOD, run
 from tests.unit.report.kit import TWO_QUEUES
 
@@ -106,15 +108,24 @@ def test_schedule_says_why_the_gang_waits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "more"),
-    [pytest.param("gang", [], id="gang"), pytest.param("topo", ["--tier", "1"], id="topo")],
+    ("scenario", "more", "bound"),
+    [
+        pytest.param("gang", [], 40, id="gang"),
+        pytest.param("topo", ["--tier", "1"], 40, id="topo"),
+        *(pytest.param(kind, [], 0 if kind == "hopeless" else 40, id=kind) for kind in bench.DIVERSE),
+    ],
 )
-def test_bench(scenario: str, more: list[str]) -> None:
+def test_bench(scenario: str, more: list[str], bound: int) -> None:
     sizes = ["--nodes", "20", "--pods", "40", "--gang", "4"]
     found = run("bench", "--scenario", scenario, *sizes, *more, "--json").json
-    assert (found["scenario"], found["nodes"], found["pods"], found["bound"]) == (scenario, 20, 40, 40)
+    assert (found["scenario"], found["nodes"], found["pods"], found["bound"]) == (scenario, 20, 40, bound)
     assert {"snapshot", "open", "allocate", "close"} <= set(found["phases"])
-    assert all(found[key] >= 0 for key in ("wall_s", "cpu_s", "peak_rss_mb"))
+    times = ("wall_s", "cpu_s", "peak_rss_mb", "next_cycle_ms", "second_cycle_ms")
+    assert all(found[key] >= 0 for key in times)
+
+
+def test_bench_offers_the_scenarios_that_there_are() -> None:
+    assert bench.SCENARIOS == workload.SCENARIOS
 
 
 def test_check_conf() -> None:

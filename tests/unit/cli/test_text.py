@@ -80,7 +80,7 @@ def test_check_conf() -> None:
 
 def test_bench() -> None:
     out = run("bench", "--scenario", "gang", "--nodes", "10", "--pods", "20", "--gang", "4").out
-    assert "20 of 20 pods" in out and "allocate" in out
+    assert "20 of 20 pods" in out and "allocate" in out and "the next cycle" in out
 
 
 def test_the_report_is_one_file_that_fetches_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pumice.model.manifest import Decoder
 from pumice.sim.demo import demo
-from pumice.sim.workload import build
+from pumice.sim.workload import DIVERSE, build
 from tests.unit.sim.kit import SHARED, WITHOUT_SHARED
 
 FORMULAS = SHARED / "bench" / "workloads.py"
@@ -36,6 +36,7 @@ def formulas() -> ModuleType:
         ("topo", 500, 400, 20, 1, 2),
         ("preempt", 20, 50, 10, 1, 0),
         ("reclaim", 25, 100, 10, 2, 0),
+        *((kind, 45, 1300, 10, 1, 0) for kind in DIVERSE),
     ],
 )
 def test_the_same_as_the_formulas(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: int) -> None:
@@ -52,10 +53,16 @@ def test_pods_of_one_shape_share_their_spec() -> None:
     assert len({id(pod.spec) for pod in made.pods}) == len({pod.spec for pod in made.pods}) == 16
 
 
+@pytest.mark.parametrize(("kind", "specs"), [("equal", 1), ("unique", 5000), ("anti", 500), ("preferred", 50)])
+def test_how_many_specs_the_pods_of_diverse_gangs_have(kind: str, specs: int) -> None:
+    made = build(kind, 10, 5000, 10)
+    assert len({id(pod.spec) for pod in made.pods}) == len({pod.spec for pod in made.pods}) == specs
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"scenario": "gangs"}, "scenario: found 'gangs', wanted one of gang, topo, preempt, reclaim"),
+        ({"scenario": "gangs"}, "scenario: found 'gangs', wanted one of gang, topo, equal, .*, preempt, reclaim"),
         ({"nodes": 0}, "nodes: found 0"),
         ({"pods": -1}, "pods: found -1"),
         ({"gang": 0}, "gang: found 0"),
