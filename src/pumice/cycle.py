@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pumice.columns.snapshot import Snapshot
+from pumice.framework.closing import close_session
+from pumice.framework.errors import PluginFault
+from pumice.framework.memo import Memo
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
-from pumice.framework.session import Planner, Session
-from pumice.framework.status import close_session
+from pumice.framework.session import Session
+from pumice.framework.statement import Planner
 
 Observer = Callable[[str], None]
 
@@ -23,18 +26,34 @@ def _nobody(phase: str) -> None:
     """The observer of a cycle that nobody watches."""
 
 
-def run_cycle(snapshot: Snapshot, policy: Policy, now: float, planner: Planner, observe: Observer = _nobody) -> Outcome:
+def run_cycle(
+    snapshot: Snapshot,
+    policy: Policy,
+    now: float,
+    planner: Planner,
+    observe: Observer = _nobody,
+    memo: Memo | None = None,
+) -> Outcome:
     """Decide what to bind and evict, and what users should be told.
 
     ``now``: seconds since the epoch. ``observe`` is told the name of each phase as it begins, so that the shell can
-    time it.
+    time it. ``memo``: what earlier cycles of the same shell found out; it saves work and changes nothing.
+
+    A plugin that fails costs the job that it was asked about its turn; where it was asked about no job, the action its
+    turn; where it cannot even be opened, nothing is decided. The outcome's ``faults`` say so.
     """
     observe("open")
-    idle = policy.only_for_waiting and snapshot.tables.jobs.nothing_waits
-    ssn = Session(snapshot, policy, now, planner, to_write=not idle)
-    for action in policy.actions:
+    ssn = Session(snapshot, policy, now, planner, memo or Memo())
+    ready = True
+    try:
+        ssn.open()
+    except PluginFault as fault:
+        ready = False
+        ssn.story.blame("the cycle", fault)
+    for action in policy.actions if ready else ():
         observe(action.name)
-        ssn.action = action.name
-        action.run(ssn, **action.arguments)
+        ssn.story.action = action.name
+        with ssn.turn(f"action {action.name}"):
+            action.run(ssn, **action.arguments)
     observe("close")
-    return close_session(ssn)
+    return close_session(ssn, ready=ready)

@@ -9,7 +9,7 @@ no integer; an unknown operator matches nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -31,23 +31,30 @@ class Column(Protocol):
     def codes(self) -> Codes: ...
     @property
     def values(self) -> Sequence[str]: ...
+    @property
+    def code_of(self) -> Mapping[str, int]: ...
 
 
 class EncodedColumn:
     """A column from one value (or None for absent) a row."""
 
-    __slots__ = ("codes", "values")
+    __slots__ = ("code_of", "codes", "values")
 
     def __init__(self, found: Iterable[str | None]) -> None:
         code_of: dict[str, int] = {}
         codes = [-1 if value is None else code_of.setdefault(value, len(code_of)) for value in found]
         self.codes: Codes = np.array(codes, dtype=np.int32)
         self.values: list[str] = list(code_of)
+        self.code_of = code_of
 
 
 def holds_over(requirement: Requirement, column: Column) -> Bool:
     """Whether one requirement holds, row by row. Shape (rows,)."""
     key = requirement.key
+    if requirement.operator in ("In", "NotIn"):  # however many values the column has
+        named = [column.code_of[value] for value in requirement.values if value in column.code_of]
+        found: Bool = column.codes == named[0] if len(named) == 1 else np.isin(column.codes, named)
+        return found if requirement.operator == "In" else ~found
     answers = [holds(requirement, {key: value}) for value in column.values]
     answers.append(holds(requirement, {}))  # code -1 reads the last entry
     return np.array(answers, dtype=bool)[column.codes]

@@ -6,75 +6,72 @@ the pod's ``PodSpec``: everything in it, and nothing outside of it, may decide w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from pumice.columns.column import Versions
 from pumice.columns.dtypes import EPS, F64, Bool, ResourceAxis, compared
+from pumice.columns.table import Table, number, objects
 from pumice.model.pod import PodSpec
+from pumice.model.resources import Resource
 
 
-class ClassTable:
-    """C rows. ``req`` (C, R) in canonical units; ``asked`` the dimensions that count, each with a limit: room above it
-    in all of them is room enough for one; ``nonzero`` (C, 2) milli-cpu and bytes with kube-scheduler's defaults."""
+class ClassTable(Table):
+    """C rows. A row that a class has given back may stand for another one later: what is kept about a class beyond one
+    snapshot names its ``identity`` too.
 
-    __slots__ = (
-        "_matrix",
-        "_row_of_id",
-        "_row_of_value",
-        "asked",
-        "axis",
-        "best_effort",
-        "compared",
-        "nonzero",
-        "req",
-        "specs",
-        "steps",
-    )
+    ``req`` (C, R) in canonical units; ``compared`` (C, R) the dimensions that count, ``asked`` the same with a limit
+    each: room above it in all of them is room enough for one; ``nonzero`` (C, 2) milli-cpu and bytes with
+    kube-scheduler's defaults; ``steps`` (C, R + 3) what one task of the class adds to ``NodeTable.view``.
+    """
 
-    def __init__(self, axis: ResourceAxis) -> None:
-        self.axis = axis
-        self.specs: list[PodSpec] = []
-        self.req: list[F64] = []
-        self.compared: list[Bool] = []
-        self.asked: list[list[tuple[int, float]]] = []
-        self.nonzero: list[F64] = []
-        self.steps: list[F64] = []
-        self.best_effort: list[bool] = []
-        self._matrix: F64 = np.zeros((0, len(axis)))
-        self._row_of_id: dict[int, tuple[PodSpec, int]] = {}
-        self._row_of_value: dict[PodSpec, int] = {}
+    specs: Sequence[PodSpec] = objects()
+    asked: Sequence[Sequence[tuple[int, float]]] = objects()
+    req: F64 = number(np.float64)
+    compared: Bool = number(np.bool_)
+    nonzero: F64 = number(np.float64)
+    steps: F64 = number(np.float64)
+    best_effort: Bool = number(np.bool_)
 
-    def __len__(self) -> int:
-        return len(self.specs)
+    def __init__(self, versions: Versions, axis: ResourceAxis) -> None:
+        super().__init__(versions, _lengths(axis))
+        self._axis = axis
 
-    def row(self, spec: PodSpec) -> int:
-        """The class of a spec, made on first sight. Interned specs are found by identity, which is what makes this
-        cheap."""
-        known = self._row_of_id.get(id(spec))
-        if known is not None:
-            return known[1]
-        row = self._row_of_value.get(spec)
-        if row is None:
-            row = self._row_of_value[spec] = self._append(spec)
-        self._row_of_id[id(spec)] = (spec, row)  # holds the object, so that its id stays its own
-        return row
+    def add(self, spec: PodSpec) -> int:
+        """A row for a class that has none."""
+        return self.new_rows(1, specs=spec, best_effort=spec.request.is_empty(), **self._amounts(spec))[0]
 
-    def _append(self, spec: PodSpec) -> int:
-        self.specs.append(spec)
-        req = self.axis.vector(spec.request)
-        req.setflags(write=False)
-        self.req.append(req)
+    def _amounts(self, spec: PodSpec) -> dict[str, Any]:
+        req = self._axis.vector(spec.request)
         mask = compared(req)
-        self.compared.append(mask)
-        self.asked.append([(i, float(req[i]) - EPS) for i in mask.nonzero()[0].tolist()])
-        self.nonzero.append(np.array([spec.nonzero_milli_cpu, spec.nonzero_memory]))
-        self.steps.append(np.concatenate((req, self.nonzero[-1], (1.0,))))
-        self.steps[-1].setflags(write=False)
-        self.best_effort.append(spec.request.is_empty())
-        return len(self.specs) - 1
+        nonzero = np.array([spec.nonzero_milli_cpu, spec.nonzero_memory])
+        return {
+            "asked": tuple((i, float(req[i]) - EPS) for i in mask.nonzero()[0].tolist()),
+            "req": req,
+            "compared": mask,
+            "nonzero": nonzero,
+            "steps": np.concatenate((req, nonzero, (1.0,))),
+        }
 
-    @property
-    def matrix(self) -> F64:
-        """All requests together (C, R)."""
-        if len(self._matrix) != len(self.req):
-            self._matrix = np.array(self.req).reshape(len(self.req), len(self.axis))
-        return self._matrix
+    def asks(self) -> list[Resource]:
+        """What the classes in use ask for."""
+        return [self.specs[row].request for row in self.alive.nonzero()[0].tolist()]
+
+    def measure(self, axis: ResourceAxis) -> None:
+        """Count along another axis. Every class has another identity then."""
+        self._axis = axis
+        self._remake(_lengths(axis))
+        for row in self.alive.nonzero()[0].tolist():
+            self.write(row, **self._amounts(self.specs[row]))
+
+    def identity(self, row: int) -> int:
+        """A number that stands for this class and for no other, ever."""
+        assert self.stamps is not None
+        return int(self.stamps[row])
+
+
+def _lengths(axis: ResourceAxis) -> dict[str, tuple[int, ...]]:
+    width = len(axis)
+    return {"req": (width,), "compared": (width,), "nonzero": (2,), "steps": (width + 3,)}

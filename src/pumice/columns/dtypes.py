@@ -35,41 +35,75 @@ EPS = MIN_RESOURCE
 CPU, MEMORY = 0, 1
 
 
+#: Resources with a column of their own, besides cpu, memory and pods: what a node names costs memory on every row.
+NAMES_MAX = 256
+UNOFFERED = "what no node offers"
+
+
 class ResourceAxis:
-    """The names along R: cpu, memory, every other scalar sorted by name, ``pods`` last.
+    """The names along R: cpu, memory, every other resource that is offered sorted by name, ``pods`` last.
+
+    ``offered``: what nodes have or queues speak of, at most NAMES_MAX of it. Whatever else is asked for shares one column,
+    of index ``unoffered`` (-1: there is none): no node has any of it, so who asks for it fits nowhere, and a name that
+    only a pod knows costs nothing.
 
     ``pods`` comes last so that a message which names one short resource names a real one first.
     """
 
-    __slots__ = ("column", "names", "pods")
+    __slots__ = ("column", "names", "offered", "pods", "unoffered")
 
-    def __init__(self, scalars: Iterable[str] = ()) -> None:
-        others = sorted({name for name in scalars if name not in ("cpu", "memory", "pods")})
-        self.names: tuple[str, ...] = ("cpu", "memory", *others, "pods")
+    def __init__(self, offered: Iterable[str] = (), *, unoffered: bool = False) -> None:
+        self.offered = tuple(sorted(set(offered) - {"cpu", "memory", "pods"})[:NAMES_MAX])
+        self.names: tuple[str, ...] = ("cpu", "memory", *self.offered, *((UNOFFERED,) if unoffered else ()), "pods")
         self.column = {name: i for i, name in enumerate(self.names)}
         self.pods = len(self.names) - 1
+        self.unoffered = self.pods - 1 if unoffered else -1
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def covers(self, resource: Resource) -> bool:
-        """Whether every scalar of the resource has a column."""
+    def offers(self, resource: Resource) -> bool:
+        """Whether everything that the resource names has a column of its own."""
         return all(name in self.column for name in resource.scalars or ())
 
+    def covers(self, resource: Resource) -> bool:
+        """Whether everything that the resource names is counted."""
+        return self.unoffered >= 0 or self.offers(resource)
+
     def vector(self, resource: Resource | None) -> F64:
-        """The resource as a row; absent dimensions (and None) are 0. Shape (R,)."""
+        """What is asked for, as a row; absent dimensions (and None) are 0. Shape (R,).
+
+        Raises: KeyError for a resource that is not covered.
+        """
+        row = self.offer(resource)
+        if self.unoffered >= 0 and resource is not None:
+            scalars = resource.scalars or {}
+            row[self.unoffered] = sum(value for name, value in scalars.items() if name not in self.column)
+        elif resource is not None and not self.offers(resource):
+            raise KeyError(next(name for name in resource.scalars or () if name not in self.column))
+        return row
+
+    def offer(self, resource: Resource | None) -> F64:
+        """What is there, as a row: of columns of their own only. Shape (R,)."""
         row = np.zeros(len(self.names))
         if resource is not None:
             row[CPU], row[MEMORY] = resource.milli_cpu, resource.memory
             for name, value in (resource.scalars or {}).items():
-                row[self.column[name]] = value
+                if name in self.column:
+                    row[self.column[name]] = value
         return row
 
     def resource(self, row: F64) -> Resource:
-        """A row back as a value; zero scalars are left out."""
+        """A row back as a value; what is zero, and what nobody offers, is left out."""
         values = row.tolist()
-        scalars = {n: values[i] for i, n in enumerate(self.names) if i > MEMORY and values[i]}
+        scalars = {n: values[i] for i, n in enumerate(self.names) if i > MEMORY and values[i] and i != self.unoffered}
         return Resource(values[CPU], values[MEMORY], scalars)
+
+    def name(self, column: int, asked: Resource) -> str:
+        """What a column is called where it matters to an object: of what nobody offers, the first name it asks for."""
+        if column != self.unoffered:
+            return self.names[column]
+        return min(name for name, value in (asked.scalars or {}).items() if value and name not in self.column)
 
 
 def compared(need: F64) -> Bool:

@@ -26,7 +26,7 @@ class HyperNodeTree:
     ``parent`` (H,) is -1 for the top only. ``nodes`` are node rows, ascending. ``leaf_of`` (N,) is the hypernode
     of the lowest tier that holds the node. ``ancestors`` (H, D) starts with the row itself and is filled up with -1.
     Not ``ready``: the objects contradict each other as ``errors`` say; links that closed a cycle or gave a second
-    parent are left out, and no topology may be promised.
+    parent are left out, and no topology may be promised. Trees of one store with one ``version`` are equal.
     """
 
     names: tuple[str, ...]
@@ -41,6 +41,7 @@ class HyperNodeTree:
     tier_of_name: dict[str, int]
     ready: bool
     errors: tuple[str, ...]
+    version: int
 
     def __len__(self) -> int:
         return len(self.names)
@@ -70,13 +71,17 @@ class HyperNodeTree:
 
 
 def build_tree(
-    hypernodes: Iterable[HyperNode], node_names: Sequence[str], node_labels: Sequence[Mapping[str, str]]
+    hypernodes: Iterable[HyperNode],
+    node_names: Sequence[str],
+    node_labels: Sequence[Mapping[str, str]],
+    version: int = 0,
 ) -> HyperNodeTree:
-    """The tree over these nodes. A member that is not there (yet) counts for nothing."""
+    """The tree over these nodes. A member that is not there (yet) counts for nothing. ``version``: its own, where it
+    is one of several."""
     forest = link(hypernodes)
     directory = NodeDirectory(node_names, node_labels)
     rows = [directory.rows(names) for names in real_names(forest, directory)]
-    return _with_top(forest, rows, len(node_names))
+    return _with_top(forest, rows, len(node_names), version)
 
 
 # -- the objects, linked
@@ -163,7 +168,7 @@ def real_names(forest: Forest, directory: NodeDirectory) -> list[set[str]]:
 # -- the columns
 
 
-def _with_top(forest: Forest, rows: list[I32], node_count: int) -> HyperNodeTree:
+def _with_top(forest: Forest, rows: list[I32], node_count: int, version: int) -> HyperNodeTree:
     """The columns. The virtual top is one tier above all others, and the parent of every root."""
     top = len(forest.hypernodes)
     tier = np.array([hypernode.tier for hypernode in forest.hypernodes], dtype=np.int64)
@@ -188,6 +193,7 @@ def _with_top(forest: Forest, rows: list[I32], node_count: int) -> HyperNodeTree
         tier_of_name={each.tier_name: each.tier for each in forest.hypernodes if each.tier_name},
         ready=not forest.errors,
         errors=forest.errors,
+        version=version,
     )
 
 

@@ -1,149 +1,98 @@
-"""Jobs (PodGroups) and their sub-jobs as columns."""
+"""Jobs (PodGroups) as columns."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
 
 import numpy as np
 
+from pumice.columns.column import Versions
 from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray, Bool, ResourceAxis, read_only
-from pumice.columns.growth import Growing
-from pumice.model.podgroup import NetworkTopology, PodGroup
-from pumice.model.status import STATUS_COUNT, PodGroupPhase, TaskStatus
+from pumice.columns.table import Table, number, objects
+from pumice.model.podgroup import PodGroup
+from pumice.model.resources import Resource
+from pumice.model.status import STATUS_COUNT, PodGroupPhase
 
 PHASES = list(PodGroupPhase)
 PHASE_CODE = {phase: code for code, phase in enumerate(PHASES)}
 PENDING_PHASE, INQUEUE_PHASE, RUNNING_PHASE = (
     PHASE_CODE[p] for p in (PodGroupPhase.PENDING, PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING)
 )
-_PENDING = int(TaskStatus.PENDING)
+
+
+class JobTable(Table):
+    """J rows.
+
+    ``counts`` (J, statuses) tasks by state; ``best_effort`` pending tasks without request; ``allocated`` (J, R) what
+    its tasks hold. ``role_min`` maps a role number to its minimum. ``waits`` counts pending tasks that ask for something
+    and are not gated, ``gated`` tasks with gates of others. ``tasks`` are rows in fallback order, ``subs`` rows of
+    sub-jobs.
+
+    Jobs with equal ``ask`` (-1: none) have equal minResources. Jobs with equal ``signature`` (-1: none) have equal
+    tasks in equal order, equal minima and no topology or sub-groups: while nothing of them is placed, what happens to
+    one happens to the other.
+    """
+
+    uids: Sequence[str] = objects()
+    groups: Sequence[PodGroup] = objects()
+    tasks: Sequence[AnyArray] = objects()
+    subs: Sequence[tuple[int, ...]] = objects()
+    role_min: Sequence[Mapping[int, int]] = objects()
+    queue: I32 = number(np.int32, -1)
+    min_available: I32 = number(np.int32)
+    priority: I64 = number(np.int64)
+    creation: F64 = number(np.float64)
+    role_total: I32 = number(np.int32)
+    has_min: Bool = number(np.bool_)
+    has_policy: Bool = number(np.bool_)
+    has_topology: Bool = number(np.bool_)
+    size: I32 = number(np.int32)
+    gated: I32 = number(np.int32)
+    ask: I32 = number(np.int32, -1)
+    signature: I32 = number(np.int32, -1)
+    min_resources: F64 = number(np.float64)
+    phase: I8 = number(np.int8, moves=True)
+    best_effort: I32 = number(np.int32, moves=True)
+    waits: I32 = number(np.int32, moves=True)
+    hypernode: I32 = number(np.int32, -1, moves=True)
+    counts: I32 = number(np.int32, moves=True)
+    allocated: F64 = number(np.float64, moves=True)
+
+    def __init__(self, versions: Versions, axis: ResourceAxis) -> None:
+        super().__init__(versions, {"counts": (STATUS_COUNT,), **_lengths(axis)})
+
+    def asks(self) -> list[Resource]:
+        """The minResources there are."""
+        return [found for row in self.alive.nonzero()[0].tolist() if (found := self._min_resources(row)) is not None]
+
+    def measure(self, axis: ResourceAxis) -> None:
+        """Count minResources along another axis; ``allocated`` is left empty."""
+        self._remake(_lengths(axis))
+        for row in self.alive.nonzero()[0].tolist():
+            if (asked := self._min_resources(row)) is not None:
+                self.write(row, min_resources=axis.vector(asked))
+
+    def _min_resources(self, row: int) -> Resource | None:
+        group: PodGroup | None = self.groups[row]
+        return None if group is None else group.min_resources
+
+    @property
+    def live(self) -> AnyArray:
+        """Rows of jobs with a PodGroup and a queue that exists."""
+        return (self.alive & (self.queue >= 0)).nonzero()[0]
+
+    @property
+    def holding(self) -> AnyArray:
+        """Those of them whose tasks hold resources. A product is several times faster than ``any``."""
+        held: Bool = self.allocated @ _ones(self.allocated.shape[1]) > 0
+        return (held & self.alive & (self.queue >= 0)).nonzero()[0]
+
+
+def _lengths(axis: ResourceAxis) -> dict[str, tuple[int, ...]]:
+    return {"allocated": (len(axis),), "min_resources": (len(axis),)}
 
 
 @lru_cache(maxsize=16)
 def _ones(count: int) -> F64:
     return read_only(np.ones(count))
-
-
-class JobTable(Growing):
-    """J rows.
-
-    ``counts`` (J, statuses) tasks by state; ``best_effort`` pending tasks without request; ``allocated`` (J, R) what
-    its tasks hold. ``role_min`` maps a role number to its minimum. ``waits`` counts pending tasks that allocate may
-    place (not gated, not best effort), ``gated`` tasks with gates of others. ``settled``: status writing found nothing
-    to do for the job as it stands, so an untouched job need not be looked at again, as long as it goes on to fail in
-    the way that is numbered ``settled_as`` (0: it did not). ``sla_wait`` is the job's own waiting time in seconds, 0
-    for none.
-
-    Jobs with equal ``ask`` have equal minResources. Jobs with equal ``shape`` (-1: none) have equal tasks in equal
-    order, equal minima and no topology or sub-groups: while nothing of them is placed, what happens to one happens to
-    the other.
-    """
-
-    NUMBERS: ClassVar[dict[str, tuple[Any, Any]]] = {
-        "queue": (np.int32, -1),
-        "min_available": (np.int32, 0),
-        "priority": (np.int64, 0),
-        "creation": (np.float64, 0.0),
-        "role_total": (np.int32, 0),
-        "has_min": (np.bool_, False),
-        "has_policy": (np.bool_, False),
-        "has_topology": (np.bool_, False),
-        "size": (np.int32, 0),
-        "phase": (np.int8, 0),
-        "best_effort": (np.int32, 0),
-        "waits": (np.int32, 0),
-        "gated": (np.int32, 0),
-        "hypernode": (np.int32, -1),
-        "settled": (np.bool_, False),
-        "settled_as": (np.int64, 0),
-        "sla_wait": (np.float64, 0.0),
-        "ask": (np.int32, -1),
-        "shape": (np.int32, -1),
-    }
-    WIDE: ClassVar[dict[str, Any]] = {"counts": np.int32, "allocated": np.float64, "min_resources": np.float64}
-    MOVING = ("phase", "best_effort", "waits", "hypernode", "counts", "allocated")
-    OBJECTS = ("uids", "groups", "tasks", "subs", "role_min")
-
-    queue: I32
-    min_available: I32
-    priority: I64
-    creation: F64
-    role_total: I32
-    has_min: Bool
-    has_policy: Bool
-    has_topology: Bool
-    size: I32
-    phase: I8
-    best_effort: I32
-    waits: I32
-    gated: I32
-    hypernode: I32
-    settled: Bool
-    settled_as: I64
-    sla_wait: F64
-    ask: I32
-    shape: I32
-    counts: I32
-    allocated: F64
-    min_resources: F64
-    uids: list[str]
-    groups: list[PodGroup]
-    tasks: list[AnyArray]
-    subs: list[tuple[int, ...]]
-    role_min: list[dict[int, int]]
-
-    def __init__(self, axis: ResourceAxis) -> None:
-        width = len(axis)
-        super().__init__({"counts": STATUS_COUNT, "allocated": width, "min_resources": width})
-
-    @property
-    def nothing_waits(self) -> bool:
-        """Whether no job waits for anything: no pending task, no PodGroup to admit; and none is bound to a topology,
-        whose place is found out at the beginning of a session."""
-        waits = (self.counts[:, _PENDING] > 0) | (self.phase == PENDING_PHASE) | self.has_topology
-        return not (waits & self.alive).any()
-
-    def holding(self) -> Bool:
-        """Jobs with a queue whose tasks hold resources. Shape (J,). A product is several times faster than ``any``."""
-        held: Bool = self.allocated @ _ones(self.allocated.shape[1]) > 0
-        return held & self.alive & (self.queue >= 0)
-
-
-class SubJobTable(Growing):
-    """S rows; every job has at least its default sub-job as soon as it has a task outside all policies.
-
-    ``hypernode`` and ``nominated`` are rows of the hypernode tree, -1 none. ``match_index`` orders sub-jobs of one
-    policy.
-    """
-
-    NUMBERS: ClassVar[dict[str, tuple[Any, Any]]] = {
-        "job": (np.int32, -1),
-        "min_available": (np.int32, 0),
-        "match_index": (np.int64, 0),
-        "priority": (np.int64, 0),
-        "best_effort": (np.int32, 0),
-        "hypernode": (np.int32, -1),
-        "nominated": (np.int32, -1),
-        "group": (np.int32, -1),
-    }
-    WIDE: ClassVar[dict[str, Any]] = {"counts": np.int32}
-    MOVING = ("best_effort", "hypernode", "nominated", "counts")
-    OBJECTS = ("uids", "gids", "topologies", "tasks")
-
-    job: I32
-    min_available: I32
-    match_index: I64
-    priority: I64
-    best_effort: I32
-    hypernode: I32
-    nominated: I32
-    group: I32
-    counts: I32
-    uids: list[str]
-    gids: list[str]
-    topologies: list[NetworkTopology | None]
-    tasks: list[AnyArray]
-
-    def __init__(self) -> None:
-        super().__init__({"counts": STATUS_COUNT})

@@ -1,188 +1,201 @@
 """The books: every move of a task between states, with what it means for its node, its job and its sub-job.
 
 Store and session move tasks through the same code; the store with a writer that just writes, the session through its
-journal. Source: Volcano node accounting (AddTask, RemoveTask) and job indexes.
+journal. Which moves a session may make is its dialect's to say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from pumice.columns.column import Column
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import F64, I32, AnyArray
-from pumice.columns.journal import ChangeLog
+from pumice.columns.placement import Placement
+from pumice.columns.runs import TaskRun
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import GATED
-from pumice.model.status import ALLOCATED_STATUSES, LEGAL_MOVES, STATUS_COUNT, TaskStatus
+from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
 
 #: What one task in a state does to its node: idle, used, releasing, pipelined, future (rows of ``NodeTable.books``),
-#: in requests.
-_BOOKS: F64 = np.zeros((STATUS_COUNT, 5))
+#: in requests. Source: Volcano node accounting (AddTask, RemoveTask).
+BOOKS: F64 = np.zeros((STATUS_COUNT, 5))
 for _status in TaskStatus:
-    _BOOKS[_status] = (-1, 1, 0, 0, -1)
-_BOOKS[TaskStatus.PENDING] = 0
-_BOOKS[TaskStatus.RELEASING] = (-1, 1, 1, 0, 0)
-_BOOKS[TaskStatus.PIPELINED] = (0, 0, 0, 1, -1)
-_CHANGES_BOOKS = [[bool((after != before).any()) for after in _BOOKS] for before in _BOOKS]
+    BOOKS[_status] = (-1, 1, 0, 0, -1)
+BOOKS[TaskStatus.PENDING] = 0
+BOOKS[TaskStatus.RELEASING] = (-1, 1, 1, 0, 0)
+BOOKS[TaskStatus.PIPELINED] = (0, 0, 0, 1, -1)
+
 #: By state before (last: from nowhere) and after: what one task that moves does to the counts of its job.
 _MOVED: I32 = np.zeros((STATUS_COUNT + 1, STATUS_COUNT, STATUS_COUNT), dtype=np.int32)
 for _status in TaskStatus:
     _MOVED[:, _status, _status] += 1
     _MOVED[_status, :, _status] -= 1
 _MOVED_ONE = [list(after) for after in _MOVED]
-_HOLDS = [float(s in ALLOCATED_STATUSES) for s in TaskStatus]
-_LEGAL = [[TaskStatus(b) in LEGAL_MOVES[TaskStatus(a)] for b in range(STATUS_COUNT)] for a in range(STATUS_COUNT)]
+#: By state, and last from nowhere: whether a task holds resources, and whether it waits.
+_HOLDS = [*(float(s in ALLOCATED_STATUSES) for s in TaskStatus), 0.0]
+_WAITS = [*(int(s is TaskStatus.PENDING) for s in TaskStatus), 0]
 
 
-class Tally(NamedTuple):
-    """Which rows appear, in order of first appearance, as a list and as an array, and the ``times`` of each; None:
-    once."""
+@dataclass(frozen=True)
+class Accounting:
+    """What a dialect says about its tasks. ``moves``: the states that a session may move a task to, by its present one;
+    a move that is not in it is an error of an action or a plugin. ``books`` (statuses, 5): as ``BOOKS``."""
 
-    rows: list[int]
-    where: AnyArray
-    times: F64 | None
+    moves: Mapping[TaskStatus, frozenset[TaskStatus]] = field(default_factory=dict)
+    books: F64 = field(default_factory=lambda: BOOKS)
 
-    def of_each(self, change: F64) -> F64:
-        """What ``change`` for each appearance makes of every row, to be added to arrays of rows of its shape."""
-        return change if self.times is None else self.times.reshape(-1, *(1,) * change.ndim) * change
-
-
-def tally(rows: Sequence[int]) -> Tally:
-    """Count rows. Faster than ``np.unique`` for a gang."""
-    times: dict[int, int] = {}
-    for row in rows:
-        times[row] = times.get(row, 0) + 1
-    distinct = list(times)
-    once = len(distinct) == len(rows)
-    return Tally(distinct, np.array(distinct), None if once else np.array(list(times.values()), dtype=np.float64))
+    @cached_property
+    def steps(self) -> list[list[F64 | None]]:
+        """By state before and after: what one task that moves does to its node's books (5, 1); None: nothing."""
+        return [
+            [None if (after == before).all() else (after - before)[:, None] for after in self.books]
+            for before in self.books
+        ]
 
 
-class Writer(Protocol):
-    """Who carries out a write: the journal, or a writer that does not remember."""
+class Amounts(NamedTuple):
+    """Of some tasks of one job: how many ask for nothing, how many others no gate holds, and what all ask for together
+    (R,)."""
 
-    def put(self, array: AnyArray, index: Any, value: Any) -> None: ...
-    def add(self, array: AnyArray, index: Any, change: Any) -> None: ...
-    def touch(self, log: ChangeLog, rows: list[int]) -> None: ...
+    empty: int
+    waits: int
+    total: F64
 
 
-class DirectWriter:
-    """Writes and forgets: for the store, where events are facts and nobody reads a log of changes."""
+class Writes(Protocol):
+    """Who carries out a write: a session's journal, or the store's writer, which remembers nothing."""
 
-    def put(self, array: AnyArray, index: Any, value: Any) -> None:
-        array[index] = value
-
-    def add(self, array: AnyArray, index: Any, change: Any) -> None:
-        array[index] += change
-
-    def touch(self, log: ChangeLog, rows: list[int]) -> None:
-        """A store lives for months: a log that nobody reads must not grow with it."""
+    def put(self, column: Column[Any], index: Any, value: Any) -> None: ...
+    def add(self, column: Column[Any], index: Any, change: Any) -> None: ...
 
 
 class Ledger:
-    """Moves tasks and keeps every sum that follows from it."""
+    """Moves tasks and keeps every sum that follows from it. Tasks that are given together are of one sub-job and in one
+    state; rows without nodes are equal, of one class too."""
 
-    __slots__ = ("_booked", "tables", "writer")
+    __slots__ = ("_moves", "_steps", "tables", "writer")
 
-    def __init__(self, tables: Tables, writer: Writer) -> None:
+    def __init__(self, tables: Tables, writer: Writes, accounting: Accounting) -> None:
         self.tables = tables
         self.writer = writer
-        self._booked: dict[tuple[int, int, int], F64] = {}  # what a task of a class that moves does to its node
+        self._moves = {int(status): frozenset(map(int, to)) for status, to in accounting.moves.items()}
+        self._steps = accounting.steps
 
-    def move(self, rows: Sequence[int], status: TaskStatus, nodes: Sequence[int], tallied: Tally | None = None) -> None:
-        """Move tasks of one sub-job, one class and one present state to ``status`` on ``nodes`` (-1: none), one node a
-        task. ``tallied``: the nodes, where a pending task's are tallied already.
+    def move(self, run: TaskRun, status: TaskStatus) -> None:
+        """Move tasks, which are all in one state, to ``status`` on the nodes of the run (-1: none). A task that is on a
+        node already must stay there or go to -1.
 
-        A task that is on a node already must stay there or go to -1. Raises: AssertionError for a move that the table
-        of legal moves does not have.
+        Raises: AssertionError for a move that the dialect does not have.
         """
-        tasks = self.tables.tasks
-        first = rows[0]
-        before = int(tasks.status[first])
-        assert _LEGAL[before][status], (
-            f"illegal move of {tasks.pods[first].key}: {TaskStatus(before).label} -> {status.label}"
+        tasks, put = self.tables.tasks, self.writer.put
+        before = int(tasks.status[run.rows[0]])
+        assert status in self._moves[before], (
+            f"illegal move of {tasks.pods[run.rows[0]].key}: {TaskStatus(before).label} -> {status.label}"
         )
-        index: Any = np.array(rows) if len(rows) > 1 else first
-        if _CHANGES_BOOKS[before][status]:
-            step = self._step(before, status, int(tasks.cls[first]))
-            if before == PENDING:
-                self._book(step, nodes, tallied)
-            else:
-                self._book(step, tasks.node[index].tolist() if len(rows) > 1 else [int(tasks.node[first])])
-        self.writer.put(tasks.status, index, int(status))
+        step = self._steps[before][status]
+        if step is not None:
+            there = run.nodes if before == PENDING else tasks.node[list(run.rows)].tolist()
+            self._book(run if before == PENDING else TaskRun(self.tables, Placement(run.rows, there)), step)
+        put(tasks["status"], run.index, int(status))
         if PENDING in (before, status):
-            self.writer.put(tasks.node, index, nodes if len(rows) > 1 else nodes[0])
-        self._count(first, before, status, len(rows))
+            put(tasks["node"], run.index, run.nodes[0] if len(run) == 1 else run.nodes)
+        self._count(run.job, run.sub, before, status, len(run), lambda: self._amounts(run))
 
-    def enter(self, row: int, status: TaskStatus, node: int) -> None:
-        """Book a task that was not there before, in any state."""
+    def hold(self, run: TaskRun) -> None:
+        """Book pending tasks on their nodes only, for as long as it takes to choose nodes for others."""
+        step = self._steps[PENDING][TaskStatus.ALLOCATED]
+        if step is not None:
+            self._book(run, step)
+
+    def _amounts(self, run: TaskRun) -> Amounts:
+        if len(run.classes) == 1:
+            return self._equal(run.rows[0], len(run))
         tasks = self.tables.tasks
-        self.writer.put(tasks.status, row, int(status))
-        self.writer.put(tasks.node, row, node)
-        self.count(row, status, 1)
-        if node >= 0:
-            self._book(self._step(PENDING, status, int(tasks.cls[row])), [node])
+        empty = tasks.best_effort[run.index]
+        waits = ~empty & (tasks.gate[run.index] < GATED)
+        return Amounts(int(empty.sum()), int(waits.sum()), run.total)
 
-    def rebook(self, row: int, node: int) -> None:
-        """Book a task on a node of a fresh node table; its job's sums stand as they are."""
+    def _equal(self, row: int, count: int) -> Amounts:
+        """The amounts of so many tasks like the one at ``row``."""
         tasks = self.tables.tasks
-        self.writer.put(tasks.node, row, node)
-        if node >= 0:
-            self._book(self._step(PENDING, int(tasks.status[row]), int(tasks.cls[row])), [node])
+        empty = bool(tasks.best_effort[row])
+        waits = not empty and tasks.gate[row] < GATED
+        return Amounts(count * empty, count * waits, count * self.tables.classes.req[tasks.cls[row]])
 
-    def leave(self, row: int) -> None:
-        """Take a task out of every book."""
+    def enter(self, rows: Sequence[int]) -> None:
+        """Book equal tasks that were not there before, in the state and on the nodes that their rows say."""
+        status = int(self.tables.tasks.status[rows[0]])
+        self.count(rows[0], status, len(rows))
+        self._book_where_they_are(rows, self._steps[PENDING][status])
+
+    def leave(self, rows: Sequence[int]) -> None:
+        """Take equal tasks out of every book; their rows stay as they are."""
+        status = int(self.tables.tasks.status[rows[0]])
+        self.count(rows[0], status, -len(rows))
+        self._book_where_they_are(rows, self._steps[status][PENDING])
+
+    def shift(self, rows: Sequence[int], status: TaskStatus) -> None:
+        """Move equal tasks to another state, whatever the dialect's moves, on the nodes where they are."""
+        tasks, before = self.tables.tasks, int(self.tables.tasks.status[rows[0]])
+        self._book_where_they_are(rows, self._steps[before][status])
+        self.writer.put(tasks["status"], rows if len(rows) > 1 else rows[0], int(status))
+        row, count = rows[0], len(rows)
+        self._count(int(tasks.job[row]), int(tasks.sub[row]), before, status, count, lambda: self._equal(row, count))
+
+    def _book_where_they_are(self, rows: Sequence[int], step: F64 | None) -> None:
+        """Add ``step`` for each of some equal tasks to the books of its node, if it is on one."""
         tasks = self.tables.tasks
-        status, node = int(tasks.status[row]), int(tasks.node[row])
-        self.count(row, status, -1)
-        if node >= 0:
-            self._book(self._step(status, PENDING, int(tasks.cls[row])), [node])
-
-    def _step(self, before: int, after: int, cls: int) -> F64:
-        """What a task of the class that moves does to the books of its node (5, R); one that is Pending does nothing
-        there."""
-        step = self._booked.get((before, after, cls))
         if step is None:
-            step = (_BOOKS[after] - _BOOKS[before])[:, None] * self.tables.classes.req[cls]
-            self._booked[before, after, cls] = step
-        return step
-
-    def _book(self, step: F64, where: Sequence[int], tallied: Tally | None = None) -> None:
-        nodes, writer = self.tables.nodes, self.writer
-        if len(where) == 1:
-            writer.add(nodes.books, where[0], step)
-            writer.touch(nodes.changed, [where[0]])
             return
-        if tallied is None:
-            tallied = tally(where)
-        writer.add(nodes.books, tallied.where, tallied.of_each(step))
-        writer.touch(nodes.changed, tallied.rows)
+        run = TaskRun.on_nodes(self.tables, rows, tasks.node[list(rows)])
+        if run:
+            self._book(run, step)
+
+    def _book(self, run: TaskRun, step: F64) -> None:
+        nodes, amounts = run.by_node(self.tables.classes.req)
+        self.writer.add(self.tables.nodes["books"], nodes, step * amounts[..., None, :])
+
+    def rebook(self, rows: AnyArray) -> None:
+        """Book all of these tasks, of whatever kind, on nodes whose books are empty; jobs' sums stand."""
+        tables, tasks = self.tables, self.tables.tasks
+        books, totals = tables.nodes["books"], np.zeros_like(tables.nodes.books)
+        steps = np.array([np.zeros((5, 1)) if step is None else step for step in self._steps[PENDING]])
+        for few in np.array_split(rows, len(rows) // 65_536 + 1):
+            step, req = steps[tasks.status[few]], tables.classes.req[tasks.cls[few]]
+            np.add.at(totals, tasks.node[few], step * req[:, None])
+        self.writer.add(books, slice(None), totals)
 
     def count(self, row: int, status: int, amount: int) -> None:
         """Add ``amount`` tasks like the one at ``row`` in ``status`` to the sums of its job and sub-job."""
-        self._count(row, -1, status, amount)
+        job, sub = int(self.tables.tasks.job[row]), int(self.tables.tasks.sub[row])
+        self._count(job, sub, -1, status, amount, lambda: self._equal(row, amount))
 
-    def _count(self, row: int, before: int, after: int, amount: int) -> None:
-        """Move ``amount`` tasks like the one at ``row`` between states in the sums of their job; -1: from nowhere."""
-        tasks, jobs, subs, add = self.tables.tasks, self.tables.jobs, self.tables.subs, self.writer.add
-        job, sub = int(tasks.job[row]), int(tasks.sub[row])
+    def _count(
+        self, job: int, sub: int, before: int, after: int, tasks: int, amounts: Callable[[], Amounts]
+    ) -> None:
+        """Move tasks between states in the sums of their job; -1: from nowhere."""
+        jobs, subs, add = self.tables.jobs, self.tables.subs, self.writer.add
         if job < 0:
             return
         moved = _MOVED_ONE[before][after]
-        if amount != 1:
-            moved = amount * moved
-        add(jobs.counts, job, moved)
-        add(subs.counts, sub, moved)
-        holds = _HOLDS[after] - (_HOLDS[before] if before >= 0 else 0.0)
-        if holds:
-            add(jobs.allocated, job, holds * amount * self.tables.classes.req[tasks.cls[row]])
-        waiting = (after == PENDING) - (before == PENDING)
-        if not waiting:
+        if tasks != 1:
+            moved = tasks * moved
+        add(jobs["counts"], job, moved)
+        add(subs["counts"], sub, moved)
+        holds, waiting = _HOLDS[after] - _HOLDS[before], _WAITS[after] - _WAITS[before]
+        if not holds and not waiting:
             return
-        if tasks.best_effort[row]:
-            add(jobs.best_effort, job, waiting * amount)
-            add(subs.best_effort, sub, waiting * amount)
-        elif tasks.gate[row] < GATED:
-            add(jobs.waits, job, waiting * amount)
+        empty, waits, total = amounts()
+        if holds:
+            add(jobs["allocated"], job, holds * total)
+        if waiting and empty:
+            add(jobs["best_effort"], job, waiting * empty)
+            add(subs["best_effort"], sub, waiting * empty)
+        if waiting and waits:
+            add(jobs["waits"], job, waiting * waits)

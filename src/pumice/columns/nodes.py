@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
 import numpy as np
 
+from pumice.columns.column import Versions
 from pumice.columns.dtypes import F64, I32, Bool, ResourceAxis, read_only
-from pumice.columns.journal import ChangeLog
+from pumice.columns.table import Table, number
 from pumice.model.node import Node, Taint
-
-V = TypeVar("V")
-#: Entries of ``NodeFacts.remember``: at 5,000 nodes and a byte a node some 20 MB.
-MEMO_MAX = 4096
 
 
 class LabelColumn:
@@ -33,14 +29,12 @@ class LabelColumn:
 
 
 class NodeFacts:
-    """What only changes when a node object changes; shared by every session until then.
+    """What only changes when a node object changes: a value, made anew then, under another ``version``.
 
     Row order is (creation, name): it breaks ties between equal scores, so it must not depend on arrival.
     """
 
     __slots__ = (
-        "_labels",
-        "_memo",
         "allocatable",
         "axis",
         "max_pods",
@@ -51,12 +45,14 @@ class NodeFacts:
         "taint_sets",
         "total",
         "unschedulable",
+        "version",
         "view_allocatable",
     )
 
-    def __init__(self, nodes: Sequence[Node], axis: ResourceAxis) -> None:
+    def __init__(self, versions: Versions, nodes: Sequence[Node], axis: ResourceAxis) -> None:
+        self.version = versions.next()
         self.axis = axis
-        self.objs = sorted(nodes, key=lambda n: (n.creation, n.name))
+        self.objs = tuple(sorted(nodes, key=lambda n: (n.creation, n.name)))
         self.names = [n.name for n in self.objs]
         self.row_of = {name: row for row, name in enumerate(self.names)}
         count, width = len(self.objs), len(axis)
@@ -67,73 +63,48 @@ class NodeFacts:
         self.taint_code: I32 = np.zeros(count, dtype=np.int32)
         taints: dict[tuple[Taint, ...], int] = {(): 0}
         for row, node in enumerate(self.objs):
-            self.view_allocatable[row] = axis.vector(node.allocatable)
+            self.view_allocatable[row] = axis.offer(node.allocatable)
             self.allocatable[row] = self.view_allocatable[row]
             if node.oversubscription.milli_cpu or node.oversubscription.memory:
-                self.allocatable[row] += axis.vector(node.oversubscription)
+                self.allocatable[row] += axis.offer(node.oversubscription)
             self.max_pods[row] = min(node.allocatable.max_task_num, np.iinfo(np.int32).max)
             self.unschedulable[row] = node.unschedulable
             self.taint_code[row] = taints.setdefault(node.taints, len(taints))
         self.taint_sets = list(taints)
         self.total: F64 = self.allocatable.sum(axis=0)
-        self._labels: dict[str, LabelColumn] = {}
-        self._memo: dict[Hashable, Any] = {}
+        for name in ("allocatable", "view_allocatable", "max_pods", "unschedulable", "taint_code", "total"):
+            setattr(self, name, read_only(getattr(self, name)))
 
     def __len__(self) -> int:
         return len(self.names)
-
-    def label(self, key: str) -> LabelColumn:
-        """The column of a label key, encoded on first use."""
-        column = self._labels.get(key)
-        if column is None:
-            column = self._labels[key] = LabelColumn(self.objs, key)
-        return column
-
-    def remember(self, key: Hashable, build: Callable[[], V]) -> V:
-        """What follows from node objects alone and from ``key``, built once for as long as no node object changes.
-
-        Bounded: when too many keys have come by, all are forgotten.
-        """
-        found = self._memo.get(key)
-        if found is None:
-            if len(self._memo) >= MEMO_MAX:
-                self._memo.clear()
-            found = self._memo[key] = build()
-        return found
 
 
 #: Rows of ``NodeTable.books``.
 IDLE, USED, RELEASING, PIPELINED, FUTURE = range(5)
 
 
-class NodeTable:
+class NodeTable(Table):
     """The moving part, N rows.
 
     ``books`` (N, 5, R): idle, used, releasing, pipelined and future = idle + releasing - pipelined, kept side by side
     so that one write moves all of a node's books. ``view`` (N, R + 3): the cluster as kube-scheduler's plugins see it:
     requests of the pods on the node, then milli-cpu and bytes with 100m and 200MB for a container without request, then
-    the number of pods. Only a plugin that keeps it (``predicates``) moves it within a session; ``view_follows`` says
-    that one does. Source: Volcano node accounting.
+    the number of pods. Only a plugin that keeps it (``predicates``) moves it within a session. Source: Volcano node
+    accounting.
     """
 
-    __slots__ = ("books", "changed", "facts", "view", "view_follows")
+    books: F64 = number(np.float64, moves=True, rows_last=True)
+    view: F64 = number(np.float64, moves=True, rows_last=True)
 
-    def __init__(self, facts: NodeFacts) -> None:
+    def __init__(self, versions: Versions, facts: NodeFacts) -> None:
+        width = len(facts.axis)
+        super().__init__(versions, {"books": (5, width), "view": (width + 3,)})
         self.facts = facts
-        count, width = len(facts), len(facts.axis)
-        self.books: F64 = np.zeros((count, 5, width))
-        self.books[:, IDLE] = self.books[:, FUTURE] = facts.allocatable
-        self.view: F64 = np.zeros((count, width + 3))
-        self.view_follows = False
-        self.changed = ChangeLog()
-
-    def session_copy(self, *, to_write: bool = True) -> NodeTable:
-        """The same rows for one session, to write on or, shared, to read only."""
-        twin = object.__new__(NodeTable)
-        twin.facts, twin.changed, twin.view_follows = self.facts, ChangeLog(), False
-        twin.books = self.books.copy() if to_write else read_only(self.books)
-        twin.view = self.view.copy() if to_write else read_only(self.view)
-        return twin
+        self._resize(len(facts))
+        every = slice(None)
+        books = np.zeros((len(facts), 5, width))
+        books[:, IDLE] = books[:, FUTURE] = facts.allocatable
+        self.write(every, alive=True, books=books)
 
     @property
     def idle(self) -> F64:

@@ -2,68 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pumice.columns.dtypes import CPU, F64, MEMORY, Bool, ResourceAxis
+from pumice.columns.column import Versions
+from pumice.columns.dtypes import CPU, F64, I32, MEMORY, Bool, ResourceAxis
+from pumice.columns.table import Table, number, objects
 from pumice.model.queue import Queue
 from pumice.model.resources import Resource
 
 
-class QueueTable:
-    """Q rows in (creation, name) order. ``open`` is spec.state == Open.
+class QueueTable(Table):
+    """Q rows in (creation, name) order, made anew when a queue comes, goes or changes in more than its status.
 
-    All (Q, R): ``guarantee`` is 0 where none is given, ``capability`` inf where unlimited, ``stated`` the status that
-    was last seen (nan: none).
+    ``open`` is spec.state == Open; ``parent`` a row, -1 none. All (Q, R): ``guarantee`` is 0 where none is given,
+    ``capability`` inf where unlimited, ``stated`` the status that was last seen (nan: none).
     """
 
-    __slots__ = (
-        "_axis",
-        "capability",
-        "creation",
-        "guarantee",
-        "names",
-        "objs",
-        "open",
-        "parent",
-        "priority",
-        "row_of",
-        "stated",
-        "weight",
-    )
+    objs: Sequence[Queue] = objects()
+    names: Sequence[str] = objects()
+    creation: F64 = number(np.float64)
+    weight: F64 = number(np.float64)
+    priority: F64 = number(np.float64)
+    open: Bool = number(np.bool_)
+    parent: I32 = number(np.int32, -1)
+    guarantee: F64 = number(np.float64)
+    capability: F64 = number(np.float64, np.inf)
+    stated: F64 = number(np.float64, np.nan)
 
-    def __init__(self, queues: Iterable[Queue], axis: ResourceAxis) -> None:
+    def __init__(self, versions: Versions, queues: Iterable[Queue], axis: ResourceAxis) -> None:
+        width = (len(axis),)
+        super().__init__(versions, {"guarantee": width, "capability": width, "stated": width})
         self._axis = axis
-        self.objs = sorted(queues, key=lambda q: (q.creation, q.name))
-        self.names = [q.name for q in self.objs]
-        self.row_of = {name: row for row, name in enumerate(self.names)}
-        self.creation: F64 = np.array([q.creation for q in self.objs], dtype=np.float64)
-        self.weight: F64 = np.array([q.weight for q in self.objs], dtype=np.float64)
-        self.priority: F64 = np.array([q.priority for q in self.objs], dtype=np.float64)
-        self.open: Bool = np.array([q.state == "Open" for q in self.objs], dtype=bool)
-        self.guarantee: F64 = np.zeros((len(self.objs), len(axis)))
-        self.capability: F64 = np.full_like(self.guarantee, np.inf)
-        self.stated: F64 = np.empty_like(self.guarantee)
-        for row, queue in enumerate(self.objs):
-            if queue.guarantee is not None:
-                self.guarantee[row] = axis.vector(queue.guarantee)
-            if queue.capability is not None:
-                self.capability[row] = self._limit(queue.capability)
-            self.restate(row, queue)
-        self.parent = [self.row_of.get(q.parent or "root", -1) if q.name != "root" else -1 for q in self.objs]
+        objs = sorted(queues, key=lambda q: (q.creation, q.name))
+        self.row_of = {queue.name: row for row, queue in enumerate(objs)}
+        self._resize(len(objs))
+        for row, queue in enumerate(objs):
+            self._fill(row, queue)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return self.capacity
+
+    def _fill(self, row: int, queue: Queue) -> None:
+        self.write(
+            row,
+            alive=True,
+            objs=queue,
+            names=queue.name,
+            creation=queue.creation,
+            weight=queue.weight,
+            priority=queue.priority,
+            open=queue.state == "Open",
+            parent=self.row_of.get(queue.parent or "root", -1) if queue.name != "root" else -1,
+            guarantee=self._axis.offer(queue.guarantee),
+            capability=np.inf if queue.capability is None else self._limit(queue.capability),
+            stated=self._stated(queue),
+        )
 
     def restate(self, row: int, queue: Queue) -> None:
         """Take in a queue of which nothing but the status is new."""
-        self.objs[row] = queue
-        self.stated[row] = np.nan if queue.allocated is None else self._axis.vector(queue.allocated)
+        self.write(row, objs=queue, stated=self._stated(queue))
+
+    def _stated(self, queue: Queue) -> F64 | float:
+        return np.nan if queue.allocated is None else self._axis.offer(queue.allocated)
 
     def _limit(self, capability: Resource) -> F64:
         """Scalars that are not named are unlimited, cpu and memory when they are 0. Shape (R,)."""
-        limit = self._axis.vector(capability)
+        limit = self._axis.offer(capability)
         named = capability.scalars or {}
         unlimited = np.array([name not in named for name in self._axis.names])
         unlimited[[CPU, MEMORY]] = limit[[CPU, MEMORY]] <= 0

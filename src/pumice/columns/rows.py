@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 
+from pumice.columns.column import Column
 from pumice.columns.counting import READY
-from pumice.columns.dtypes import F64, I64, AnyArray, Bool
-from pumice.columns.ledger import Tally, tally
+from pumice.columns.dtypes import F64, I32, I64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE, IDLE, USED, NodeFacts
 from pumice.columns.tables import Tables
-from pumice.columns.views import Node
+from pumice.columns.views import Node, Task
+from pumice.model.pod import Pod
+
+
+A = TypeVar("A", bound=AnyArray)
 
 
 class NodeRows:
     """Some rows of the node table, as arrays. Shape (rows,) or (rows, R).
 
-    With ``after`` the rows are as they would be after that many more tasks of a class were placed on each: a hook over
-    rows cannot tell the difference, which is what lets a whole gang be placed with one call.
+    ``whole``: they are all there are, in order. With ``after`` the rows are hypothetical: as they would be after that many more tasks of a class were placed on
+    each. A hook cannot tell the difference, which is what lets a whole gang be placed with one call.
     """
 
-    __slots__ = ("_after", "_by_amount", "_cls", "rows", "tables")
+    __slots__ = ("_after", "_by_amount", "_cls", "rows", "tables", "whole")
 
-    def __init__(self, tables: Tables, rows: AnyArray, *, after: F64 | None = None, cls: int = -1) -> None:
+    def __init__(
+        self, tables: Tables, rows: AnyArray, *, after: F64 | None = None, cls: int = -1, whole: bool = False
+    ) -> None:
         self.tables = tables
         self.rows = rows
+        self.whole = whole
         self._after = after
         self._cls = cls
         self._by_amount: F64 | None = None
@@ -33,19 +41,20 @@ class NodeRows:
     def __len__(self) -> int:
         return len(self.rows)
 
-    @property
-    def is_real(self) -> bool:
-        """Whether these are the rows as they are now."""
-        return self._after is None
-
     def __iter__(self) -> Iterator[Node]:
-        """One handle a row; only for rows as they are now."""
-        assert self.is_real
-        return (Node(self.tables, row) for row in self.rows.tolist())
+        """One handle a row."""
+        if self._after is None:
+            return (Node(self.tables, row) for row in self.rows.tolist())
+        each = zip(self.rows.tolist(), self._after.tolist(), strict=True)
+        return (Node(self.tables, row, after, self._cls) for row, after in each)
 
     @property
     def facts(self) -> NodeFacts:
         return self.tables.nodes.facts
+
+    def pick(self, of_nodes: A) -> A:
+        """The rows of something that every node has (…, N). Shape (…, rows). Not to be written on."""
+        return of_nodes if self.whole else of_nodes.take(self.rows, axis=-1)  # type: ignore[return-value]
 
     @property
     def allocatable(self) -> F64:
@@ -56,29 +65,32 @@ class NodeRows:
         """status.allocatable without oversubscription, as kube-scheduler's plugins see it."""
         return self.tables.nodes.facts.view_allocatable[self.rows]
 
+    def read(self, column: Column[Any]) -> F64:
+        """The rows of a column of nodes, a plugin's own for instance. Shape (rows, …)."""
+        found: F64 = column.array[self.rows]
+        if self._after is not None and column.per_task is not None:
+            found = found + np.multiply.outer(self._after, column.per_task[self._cls])
+        return found
+
     def _book(self, book: int, sign: float) -> F64:
-        found = self._read(book)
+        found: F64 = self.tables.nodes.books[:, book]
+        if not self.whole:
+            found = found[self.rows]
         if self._after is not None:
             found = found + (sign * self._after)[:, None] * self.tables.classes.req[self._cls]
         return found
 
-    def _read(self, book: int) -> F64:
-        """One book as it is now (rows, R)."""
-        books = self.tables.nodes.books
-        found: F64 = books.reshape(-1, books.shape[2]).take(self.rows * books.shape[1] + book, axis=0)
-        return found
-
     def has_room(self, cls: int, book: int) -> Bool:
         """Whether a book (idle or future) has room for one task of a class. Shape (rows,)."""
-        asked = self.tables.classes.asked[cls]
-        held, found = self._read(book), np.ones(len(self.rows), dtype=bool)
+        held, found = self.tables.nodes.books[:, book], None
         taken = self.tables.classes.req[self._cls].tolist() if self._after is not None else None
-        for dimension, limit in asked:
-            room = held[:, dimension]
+        for dimension, limit in self.tables.classes.asked[cls]:
+            room = self.pick(held[:, dimension])
             if taken is not None:
                 room = room - self._after * taken[dimension]
-            np.logical_and(found, room > limit, out=found)
-        return found
+            enough = room > limit
+            found = enough if found is None else np.logical_and(found, enough, out=found)
+        return np.ones(len(self.rows), dtype=bool) if found is None else found
 
     @property
     def idle(self) -> F64:
@@ -98,18 +110,19 @@ class NodeRows:
         number of pods."""
         if self._by_amount is not None:
             return self._by_amount
-        found = np.ascontiguousarray(self.tables.nodes.view.take(self.rows, axis=0).T)
+        view = self.tables.nodes["view"]
+        found: F64 = self.pick(view.array.T)
         if self._after is not None:
-            if self.tables.nodes.view_follows:
-                found += self.tables.classes.steps[self._cls][:, None] * self._after
-            self._by_amount = found  # rows as they would be are made for one question and do not change
+            if view.per_task is not None:
+                found += view.per_task[self._cls][:, None] * self._after
+            self._by_amount = found  # hypothetical rows are made for one question and do not change
         return found
 
     @property
     def view_pods(self) -> F64:
         """Number of pods on the node in kube-scheduler's view (rows,)."""
         if self._after is None:
-            pods: F64 = self.tables.nodes.view[self.rows, -1]
+            pods: F64 = self.pick(self.tables.nodes.view[:, -1])
             return pods
         last: F64 = self.view_by_amount[-1]
         return last
@@ -150,55 +163,52 @@ class JobRows(Rows):
 
 
 class TaskRows(Rows):
-    """Some rows of the task table, for hooks that order many tasks at once."""
+    """Some rows of the task table, for hooks that answer for many tasks at once."""
 
-    __slots__ = ()
+    __slots__ = ("_classes",)
+
+    def __init__(self, tables: Tables, rows: AnyArray) -> None:
+        super().__init__(tables, rows)
+        self._classes: list[int] | None = None
+
+    def __iter__(self) -> Iterator[Task]:
+        """One handle a row."""
+        return (Task(self.tables, row) for row in self.rows.tolist())
+
+    @property
+    def classes(self) -> list[int]:
+        """The row of each one's class."""
+        if self._classes is None:
+            self._classes = self.tables.tasks.cls[self.rows].tolist()
+        return self._classes
+
+    @property
+    def alike(self) -> bool:
+        """Whether all are of one class."""
+        classes = self.classes
+        return classes.count(classes[0]) == len(classes)
+
+    @property
+    def pods(self) -> list[Pod]:
+        pods = self.tables.tasks.pods
+        return [pods[row] for row in self.rows.tolist()]
 
     @property
     def priority(self) -> I64:
         return self.tables.tasks.priority[self.rows]
 
-
-class TaskRun:
-    """Equal tasks of one job that were placed, or left their nodes, together: ``rows[i]`` on ``nodes[i]``."""
-
-    __slots__ = ("_tally", "nodes", "rows", "tables")
-
-    def __init__(self, tables: Tables, rows: Sequence[int], nodes: Sequence[int]) -> None:
-        self.tables = tables
-        self.rows = rows
-        self.nodes = nodes
-        self._tally: Tally | None = None
-
-    def __len__(self) -> int:
-        return len(self.rows)
+    @property
+    def job(self) -> I32:
+        """Row of each one's job, -1 for none."""
+        return self.tables.tasks.job[self.rows]
 
     @property
-    def job(self) -> int:
-        return int(self.tables.tasks.job[self.rows[0]])
-
-    @property
-    def sub(self) -> int:
-        return int(self.tables.tasks.sub[self.rows[0]])
-
-    @property
-    def queue(self) -> int:
-        """Row of the job's queue, -1 without."""
+    def queue(self) -> I32:
+        """Row of each one's queue, -1 for none."""
         job = self.job
-        return int(self.tables.jobs.queue[job]) if job >= 0 else -1
-
-    @property
-    def cls(self) -> int:
-        return int(self.tables.tasks.cls[self.rows[0]])
+        return np.where(job >= 0, self.tables.jobs.queue[job], -1)
 
     @property
     def req(self) -> F64:
-        """Request of one of them. Shape (R,)."""
-        return self.tables.classes.req[self.cls]
-
-    @property
-    def tally(self) -> Tally:
-        """The nodes, and how many of the tasks went to each."""
-        if self._tally is None:
-            self._tally = tally(self.nodes)
-        return self._tally
+        """Request of each. Shape (rows, R)."""
+        return self.tables.classes.req[self.classes]

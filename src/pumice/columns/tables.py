@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pumice.columns.classes import ClassTable
+from pumice.columns.column import Versions
 from pumice.columns.dtypes import ResourceAxis
+from pumice.columns.groups import SubJobTable
 from pumice.columns.hypernodes import HyperNodeTree
-from pumice.columns.jobs import JobTable, SubJobTable
+from pumice.columns.jobs import JobTable
 from pumice.columns.nodes import NodeTable
 from pumice.columns.queues import QueueTable
-from pumice.columns.roles import RoleNames
 from pumice.columns.tasks import TaskTable
 
 
 @dataclass(slots=True)
 class Tables:
-    """The cluster as columns."""
+    """The cluster as columns. ``roles``: names of task roles by number; number 0 is the empty one."""
 
+    versions: Versions
     axis: ResourceAxis
     nodes: NodeTable
     tasks: TaskTable
@@ -26,19 +28,32 @@ class Tables:
     queues: QueueTable
     classes: ClassTable
     tree: HyperNodeTree
-    roles: RoleNames
 
-    def session_copy(self, *, to_write: bool = True) -> Tables:
+    def freeze(self) -> Tables:
+        """The cluster as it is now, as a value."""
+        return Tables(
+            self.versions,
+            self.axis,
+            self.nodes.freeze(),
+            self.tasks.freeze(),
+            self.jobs.freeze(),
+            self.subs.freeze(),
+            self.queues.freeze(),
+            self.classes.freeze(),
+            self.tree,
+        )
+
+    def fork(self, *, to_write: bool = True) -> Tables:
         """The same cluster with moving columns of its own: what a session writes on. Not ``to_write``: nothing is
         copied, and a write is an error."""
         return Tables(
+            self.versions,
             self.axis,
-            self.nodes.session_copy(to_write=to_write),
-            self.tasks.session_copy(to_write=to_write),
-            self.jobs.session_copy(to_write=to_write),
-            self.subs.session_copy(to_write=to_write),
-            self.queues,
+            self.nodes.fork(to_write=to_write),
+            self.tasks.fork(to_write=to_write),
+            self.jobs.fork(to_write=to_write),
+            self.subs.fork(to_write=to_write),
+            self.queues.fork(to_write=to_write),
             self.classes,
             self.tree,
-            self.roles,
         )

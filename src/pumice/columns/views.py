@@ -10,6 +10,7 @@ from pumice.columns.counting import HELD, PENDING, SCHEDULED, VALID, Counters, R
 from pumice.columns.dtypes import F64, I32, AnyArray
 from pumice.columns.jobs import PHASES
 from pumice.columns.nodes import FUTURE, IDLE, USED
+from pumice.columns.tables import Tables
 from pumice.model.node import Node as NodeObject
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.podgroup import PodGroup
@@ -29,12 +30,14 @@ class TaskClass(Row):
     @property
     def req(self) -> F64:
         """Request (R,)."""
-        return self.tables.classes.req[self.row]
+        found: F64 = self.tables.classes.req[self.row]
+        return found
 
     @property
     def nonzero(self) -> F64:
         """Request in kube-scheduler's non-zero terms: milli-cpu, bytes."""
-        return self.tables.classes.nonzero[self.row]
+        found: F64 = self.tables.classes.nonzero[self.row]
+        return found
 
 
 class Task(Row):
@@ -69,7 +72,7 @@ class Task(Row):
 
     @property
     def role(self) -> str:
-        return self.tables.roles[self.tables.tasks.role[self.row]]
+        return self.pod.role
 
     @property
     def status(self) -> TaskStatus:
@@ -201,7 +204,7 @@ class Job(Counters):
         return bool(self.role_min) and self.min_available >= int(self.tables.jobs.role_total[self.row])
 
     @property
-    def role_min(self) -> dict[int, int]:
+    def role_min(self) -> Mapping[int, int]:
         return self.tables.jobs.role_min[self.row]
 
     def role_counts(self, statuses: I32, *, with_best_effort: bool = False) -> dict[int, int]:
@@ -234,9 +237,13 @@ class Queue(Row):
 
 
 class Node(Row):
-    """One node, for hooks written one node at a time."""
+    """One node, for hooks written one node at a time; as it would be with ``after`` more tasks of a class on it."""
 
-    __slots__ = ()
+    __slots__ = ("_after", "_cls")
+
+    def __init__(self, tables: Tables, row: int, after: float = 0.0, cls: int = -1) -> None:
+        super().__init__(tables, row)
+        self._after, self._cls = after, cls
 
     @property
     def obj(self) -> NodeObject:
@@ -257,17 +264,21 @@ class Node(Row):
         found: F64 = self.tables.nodes.facts.allocatable[self.row]
         return found
 
+    def _book(self, book: int, sign: float) -> F64:
+        found: F64 = self.tables.nodes.books[self.row, book]
+        return found + (sign * self._after) * self.tables.classes.req[self._cls] if self._after else found
+
     @property
     def idle(self) -> F64:
-        found: F64 = self.tables.nodes.books[self.row, IDLE]
-        return found
+        """What nobody holds (R,)."""
+        return self._book(IDLE, -1.0)
 
     @property
     def used(self) -> F64:
-        found: F64 = self.tables.nodes.books[self.row, USED]
-        return found
+        """What tasks hold (R,)."""
+        return self._book(USED, 1.0)
 
     @property
     def future(self) -> F64:
-        found: F64 = self.tables.nodes.books[self.row, FUTURE]
-        return found
+        """What will be idle when those that leave have left and those that were promised have come (R,)."""
+        return self._book(FUTURE, -1.0)

@@ -1,7 +1,7 @@
 """The combinators: how the answers of several plugins, in tiers, become one answer.
 
-Every function takes the hooks of a point as tiers of callables, then the arguments of the question. There are twelve
-ways in all; refinement of node sets comes with the KAI dialect.
+Every function takes the hooks of a point as tiers of callables, then the arguments of the question. An answer of a type
+that the combinator has no use for is a ``WrongAnswer``: whoever asked says whose it was.
 Source: Volcano's session functions (modes C, V, T, I, E, S, AND, OR, union, first registered).
 """
 
@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.framework.errors import WrongAnswer
+from pumice.framework.verdict import Invalid, Unfit, Verdict
+from pumice.model.decisions import Refusal
+
 Hook = Callable[..., Any]
 Tiers = Sequence[Sequence[Hook]]
+
+_AGAINST = (Unfit, Invalid)
+_NUMBERS = (bool, int, float, np.bool_, np.number)
 
 
 class Vote(IntEnum):
@@ -28,23 +36,35 @@ def first_nonzero(tiers: Tiers, *args: Any) -> int:
     for tier in tiers:
         for hook in tier:
             answer = hook(*args)
+            if not isinstance(answer, _NUMBERS):
+                raise WrongAnswer(hook, answer, "a whole number")
             if answer:
                 return int(answer)
     return 0
 
 
-def vote(tiers: Tiers, *args: Any) -> bool:
-    """A reject ends it; a permit lets its tier finish and then decides; all abstaining means yes."""
+def rejection(tiers: Tiers, *args: Any) -> str | None:
+    """A vote: a reject ends it; a permit lets its tier finish and then decides; all abstaining means yes. None for yes,
+    else the text of the rejection, which is empty where the plugin gives none (``Vote.REJECT`` instead of a text)."""
     for tier in tiers:
         permitted = False
         for hook in tier:
             answer = hook(*args)
+            if isinstance(answer, str):
+                return answer
+            if not isinstance(answer, _NUMBERS):
+                raise WrongAnswer(hook, answer, "a Vote")
             if answer < 0:
-                return False
-            permitted = permitted or answer > 0
+                return ""
+            permitted = permitted or bool(answer > 0)
         if permitted:
-            return True
-    return True
+            return None
+    return None
+
+
+def vote(tiers: Tiers, *args: Any) -> bool:
+    """A reject ends it; a permit lets its tier finish and then decides; all abstaining means yes."""
+    return rejection(tiers, *args) is None
 
 
 def first_tier_agrees(tiers: Tiers, *args: Any) -> bool:
@@ -55,39 +75,47 @@ def first_tier_agrees(tiers: Tiers, *args: Any) -> bool:
     return False
 
 
-def intersect(tiers: Tiers, subject: Any, candidates: Sequence[Any], *rest: Any) -> list[Any]:
-    """Victims that all voting plugins of a tier name; the first tier that names any decides.
+def intersect(tiers: Tiers, subject: Any, candidates: Any) -> Bool:
+    """Victims that all voting plugins of a tier name, as a mask; the first tier that names any decides.
 
-    Each hook sees the whole candidate list and answers (victims, vote); an abstaining one is skipped, an empty list
-    ends its tier only, and after an empty intersection the next plugin of the tier starts afresh. Source: Volcano mode
-    I, traps included.
+    Each hook sees all candidates and answers a mask; one that abstains (None) is skipped, a mask without anybody ends
+    its tier only, and after an empty intersection the next plugin of the tier starts afresh. Source: Volcano mode I,
+    traps included.
     """
     for tier in tiers:
-        victims: list[Any] | None = None
+        victims: Bool | None = None
         for hook in tier:
-            named, answer = hook(subject, candidates, *rest)
-            if answer == Vote.ABSTAIN:
+            named = hook(subject, candidates)
+            if named is None:
                 continue
-            if not named:
+            if not _is_mask(named, candidates):
+                raise WrongAnswer(hook, named, f"None or a mask over {len(candidates)} tasks")
+            if not named.any():
                 victims = None
                 break
-            if victims is None:
-                victims = list(named)
-            else:
-                keep = set(named)
-                victims = [v for v in victims if v in keep] or None
+            both = named if victims is None else victims & named
+            victims = both if both.any() else None
         if victims is not None:
             return victims
-    return []
+    return np.zeros(len(candidates), dtype=bool)
 
 
-def union(tiers: Tiers, *args: Any) -> list[Any]:
-    """Everybody's victims of a tier, in order of naming; the first tier that names any decides."""
+def union(tiers: Tiers, candidates: Any) -> Bool:
+    """Everybody's victims of a tier, as a mask; the first tier that names any decides."""
     for tier in tiers:
-        victims = dict.fromkeys(v for hook in tier for v in hook(*args))
-        if victims:
-            return list(victims)
-    return []
+        victims = np.zeros(len(candidates), dtype=bool)
+        for hook in tier:
+            named = hook(candidates)
+            if not _is_mask(named, candidates):
+                raise WrongAnswer(hook, named, f"a mask over {len(candidates)} tasks")
+            victims |= named
+        if victims.any():
+            return victims
+    return np.zeros(len(candidates), dtype=bool)
+
+
+def _is_mask(answer: Any, rows: Any) -> bool:
+    return isinstance(answer, np.ndarray) and answer.dtype == np.bool_ and answer.shape == (len(rows),)
 
 
 def all_of(tiers: Tiers, *args: Any) -> bool:
@@ -110,8 +138,34 @@ def most_missing(tiers: Tiers, *args: Any) -> int:
     for tier in tiers:
         for hook in tier:
             answer = hook(*args)
-            missing = max(missing, (0 if answer else 1) if isinstance(answer, bool | np.bool_) else answer)
+            if not isinstance(answer, _NUMBERS):
+                raise WrongAnswer(hook, answer, "True, False or a whole number")
+            missing = max(missing, (0 if answer else 1) if isinstance(answer, bool | np.bool_) else int(answer))
     return missing
+
+
+class Allowed(NamedTuple):
+    """``tasks``: how many; ``reason`` why none, empty where the plugin that said so gave none."""
+
+    tasks: int
+    reason: str = ""
+
+
+def fewest(tiers: Tiers, subject: Any, rows: Any) -> Allowed:
+    """``all_of`` for hooks that say how many of some rows: the smallest number. A True is one, a False or an Unfit
+    none."""
+    count = len(rows)
+    for tier in tiers:
+        for hook in tier:
+            answer = hook(subject, rows)
+            if isinstance(answer, Unfit):
+                return Allowed(0, answer.reason)
+            if not isinstance(answer, _NUMBERS):
+                raise WrongAnswer(hook, answer, "a whole number, True, False or an Unfit")
+            count = min(count, int(answer))
+            if count <= 0:
+                return Allowed(0)
+    return Allowed(count)
 
 
 def first_failure(tiers: Tiers, *args: Any) -> Any:
@@ -120,12 +174,81 @@ def first_failure(tiers: Tiers, *args: Any) -> Any:
         for hook in tier:
             reason = hook(*args)
             if reason is not None:
+                if not isinstance(reason, _AGAINST):
+                    raise WrongAnswer(hook, reason, "None or a reason")
                 return reason
     return None
 
 
-#: The first hook that answers; the same walk, read as an answer instead of as a reason against.
-first_answer = first_failure
+def first_answer(tiers: Tiers, *args: Any) -> Any:
+    """The answer of the first plugin that has one, None when none has."""
+    for tier in tiers:
+        for hook in tier:
+            answer = hook(*args)
+            if answer is not None:
+                return answer
+    return None
+
+
+def verdicts(tiers: Tiers, subject: Any, rows: Any) -> list[Verdict]:
+    """Every filter's reasons against some rows, in order; those that have nothing to say are left out."""
+    found = []
+    for tier in tiers:
+        for hook in tier:
+            answer = hook(subject, rows)
+            if answer is None:
+                continue
+            if not isinstance(answer, Verdict) or len(answer.codes) != len(rows):
+                raise WrongAnswer(hook, answer, f"a Verdict about {len(rows)} rows")
+            found.append(answer)
+    return found
+
+
+def total(tiers: Tiers, subject: Any, rows: Any, start: F64 | float = 0.0) -> F64 | float:
+    """The sum of all scores of some rows, on top of ``start``: an array, or one number where all rows have the same.
+    None counts as nothing. Terms are added one after the other, so that equal scores are equal to the last bit."""
+    found = start
+    for tier in tiers:
+        for hook in tier:
+            answer = hook(subject, rows)
+            if answer is None:
+                continue
+            if isinstance(answer, np.ndarray):
+                if answer.shape != (len(rows),):
+                    raise WrongAnswer(hook, answer, f"one number for each of {len(rows)} rows")
+            elif not isinstance(answer, _NUMBERS):
+                raise WrongAnswer(hook, answer, "an array, a number or None")
+            found = found + answer
+    return found
+
+
+def finite_total(tiers: Tiers, subject: Any, rows: Any, start: F64 | float = 0.0) -> F64 | float:
+    """The same, of finite numbers. Whoever uses a sum finds out that one is not finite, and then asks this."""
+    for tier in tiers:
+        for hook in tier:
+            answer = hook(subject, rows)
+            if answer is not None and not np.isfinite(answer).all():
+                raise WrongAnswer(hook, answer, "finite numbers")
+    return total(tiers, subject, rows, start)
+
+
+def keys(tiers: Tiers, rows: Any) -> list[AnyArray]:
+    """Chained comparison of many: a column of keys from each plugin, the first that differs decides."""
+    found: list[AnyArray] = []
+    for tier in tiers:
+        for hook in tier:
+            answer = hook(rows)
+            if not isinstance(answer, np.ndarray) or answer.shape != (len(rows),):
+                raise WrongAnswer(hook, answer, f"one key for each of {len(rows)} rows")
+            if answer.dtype.kind == "f" and np.isnan(np.add.reduce(answer)) and np.isnan(answer).any():
+                raise WrongAnswer(hook, answer, "keys that are numbers")
+            found.append(answer)
+    return found
+
+
+def each(tiers: Tiers, *args: Any) -> list[Any]:
+    """Every answer, in order."""
+    return [hook(*args) for tier in tiers for hook in tier]
 
 
 def merge(tiers: Tiers, *args: Any) -> dict[str, Any]:
@@ -145,17 +268,14 @@ def first_registered(tiers: Tiers, *args: Any) -> Any:
     return None
 
 
-def total(tiers: Tiers, *args: Any) -> float:
-    """Sum of all answers; None counts as nothing."""
-    return float(sum(answer for tier in tiers for hook in tier if (answer := hook(*args)) is not None))
-
-
-def notify(tiers: Tiers, *args: Any) -> Any:
+def notify(tiers: Tiers, *args: Any) -> Refusal | None:
     """Tell every hook, in order; the first refusal that comes back is returned after all were told."""
     refusal = None
     for tier in tiers:
         for hook in tier:
             answer = hook(*args)
-            if answer is not None and refusal is None:
-                refusal = answer
+            if answer is not None:
+                if not isinstance(answer, Refusal):
+                    raise WrongAnswer(hook, answer, "None or a Refusal")
+                refusal = refusal or answer
     return refusal

@@ -1,9 +1,12 @@
-"""Wrong input at the framework's edge."""
+"""Wrong input at the framework's edge, and plugins that fail while they are asked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from typing import Any
+
+_SHOWN_MAX = 200
 
 
 class PluginError(Exception):
@@ -17,6 +20,27 @@ class PolicyError(ValueError):
     def __init__(self, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(self.problems))
+
+
+class WrongAnswer(Exception):
+    """A hook answered what its point has no use for."""
+
+    def __init__(self, hook: Callable[..., Any], answer: Any, wanted: str) -> None:
+        self.hook = hook
+        shown = repr(answer)
+        found = shown if len(shown) <= _SHOWN_MAX else shown[:_SHOWN_MAX] + "…"
+        super().__init__(f"answered {' '.join(found.split())}, wanted {wanted}")
+
+
+class PluginFault(Exception):
+    """A plugin raised, or answered what nobody can use. It costs the job that was asked about its turn.
+
+    ``hook`` is the function's name, ``where`` the file and line that raised.
+    """
+
+    def __init__(self, plugin: str, point: str, hook: str, where: str, problem: str) -> None:
+        self.plugin, self.point, self.hook, self.where, self.problem = plugin, point, hook, where, problem
+        super().__init__(f"plugin {plugin}, {hook} at {point} ({where}): {problem}")
 
 
 def did_you_mean(found: str, known: Iterable[str]) -> str:

@@ -1,220 +1,309 @@
 """Where a class of tasks can go, and how good each node is for it.
 
-A class is evaluated over all nodes once a session, then only for node rows that changed since: whoever moves a task
-notes the rows in the change log, and each class catches up when it is asked.
+A class is evaluated over all nodes once, then only for node rows that changed since: their stamps tell. What was found
+is an answer like any other, so it is kept from one cycle to the next.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache, reduce
-from typing import TYPE_CHECKING, Any
+from enum import IntEnum
+from functools import lru_cache
+from math import isnan
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import EPS, F64, I32, Bool
+from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool, ResourceAxis, read_only
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import NodeRows
-from pumice.columns.views import Node, Task, TaskClass
+from pumice.columns.snapshot import Shard
+from pumice.columns.views import TaskClass
+from pumice.framework import points
+from pumice.framework.hooks import Hook, Hooks
+from pumice.framework.memo import Ground, Memo, ground
+from pumice.framework.point import ROWS
 from pumice.framework.verdict import Code, FitErrors, Unfit, Verdict, histogram
-
-if TYPE_CHECKING:
-    from pumice.framework.session import Session
+from pumice.framework.world import World
+from pumice.model.resources import Resource
 
 _FIT_REASON = "Insufficient {}"
 _OTHER_SHARD = Unfit("node isn't in scheduler node shard", Code.ERROR)
+#: A fit with what comes ahead: flags, scores and stamps.
+_BYTES_A_NODE = 2 * 3 + 4 * 8 + 8
+
+
+class Look(NamedTuple):
+    """What nodes are for a class (rows,). ``allowed``: no filter objects. ``idle_fits``/``future_fits``: the request fits
+    what is idle / what will be. ``score``: sum of all scores that look at one node alone."""
+
+    allowed: Bool
+    idle_fits: Bool
+    future_fits: Bool
+    score: F64
+
+    def part(self, rows: slice) -> Look:
+        """Some of the rows, in the same memory."""
+        idle_fits = self.idle_fits[rows]
+        future_fits = idle_fits if self.future_fits is self.idle_fits else self.future_fits[rows]
+        return Look(self.allowed[rows], idle_fits, future_fits, self.score[rows])
+
+    def where_idle(self) -> F64:
+        """The score where the class may be placed now, -inf elsewhere."""
+        return np.where(self.allowed & self.idle_fits, self.score, -np.inf)
+
+
+class Ahead(IntEnum):
+    """How much is wanted of what comes after one more of the class on each node."""
+
+    NOTHING = 0
+    SCORE = 1
+    ALL = 2
 
 
 class ClassFit:
-    """One class over all nodes (N,), as of ``position`` in the change log.
+    """One class over all nodes (N,), as of ``seen``, the nodes' stamps, and ``moved``, the versions of what moves there.
+    The first four are as in ``Look``; where nothing is being released ``future_fits`` is ``idle_fits`` itself.
 
-    ``allowed``: no filter objects. ``idle_fits``/``future_fits``: the request fits what is idle / what will be.
-    ``score``: sum of all scores that look at one node alone. ``idle_score`` is the score where the class may be placed
-    now, -inf elsewhere. ``next_score``, where the class looks ahead, is the same after one more of the class on each
-    node: equal tasks are placed one after the other, and few nodes get more than one of them.
+    ``idle_score`` is the score where the class may be placed now, -inf elsewhere. Equal tasks are placed one after the
+    other, and few nodes get more than one of them: so ``next_score`` is the ``idle_score`` after one more of the class on
+    each node, nan where it is not known, and ``next`` all of that look, as far as somebody looks ``ahead``.
     """
 
     __slots__ = (
-        "_cls",
-        "_errors",
-        "_errors_at",
-        "_ssn",
+        "ahead",
         "allowed",
+        "cls",
         "future_fits",
         "idle_fits",
         "idle_score",
-        "looks_ahead",
+        "moved",
+        "next",
         "next_score",
-        "position",
         "score",
+        "seen",
     )
 
-    def __init__(self, ssn: Session, cls: int, *, ahead: bool = False) -> None:
-        count = len(ssn.tables.nodes.facts)
-        self._ssn = ssn
-        self._cls = TaskClass(ssn.tables, cls)
-        self.allowed: Bool = np.zeros(count, dtype=bool)
-        self.idle_fits: Bool = np.zeros(count, dtype=bool)
-        self.future_fits: Bool = np.zeros(count, dtype=bool)
-        self.score: F64 = np.zeros(count)
-        self.idle_score: F64 = np.full(count, -np.inf)
-        self.next_score: F64 = np.full(count, -np.inf)
-        self.looks_ahead = ahead
-        self._errors: FitErrors | None = None
-        self._errors_at = -1
-        self.position = ssn.tables.nodes.changed.end()
-        self._evaluate(ssn.all_nodes)
+    def __init__(self, cls: int, ahead: Ahead) -> None:
+        self.cls, self.ahead = cls, ahead
+        self.moved: Ground = ()
+        self.next: Look | None = None
+        self.seen: I64
+        self.allowed: Bool
+        self.idle_fits: Bool
+        self.future_fits: Bool
+        self.score: F64
+        self.idle_score: F64
+        self.next_score: F64
 
-    def refresh(self) -> None:
-        """Catch up with the rows that changed."""
-        log = self._ssn.tables.nodes.changed
-        if self.position == len(log.rows):
-            return
-        changed = np.zeros(len(self.allowed), dtype=bool)
-        changed[log.rows[self.position :]] = True
-        self.position = log.end()
-        self._evaluate(NodeRows(self._ssn.tables, changed.nonzero()[0]))
+    def fill(self, look: Look, after: Look | None) -> None:
+        """Of all nodes."""
+        self.allowed, self.idle_fits, self.future_fits, self.score = look
+        self.idle_score = look.where_idle()
+        self.next_score = self.idle_score if after is None else after.where_idle()
+        self.next = after if self.ahead is Ahead.ALL else None
 
-    def look_ahead(self) -> None:
-        """From now on."""
-        self.looks_ahead, self.position = True, self._ssn.tables.nodes.changed.end()
-        self._evaluate(self._ssn.all_nodes)
+    def renew(self, rows: AnyArray, look: Look, after: Look | None) -> None:
+        """Of some nodes, which have changed."""
+        if look.future_fits is not look.idle_fits:
+            if self.future_fits is self.idle_fits:
+                self.future_fits = self.idle_fits.copy()
+            self.future_fits[rows] = look.future_fits
+        elif self.future_fits is not self.idle_fits:
+            self.future_fits[rows] = look.idle_fits
+        self.allowed[rows], self.idle_fits[rows], self.score[rows] = look.allowed, look.idle_fits, look.score
+        self.idle_score[rows] = look.where_idle()
+        if after is not None:
+            self.next_score[rows] = after.where_idle()
+            if self.next is not None:
+                for known, found in zip(self.next, after, strict=True):
+                    known[rows] = found
 
-    def _evaluate(self, nodes: NodeRows) -> None:
-        rows, count = nodes.rows, len(nodes)
-        if self.looks_ahead:
-            after = np.zeros(2 * count)
-            after[count:] = 1.0
-            nodes = NodeRows(nodes.tables, np.concatenate((rows, rows)), after=after, cls=self._cls.row)
-        allowed, idle_fits, future_fits, score = self.look(nodes)
-        idle_score = np.where(allowed & idle_fits, score, -np.inf)
-        if self.looks_ahead:
-            self.next_score[rows], idle_score = idle_score[count:], idle_score[:count]
-            allowed, idle_fits, future_fits = allowed[:count], idle_fits[:count], future_fits[:count]
-            score = score[:count]
-        self.allowed[rows] = allowed
-        self.idle_fits[rows] = idle_fits
-        self.future_fits[rows] = future_fits
-        self.score[rows] = score
-        self.idle_score[rows] = idle_score
-
-    def look(self, nodes: NodeRows) -> tuple[Bool, Bool, Bool, F64]:
-        """allowed, idle_fits, future_fits and score for some rows, which may be virtual."""
-        ssn, cls = self._ssn, self._cls
-        idle_fits = nodes.has_room(cls.row, IDLE)
-        future_fits = nodes.has_room(cls.row, FUTURE) if ssn.futures_differ else idle_fits
-        passes: list[Bool] = [_codes(hook, cls, nodes) == 0 for hook in ssn.class_predicates]
-        scores: list[F64] = [scorer(cls, nodes) for scorer in ssn.class_scores]
-        allowed = reduce(np.logical_and, passes) if passes else np.ones(len(nodes), dtype=bool)
-        score: F64 = reduce(np.add, scores, np.zeros(len(nodes)))
-        return allowed, idle_fits, future_fits, score
-
-    def errors(self) -> FitErrors:
-        """Why no node takes the class right now, by the filters that look at a class. Kept until a node changes."""
-        if self._errors is None or self._errors_at != self.position:
-            self._errors = fit_errors(self._ssn, self._cls, self._ssn.all_nodes, [])
-            self._errors_at = self.position
-        return self._errors
+    def step(self, row: int) -> bool:
+        """One more of the class is on the node. Whether it was known how the node would look."""
+        after = self.next
+        if after is None or isnan(self.next_score[row]):
+            return False
+        self.allowed[row], self.idle_fits[row] = after.allowed[row], after.idle_fits[row]
+        self.future_fits[row], self.score[row] = after.future_fits[row], after.score[row]
+        self.idle_score[row], self.next_score[row] = self.next_score[row], np.nan
+        return True
 
 
-def _codes(hook: Any, cls: TaskClass, nodes: NodeRows) -> I32:
-    verdict = hook(cls, nodes)
-    codes: I32 = verdict.codes
-    return codes
+class Feasibility:
+    """Evaluates classes, and keeps what it finds in the memo.
+
+    ``at_once``: a run of equal tasks may be placed in one go, for every hook about classes may be asked about rows as
+    they would be, and none has the last word on single candidates. ``shard_mask`` (N,): nodes of this scheduler's shard,
+    None without sharding; ``outside`` (N,): nodes that nothing may be placed on because of it, None for no such.
+    """
+
+    __slots__ = (
+        "_columns",
+        "_hooks",
+        "_memo",
+        "_moving",
+        "_tables",
+        "_world",
+        "all_nodes",
+        "at_once",
+        "outside",
+        "shard_mask",
+    )
+
+    def __init__(self, world: World, hooks: Hooks, memo: Memo, shard: Shard | None) -> None:
+        self._world, self._hooks, self._memo, self._tables = world, hooks, memo, world.tables
+        names = world.tables.nodes.facts.names
+        self.all_nodes = NodeRows(world.tables, np.arange(len(names)), whole=True)
+        self.shard_mask: Bool | None = None
+        self.outside: Bool | None = None
+        if shard is not None:
+            self.shard_mask = np.array([name in shard.nodes for name in names], dtype=bool)
+            self.outside = ~self.shard_mask if shard.hard else None
+        about_classes = [hook for hook in hooks.at(*_ABOUT_NODES) if hook.form in ("class", "class_node")]
+        nodes = world.tables.nodes
+        self._columns = hooks.read(world, about_classes)
+        self._moving = (nodes["books"], nodes["view"], *world.columns_on("node"))
+        self.at_once = shard is None and not hooks.has(points.best_node) and not self._moves_unseen(about_classes)
+
+    def _moves_unseen(self, about_classes: list[Hook]) -> bool:
+        """Whether one of these hooks may answer otherwise after a placement for what its plugin keeps, and not for what
+        the rows show."""
+        told = {hook.plugin for hook in self._hooks.at(points.on_allocate, points.on_deallocate)}
+        return any(
+            hook.plugin in told
+            and (hook.reads is None or ROWS not in hook.reads)
+            and self._hooks.keeps_state(self._world, hook.plugin)
+            for hook in about_classes
+        )
+
+    def of(self, cls: int, ahead: Ahead = Ahead.NOTHING) -> ClassFit:
+        """The class as nodes are now; ``ahead``: with so much of what comes after one more."""
+        nodes = self._tables.nodes
+        question = ("fit", cls, self._tables.classes.identity(cls))
+        rests_on = (nodes.facts.version, *ground(*self._columns))
+        fit: ClassFit | None = self._memo.recall(question, rests_on)
+        if fit is None or fit.ahead < ahead:
+            fit = ClassFit(cls, ahead)
+            self._evaluate(fit, self.all_nodes)
+            self._memo.keep(question, rests_on, fit, len(self.all_nodes) * _BYTES_A_NODE)
+        elif fit.moved != self._moved():
+            assert nodes.stamps is not None
+            self._evaluate(fit, NodeRows(self._tables, (nodes.stamps != fit.seen).nonzero()[0]))
+        return fit
+
+    def everything(self) -> Ground:
+        """What answers about classes rest on, over all nodes."""
+        return (self._tables.nodes.facts.version, *ground(*self._columns), *ground(*self._moving))
+
+    def _moved(self) -> Ground:
+        """Versions of all that moves on nodes."""
+        return ground(*self._moving)
+
+    def _evaluate(self, fit: ClassFit, nodes: NodeRows) -> None:
+        rows, cls, stamps = nodes.rows, fit.cls, self._tables.nodes.stamps
+        assert stamps is not None
+        look, after = self._look_ahead(cls, rows) if fit.ahead else (self.look(cls, nodes), None)
+        if nodes is self.all_nodes:
+            fit.fill(look, after)
+            fit.seen = stamps.copy()
+        else:
+            fit.renew(rows, look, after)
+            fit.seen[rows] = stamps[rows]
+        fit.moved = self._moved()
+
+    def _look_ahead(self, cls: int, rows: AnyArray) -> tuple[Look, Look]:
+        """How rows look, and how they would after one more of the class on each."""
+        count = len(rows)
+        both = self.look(cls, NodeRows(self._tables, np.concatenate((rows, rows)), after=_none_then_one(count), cls=cls))
+        return both.part(slice(count)), both.part(slice(count, None))
+
+    def placed_one(self, fit: ClassFit, node: int) -> None:
+        """One task of the class went to the node after the fit was asked for, and nothing else moved on nodes."""
+        stamps = self._tables.nodes.stamps
+        assert stamps is not None
+        if fit.step(node):
+            fit.seen[node], fit.moved = stamps[node], self._moved()
+
+    def look(self, cls: int, nodes: NodeRows) -> Look:
+        """How some rows look, which may be hypothetical."""
+        handle, ask = TaskClass(self._tables, cls), self._hooks.ask
+        idle_fits = nodes.has_room(cls, IDLE)
+        future_fits = nodes.has_room(cls, FUTURE) if self._world.futures_differ else idle_fits
+        allowed = np.ones(len(nodes), dtype=bool)
+        for verdict in ask(points.class_filters, handle, nodes):
+            allowed &= verdict.codes == 0
+        score = ask(points.class_scores, handle, nodes)
+        return Look(allowed, idle_fits, future_fits, score if isinstance(score, np.ndarray) else np.full(len(nodes), score))
+
+    # -- why not ------------------------------------------------------------------------------------------------------
+
+    def errors(self, cls: int) -> FitErrors:
+        """Why no node takes the class right now, by the filters that look at a class."""
+        question = ("why not", cls, self._tables.classes.identity(cls))
+        return self._memo.get(question, self.everything(), lambda: self.errors_of(TaskClass(self._tables, cls), self.all_nodes))
+
+    def errors_of(
+        self,
+        cls: TaskClass,
+        nodes: NodeRows,
+        task_verdicts: tuple[Verdict, ...] = (),
+        hypernode: str = "",
+        *,
+        resources: bool = True,
+    ) -> FitErrors:
+        """The reasons against every row: the shard and resources first, then the first filter that objects.
+
+        ``task_verdicts`` are the answers of hooks that look at the single task, for the same rows. ``resources`` False:
+        nobody looked at them (backfill).
+        """
+        verdicts = [*self._hooks.ask(points.class_filters, cls, nodes), *task_verdicts]
+        if resources:
+            verdicts.insert(0, shortage(cls, nodes))
+        if self.outside is not None:
+            verdicts.insert(0, Verdict.of(~self.outside[nodes.rows], _OTHER_SHARD))
+        first = np.zeros(len(nodes), dtype=np.int64)
+        code = np.zeros(len(nodes), dtype=np.int64)
+        why: list[tuple[Unfit, ...]] = [()]
+        for verdict in verdicts:
+            fresh = (first == 0) & (verdict.codes > 0)
+            code[fresh] = verdict.codes[fresh] + len(why) - 1
+            first[fresh] = 1
+            why += verdict.why[1:]
+        counts = np.bincount(code, minlength=len(why)).tolist()
+        worst = np.array([_worst(reasons) for reasons in why], dtype=np.int8)
+        return FitErrors(
+            histogram((why[i], counts[i]) for i in range(1, len(why)) if counts[i]),
+            len(nodes),
+            hypernode=hypernode,
+            node_rows=np.asarray(nodes.rows, dtype=np.int32),
+            codes=worst[code],
+        )
 
 
-def shortage(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict:
+_ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
+
+
+@lru_cache(maxsize=1024)
+def _none_then_one(count: int) -> F64:
+    return read_only(np.repeat([0.0, 1.0], count))
+
+
+def shortage(cls: TaskClass, nodes: NodeRows) -> Verdict:
     """Which dimension is short first, against what will be free. Shape (rows,)."""
-    needed = ssn.tables.classes.compared[cls.row]
-    short = (cls.req - nodes.future >= EPS) & needed
+    short = (cls.req - nodes.future >= EPS) & cls.tables.classes.compared[cls.row]
     first = np.where(short.any(axis=1), short.argmax(axis=1) + 1, 0)
-    return Verdict(first.astype(np.int32), _shortages(ssn.tables.axis.names))
+    axis = cls.tables.axis
+    asked = cls.spec.request if axis.unoffered >= 0 and cls.req[axis.unoffered] else None
+    return Verdict(first.astype(np.int32), _shortages(axis, asked))
 
 
-@lru_cache(maxsize=16)
-def _shortages(names: tuple[str, ...]) -> tuple[tuple[Unfit, ...], ...]:
+@lru_cache(maxsize=64)
+def _shortages(axis: ResourceAxis, asked: Resource | None) -> tuple[tuple[Unfit, ...], ...]:
+    """The reason of each dimension; ``asked``: where something is that nobody offers."""
+    names = axis.names if asked is None else [axis.name(column, asked) for column in range(len(axis))]
     return ((), *((Unfit(_FIT_REASON.format(name)),) for name in names))
 
 
 @lru_cache(maxsize=1024)
 def _worst(reasons: tuple[Unfit, ...]) -> Code:
     return max((unfit.code for unfit in reasons), default=Code.SUCCESS)
-
-
-def fit_errors(
-    ssn: Session,
-    cls: TaskClass,
-    nodes: NodeRows,
-    task_verdicts: list[Verdict],
-    hypernode: str = "",
-    *,
-    resources: bool = True,
-) -> FitErrors:
-    """The reasons against every row: the shard and resources first, then the first filter that objects.
-
-    ``task_verdicts`` are the answers of hooks that look at the single task, for the same rows. ``resources`` False:
-    nobody looked at them (backfill).
-    """
-    verdicts = [hook(cls, nodes) for hook in ssn.class_predicates] + task_verdicts
-    if resources:
-        verdicts.insert(0, shortage(ssn, cls, nodes))
-    if ssn.shard_mask is not None and ssn.snapshot.shard is not None and ssn.snapshot.shard.hard:
-        verdicts.insert(0, Verdict.of(ssn.shard_mask[nodes.rows], _OTHER_SHARD))
-    first = np.zeros(len(nodes), dtype=np.int64)
-    code = np.zeros(len(nodes), dtype=np.int64)
-    why: list[tuple[Unfit, ...]] = [()]
-    for verdict in verdicts:
-        fresh = (first == 0) & (verdict.codes > 0)
-        code[fresh] = verdict.codes[fresh] + len(why) - 1
-        first[fresh] = 1
-        why += verdict.why[1:]
-    counts = np.bincount(code, minlength=len(why)).tolist()
-    worst = np.array([_worst(reasons) for reasons in why], dtype=np.int8)
-    return FitErrors(
-        histogram((why[i], counts[i]) for i in range(1, len(why)) if counts[i]),
-        len(nodes),
-        hypernode=hypernode,
-        node_rows=np.asarray(nodes.rows, dtype=np.int32),
-        codes=worst[code],
-    )
-
-
-class Feasibility:
-    """The classes looked at in this session."""
-
-    __slots__ = ("_fits", "_ssn")
-
-    def __init__(self, ssn: Session) -> None:
-        self._ssn = ssn
-        self._fits: dict[int, ClassFit] = {}
-
-    def of(self, cls: int, *, ahead: bool = False) -> ClassFit:
-        """The class, caught up; ``ahead``: with what comes after one more."""
-        fit = self._fits.get(cls)
-        if fit is None:
-            fit = self._fits[cls] = ClassFit(self._ssn, cls, ahead=ahead)
-        elif ahead and not fit.looks_ahead:
-            fit.look_ahead()
-        else:
-            fit.refresh()
-        return fit
-
-
-def rows_hook(ssn: Session, form: str, hook: Any, *, filters: bool) -> Any:
-    """A hook written one node at a time, as a hook over rows: one contract, two ways to write it."""
-    if form in ("class", "task"):
-        return hook
-
-    def over_rows(subject: TaskClass | Task, nodes: NodeRows) -> Any:
-        assert nodes.is_real, "a hook for one node cannot look at nodes as they would be"
-        if not filters:
-            return np.array([hook(subject, Node(ssn.tables, row)) for row in nodes.rows.tolist()], dtype=np.float64)
-        why: list[tuple[Unfit, ...]] = [()]
-        codes = np.zeros(len(nodes), dtype=np.int32)
-        for i, row in enumerate(nodes.rows.tolist()):
-            unfit = hook(subject, Node(ssn.tables, row))
-            if unfit is not None:
-                codes[i] = len(why)
-                why.append((unfit,))
-        return Verdict(codes, tuple(why))
-
-    return over_rows

@@ -7,21 +7,21 @@ key changes while it waits, which holds for every action: what an action changes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.dtypes import AnyArray
 from pumice.columns.rows import JobRows, TaskRows
-from pumice.columns.views import Job, Queue, SubJob, Task
+from pumice.columns.tables import Tables
+from pumice.columns.views import Job, Queue, Task
 from pumice.framework import points
+from pumice.framework.hooks import Hooks
+from pumice.framework.point import Question
 from pumice.model.pod_order import compare_pods
-
-if TYPE_CHECKING:
-    from pumice.framework.session import Session
 
 Keyer = Callable[[list[int]], list[Any]]
 
@@ -81,160 +81,103 @@ def heaps_by(keyer: Keyer, rows: AnyArray, group: AnyArray) -> dict[int, Heap]:
     return {of: Heap.of(keyer, members) for of, members in entries.items()}
 
 
-def _forms(ssn: Session, point: points.Point) -> list[tuple[str, Any]]:
-    return [hook for tier in ssn.tiers(point) for hook in tier]
+def live(compare: Callable[[int, int], int]) -> Keyer:
+    """Keys that compare rows when they meet."""
+    wrap = cmp_to_key(compare)
+    return lambda rows: [wrap(r) for r in rows]
 
 
-def job_keyer(ssn: Session) -> Keyer:
-    """Keys of jobs: plugins, creation, UID."""
-    hooks = _forms(ssn, points.job_order)
-    jobs = ssn.tables.jobs
-    if all(form == "key" for form, _ in hooks):
-
-        def keys(rows: list[int]) -> list[Any]:
-            handle = JobRows(ssn.tables, np.array(rows, dtype=np.int64))
-            columns = [hook(handle).tolist() for _, hook in hooks]
-            return list(zip(*columns, jobs.creation[rows].tolist(), [jobs.uids[r] for r in rows], strict=True))
-
-        return keys
-    return _live(lambda a, b: compare_jobs(ssn, a, b) or _older(jobs.creation, jobs.uids, a, b))
-
-
-class JobsInOrder:
-    """Waiting jobs in order, by one sort over arrays where plugins give keys. Equal keys and age are told apart by UID
-    only where it comes to it."""
-
-    __slots__ = ("_rows", "_run", "_told_apart", "_uids")
-
-    def __init__(self, ssn: Session, keyer: Keyer, rows: AnyArray) -> None:
-        hooks = _forms(ssn, points.job_order)
-        self._uids = ssn.tables.jobs.uids
-        self._told_apart = 0  # so many of the rows are in their final order
-        if all(form == "key" for form, _ in hooks):
-            columns = [hook(JobRows(ssn.tables, rows)) for _, hook in hooks] + [ssn.tables.jobs.creation[rows]]
-            order = np.lexsort(columns[::-1])
-            differs = np.zeros(len(rows), dtype=bool)
-            for column in columns:
-                differs[1:] |= column[order][1:] != column[order][:-1]
-            self._rows, self._run = rows[order], differs.cumsum()
-        else:
-            keyed = sorted(zip(keyer(rows.tolist()), rows.tolist(), strict=True))
-            self._rows, self._run = np.array([row for _, row in keyed], dtype=np.int64), np.arange(len(rows))
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def rows(self) -> AnyArray:
-        """All that wait; only the first one is sure to be in its place."""
-        if len(self._rows) and not self._told_apart:
-            end = int(self._run.searchsorted(self._run[0], "right"))
-            if end > 1:
-                self._rows[:end] = sorted(self._rows[:end].tolist(), key=self._uids.__getitem__)
-            self._told_apart = end
-        return self._rows
-
-    def drop_first(self) -> None:
-        self._rows, self._run, self._told_apart = self._rows[1:], self._run[1:], self._told_apart - 1
-
-    def keep(self, those: Bool) -> None:
-        """Only those of ``rows`` wait on."""
-        self._told_apart = int(np.count_nonzero(those[: self._told_apart]))
-        self._rows, self._run = self._rows[those], self._run[those]
-
-
-def compare_jobs(ssn: Session, left: int, right: int) -> int:
-    """What plugins say about two jobs, 0 without opinion. Source: Volcano JobOrderCompare."""
-    pair = JobRows(ssn.tables, np.array([left, right]))
-    return _compare(
-        _forms(ssn, points.job_order), lambda hook: hook(pair).tolist(), Job(ssn.tables, left), Job(ssn.tables, right)
-    )
-
-
-def queue_keyer(ssn: Session) -> Keyer:
-    """Keys of queues: plugins, creation, name."""
-    hooks = _forms(ssn, points.queue_order)
-    queues = ssn.tables.queues
-    if all(form == "key" for form, _ in hooks):
-        return lambda rows: [
-            (*(hook(Queue(ssn.tables, r)) for _, hook in hooks), queues.creation[r], queues.names[r]) for r in rows
-        ]
-    return _live(lambda a, b: compare_queues(ssn, a, b))
-
-
-def compare_queues(ssn: Session, left: int, right: int) -> int:
-    """Which of two queues goes first; 0 only for the same queue."""
-    a, b = Queue(ssn.tables, left), Queue(ssn.tables, right)
-    queues = ssn.tables.queues
-    answer = _compare(_forms(ssn, points.queue_order), lambda hook: (hook(a), hook(b)), a, b)
-    return answer or _older(queues.creation, queues.names, left, right)
-
-
-def _compare(hooks: list[tuple[str, Any]], keys: Callable[[Any], Sequence[Any]], left: Any, right: Any) -> int:
-    for form, hook in hooks:
-        if form == "key":
-            a, b = keys(hook)
-            answer = int(a > b) - int(a < b)  # keys may be NumPy numbers
-        else:
-            answer = hook(left, right)
-        if answer:
-            return int(answer)
-    return 0
-
-
-def _older(creation: Sequence[float] | AnyArray, names: Sequence[str], left: int, right: int) -> int:
+def older(creation: Sequence[float] | AnyArray, names: Sequence[str], left: int, right: int) -> int:
+    """Below 0: left is older or, of the same age, has the smaller name."""
     if creation[left] != creation[right]:
         return -1 if creation[left] < creation[right] else 1
     return (names[left] > names[right]) - (names[left] < names[right])
 
 
-def _live(compare: Callable[[int, int], int]) -> Keyer:
-    wrap = cmp_to_key(compare)
-    return lambda rows: [wrap(r) for r in rows]
+class Ordering:
+    """Orders rows as the plugins of a session say, ties by creation and UID."""
 
+    __slots__ = ("_hooks", "_tables")
 
-def sorted_tasks(ssn: Session, rows: AnyArray) -> AnyArray:
-    """Task rows of one job, which come in fallback order, as plugins order them."""
-    hooks = _forms(ssn, points.task_order)
-    if not hooks or len(rows) < 2:
-        return rows
-    if all(form == "key" for form, _ in hooks):
-        columns = [hook(TaskRows(ssn.tables, rows)) for _, hook in hooks]
-        if all((column == column[0]).all() for column in columns):
-            return rows
-        return rows[np.lexsort(columns[::-1])]
+    def __init__(self, tables: Tables, hooks: Hooks) -> None:
+        self._tables, self._hooks = tables, hooks
 
-    def compare(a: int, b: int) -> int:
-        def keys(hook: Any) -> Any:
-            return hook(TaskRows(ssn.tables, np.array([a, b]))).tolist()
+    def _is_keyed(self, point: Question) -> bool:
+        return self._hooks.forms(point) <= {"key"}
 
-        return _compare(hooks, keys, Task(ssn.tables, a), Task(ssn.tables, b))
+    # -- jobs ---------------------------------------------------------------------------------------------------------
 
-    return np.array(sorted(rows.tolist(), key=cmp_to_key(compare)), dtype=np.int64)
+    def job_keys(self) -> Keyer:
+        """Keys of jobs: plugins, creation, UID."""
+        jobs, tables, ask = self._tables.jobs, self._tables, self._hooks.ask
+        if not self._is_keyed(points.job_order):
+            return live(lambda a, b: self.compare_jobs(a, b) or older(jobs.creation, jobs.uids, a, b))
 
+        def keys(rows: list[int]) -> list[Any]:
+            columns = ask(points.jobs_keyed, JobRows(tables, np.array(rows, dtype=np.int64)))
+            listed = [column.tolist() for column in columns]
+            return list(zip(*listed, jobs.creation[rows].tolist(), [jobs.uids[r] for r in rows], strict=True))
 
-def compare_tasks(ssn: Session, left: int, right: int) -> int:
-    """Which of two tasks goes first, of whatever jobs: plugins, then index in the name, age, UID."""
-    pair = TaskRows(ssn.tables, np.array([left, right]))
-    a, b = Task(ssn.tables, left), Task(ssn.tables, right)
-    answer = _compare(_forms(ssn, points.task_order), lambda hook: hook(pair).tolist(), a, b)
-    return answer or compare_pods(a.pod, b.pod)
+        return keys
 
+    def jobs_in_order(self, rows: AnyArray) -> Iterator[int]:
+        """Waiting jobs, the first one first; by one sort over arrays where plugins give keys."""
+        if not len(rows):
+            return
+        if not self._is_keyed(points.job_order):
+            yield from (row for _, row in sorted(zip(self.job_keys()(rows.tolist()), rows.tolist(), strict=True)))
+            return
+        jobs = self._tables.jobs
+        columns = [*self._hooks.ask(points.jobs_keyed, JobRows(self._tables, rows)), jobs.creation[rows]]
+        order = np.lexsort(columns[::-1])
+        differs = np.zeros(len(rows), dtype=bool)
+        for column in columns:
+            differs[1:] |= column[order][1:] != column[order][:-1]
+        ordered, starts = rows[order].tolist(), [0, *differs.nonzero()[0].tolist(), len(rows)]
+        for start, end in zip(starts, starts[1:], strict=False):
+            equal = ordered[start:end]
+            yield from equal if len(equal) == 1 else sorted(equal, key=jobs.uids.__getitem__)
 
-def sub_job_keyer(ssn: Session, first: frozenset[int] = frozenset()) -> Keyer:
-    """Keys of sub-jobs: those in ``first`` first, then plugins, match index, UID."""
-    hooks = _forms(ssn, points.sub_job_order)
-    subs = ssn.tables.subs
-    if all(form == "key" for form, _ in hooks):
+    def compare_jobs(self, left: int, right: int) -> int:
+        """What plugins say about two jobs, 0 without opinion. Source: Volcano JobOrderCompare."""
+        return self._hooks.ask(points.jobs_compared, Job(self._tables, left), Job(self._tables, right))
+
+    # -- queues -------------------------------------------------------------------------------------------------------
+
+    def queue_keys(self) -> Keyer:
+        """Keys of queues: plugins, creation, name."""
+        queues, tables, ask = self._tables.queues, self._tables, self._hooks.ask
+        if not self._is_keyed(points.queue_order):
+            return live(self.compare_queues)
         return lambda rows: [
-            (r not in first, *(hook(SubJob(ssn.tables, r)) for _, hook in hooks), subs.match_index[r], subs.uids[r])
-            for r in rows
+            (*ask(points.queue_keyed, Queue(tables, r)), queues.creation[r], queues.names[r]) for r in rows
         ]
 
-    def compare(a: int, b: int) -> int:
-        if (a in first) != (b in first):
-            return -1 if a in first else 1
-        left, right = SubJob(ssn.tables, a), SubJob(ssn.tables, b)
-        answer = _compare(hooks, lambda hook: (hook(left), hook(right)), left, right)
-        return answer or _older(subs.match_index, subs.uids, a, b)
+    def compare_queues(self, left: int, right: int) -> int:
+        """Which of two queues goes first; 0 only for the same queue."""
+        queues = self._tables.queues
+        said = self._hooks.ask(points.queues_compared, Queue(self._tables, left), Queue(self._tables, right))
+        return said or older(queues.creation, queues.names, left, right)
 
-    return _live(compare)
+    # -- tasks --------------------------------------------------------------------------------------------------------
+
+    def sorted_tasks(self, rows: AnyArray) -> AnyArray:
+        """Task rows of one job, which come in fallback order, as plugins order them."""
+        if len(rows) < 2 or not self._hooks.has(points.task_order):
+            return rows
+        if self._is_keyed(points.task_order):
+            columns = self._hooks.ask(points.tasks_keyed, TaskRows(self._tables, rows))
+            if all((column == column[0]).all() for column in columns):
+                return rows
+            found: AnyArray = rows[np.lexsort(columns[::-1])]
+            return found
+        compare = cmp_to_key(self._say_of_tasks)
+        return np.array(sorted(rows.tolist(), key=compare), dtype=np.int64)
+
+    def _say_of_tasks(self, left: int, right: int) -> int:
+        return self._hooks.ask(points.tasks_compared, Task(self._tables, left), Task(self._tables, right))
+
+    def compare_tasks(self, left: int, right: int) -> int:
+        """Which of two tasks goes first, of whatever jobs: plugins, then index in the name, age, UID."""
+        pods = self._tables.tasks.pods
+        return self._say_of_tasks(left, right) or compare_pods(pods[left], pods[right])

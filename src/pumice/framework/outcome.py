@@ -1,74 +1,78 @@
-"""What a cycle hands back: decisions, what to write, and the story."""
+"""What a cycle hands back: what should be written, what was told, and the state that it left. A value: nobody changes it
+afterwards, and it holds no session."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from pumice.columns.dtypes import I64
-from pumice.framework.story import Entry, GroupEvent
-from pumice.model.decisions import PodGroupUpdate, PodNotice
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.tables import Tables
+from pumice.framework.policy import Policy
+from pumice.framework.story import Entry, Fault, GroupEvent, Story
+from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
 from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
 
-if TYPE_CHECKING:
-    from pumice.framework.session import Session
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """``groups`` and ``queues`` hold only what differs from the snapshot. ``settled``: rows of jobs whose status needs
-    no further look until they change, ``settled_as`` the failures that they took over in this session. These and
-    ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to remember.
+    """``tables``: the cluster as the session left it. ``now``: seconds since the epoch. ``figures``: numbers that
+    plugins publish, by name. ``wakes_at``: when a plugin may decide otherwise though nothing happens, None for never.
     """
 
-    session: Session
-    groups: list[PodGroupUpdate] = field(default_factory=list)
-    queues: dict[str, Resource] = field(default_factory=dict)
-    settled: I64 = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    settled_as: I64 = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    job_hypernodes: dict[int, int] = field(default_factory=dict)
-    sub_hypernodes: dict[int, int] = field(default_factory=dict)
+    uid: str
+    now: float
+    policy: Policy
+    tables: Tables
+    story: Story
+    writes: Writes
+    figures: Mapping[str, AnyArray]
+    wakes_at: float | None
 
     @property
-    def story(self) -> list[Entry]:
-        """What was tried, in order, one entry a step and subject."""
-        uids, found = self.session.tables.jobs.uids, []
-        for told in self.session.story:
-            if isinstance(told, Entry):
-                found.append(told)
-            else:
-                found += [Entry(told.action, uids[row], told.what, told.detail) for row in told.jobs.tolist()]
-        return found
+    def groups(self) -> tuple[PodGroupUpdate, ...]:
+        return self.writes.groups
+
+    @property
+    def queues(self) -> Mapping[str, Resource]:
+        return self.writes.queues
+
+    @property
+    def entries(self) -> list[Entry]:
+        """What was tried, in order."""
+        return list(self.story.entries)
 
     @property
     def events(self) -> list[GroupEvent]:
-        """Messages for users of pod groups, rejections at admission first, those by job."""
-        uids = self.session.tables.jobs.uids
-        rejected = ((uids[row], text) for rows, text in self.session.turned_down for row in rows.tolist())
-        turned_down = [GroupEvent(uid, "Normal", "Unschedulable", text) for uid, text in sorted(rejected)]
-        return turned_down + self.session.events
+        """Messages for users of pod groups."""
+        return self.story.messages
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What plugins did wrong."""
+        return self.story.faults
+
+    @property
+    def live_jobs(self) -> AnyArray:
+        """Rows of the jobs that belonged to the session: with a pod group and a queue that exists."""
+        return self.tables.jobs.live
 
     @property
     def pipelined(self) -> dict[str, str]:
         """Pods promised a node that others are leaving: pod -> node."""
-        tables = self.session.tables
+        tables = self.tables
         rows = (tables.tasks.status == TaskStatus.PIPELINED).nonzero()[0].tolist()
         return {tables.tasks.pods[r].key: tables.nodes.facts.names[tables.tasks.node[r]] for r in rows}
 
     def notices(self) -> Iterator[PodNotice]:
         """For every waiting pod of the session that is not gated: why it waits. Made when asked for."""
-        ssn = self.session
-        tasks = ssn.tables.tasks
-        waiting = np.isin(tasks.status, (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED))
-        for job in ssn.live_jobs().tolist():
-            rows = ssn.tables.jobs.tasks[job]
-            rows = [r for r in rows[waiting[rows]].tolist() if not tasks.pods[r].gates]
-            text = ssn.fit_notes.job_text(job) if rows else ""
-            for row in rows:
-                reason, message, nominated = ssn.fit_notes.task_reason(row)
-                pod = tasks.pods[row]
-                yield PodNotice(pod.key, pod.uid, reason, message or text or "all nodes are unavailable", nominated)
+        return self.policy.dialect.notices(self)
+
+    @property
+    def total(self) -> AnyArray:
+        """What all nodes have together (R,)."""
+        found: AnyArray = np.asarray(self.tables.nodes.facts.total)
+        return found

@@ -1,105 +1,329 @@
 """Choosing nodes: for a run of equal tasks in one go, or for one task with everything that looks at the single task.
 
-``pick_run`` gives exactly the nodes that picking one task after the other would give. That holds because the score of a
-node depends on that node alone: at every step at most k-1 of the k best nodes have changed, so one of them is still at
-least as good as any outsider. Source: Volcano's choice of the best node (idle first, then what is being released); of
+Tasks of a gang are chosen for together and then placed in one operation; each as if those before it had been placed.
+For a run of equal tasks that takes one look at all nodes, and gives exactly what one after the other would give: the
+score of a node depends on that node alone, so at every step at most k-1 of the k best nodes have changed, and one of them
+is still at least as good as any outsider. Otherwise tasks are booked on their nodes for the time of choosing. Source: Volcano's choice of the best node (idle first, then what is being released); of
 equal nodes the first row, where Volcano draws lots.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache
 from heapq import heapify, heapreplace
-from typing import TYPE_CHECKING
+from itertools import groupby
+from math import isfinite, isnan
+from typing import Any
 
 import numpy as np
 
 from pumice.algorithms.top_k import top_k
 from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.placement import Placement
 from pumice.columns.rows import NodeRows
-from pumice.columns.views import Task
+from pumice.columns.runs import TaskRun
+from pumice.columns.tables import Tables
+from pumice.columns.views import Task, TaskClass
 from pumice.framework import points
-from pumice.framework.feasible import ClassFit, fit_errors
+from pumice.framework.feasible import Ahead, ClassFit, Feasibility
+from pumice.framework.hooks import Hook, Hooks
+from pumice.framework.memo import Memo
+from pumice.framework.point import JOBS, QUEUES
 from pumice.framework.verdict import FitErrors, Verdict
+from pumice.framework.world import World
 
-if TYPE_CHECKING:
-    from pumice.framework.session import Session
-
-#: Virtual rows looked at in one call; more cost more than they save.
+#: Hypothetical rows looked at in one call; more cost more than they save.
 _LOOK_MAX = 256
 
 #: A plan that was used up is followed by one that looks so many times as far ahead, up to ``_LOOK_MAX`` tasks.
 _FURTHER = 4
 
-
-class Plans:
-    """Picks ahead of need: equal gangs one after the other go on picking where the last one stopped.
-
-    A plan over all nodes holds as long as nothing but its own picks was placed, which the stamp of the change log
-    shows.
-    """
-
-    __slots__ = ("_known", "_ssn")
-
-    def __init__(self, ssn: Session) -> None:
-        self._ssn = ssn
-        self._known: dict[int, _Plan] = {}
-
-    def pick(self, cls: int, count: int) -> list[int]:
-        """``pick_run`` over all nodes. Call ``placed`` when all of them have been placed, and nothing else."""
-        now = self._ssn.tables.nodes.changed.stamp
-        plan = self._known.get(cls)
-        if plan is None or plan.holds_at != now:
-            plan = self._known[cls] = _Plan(now, count)
-        elif len(plan.nodes) < count:
-            plan.ahead = min(_FURTHER * plan.ahead, _LOOK_MAX)
-            plan.nodes = []
-        if not plan.nodes:
-            plan.nodes = pick_run(self._ssn, cls, max(count, plan.ahead), None)
-        return plan.nodes[:count]
-
-    def placed(self, cls: int, count: int) -> None:
-        """The first ``count`` nodes of the plan have been taken."""
-        plan = self._known[cls]
-        plan.nodes = plan.nodes[count:]
-        plan.holds_at = self._ssn.tables.nodes.changed.stamp
+_ABOUT_NODES: tuple[Any, ...] = (
+    points.predicate,
+    points.node_order,
+    points.batch_node_order,
+    points.node_map,
+    points.node_reduce,
+    points.best_node,
+)
 
 
-class _Plan:
-    __slots__ = ("ahead", "holds_at", "nodes")
+class Choice:
+    """Where one task can go: ``node`` and whether on idle resources (else on what is being released), or ``errors``.
+    ``passed``, of the nodes that were looked at: which nothing objects to. ``fit``: what was known of its class."""
 
-    def __init__(self, holds_at: int, ahead: int) -> None:
-        self.holds_at, self.ahead = holds_at, ahead
-        self.nodes: list[int] = []
+    __slots__ = ("errors", "fit", "idle", "node", "passed")
+
+    def __init__(self, fit: ClassFit, passed: Bool) -> None:
+        self.fit, self.passed = fit, passed
+        self.node = -1
+        self.idle = False
+        self.errors: FitErrors | None = None
 
 
-def pick_run(ssn: Session, cls: int, count: int, domain: AnyArray | None) -> list[int]:
-    """Nodes for up to ``count`` tasks of a class on idle resources, in order of picking; fewer when no node is left.
+class Placing:
+    """Chooses nodes by what the hooks of a session say."""
 
-    ``domain``: node rows to choose from, None for all.
-    """
-    fit = ssn.feasibility.of(cls, ahead=count > 1)
-    score = fit.idle_score if domain is None else fit.idle_score[domain]
-    if count == 1:
+    __slots__ = (
+        "_hooks",
+        "_memo",
+        "_names_best",
+        "_reduces",
+        "_tables",
+        "_taking",
+        "_told",
+        "_tries",
+        "_world",
+        "feasible",
+    )
+
+    def __init__(self, world: World, hooks: Hooks, memo: Memo, feasible: Feasibility) -> None:
+        self._world, self._tables, self._hooks, self._memo, self.feasible = world, world.tables, hooks, memo, feasible
+        self._taking: tuple[Hashable, int, list[int]] = ((), 0, [])
+        self._reduces, self._names_best = hooks.has(points.node_reduce), hooks.has(points.best_node)
+        about_nodes = hooks.at(*_ABOUT_NODES)
+        asked = {hook.plugin for hook in about_nodes}
+        self._told = [hook for hook in hooks.at(points.on_allocate) if hook.plugin in asked]
+        self._tries = not asked & hooks.with_python_state and not any(_looks_beyond(hook) for hook in about_nodes)
+
+    # -- several tasks ------------------------------------------------------------------------------------------------
+
+    def run(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None = None) -> list[int]:
+        """Nodes on idle resources for tasks of one sub-job, in order, each chosen as if those before it had been placed;
+        up to the first task that finds none, or that has to be placed by itself.
+
+        ``open_to``: by role, which of the nodes have not failed a task of it yet; what these tasks find is noted there.
+        None: every task looks at all nodes. Call ``took`` when all of the nodes have been taken.
+        """
+        self._taking = ((), 0, [])
+        classes = self._tables.tasks.cls[rows].tolist()
+        if open_to is None and classes.count(classes[0]) == len(classes) and self._in_one_go(rows[0], nodes):
+            if nodes is self.feasible.all_nodes:
+                return self._next_of_run(classes[0], len(rows))
+            return self._equal(classes[0], len(rows), nodes)
+        if len(rows) == 1 or not self._tries:
+            return []
+        mark = self._world.journal.mark()
+        try:
+            return self._in_turn(rows, classes, nodes, open_to)
+        finally:
+            self._world.journal.rollback(mark)
+
+    def _in_one_go(self, row: int, nodes: NodeRows) -> bool:
+        return self.feasible.at_once and self.is_plain(Task(self._tables, row), nodes)
+
+    def is_plain(self, task: Task, nodes: NodeRows) -> bool:
+        """Whether no hook that looks at the single task objects to any of the nodes or prefers one, neither for this
+        task nor for further ones of its class: then its class decides."""
+        if self._hooks.ask(points.task_filters, task, nodes):
+            return False
+        return not isinstance(self._hooks.ask(points.task_scores, task, nodes, 0.0), np.ndarray)
+
+    def _in_turn(
+        self, rows: Sequence[int], classes: list[int], nodes: NodeRows, open_to: dict[int, Bool] | None
+    ) -> list[int]:
+        """Choose for one after the other, with those before booked on their nodes. Whoever asks takes that back."""
+        picked: list[int] = []
+        for cls, each in groupby(range(len(rows)), classes.__getitem__):
+            alike = [rows[i] for i in each]
+            if open_to is None and len(alike) > 1 and self._in_one_go(alike[0], nodes):
+                found = self._equal(cls, len(alike), nodes)
+                if found and self._hold(alike[: len(found)], found):
+                    picked += found
+            else:
+                found = self._one_by_one(alike, nodes, open_to)
+                picked += found
+            if len(found) < len(alike):
+                break
+        return picked
+
+    def _one_by_one(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None) -> list[int]:
+        """Nodes for tasks of one class, which are left booked there."""
+        picked: list[int] = []
+        ahead = Ahead.ALL if len(rows) > 1 and self.feasible.at_once else Ahead.NOTHING
+        for row in rows:
+            role = int(self._tables.tasks.role[row])
+            mask = open_to.get(role) if open_to is not None else None
+            choice = self.choose(row, nodes, open_to=mask, explain=False, ahead=ahead)
+            if choice.node < 0 or not choice.idle or not self._hold([row], [choice.node]):
+                break
+            self.feasible.placed_one(choice.fit, choice.node)
+            if open_to is not None and role:
+                open_to[role] = choice.passed
+            picked.append(choice.node)
+        return picked
+
+    def _hold(self, rows: Sequence[int], nodes: Sequence[int]) -> bool:
+        """Book tasks on nodes as far as hooks about nodes can see. Whether the plugins agree."""
+        run = TaskRun(self._tables, Placement(rows, nodes))
+        self._world.ledger.hold(run)
+        return all(self._hooks.ask_one(hook, run) is None for hook in self._told)
+
+    def _equal(self, cls: int, count: int, nodes: NodeRows) -> list[int]:
+        """Nodes for up to ``count`` tasks of a class, in order of picking; fewer when no node is left."""
+        fit = self.feasible.of(cls, Ahead.SCORE if count > 1 else Ahead.NOTHING)
+        everywhere = nodes is self.feasible.all_nodes
+        score = fit.idle_score if everywhere else fit.idle_score[nodes.rows]
+        if count == 1:
+            best = int(score.argmax())
+            picked = [] if self._finite(cls, score[best]) == -np.inf else [best]
+            return picked if everywhere else [int(nodes.rows[i]) for i in picked]
+        top = top_k(score, count)
+        if not len(top):
+            return []
+        self._finite(cls, float(score[top].max()))
+        rows = top if everywhere else nodes.rows[top]
+        return _Ladder(self._tables, self.feasible, fit, rows, score[top], count).climb()
+
+    def _finite(self, cls: int, best: float) -> float:
+        """The best score of a class. A score that is no number is the best one for NumPy, so it is found here.
+
+        Raises: PluginFault for what is no number or infinitely good.
+        """
+        if best == np.inf or isnan(best):
+            self._hooks.ask(points.class_scores_checked, TaskClass(self._tables, cls), self.feasible.all_nodes)
+        return best
+
+    def _next_of_run(self, cls: int, count: int) -> list[int]:
+        """The same over all nodes, with picks ahead of need: equal gangs one after the other go on picking where the
+        last one stopped."""
+        question, now = ("plan", cls, self._tables.classes.identity(cls)), self.feasible.everything()
+        known: tuple[int, list[int]] | None = self._memo.recall(question, now)
+        ahead, nodes = known or (count, [])
+        if known is not None and len(nodes) < count:
+            ahead, nodes = min(_FURTHER * ahead, _LOOK_MAX), []
+        if not nodes:
+            nodes = self._equal(cls, max(count, ahead), self.feasible.all_nodes)
+            self._memo.keep(question, now, (ahead, nodes))
+        self._taking = question, ahead, nodes
+        return nodes[:count]
+
+    def took(self, count: int) -> None:
+        """The first ``count`` nodes that ``run`` gave have been taken."""
+        question, ahead, nodes = self._taking
+        if nodes:
+            self._memo.keep(question, self.feasible.everything(), (ahead, nodes[count:]))
+
+    # -- one task -----------------------------------------------------------------------------------------------------
+
+    def choose(
+        self,
+        row: int,
+        nodes: NodeRows,
+        *,
+        open_to: Bool | None = None,
+        hypernode: str = "",
+        resources: bool = True,
+        explain: bool = True,
+        ahead: Ahead = Ahead.NOTHING,
+    ) -> Choice:
+        """The best node for one task among ``nodes``.
+
+        ``open_to`` (rows,): nodes that have not failed its role. ``hypernode``: the one that ``nodes`` are, for
+        messages. ``resources`` False leaves out the check of resources (backfill). ``ahead``: how much should be found
+        out for further tasks of its class. A Choice without node and without errors: candidates there were, but none was scored; or nobody wants to
+        know (``explain`` False).
+        """
+        task, every, rows = Task(self._tables, row), nodes is self.feasible.all_nodes, nodes.rows
+        fit = self.feasible.of(int(self._tables.tasks.cls[row]), ahead)
+        verdicts = self._hooks.ask(points.task_filters, task, nodes)
+        if resources:
+            fits = fit.allowed & fit.future_fits
+            passes = fits if every else fits[rows]
+        else:
+            passes = fit.allowed.copy() if every else fit.allowed[rows]
+        for verdict in verdicts:
+            passes &= verdict.codes == 0
+        if self.feasible.outside is not None:
+            passes &= ~self.feasible.outside[rows]
+        if open_to is not None:
+            passes &= open_to
+        choice = Choice(fit, passes)
+        nominated = int(self._tables.tasks.nominated[row])
+        if nominated >= 0 and passes[rows == nominated].any() and fit.future_fits[nominated]:
+            passes = passes & (rows == nominated)
+        candidates = passes.nonzero()[0] if every else rows[passes]
+        if not len(candidates):
+            if explain:
+                choice.errors = self._errors(task, nodes, tuple(verdicts), hypernode, resources)
+            return choice
+        for idle, group in self._groups(fit, candidates, resources):
+            choice.node, choice.idle = self._best(task, fit, group), idle
+            if choice.node >= 0:
+                break
+        return choice
+
+    def _errors(
+        self, task: Task, nodes: NodeRows, verdicts: tuple[Verdict, ...], hypernode: str, resources: bool
+    ) -> FitErrors:
+        if nodes is self.feasible.all_nodes and resources and not verdicts and not hypernode:
+            return self.feasible.errors(task.cls.row)
+        return self.feasible.errors_of(task.cls, nodes, verdicts, hypernode, resources=resources)
+
+    def _groups(self, fit: ClassFit, candidates: AnyArray, resources: bool) -> Iterator[tuple[bool, AnyArray]]:
+        """Candidates by preference: idle before releasing; inside each the own shard before others."""
+        mask = self.feasible.shard_mask
+        kinds = [(True, candidates)]
+        if resources and self._world.futures_differ:
+            idle = fit.idle_fits[candidates]
+            kinds = [(True, candidates[idle]), (False, candidates[~idle])]
+        for is_idle, group in kinds:
+            parts: tuple[AnyArray, ...] = (group,) if mask is None else (group[mask[group]], group[~mask[group]])
+            for part in parts:
+                if len(part):
+                    yield is_idle, part
+
+    def _best(self, task: Task, fit: ClassFit, group: AnyArray) -> int:
+        """The candidate to take: the only one, what a plugin names, else the highest score (first row among equals)."""
+        if len(group) == 1:
+            return int(group[0])
+        nodes = NodeRows(self._tables, group)
+        score: F64 = np.asarray(self._hooks.ask(points.task_scores, task, nodes, fit.score[group]))
+        if self._reduces:
+            score = score + self._reduced(task, nodes)
+        if self._names_best:
+            named = self._hooks.ask(points.best_node, task, nodes, score)
+            if named is not None:
+                return int(named)
         best = int(score.argmax())
-        picked = [] if score[best] == -np.inf else [best]
-        return picked if domain is None else [int(domain[i]) for i in picked]
-    top = top_k(score, count)
-    if not len(top):
-        return []
-    rows = top if domain is None else domain[top]
-    ladder = _Ladder(ssn, fit, cls, rows, score[top], count)
-    return ladder.climb()
+        if not isfinite(score[best]):
+            self._finite(fit.cls, np.nan)
+            self._hooks.ask(points.task_scores_checked, task, nodes, 0.0)
+        return int(group[best])
+
+    def _reduced(self, task: Task, nodes: NodeRows) -> F64 | float:
+        """Sum of mapped scores after each plugin's own reduction; a map without a reduction counts for nothing."""
+        total: F64 | float = 0.0
+        pairs = zip(
+            self._hooks.by_plugin(points.node_map), self._hooks.by_plugin(points.node_reduce, points.node_map), strict=True
+        )
+        for maps, reduces in pairs:
+            for mapper, reducer in zip(maps, reduces, strict=False):
+                mapped = [int(self._hooks.ask_one(mapper, task, node)) for node in nodes]
+                total = total + self._hooks.ask_one(reducer, task, nodes, np.array(mapped, dtype=np.int64))
+        return total
+
+
+def _looks_beyond(hook: Hook) -> bool:
+    """Whether a hook about nodes reads what is not booked before a task is really placed."""
+    return hook.reads is not None and not {QUEUES, JOBS}.isdisjoint(hook.reads)
 
 
 class _Ladder:
     """For each of the best nodes the score after 0, 1, 2 … more tasks of the class, made as far as needed."""
 
-    def __init__(self, ssn: Session, fit: ClassFit, cls: int, rows: AnyArray, score: F64, count: int) -> None:
-        self._ssn, self._fit, self._cls, self._count = ssn, fit, cls, count
+    __slots__ = ("_count", "_feasible", "_fit", "_has_more", "_rows", "_steps", "_tables")
+
+    def __init__(
+        self, tables: Tables, feasible: Feasibility, fit: ClassFit, rows: AnyArray, score: F64, count: int
+    ) -> None:
+        self._tables, self._feasible, self._fit, self._count = tables, feasible, fit, count
         self._rows: list[int] = rows.tolist()
-        self._steps = [list(both) for both in zip(score.tolist(), fit.next_score[rows].tolist(), strict=True)]
+        second = fit.next_score[rows]
+        if np.isnan(second).any():  # one was placed there meanwhile
+            second = self._look(rows, np.ones(len(rows)))
+        self._steps = [list(both) for both in zip(score.tolist(), second.tolist(), strict=True)]
         self._has_more = False
 
     def _look_further(self) -> None:
@@ -112,8 +336,8 @@ class _Ladder:
             steps += more
 
     def _look(self, rows: AnyArray, after: F64) -> F64:
-        nodes = NodeRows(self._ssn.tables, rows, after=after, cls=self._cls)
-        allowed, idle_fits, _, score = self._fit.look(nodes)
+        nodes = NodeRows(self._tables, rows, after=after, cls=self._fit.cls)
+        allowed, idle_fits, _, score = self._feasible.look(self._fit.cls, nodes)
         return np.where(allowed & idle_fits, score, -np.inf)
 
     def _step(self, i: int, level: int) -> float:
@@ -148,98 +372,3 @@ def _rungs(count: int, width: int) -> tuple[AnyArray, F64]:
     which.setflags(write=False)
     after.setflags(write=False)
     return which, after
-
-
-def constant_scores(ssn: Session, task: Task, candidates: NodeRows) -> bool:
-    """Whether the scores that look at the task are the same for every candidate, and stay so for its whole class."""
-    return all(not isinstance(hook(task, candidates), np.ndarray) for hook in ssn.task_scores)
-
-
-def unopposed(ssn: Session, task: Task, nodes: NodeRows) -> bool:
-    """Whether no filter that looks at the task objects to it or to further tasks of its class."""
-    return all(hook(task, nodes) is None for hook in ssn.task_predicates)
-
-
-class Choice:
-    """Where one task can go: ``node`` and whether on idle resources (else on what is being released), or ``errors``."""
-
-    __slots__ = ("errors", "idle", "node")
-
-    def __init__(self, node: int = -1, *, idle: bool = False, errors: FitErrors | None = None) -> None:
-        self.node, self.idle, self.errors = node, idle, errors
-
-
-def choose_node(
-    ssn: Session, row: int, nodes: NodeRows, *, blocked: Bool | None = None, hypernode: str = "", resources: bool = True
-) -> Choice:
-    """The best node for one task among ``nodes``.
-
-    ``blocked`` (N,): nodes that failed this role before. ``resources`` False leaves out the check of resources
-    (backfill). A Choice without node and without errors: candidates there were, but none was scored.
-    """
-    task = Task(ssn.tables, row)
-    fit = ssn.feasibility.of(int(ssn.tables.tasks.cls[row]))
-    rows = nodes.rows
-    verdicts = [v for hook in ssn.task_predicates if (v := hook(task, nodes)) is not None]
-    passes = fit.allowed[rows].copy()
-    if resources:
-        passes &= fit.future_fits[rows]
-    for verdict in verdicts:
-        passes &= verdict.codes == 0
-    if ssn.shard_mask is not None and ssn.snapshot.shard is not None and ssn.snapshot.shard.hard:
-        passes &= ssn.shard_mask[rows]
-    if blocked is not None:
-        passes &= ~blocked[rows]
-    nominated = int(ssn.tables.tasks.nominated[row])
-    if nominated >= 0 and passes[rows == nominated].any() and fit.future_fits[nominated]:
-        passes &= rows == nominated
-    candidates = rows[passes]
-    if not len(candidates):
-        if not resources:
-            return Choice(errors=fit_errors(ssn, task.cls, nodes, verdicts, hypernode, resources=False))
-        return Choice(errors=_errors(ssn, fit, task, nodes, verdicts, hypernode))
-    for idle, group in _groups(ssn, fit, candidates, resources):
-        best = best_of(ssn, task, fit, group)
-        if best >= 0:
-            return Choice(best, idle=idle)
-    return Choice()
-
-
-def _errors(
-    ssn: Session, fit: ClassFit, task: Task, nodes: NodeRows, verdicts: list[Verdict], hypernode: str
-) -> FitErrors:
-    if nodes is ssn.all_nodes and not verdicts and not hypernode:
-        return fit.errors()
-    return fit_errors(ssn, task.cls, nodes, verdicts, hypernode)
-
-
-def _groups(ssn: Session, fit: ClassFit, candidates: AnyArray, resources: bool) -> Iterator[tuple[bool, AnyArray]]:
-    """Candidates by preference: idle before releasing; inside each the own shard before others."""
-    idle = fit.idle_fits[candidates]
-    kinds = ((True, candidates[idle]), (False, candidates[~idle])) if resources else ((True, candidates),)
-    for is_idle, group in kinds:
-        if ssn.shard_mask is None:
-            parts: tuple[AnyArray, ...] = (group,)
-        else:
-            mine = ssn.shard_mask[group]
-            parts = (group[mine], group[~mine])
-        for part in parts:
-            if len(part):
-                yield is_idle, part
-
-
-def best_of(ssn: Session, task: Task, fit: ClassFit, group: AnyArray) -> int:
-    """The candidate to take: the only one, what a plugin names, else the highest score (first row among equals)."""
-    if len(group) == 1:
-        return int(group[0])
-    nodes = NodeRows(ssn.tables, group)
-    score = fit.score[group].copy()
-    for hook in ssn.task_scores:
-        answer = hook(task, nodes)
-        if answer is not None:
-            score += answer
-    score += ssn.reduced_scores(task, nodes)
-    named = ssn.ask(points.best_node, task, nodes, score)
-    if named is not None:
-        return int(named)
-    return int(group[int(score.argmax())])

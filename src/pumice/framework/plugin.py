@@ -5,9 +5,11 @@
 * a class with ``on_session_open(ssn)`` / ``on_session_close(ssn)`` (Volcano's life cycle), which adds hooks with
 ``ssn.add(point, function)``.
 
-An instance may name hooks that its arguments switch off in ``unused_points``. Keyword parameters are the arguments. A
-name in the conf matches when it is the same after ``.`` and ``-`` become ``_``; a parameter that ends in ``_`` collects
-every argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
+An instance may name points that its arguments switch off in ``unused_points``; it may have ``figures()``, numbers that
+it publishes by name for metrics and reports, and ``wakes_at()``, the next moment (seconds since the epoch) at which it
+may answer otherwise though nothing has happened, None for never. Keyword parameters are the arguments. A name in the
+conf matches when it is the same after ``.`` and ``-`` become ``_``; a parameter that ends in ``_`` collects every
+argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from pumice.framework.errors import PluginError, did_you_mean
-from pumice.framework.points import HOOKS_ATTRIBUTE, Point
+from pumice.framework.point import HOOKS_ATTRIBUTE, Mark, Question, Reads
 
 P = TypeVar("P", bound=Callable[..., Any])
 PLUGIN_ATTRIBUTE = "__pumice_plugin__"
@@ -40,18 +42,14 @@ class PluginSpec:
     """One plugin, ready to be built afresh for every session.
 
     ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python``
-    (plain state: a rollback then tells ``on_deallocate`` and ``on_allocate``). ``by_shape``: what it says about placing
-    a waiting job depends on the state of the session and on what ``jobs.shape`` stands for, at ``allocatable`` on the
-    job's queue, and on nothing else of the job (not its name, its age or how often it was asked); what it says of
-    nodes follows from the nodes and the pods on them; and by itself it moves nothing.
+    (plain state: a rollback then tells ``on_deallocate`` and ``on_allocate``).
     """
 
     name: str
     target: Callable[..., Any]
     arguments: dict[str, Argument]
-    hooks: tuple[tuple[Point, str, str], ...]  # point, form, attribute (empty for a function)
+    hooks: tuple[tuple[Question, str, Reads | None, str | None, str], ...]  # a Mark, and the method (none for a function)
     keeps: str
-    by_shape: bool = False
 
     def build(self, ssn: Any, arguments: Mapping[str, Any]) -> Any:
         """A fresh instance; for a function, the function with the session and its arguments filled in."""
@@ -60,41 +58,50 @@ class PluginSpec:
         make: Callable[..., Any] = self.target
         return make(ssn, **arguments)
 
-    def hooks_at(self, point: Point) -> tuple[tuple[str, str], ...]:
-        """(form, attribute) of each hook at the point."""
+    @cached_property
+    def publishes(self) -> bool:
+        """Whether it has figures, or a moment at which it wakes."""
+        return hasattr(self.target, "figures") or hasattr(self.target, "wakes_at")
+
+    def hooks_at(self, point: Question) -> tuple[tuple[str, Reads | None, str | None, str], ...]:
+        """(form, reads, concerns, attribute) of each hook at the point."""
         return self._hooks_at.get(point, ())
 
     @cached_property
-    def _hooks_at(self) -> dict[Point, tuple[tuple[str, str], ...]]:
-        points = dict.fromkeys(point for point, _, _ in self.hooks)
-        return {p: tuple((form, attribute) for at, form, attribute in self.hooks if at == p) for p in points}
+    def _hooks_at(self) -> dict[Question, tuple[tuple[str, Reads | None, str | None, str], ...]]:
+        points = dict.fromkeys(hook[0] for hook in self.hooks)
+        return {point: tuple(hook[1:] for hook in self.hooks if hook[0] is point) for point in points}
 
 
-def plugin(name: str, *, keeps: str = "columns", by_shape: bool = False) -> Callable[[P], P]:
+def plugin(name: str, *, keeps: str = "columns") -> Callable[[P], P]:
     """Name a plugin as conf files do."""
 
     def mark(target: P) -> P:
-        setattr(target, PLUGIN_ATTRIBUTE, spec_of(name, target, keeps, by_shape))
+        setattr(target, PLUGIN_ATTRIBUTE, spec_of(name, target, keeps))
         return target
 
     return mark
 
 
-def spec_of(name: str, target: Callable[..., Any], keeps: str, by_shape: bool = False) -> PluginSpec:
+def spec_of(name: str, target: Callable[..., Any], keeps: str) -> PluginSpec:
     """Read a plugin's hooks and arguments. Raises: PluginError when it has no hook or an argument without default."""
-    hooks: list[tuple[Point, str, str]] = []
     if inspect.isclass(target):
         if hasattr(target, "on_session_open"):
             keeps = "python"
-        for attribute, member in inspect.getmembers(target, inspect.isfunction):
-            hooks += [(point, form, attribute) for point, form in getattr(member, HOOKS_ATTRIBUTE, ())]
+        members = inspect.getmembers(target, inspect.isfunction)
+        hooks = tuple((*mark, attribute) for attribute, member in members for mark in _marks(member))
         parameters = _keywords(target.__init__, name)
     else:
-        hooks = [(point, form, "") for point, form in getattr(target, HOOKS_ATTRIBUTE, ())]
+        hooks = tuple((*mark, "") for mark in _marks(target))
         parameters = _keywords(target, name)
     if not hooks and not hasattr(target, "on_session_open"):
         raise PluginError(f"plugin {name}: no hook found; put @<point> under @plugin, or define on_session_open(ssn)")
-    return PluginSpec(name, target, parameters, tuple(hooks), keeps, by_shape)
+    return PluginSpec(name, target, parameters, hooks, keeps)
+
+
+def _marks(function: Callable[..., Any]) -> list[Mark]:
+    found: list[Mark] = getattr(function, HOOKS_ATTRIBUTE, [])
+    return found
 
 
 def _keywords(function: Callable[..., Any], plugin_name: str) -> dict[str, Argument]:

@@ -1,355 +1,334 @@
-"""Every extension point, each one a value that is also the decorator which puts a function at it.
+"""The extension points that both policy languages have, which the framework itself asks. A dialect's own are in its
+``points``.
 
-A point says how the answers of several plugins are combined, by which switch of the conf file a plugin's hook is turned
-off, and which shapes a hook may have. The shape is read from the annotations, and it is a contract: a hook that takes
-``TaskClass`` cannot see the single task, so its answer is kept for the class; one that takes ``Task`` is asked each
-time; one that takes ``NodeRows`` answers for many nodes with one array. A shape that no point knows is an error at
-load. Source: Volcano's session functions and switches.
+Source: Volcano's session functions and switches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar, overload
 
+import numpy as np
+
+from pumice.columns.dtypes import F64, I64, AnyArray
+from pumice.columns.rows import JobRows, NodeRows, TaskRows
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework import combine
-from pumice.framework.errors import PluginError
+from pumice.framework.combine import Allowed
+from pumice.framework.point import Asked, P, Point, Question, Reads, TwoForms, as_it_is
+from pumice.framework.verdict import Invalid, Unfit, Verdict
+from pumice.model.decisions import Refusal
 
-F = TypeVar("F", bound=Callable[..., Any])
-HOOKS_ATTRIBUTE = "__pumice_hooks__"
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """One question that plugins answer.
-
-    ``switch`` is the stem of the conf switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty when
-    the hook cannot be switched off. ``forms`` maps parameter annotations to the name of the shape. ``tells``: of a
-    plugin that is listed twice, each instance hears it once; at other points the last one is asked at both places.
-    """
-
-    name: str
-    switch: str
-    combinator: Callable[..., Any]
-    asks: str
-    forms: dict[tuple[str, ...], str]
-    default_on: bool = True
-    switches: tuple[str, ...] = field(default=())
-    tells: bool = False
-
-    def __call__(self, hook: F) -> F:
-        """Put a function or a method at this point. Raises: PluginError when its parameters have no known shape."""
-        shape = shape_of(hook)
-        if shape not in self.forms:
-            known = " or ".join("(" + ", ".join(form) + ")" for form in self.forms)
-            raise PluginError(
-                f"hook {hook.__qualname__} at point {self.name}: found parameters ({', '.join(shape)}), wanted {known}"
-            )
-        marks = [*getattr(hook, HOOKS_ATTRIBUTE, ()), (self, self.forms[shape])]
-        setattr(hook, HOOKS_ATTRIBUTE, marks)
-        return hook
-
-    @property
-    def any_switch(self) -> tuple[str, ...]:
-        """The switches of which one must be on; empty: always on."""
-        return self.switches or ((self.switch,) if self.switch else ())
+OverRows = TypeVar("OverRows")
+OnNode = TypeVar("OnNode")
 
 
-def shape_of(hook: Callable[..., Any], skip: int = 1) -> tuple[str, ...]:
-    """Annotations of the positional parameters, as written, without the first ``skip`` of them (``self`` or
-    ``ssn``)."""
-    code = hook.__code__
-    names = code.co_varnames[: code.co_argcount]
-    found = [str(hook.__annotations__.get(name, "?")) for name in names]
-    return tuple(found[skip:])
+class MarksOverNodes(Protocol[OverRows, OnNode]):
+    """What ``@point(reads=…)`` leaves to be done: it takes a hook of one of the four forms, and no other."""
+
+    @overload
+    def __call__(
+        self, hook: Callable[[P, TaskClass, NodeRows], OverRows], /
+    ) -> Callable[[P, TaskClass, NodeRows], OverRows]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[P, Task, NodeRows], OverRows], /
+    ) -> Callable[[P, Task, NodeRows], OverRows]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[P, TaskClass, Node], OnNode], /
+    ) -> Callable[[P, TaskClass, Node], OnNode]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[P, Task, Node], OnNode], /
+    ) -> Callable[[P, Task, Node], OnNode]: ...
 
 
-def _point(name: str, switch: str, combinator: Callable[..., Any], asks: str, *forms: str, **more: Any) -> Point:
-    """``forms`` are written ``name: A, B``."""
-    table = {}
-    for form in forms:
-        label, _, parameters = form.partition(":")
-        table[tuple(p.strip() for p in parameters.split(",") if p.strip())] = label
-    return Point(name, switch, combinator, asks, table, **more)
+class OverNodes(Question, Generic[OverRows, OnNode]):
+    """A question about nodes, for a class of tasks or for one task; over rows, or one node at a time."""
+
+    @overload
+    def __call__(
+        self, hook: Callable[[P, TaskClass, NodeRows], OverRows], /
+    ) -> Callable[[P, TaskClass, NodeRows], OverRows]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[P, Task, NodeRows], OverRows], /
+    ) -> Callable[[P, Task, NodeRows], OverRows]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[P, TaskClass, Node], OnNode], /
+    ) -> Callable[[P, TaskClass, Node], OnNode]: ...
+    @overload
+    def __call__(
+        self, hook: Callable[[P, Task, Node], OnNode], /
+    ) -> Callable[[P, Task, Node], OnNode]: ...
+    @overload
+    def __call__(self, /, *, reads: Reads, concerns: str | None = None) -> MarksOverNodes[OverRows, OnNode]: ...
+    def __call__(self, hook: Any = None, /, *, reads: Reads | None = None, concerns: str | None = None) -> Any:
+        return self.decorate(hook, reads, concerns)
 
 
-_ROWS = ("class: TaskClass, NodeRows", "task: Task, NodeRows", "class_node: TaskClass, Node", "task_node: Task, Node")
+_CLASS, _TASK = ("TaskClass", "NodeRows"), ("Task", "NodeRows")
+_OVER_NODES: Mapping[tuple[str, ...], str] = {
+    _CLASS: "class",
+    _TASK: "task",
+    ("TaskClass", "Node"): "class_node",
+    ("Task", "Node"): "task_node",
+}
 
-job_order = _point(
+job_order: TwoForms[[JobRows], AnyArray, [Job, Job], int, int] = TwoForms(
     "job_order",
-    "JobOrder",
+    "Which job goes first? One key a job, smaller first; or compare two (negative: the left one). Ties: older, then UID.",
+    "when an action sorts the jobs that it will go through",
     combine.first_nonzero,
-    "Which job goes first? Compare two (negative: the left one), or give one key a job, smaller first."
-    " Ties: older, then UID.",
-    "compare: Job, Job",
-    "key: JobRows",
+    {("JobRows",): "key", ("Job", "Job"): "compare"},
+    switch="JobOrder",
 )
-queue_order = _point(
+queue_order: TwoForms[[Queue], Any, [Queue, Queue], int, int] = TwoForms(
     "queue_order",
-    "QueueOrder",
+    "Which queue goes first? A key (a number, or a tuple of them), smaller first; or compare two. Ties: older, then"
+    " name.",
+    "whenever a queue takes its place among those that wait for a turn",
     combine.first_nonzero,
-    "Which queue goes first? Compare two, or give a key. Ties: older, then name.",
-    "compare: Queue, Queue",
-    "key: Queue",
+    {("Queue",): "key", ("Queue", "Queue"): "compare"},
+    switch="QueueOrder",
 )
-victim_queue_order = _point(
-    "victim_queue_order",
-    "",
-    combine.first_nonzero,
-    "Whose victims go first, for a preemptor of the third queue? Without an opinion: the reverse of queue order.",
-    "compare: Queue, Queue, Queue",
-)
-task_order = _point(
+task_order: TwoForms[[TaskRows], AnyArray, [Task, Task], int, int] = TwoForms(
     "task_order",
-    "TaskOrder",
+    "Which task of a job goes first? One key a task, smaller first; or compare two. Ties: index in the pod name, older,"
+    " UID.",
+    "when a job has its first turn in an action",
     combine.first_nonzero,
-    "Which task of a job goes first? Ties: index in the pod name, older, UID.",
-    "compare: Task, Task",
-    "key: TaskRows",
+    {("TaskRows",): "key", ("Task", "Task"): "compare"},
+    switch="TaskOrder",
 )
-sub_job_order = _point(
-    "sub_job_order",
-    "SubJobOrder",
-    combine.first_nonzero,
-    "Which sub-job goes first? Ties: match index, UID.",
-    "compare: SubJob, SubJob",
-    "key: SubJob",
-)
-cluster_order = _point(
-    "cluster_order",
-    "ClusterOrder",
-    combine.first_nonzero,
-    "Which cluster goes first? Ties: name.",
-    "compare: str, str",
-    default_on=False,
-)
-predicate = _point(
+predicate: OverNodes[Verdict | None, Unfit | None] = OverNodes(
     "predicate",
-    "Predicate",
-    combine.first_failure,
-    "May the task run on the node? Rows answer a Verdict; one node answers None or Unfit. A Task form may answer None:"
-    " no objection to this task, nor to further ones of its class, wherever the first ones go.",
-    *_ROWS,
+    "May the task run on the node? Rows answer a Verdict; one node answers None or Unfit. None over rows: no objection"
+    " to this task, nor to further ones of its class, wherever the first ones go.",
+    "before a task is placed: for a class once, and then for rows that changed; for a task each time",
+    combine.verdicts,
+    _OVER_NODES,
+    switch="Predicate",
 )
-pre_predicate = _point(
+pre_predicate: TwoForms[[TaskClass], Unfit | None, [Task], Unfit | None, Unfit | None] = TwoForms(
     "pre_predicate",
-    "Predicate",
-    combine.first_failure,
     "Is there any point in looking at nodes? None or Unfit.",
-    "class: TaskClass",
-    "task: Task",
+    "before nodes are looked at for a task",
+    combine.first_failure,
+    {("TaskClass",): "class", ("Task",): "task"},
+    switch="Predicate",
 )
-node_order = _point(
+node_order: OverNodes[F64 | None, float] = OverNodes(
     "node_order",
-    "NodeOrder",
+    "How good is the node for the task? Higher is better; summed over plugins. None over rows: nothing to say about the"
+    " class.",
+    "where a task can go to more than one node",
     combine.total,
-    "How good is the node for the task? Higher is better; summed over plugins.",
-    *_ROWS,
+    _OVER_NODES,
+    switch="NodeOrder",
 )
-batch_node_order = _point(
+batch_node_order: TwoForms[
+    [TaskClass, NodeRows], F64 | None, [Task, NodeRows], F64 | float | None, F64 | float
+] = TwoForms(
     "batch_node_order",
-    "NodeOrder",
-    combine.total,
     "The same, seen over all candidates at once. A Task form may answer one number: the same for every candidate, and"
     " for further tasks of the class.",
-    *_ROWS[:2],
+    "where a task can go to more than one node",
+    combine.total,
+    {_CLASS: "class", _TASK: "task"},
+    switch="NodeOrder",
 )
-node_map = _point(
+node_map: Point[[Task, Node], float, list[float]] = Point(
     "node_map",
-    "NodeOrder",
-    combine.total,
     "A score per node that the plugin's own node_reduce rewrites; ignored without one.",
-    "task_node: Task, Node",
+    "where a task can go to more than one node, and the plugin has a node_reduce",
+    combine.each,
+    {("Task", "Node"): "task_node"},
+    switch="NodeOrder",
 )
-node_reduce = _point(
+node_reduce: Point[[Task, NodeRows, I64], F64, list[F64]] = Point(
     "node_reduce",
-    "NodeOrder",
-    combine.total,
     "Rewrite the plugin's mapped scores (whole numbers, one a candidate).",
-    "task: Task, NodeRows, I64",
+    "after its node_map",
+    combine.each,
+    {("Task", "NodeRows", "I64"): "task"},
+    switch="NodeOrder",
 )
-best_node = _point(
+best_node: Point[[Task, NodeRows, F64], int | None, int | None] = Point(
     "best_node",
-    "BestNode",
-    combine.first_answer,
     "Which of the scored candidates, if not the one with the highest score? A node row or None.",
-    "task: Task, NodeRows, F64",
+    "when the candidates for one task have their scores",
+    combine.first_answer,
+    {("Task", "NodeRows", "F64"): "task"},
+    switch="BestNode",
 )
-hyper_node_order = _point(
-    "hyper_node_order",
-    "HyperNodeOrder",
-    combine.total,
-    "How good is each hypernode for the sub-job? One score a row, summed over plugins.",
-    "rows: SubJob, I32",
+overused: Point[[Queue], bool, bool] = Point(
+    "overused",
+    "Is the queue done for this session?",
+    "when a queue has its turn in allocate or reclaim",
+    combine.any_of,
+    {("Queue",): "queue"},
+    switch="Overused",
 )
-hyper_node_gradient_for_job = _point(
-    "hyper_node_gradient_for_job",
-    "HyperNodeGradient",
-    combine.first_registered,
-    "Which hypernodes to try, below the given one, in groups of falling preference? None: nothing to try.",
-    "rows: Job, int, str",
-)
-hyper_node_gradient_for_sub_job = _point(
-    "hyper_node_gradient_for_sub_job",
-    "HyperNodeGradient",
-    combine.first_registered,
-    "The same for one sub-job.",
-    "rows: SubJob, int, str",
-)
-preemptable = _point(
-    "preemptable",
-    "Preemptable",
-    combine.intersect,
-    "Which candidates may the task preempt? (victims, vote).",
-    "tasks: Task, list[Task]",
-)
-reclaimable = _point(
-    "reclaimable",
-    "Reclaimable",
-    combine.intersect,
-    "Which candidates may the task reclaim from other queues? (victims, vote).",
-    "tasks: Task, list[Task]",
-)
-unified_evictable = _point(
-    "unified_evictable",
-    "",
-    combine.intersect,
-    "Which candidates may a whole gang evict? (victims, vote).",
-    "tasks: EvictionContext, list[Task]",
-)
-overused = _point("overused", "Overused", combine.any_of, "Is the queue done for this session?", "queue: Queue")
-preemptive = _point(
-    "preemptive",
-    "Preemptive",
-    combine.all_of,
-    "May the queue take from others for these tasks?",
-    "tasks: Queue, list[Task]",
-)
-allocatable = _point(
+allocatable: TwoForms[[Queue, TaskRows], int | Unfit, [Queue, Task], bool | Unfit, Allowed] = TwoForms(
     "allocatable",
-    "Allocatable",
-    combine.all_of,
-    "May the queue take on the task? For a class: how many of the next n tasks?",
-    "task: Queue, Task",
-    "run: Queue, TaskClass, int",
+    "How many of these tasks, which would be placed in this order, may the queue take on? A hook that takes one Task"
+    " answers True or False. Either may answer an Unfit with the reason.",
+    "before tasks of a queue are placed",
+    combine.fewest,
+    {("Queue", "TaskRows"): "run", ("Queue", "Task"): "task"},
+    switch="Allocatable",
 )
-job_ready = _point(
+job_ready: Point[[Job], bool | int, int] = Point(
     "job_ready",
-    "JobReady",
-    combine.most_missing,
     "May the job's placements be committed? True, False, or how many more tasks must be placed at least.",
-    "job: Job",
-)
-sub_job_ready = _point(
-    "sub_job_ready",
-    "SubJobReady",
+    "after tasks of the job were placed",
     combine.most_missing,
-    "The same for one sub-job; without sub-group policies the job is asked.",
-    "sub: SubJob",
+    {("Job",): "job"},
+    switch="JobReady",
 )
-job_pipelined = _point(
-    "job_pipelined",
-    "JobPipelined",
-    combine.vote,
-    "Would the job be ready once releasing resources are free?",
-    "job: Job",
-)
-sub_job_pipelined = _point(
-    "sub_job_pipelined", "SubJobPipelined", combine.vote, "The same for one sub-job.", "sub: SubJob"
-)
-job_enqueueable = _point(
-    "job_enqueueable",
-    "JobEnqueued",
-    combine.vote,
-    "May the job be admitted? Asked only for jobs with minResources. A hook that takes the queue and what is asked for"
-    " answers a Vote, or the text of a rejection; its rejections hold while others are admitted, so equal jobs are not"
-    " asked for again.",
-    "job: Job",
-    "amount: Queue, F64",
-)
-job_enqueued = _point("job_enqueued", "JobEnqueued", combine.notify, "The job was admitted.", "job: Job")
-job_starving = _point(
-    "job_starving", "JobStarving", combine.first_tier_agrees, "May the job preempt or reclaim?", "job: Job"
-)
-job_valid = _point(
+job_valid: Point[[Job], Invalid | None, Invalid | None] = Point(
     "job_valid",
-    "",
-    combine.first_failure,
     "Can the job ever be complete with the pods that exist? None or Invalid.",
-    "job: Job",
-)
-target_job = _point(
-    "target_job", "TargetJob", combine.first_registered, "Which of the jobs to help along?", "jobs: list[Job]"
-)
-reserved_nodes = _point("reserved_nodes", "ReservedNodes", combine.notify, "Set nodes aside now.", "none:")
-victim_tasks = _point(
-    "victim_tasks",
-    "Victim",
-    combine.union,
-    "Which running tasks should leave, of their own accord?",
-    "tasks: list[Task]",
-)
-simulate_add_task = _point(
-    "simulate_add_task",
-    "",
+    "when a job has its first turn in an action",
     combine.first_failure,
-    "What if this task were there too? None or Unfit.",
-    "task: Task, Task, Node",
-    switches=("Preemptable", "Allocatable"),
+    {("Job",): "job"},
 )
-simulate_remove_task = _point(
-    "simulate_remove_task",
-    "",
-    combine.first_failure,
-    "What if this task were gone? None or Unfit.",
-    "task: Task, Task, Node",
-    switches=("Preemptable", "Allocatable"),
-)
-simulate_predicate = _point(
-    "simulate_predicate",
-    "Predicate",
-    combine.first_failure,
-    "Would the task fit after what was simulated? None or Unfit.",
-    "task: Task, Node",
-)
-simulate_allocatable = _point(
-    "simulate_allocatable",
-    "Allocatable",
-    combine.all_of,
-    "Would the queue take the task after what was simulated?",
-    "task: Queue, Task",
-)
-on_allocate = _point(
+on_allocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
     "on_allocate",
-    "",
-    combine.notify,
     "Tasks were placed (allocated, pipelined, or an eviction undone). A Refusal undoes the placement.",
-    "run: TaskRun",
-    tells=True,
-)
-on_deallocate = _point(
-    "on_deallocate",
-    "",
+    "after the books have moved, before anything else is decided",
     combine.notify,
-    "Tasks left their nodes (evicted, or a placement undone).",
-    "run: TaskRun",
+    {("TaskRun",): "run"},
     tells=True,
 )
-bind_context = _point(
+on_deallocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
+    "on_deallocate",
+    "Tasks left their nodes (evicted, or a committed placement refused).",
+    "after the books have moved. A rollback tells it only to plugins that keep plain Python state",
+    combine.notify,
+    {("TaskRun",): "run"},
+    tells=True,
+)
+bind_context: Point[[Task, Node], Mapping[str, object] | None, dict[str, object]] = Point(
     "bind_context",
-    "",
-    combine.merge,
     "What should the plugin's own work before binding know of the task? A mapping or None; it rides along with the"
     " decision.",
-    "task: Task, Node",
+    "when a placement is committed, for each task",
+    combine.merge,
+    {("Task", "Node"): "task"},
 )
-session_close = _point(
-    "session_close", "", combine.notify, "The session ends; plugins are told in reverse order.", "none:", tells=True
+session_close: Point[[], None, None] = Point(
+    "session_close",
+    "The session ends.",
+    "once, in reverse order of the policy",
+    combine.notify,
+    {(): "none"},
+    tells=True,
 )
 
-POINTS: dict[str, Point] = {p.name: p for p in list(globals().values()) if isinstance(p, Point)}
 
-#: Switches that gate no point but change what a plugin does.
-FEATURE_SWITCHES = {"Hierarchy": False}
-SWITCHES: dict[str, bool] = {p.switch: p.default_on for p in POINTS.values() if p.switch} | FEATURE_SWITCHES
+# -- a hook in one form, asked in another: one contract, several ways to write it
+
+
+def pair_of_keys(of_rows: Callable[[Any], Any], rows_of: type[Any]) -> Callable[[Any, Any], int]:
+    """A hook that gives keys, as a comparison of two."""
+
+    def compare(left: Any, right: Any) -> int:
+        a, b = of_rows(rows_of(left.tables, np.array([left.row, right.row]))).tolist()
+        return int(a > b) - int(a < b)
+
+    return compare
+
+
+def pair_of_single_keys(of_one: Callable[[Any], Any]) -> Callable[[Any, Any], int]:
+    """The same for a hook that gives the key of one."""
+
+    def compare(left: Any, right: Any) -> int:
+        a, b = of_one(left), of_one(right)
+        return int(a > b) - int(a < b)  # keys may be NumPy numbers
+
+    return compare
+
+
+def filter_node_by_node(hook: Callable[[Any, Node], Unfit | None]) -> Callable[[Any, NodeRows], Verdict]:
+    """A filter of one node, over rows."""
+
+    def over_rows(subject: Any, nodes: NodeRows) -> Verdict:
+        why: list[tuple[Unfit, ...]] = [()]
+        codes = np.zeros(len(nodes), dtype=np.int32)
+        for i, node in enumerate(nodes):
+            unfit = hook(subject, node)
+            if unfit is not None:
+                if not isinstance(unfit, Unfit):
+                    raise combine.WrongAnswer(hook, unfit, "None or an Unfit")
+                codes[i] = len(why)
+                why.append((unfit,))
+        return Verdict(codes, tuple(why))
+
+    return over_rows
+
+
+def score_node_by_node(hook: Callable[[Any, Node], float]) -> Callable[[Any, NodeRows], F64]:
+    """A score of one node, over rows."""
+
+    def over_rows(subject: Any, nodes: NodeRows) -> F64:
+        return np.array([hook(subject, node) for node in nodes], dtype=np.float64)
+
+    return over_rows
+
+
+def of_its_class(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """A hook about a class, asked about a task."""
+    return lambda task, *rest: hook(task.cls, *rest)
+
+
+def first_of_run(hook: Callable[..., Any]) -> Callable[[Queue, TaskRows], Any]:
+    """A hook about one task, asked about several: it can speak for the first only."""
+    return lambda queue, tasks: hook(queue, next(iter(tasks)))
+
+
+# -- questions as they are put
+
+jobs_compared: Asked[[Job, Job], int] = Asked(
+    (job_order,), {"key": lambda hook: pair_of_keys(hook, JobRows), "compare": as_it_is}, combine.first_nonzero
+)
+jobs_keyed: Asked[[JobRows], list[AnyArray]] = Asked((job_order,), {"key": as_it_is}, combine.keys)
+queues_compared: Asked[[Queue, Queue], int] = Asked(
+    (queue_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
+)
+queue_keyed: Asked[[Queue], list[Any]] = Asked((queue_order,), {"key": as_it_is}, combine.each)
+tasks_compared: Asked[[Task, Task], int] = Asked(
+    (task_order,), {"key": lambda hook: pair_of_keys(hook, TaskRows), "compare": as_it_is}, combine.first_nonzero
+)
+tasks_keyed: Asked[[TaskRows], list[AnyArray]] = Asked((task_order,), {"key": as_it_is}, combine.keys)
+class_filters: Asked[[TaskClass, NodeRows], list[Verdict]] = Asked(
+    (predicate,), {"class": as_it_is, "class_node": filter_node_by_node}, combine.verdicts
+)
+task_filters: Asked[[Task, NodeRows], list[Verdict]] = Asked(
+    (predicate,), {"task": as_it_is, "task_node": filter_node_by_node}, combine.verdicts
+)
+_CLASS_SCORES = {"class": as_it_is, "class_node": score_node_by_node}
+_TASK_SCORES = {"task": as_it_is, "task_node": score_node_by_node}
+class_scores: Asked[[TaskClass, NodeRows], F64 | float] = Asked(
+    (node_order, batch_node_order), _CLASS_SCORES, combine.total
+)
+class_scores_checked: Asked[[TaskClass, NodeRows], F64 | float] = Asked(
+    (node_order, batch_node_order), _CLASS_SCORES, combine.finite_total
+)
+task_scores: Asked[[Task, NodeRows, F64 | float], F64 | float] = Asked(
+    (node_order, batch_node_order), _TASK_SCORES, combine.total
+)
+task_scores_checked: Asked[[Task, NodeRows, F64 | float], F64 | float] = Asked(
+    (node_order, batch_node_order), _TASK_SCORES, combine.finite_total
+)
+task_refused: Asked[[Task], Unfit | None] = Asked(
+    (pre_predicate,), {"class": of_its_class, "task": as_it_is}, combine.first_failure
+)
+tasks_allowed: Asked[[Queue, TaskRows], Allowed] = Asked(
+    (allocatable,), {"run": as_it_is, "task": first_of_run}, combine.fewest
+)

@@ -14,12 +14,12 @@ from typing import Any
 
 from pumice.framework.errors import PolicyError, did_you_mean
 from pumice.framework.plugin import PluginSpec, read_arguments
-from pumice.framework.points import SWITCHES, Point
-from pumice.framework.registry import Registry
+from pumice.framework.point import Question
+from pumice.framework.registry import Dialect, Registry
 
 ENTRIES_MAX = 200  # plugins and actions a conf may list; each costs work in every cycle
+DEFAULT_DIALECT = "volcano"
 _TOP_KEYS = ("actions", "tiers", "configurations", "metrics", "dialect")
-_SWITCH_OF = {prefix + stem.lower(): stem for stem in SWITCHES for prefix in ("enable", "enabled")}
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class PluginOption:
     switches: Mapping[str, bool]
     arguments: Mapping[str, Any]
 
-    def enabled(self, point: Point) -> bool:
+    def enabled(self, point: Question) -> bool:
         """Whether the plugin's hooks at the point are on."""
         return not point.any_switch or any(self.switches.get(s, False) for s in point.any_switch)
 
@@ -47,12 +47,12 @@ class ActionOption:
 
 @dataclass(frozen=True)
 class Policy:
-    """What decides: actions in order, plugins in tiers. ``warnings`` are the problems that a lenient reading put
-    aside."""
+    """What decides: actions in order, plugins in tiers, in a language. ``warnings`` are the problems that a lenient
+    reading put aside."""
 
     actions: tuple[ActionOption, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
-    dialect: str = "volcano"
+    dialect: Dialect = field(default_factory=Dialect)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -71,16 +71,22 @@ class Policy:
         return sorted(kept, key=lambda i: self.options[i].spec.name)
 
     @cached_property
-    def by_shape(self) -> bool:
-        """Whether every plugin answers by the shape of a job."""
-        return all(option.spec.by_shape for option in self.options)
-
-    @cached_property
     def only_for_waiting(self) -> bool:
         """Whether a session in which no job waits moves nothing, and no plugin has to hear of it."""
-        return self.by_shape and not self.python_plugins and all(action.only_for_waiting for action in self.actions)
+        return not self.python_plugins and all(action.only_for_waiting for action in self.actions)
 
-    def plugins_at(self, point: Point) -> list[list[int]]:
+    @cached_property
+    def heard_when_idle(self) -> list[int]:
+        """Positions of the plugins that have a part in a session in which nothing waits: they are told of its end, or
+        publish something."""
+        closing = [point for point in self.dialect.points.values() if point.name == "session_close"]
+        return [
+            i
+            for i, option in enumerate(self.options)
+            if option.spec.publishes or any(option.spec.hooks_at(point) for point in closing)
+        ]
+
+    def plugins_at(self, point: Question) -> list[list[int]]:
         """Positions in ``options`` of the plugins that are on at the point and have, or may add, hooks there; by tier,
         no tier empty.
 
@@ -92,7 +98,7 @@ class Policy:
             found = self._plugins_at[point] = [tier for tier in self._find_plugins_at(point) if tier]
         return found
 
-    def _find_plugins_at(self, point: Point) -> Iterator[list[int]]:
+    def _find_plugins_at(self, point: Question) -> Iterator[list[int]]:
         last = {option.spec.name: i for i, option in enumerate(self.options)}
         first = 0
         for tier in self.tiers:
@@ -105,7 +111,7 @@ class Policy:
             first += len(tier)
 
     @cached_property
-    def _plugins_at(self) -> dict[Point, list[list[int]]]:
+    def _plugins_at(self) -> dict[Question, list[list[int]]]:
         return {}
 
 
@@ -141,19 +147,23 @@ class _Reader:
         for key in conf:
             if key not in _TOP_KEYS:
                 self.problems.append(f'conf: unknown key "{key}"{did_you_mean(str(key), _TOP_KEYS)}')
-        dialect = conf.get("dialect", "volcano")
+        dialect = conf.get("dialect", DEFAULT_DIALECT)
         if not isinstance(dialect, str) or dialect not in self.registry.dialects:
             self.fatal.append(
                 f'conf: dialect: found "{dialect}", wanted one of {", ".join(sorted(self.registry.dialects))}'
             )
             return Policy((), ())
+        self.language = self.registry.dialects[dialect]
+        self.switch_of = {
+            prefix + stem.lower(): stem for stem in self.language.switches for prefix in ("enable", "enabled")
+        }
         actions = self._actions(conf, dialect)
         tiers = self._tiers(conf.get("tiers"), dialect)
         metrics = conf.get("metrics") or {}
         if not isinstance(metrics, Mapping):
             self.problems.append(f"conf: metrics: found {type(metrics).__name__}, wanted a mapping")
             metrics = {}
-        return Policy(actions, tiers, dialect, metrics, tuple(self.problems))
+        return Policy(actions, tiers, self.language, metrics, tuple(self.problems))
 
     def _actions(self, conf: Mapping[str, Any], dialect: str) -> tuple[ActionOption, ...]:
         text = conf.get("actions")
@@ -218,10 +228,9 @@ class _Reader:
                 self._plugin(p, dialect, f"{where}[{k}]") for k, p in enumerate(self._list(tier.get("plugins"), where))
             ]
             options = tuple(p for p in plugins if p is not None)
-            names = {p.spec.name: p for p in options}
-            hierarchical = "drf" in names and names["drf"].switches.get("Hierarchy")
-            if self.check_conflicts and "proportion" in names and hierarchical:
-                self.fatal.append(f"conf: {where}: proportion and drf with hierarchy enabled conflicts")
+            conflict = self.language.conflict({p.spec.name: p.switches for p in options})
+            if self.check_conflicts and conflict:
+                self.fatal.append(f"conf: {where}: {conflict}")
             tiers.append(options)
         return tuple(tiers)
 
@@ -241,13 +250,14 @@ class _Reader:
             unknown = f'unknown plugin "{name}"{did_you_mean(name, self.registry.plugins(dialect))}'
             self.problems.append(f"conf: {where}: {reason or unknown}")
             return None
-        switches = {stem: self.unset and default for stem, default in SWITCHES.items()}
+        defaults = self.language.switches
+        switches = {stem: self.unset and default for stem, default in defaults.items()}
         for key, value in entry.items():
             if key in ("name", "arguments"):
                 continue
-            stem = _SWITCH_OF.get(str(key).lower())
+            stem = self.switch_of.get(str(key).lower())
             if stem is None:
-                known = ["name", "arguments", *(f"enable{s}" for s in SWITCHES)]
+                known = ["name", "arguments", *(f"enable{s}" for s in defaults)]
                 self.problems.append(f'conf: {where} ({name}): unknown switch "{key}"{did_you_mean(str(key), known)}')
             elif value is None:
                 continue  # as if it were not written
@@ -261,6 +271,7 @@ class _Reader:
             given = {}
         arguments, problems = read_arguments(spec.arguments, given, f"conf: {where} ({name})")
         self.problems += problems
-        if "hierarchy" in spec.arguments:
-            arguments["hierarchy"] = switches["Hierarchy"]
+        arguments |= {
+            name: switches[stem] for stem in self.language.features if (name := stem.lower()) in spec.arguments
+        }
         return PluginOption(spec, switches, arguments)

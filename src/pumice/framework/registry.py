@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pumice.columns.ledger import Accounting
+from pumice.columns.tables import Tables
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE, Argument, PluginSpec
+from pumice.framework.point import Question
+from pumice.model.decisions import PodNotice, Writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +32,38 @@ def action_spec(name: str, run: Callable[..., None], *, only_for_waiting: bool =
     )
 
 
-@dataclass
-class Dialect:
-    """``missing`` maps names that the dialect's home knows, but this version does not have, to a sentence that says
-    so."""
+Switches = Mapping[str, bool]  # stem -> on
 
-    actions: dict[str, ActionSpec] = field(default_factory=dict)
-    plugins: dict[str, PluginSpec] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
+
+@dataclass(frozen=True)
+class Dialect:
+    """A policy language: its words, and what the core does not know because languages differ in it.
+
+    ``missing`` maps names that the dialect's home knows, but this version does not have, to a sentence that says so.
+    ``features``: switches that gate no point but are an argument of the plugins that have one of that name (in lower
+    case), with their defaults. ``conflict`` says what is wrong with the plugins of one tier together, empty for nothing.
+
+    ``nothing_waits``: whether a session on these tables would move nothing, as long as its actions only work for jobs
+    that wait. ``opens`` is called before the plugins of a session are opened, ``closes`` when they have been told that it
+    ends, for what should be written; ``notices`` gives each waiting pod's reason for an outcome.
+    """
+
+    actions: Mapping[str, ActionSpec] = field(default_factory=dict)
+    plugins: Mapping[str, PluginSpec] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    points: Mapping[str, Question] = field(default_factory=dict)
+    features: Switches = field(default_factory=dict)
+    conflict: Callable[[Mapping[str, Switches]], str] = lambda plugins: ""
+    accounting: Accounting = field(default_factory=Accounting)
+    nothing_waits: Callable[[Tables], bool] = lambda tables: False
+    opens: Callable[[Any], None] = lambda ssn: None
+    closes: Callable[[Any], Writes] = lambda ssn: Writes()
+    notices: Callable[[Any], Iterator[PodNotice]] = lambda outcome: iter(())
+
+    @property
+    def switches(self) -> Switches:
+        """Every switch of a conf file with its default, by stem (``JobOrder`` for ``enableJobOrder``)."""
+        return {point.switch: point.default_on for point in self.points.values() if point.switch} | dict(self.features)
 
 
 class Registry:
@@ -51,7 +79,7 @@ class Registry:
         for target in targets:
             spec: PluginSpec = getattr(target, PLUGIN_ATTRIBUTE)
             specs[spec.name] = spec
-        return Registry({**self.dialects, dialect: Dialect(own.actions, own.plugins | specs, own.missing)})
+        return Registry({**self.dialects, dialect: replace(own, plugins={**own.plugins, **specs})})
 
     def _home(self, dialect: str, name: str) -> tuple[Dialect, str]:
         other, slash, rest = name.partition("/")

@@ -1,43 +1,35 @@
 """A statement: operations that take effect in the session at once and in the cluster only at commit.
 
 Undo is physical: the journal puts back what every write replaced. Commit submits in order; a decision that the planner
-refuses is undone alone. Source: Volcano Statement (operations, order of commit and discard, last transaction).
+refuses is undone alone. Source: Volcano Statement (operations, order of commit and discard).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import IntEnum
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
+from pumice.columns.journal import Journal
+from pumice.columns.placement import Placement
+from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task
 from pumice.framework import points
-from pumice.model.decisions import Bind, Evict, Refusal
+from pumice.framework.errors import PluginFault
+from pumice.framework.hooks import Hooks
+from pumice.framework.story import AFTER, Kind, Operation, Story
+from pumice.framework.world import World
+from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.status import TaskStatus
 
-if TYPE_CHECKING:
-    from pumice.framework.session import Session
 
+class Planner(Protocol):
+    """The one seam for effects."""
 
-class Kind(IntEnum):
-    ALLOCATE = 0
-    PIPELINE = 1
-    EVICT = 2
-
-
-_AFTER = {Kind.ALLOCATE: TaskStatus.ALLOCATED, Kind.PIPELINE: TaskStatus.PIPELINED, Kind.EVICT: TaskStatus.RELEASING}
-
-
-class Operation(NamedTuple):
-    """Equal tasks moved together; ``nodes[i]`` is where ``rows[i]`` goes or, for an eviction, comes from."""
-
-    kind: Kind
-    rows: list[int]
-    nodes: list[int]
-    reason: str = ""
-    evicted: bool = False
+    def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
+        """Take decisions that were committed together, in order. Refusals by position: what it names is undone, nothing
+        else."""
 
 
 class Mark(NamedTuple):
@@ -62,17 +54,43 @@ class Trial:
         self.kept = True
 
 
+class Turn:
+    """A block in which a plugin's fault takes back what was done, is told of ``subject``, and ends there."""
+
+    __slots__ = ("_journal", "_mark", "_statements", "_story", "_subject")
+
+    def __init__(self, journal: Journal, story: Story, subject: str) -> None:
+        self._journal, self._story, self._subject = journal, story, subject
+
+    def __enter__(self) -> None:
+        self._mark, self._statements = self._journal.mark(), self._journal.open_statements
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, PluginFault):
+            return False
+        self._journal.rollback(self._mark)
+        self._journal.open_statements = self._statements
+        self._story.blame(self._subject, error)
+        return True
+
+
 class Statement:
-    """Use as a context manager: it leaves no trace unless committed or left standing."""
+    """Use as a context manager: it leaves no trace unless committed or left standing.
 
-    __slots__ = ("_closed", "_ssn", "_start", "operations")
+    ``operations`` are those that stand, ``undone`` those that were taken back, in the order of that.
+    """
 
-    def __init__(self, ssn: Session) -> None:
-        self._ssn = ssn
+    __slots__ = ("_closed", "_hooks", "_planner", "_start", "_story", "_world", "operations", "undone")
+
+    def __init__(self, world: World, hooks: Hooks, planner: Planner, story: Story) -> None:
+        self._world, self._hooks, self._planner, self._story = world, hooks, planner, story
         self.operations: list[Operation] = []
-        self._start = Mark(ssn.journal.mark(), 0)
+        self.undone: list[Operation] = []
+        self._start = Mark(world.journal.mark(), 0)
         self._closed = False
-        ssn.open_statements += 1
+        world.journal.open_statements += 1
 
     def __enter__(self) -> Self:
         return self
@@ -85,63 +103,55 @@ class Statement:
 
     # -- operations ---------------------------------------------------------------------------------------------------
 
-    def allocate(self, rows: list[int], nodes: list[int]) -> Refusal | None:
-        """Place equal pending tasks of one sub-job on idle resources. A refusal of an event handler undoes the whole
+    def allocate(self, rows: Sequence[int], nodes: Sequence[int]) -> Refusal | None:
+        """Place pending tasks of one sub-job on idle resources. A refusal of an event handler undoes the whole
         call."""
-        return self._place(Operation(Kind.ALLOCATE, rows, nodes))
+        return self._place(Operation(Kind.ALLOCATE, Placement(rows, nodes)))
 
-    def pipeline(self, rows: list[int], nodes: list[int], *, evicted: bool = False) -> Refusal | None:
-        """Promise equal pending tasks the resources that are being released; ``evicted``: some victim left for them."""
-        return self._place(Operation(Kind.PIPELINE, rows, nodes, evicted=evicted))
+    def pipeline(self, rows: Sequence[int], nodes: Sequence[int], *, evicted: bool = False) -> Refusal | None:
+        """Promise pending tasks of one sub-job the resources that are being released; ``evicted``: some victim left for them."""
+        return self._place(Operation(Kind.PIPELINE, Placement(rows, nodes), evicted=evicted))
 
     def _place(self, op: Operation) -> Refusal | None:
-        ssn, before = self._ssn, self.mark()
-        run = ssn.run_of(op.rows, op.nodes)
-        ssn.ledger.move(op.rows, _AFTER[op.kind], op.nodes, run.tally if len(op.rows) > 1 else None)
+        world, before = self._world, self.mark()
+        run = TaskRun(world.tables, op.placement)
+        world.ledger.move(run, AFTER[op.kind])
         if op.kind is Kind.PIPELINE:
-            ssn.futures_differ = True
-            if op.evicted:
-                ssn.journal.put(ssn.tables.tasks.evicted_for, op.rows, True)
-        ssn.touched[ssn.tables.tasks.job[op.rows[0]]] = True
+            world.futures_differ = True
+        if op.evicted:
+            world.journal.put(world.tables.tasks["evicted_for"], list(run.rows), True)
         self.operations.append(op)
-        refusal: Refusal | None = ssn.ask(points.on_allocate, run)
+        refusal = self._hooks.ask(points.on_allocate, run)
         if refusal is not None:
             self.rollback(before, remember=False)
         return refusal
 
-    def evict(self, row: int, reason: str) -> None:
-        """Take a task off its node, once this is committed. Never fails."""
-        ssn = self._ssn
-        node = int(ssn.tables.tasks.node[row])
-        ssn.ledger.move([row], TaskStatus.RELEASING, [node])
-        ssn.futures_differ = True
-        ssn.touched[ssn.tables.tasks.job[row]] = True
-        self.operations.append(Operation(Kind.EVICT, [row], [node], reason))
-        ssn.ask(points.on_deallocate, ssn.run_of([row], [node]))
+    def evict(self, rows: Sequence[int], reason: str) -> None:
+        """Take tasks of one sub-job, all in one state, off their nodes, once this is committed. Never fails."""
+        tables = self._world.tables
+        nodes = tables.tasks.node[list(rows)].tolist()
+        run = TaskRun(tables, placement := Placement(rows, nodes))
+        self._world.ledger.move(run, TaskStatus.RELEASING)
+        self._world.futures_differ = True
+        self.operations.append(Operation(Kind.EVICT, placement, reason))
+        self._hooks.ask(points.on_deallocate, run)
 
     # -- undo ---------------------------------------------------------------------------------------------------------
 
     def mark(self) -> Mark:
-        return Mark(self._ssn.journal.mark(), len(self.operations))
+        return Mark(self._world.journal.mark(), len(self.operations))
 
     def rollback(self, mark: Mark, *, remember: bool = True) -> None:
-        """Undo everything after the mark, newest first, byte for byte.
-
-        ``remember`` notes for each task where the undone transaction had put it (Volcano's LastTransaction).
-        """
-        ssn = self._ssn
-        undone = self.operations[mark.operations :]
+        """Undo everything after the mark, newest first, byte for byte. ``remember`` adds it to ``undone``."""
+        taken_back = self.operations[: mark.operations - 1 if mark.operations else None : -1]
         del self.operations[mark.operations :]
-        tasks = ssn.tables.tasks
-        for op in reversed(undone):
-            if remember:
-                tasks.last_status[op.rows] = _AFTER[op.kind]
-                tasks.last_node[op.rows] = op.nodes
-                tasks.last_evicted[op.rows] = op.evicted
+        for op in taken_back:
             point = points.on_allocate if op.kind is Kind.EVICT else points.on_deallocate
-            for hook in ssn.told_by_inverse(point):
-                hook(ssn.run_of(op.rows, op.nodes))
-        ssn.journal.rollback(mark.journal)
+            for hook in self._hooks.told_by_inverse(point):
+                hook(TaskRun(self._world.tables, op.placement))
+        self._world.journal.rollback(mark.journal)
+        if remember:
+            self.undone += taken_back
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
@@ -169,7 +179,7 @@ class Statement:
         """Do the operations of a plan again. The first refusal ends it; what was done before stays."""
         for op in plan:
             if op.kind is Kind.EVICT:
-                self.evict(op.rows[0], op.reason)
+                self.evict(op.placement.rows, op.reason)
                 continue
             refusal = self._place(op)
             if refusal is not None:
@@ -181,6 +191,7 @@ class Statement:
         first."""
         self._start = Mark(min(self._start.journal, other._start.journal), 0)
         self.operations += other.operations
+        self.undone += other.undone
         other.operations = []
         other._close()
 
@@ -189,74 +200,73 @@ class Statement:
     def commit(self) -> list[str]:
         """Submit every operation in order. Returns the keys of pods whose decision was refused; those alone are
         undone."""
-        ssn = self._ssn
-        tasks = ssn.tables.tasks
+        assert not self._closed, "a statement ends once"
+        sent = [(op, self._decisions(op)) for op in self.operations if op.kind is not Kind.PIPELINE]
+        self.operations, self._closed = [], True  # from here on things are said, and cannot be unsaid
         refused: list[str] = []
-        ssn.standing += len(self.operations)
-        for op in self.operations:
-            tasks.last_status[op.rows] = -1
-            if op.kind is Kind.ALLOCATE:
-                refused += self._bind(op.rows, op.nodes)
-            elif op.kind is Kind.EVICT:
-                refused += self._evict(op)
-        self.operations = []
-        self._close()
+        for op, decisions in sent:
+            refused += self._submit(op, decisions)
+        self._release()
         return refused
 
     def leave_standing(self) -> None:
         """End without commit and without undo: the effects stay for the rest of the session and nothing is sent."""
-        self._ssn.standing += len(self.operations)
         self._close()
 
-    def _bind(self, rows: Sequence[int], nodes: Sequence[int]) -> list[str]:
-        ssn = self._ssn
-        tasks, names = ssn.tables.tasks, ssn.tables.nodes.facts.names
-        job = ssn.tables.jobs.uids[tasks.job[rows[0]]]
-        submit, has_context = ssn.planner.submit, ssn.has(points.bind_context)
-        refused: list[int] = []
-        for row, node in zip(rows, nodes, strict=True):
-            pod = tasks.pods[row]
-            bind = Bind(pod.key, pod.uid, names[node], job)
-            if has_context:
-                bind = bind._replace(
-                    context=ssn.ask(points.bind_context, Task(ssn.tables, row), Node(ssn.tables, node))
-                )
-            if (refusal := submit(bind)) is not None:
-                refused.append(row)
-                ssn.tell(pod.key, "bind refused", refusal.reason)
-        taken = [(row, node) for row, node in zip(rows, nodes, strict=True) if row not in refused] if refused else None
-        if taken is None:
-            ssn.ledger.move(rows, TaskStatus.BINDING, nodes)
-        elif taken:
-            ssn.ledger.move([row for row, _ in taken], TaskStatus.BINDING, [node for _, node in taken])
-        for row in refused:
-            self._undo_one(row, TaskStatus.PENDING, points.on_deallocate)
-        return [tasks.pods[row].key for row in refused]
+    def _decisions(self, op: Operation) -> list[Decision]:
+        """What the planner is told of an operation, a decision a task."""
+        tables, hooks = self._world.tables, self._hooks
+        rows, nodes = op.placement.rows, op.placement.nodes
+        pods, names = tables.tasks.pods, tables.nodes.facts.names
+        job = tables.jobs.uids[tables.tasks.job[rows[0]]] if tables.tasks.job[rows[0]] >= 0 else ""
+        each = [(pods[row], names[node]) for row, node in zip(rows, nodes, strict=True)]
+        if op.kind is Kind.EVICT:
+            return [Evict(pod.key, pod.uid, node, job, op.reason) for pod, node in each]
+        if not hooks.has(points.bind_context):
+            return [Bind(pod.key, pod.uid, node, job) for pod, node in each]
+        contexts = [
+            hooks.ask(points.bind_context, Task(tables, row), Node(tables, node))
+            for row, node in zip(rows, nodes, strict=True)
+        ]
+        return [Bind(pod.key, pod.uid, node, job, found) for (pod, node), found in zip(each, contexts, strict=True)]
 
-    def _evict(self, op: Operation) -> list[str]:
-        ssn = self._ssn
-        row = op.rows[0]
-        pod = ssn.tables.tasks.pods[row]
-        job = ssn.tables.jobs.uids[ssn.tables.tasks.job[row]]
-        decision = Evict(pod.key, pod.uid, ssn.tables.nodes.facts.names[op.nodes[0]], job, op.reason)
-        refusal = ssn.planner.submit(decision)
-        if refusal is None:
-            return []
-        ssn.tell(pod.key, "evict refused", refusal.reason)
-        self._undo_one(row, TaskStatus.RUNNING, points.on_allocate)
-        return [pod.key]
+    def _submit(self, op: Operation, decisions: list[Decision]) -> list[str]:
+        """Hand decisions out. Keys of the pods that were refused, and are undone."""
+        rows, nodes = op.placement.rows, op.placement.nodes
+        refusals = self._planner.submit(decisions)
+        binds = op.kind is Kind.ALLOCATE
+        for i in sorted(refusals):
+            self._story.tell(decisions[i].pod, "bind refused" if binds else "evict refused", refusals[i].reason)
+        if binds and len(refusals) < len(rows):
+            taken = op.placement
+            if refusals:
+                left = [i for i in range(len(rows)) if i not in refusals]
+                taken = Placement([rows[i] for i in left], [nodes[i] for i in left])
+            self._world.ledger.move(TaskRun(self._world.tables, taken), TaskStatus.BINDING)
+        for i in sorted(refusals):
+            self._undo_one(rows[i], op.kind)
+        return [decisions[i].pod for i in sorted(refusals)]
 
-    def _undo_one(self, row: int, status: TaskStatus, point: points.Point) -> None:
+    def _undo_one(self, row: int, kind: Kind) -> None:
         """The inverse of one committed operation: the only undo that is not the journal's, since what came after must
         stand."""
-        ssn = self._ssn
-        node = int(ssn.tables.tasks.node[row])
-        ssn.ledger.move([row], status, [-1 if status is TaskStatus.PENDING else node])
-        ssn.ask(point, ssn.run_of([row], [node]))
+        tables = self._world.tables
+        node = int(tables.tasks.node[row])
+        status, to = (TaskStatus.PENDING, -1) if kind is Kind.ALLOCATE else (TaskStatus.RUNNING, node)
+        self._world.ledger.move(TaskRun(tables, Placement([row], [to])), status)
+        run = TaskRun(tables, Placement([row], [node]))
+        try:
+            self._hooks.ask(points.on_deallocate if kind is Kind.ALLOCATE else points.on_allocate, run)
+        except PluginFault as fault:
+            self._story.blame(tables.tasks.pods[row].key, fault)
 
     def _close(self) -> None:
         assert not self._closed, "a statement ends once"
         self._closed = True
-        self._ssn.open_statements -= 1
-        if self._ssn.open_statements == 0:
-            self._ssn.journal.forget()
+        self._release()
+
+    def _release(self) -> None:
+        journal = self._world.journal
+        journal.open_statements -= 1
+        if journal.open_statements == 0:
+            journal.forget()

@@ -1,9 +1,9 @@
-"""What a filter says about nodes, and what stands against a task."""
+"""What a filter says about nodes, and what stands against a task or a job."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -29,6 +29,14 @@ class Unfit:
 
     reason: str
     code: Code = Code.UNSCHEDULABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Invalid:
+    """Why a job cannot be complete, whatever is placed."""
+
+    reason: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,35 +73,31 @@ def gather(verdicts: Sequence[Verdict], count: int) -> Verdict:
     return Verdict(renumber[inverse].astype(np.int32), tuple(why))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class FitErrors:
     """Why one task found no node: a histogram of reasons over nodes, or a message of its own.
 
-    Source: Volcano FitErrors. ``node_rows`` and ``codes`` say for each node that was looked at how bad it is, for
-    later eviction. ``skipped``: the task was not tried, since one of its role had failed.
+    ``node_rows`` and ``codes`` say for each node that was looked at how bad it is, for later eviction. ``hypernode``:
+    the one it had to be in. ``skipped``: the task was not tried, since one of its role had failed.
     """
 
-    histogram: Counter[str] = field(default_factory=Counter)
+    histogram: Mapping[str, int] = field(default_factory=Counter)
     node_count: int = 0
     message: str = ""
     hypernode: str = ""
-    node_rows: I32 | None = None
-    codes: I8 | None = None
+    node_rows: I32 | None = field(default=None, compare=False)
+    codes: I8 | None = field(default=None, compare=False)
     skipped: bool = False
-
-    @property
-    def text(self) -> str:
-        """``0/6 nodes are unavailable: 6 Insufficient cpu.``"""
-        head = self.message or f"0/{self.node_count} nodes are unavailable"
-        if self.histogram:
-            reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in self.histogram.items()))
-            head = f"{head}: {reasons}."
-        return f"In hyperNode {self.hypernode}: {head}" if self.hypernode else head
 
     @staticmethod
     def everywhere(unfit: Unfit, node_count: int) -> FitErrors:
         """The same reason on every node."""
         return FitErrors(Counter({unfit.reason: node_count} if node_count else {}), node_count)
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        """All that a user may read of it, as one value."""
+        return tuple(sorted(self.histogram.items())), self.node_count, self.message, self.hypernode
 
 
 def histogram(verdicts: Iterable[tuple[tuple[Unfit, ...], int]]) -> Counter[str]:

@@ -22,6 +22,7 @@ from pumice.model.decisions import Bind, Decision
 from pumice.model.podgroup import PodGroup
 from pumice.model.status import TaskStatus
 from pumice.runtime.why import why_jobs_wait
+from pumice.volcano.fit_errors import error_text
 
 Line = tuple[int, str]  # level, text
 
@@ -40,29 +41,28 @@ def tell_cycle(outcome: Outcome, decisions: list[Decision]) -> None:
 class _Telling:
     def __init__(self, outcome: Outcome, decisions: list[Decision], level: int) -> None:
         self.outcome, self.decisions = outcome, decisions
-        self.ssn = outcome.session
-        self.tables = outcome.session.tables
+        self.tables = outcome.tables
         self.detailed, self.all = level <= V4, level <= V5
 
     def lines(self) -> Iterator[Line]:
         """In the order in which Volcano's come: by action, then what leaves, then the end."""
-        ssn = self.ssn
+        outcome = self.outcome
         queues, ready = len(self.tables.queues.names), str(bool(self.tables.tree.ready)).lower()
         yield V4, "Start scheduling ..."
         yield from self._left_out()
         yield (
             V3,
-            f"Open Session {ssn.uid} with {len(ssn.live_jobs())} Job and {queues} Queues."
+            f"Open Session {outcome.uid} with {len(outcome.live_jobs)} Job and {queues} Queues."
             f" HyperNodesReadyToSchedule: {ready}",
         )
-        for action in ssn.policy.actions:
+        for action in outcome.policy.actions:
             yield from self._action(action.name, queues)
         yield from self._effects()
         if self.detailed:
             yield from self._queues()
             for job, why in why_jobs_wait(self.outcome).items():
                 yield V4, f"Job <{job}> waits: {why.text}"
-        yield V3, f"Close Session {ssn.uid}"
+        yield V3, f"Close Session {outcome.uid}"
         yield V4, "End scheduling ..."
 
     # -- what is no part of the session --------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ class _Telling:
         yield V5, f"Enter {shown} ..."
         if name == "enqueue":
             yield V3, f"Try to enqueue PodGroup to {queues} Queues"
-            yield from self._turned_down()
+            yield from self._rejected()
         elif name == "allocate":
             yield V3, f"Try to allocate resource to {queues} Queues"
         for entry in self._story:
@@ -97,9 +97,9 @@ class _Telling:
             yield from self._statements()
         yield V5, f"Leaving {shown} ..."
 
-    def _turned_down(self) -> Iterator[Line]:
+    def _rejected(self) -> Iterator[Line]:
         if self.detailed:
-            for rows, text in self.ssn.turned_down:
+            for rows, text in self.outcome.story.rejected:
                 for row in rows.tolist():
                     yield V4, f"{self._job(row)} skip enqueue, reason: {text}"
 
@@ -120,39 +120,46 @@ class _Telling:
 
     @cached_property
     def _story(self) -> list[Entry]:
-        return self.outcome.story
+        return self.outcome.entries
 
     @cached_property
     def _row_of(self) -> dict[str, int]:
         uids = self.tables.jobs.uids
-        return {uids[row]: row for row in self.ssn.live_jobs().tolist()}
+        return {uids[row]: row for row in self.outcome.live_jobs.tolist()}
 
     # -- jobs that were tried ------------------------------------------------------------------------------------------
 
     def _statements(self) -> Iterator[Line]:
         """Who got its nodes, who was promised some, and who had to give back what it had been given."""
-        tasks, count = self.tables.tasks, len(self.tables.nodes.facts)
+        tasks, count, story = self.tables.tasks, len(self.tables.nodes.facts), self.outcome.story
         committed = Counter(decision.job for decision in self.decisions if isinstance(decision, Bind))
-        undone = self._by_job(tasks.alive & (tasks.last_status >= 0))
         promised = self._by_job(tasks.alive & (tasks.status == TaskStatus.PIPELINED))
-        failed = self.ssn.fit_notes.by_job
-        for row in self.ssn.live_jobs().tolist():
+        for row in self.outcome.live_jobs.tolist():
             job = self.tables.jobs.uids[row]
-            bound = committed.get(job, 0)
-            if not (bound or row in undone or row in promised or failed.get(row)):
+            bound, errors, undone = committed.get(job, 0), story.errors_of(row), self._undone(row)
+            if not (bound or undone or row in promised or errors):
                 continue
             yield V3, f"There are <{count}> nodes for Job <{job}>"
             yield from self._skipped(row)
-            for task, errors in (failed.get(row) or {}).items():
-                yield V3, f"Predicates failed: Task <{tasks.pods[task].key}>: {errors.text}"
+            for task, each in errors.items():
+                text = error_text(self.tables, task, each)
+                yield V3, f"Predicates failed: Task <{tasks.pods[task].key}>: {text}"
             if bound:
                 yield V3, f"SubJob ready, return statement: Job <{job}>"
                 yield V3, f"Committing operations ... Job <{job}>: {bound} tasks"
             elif row in promised:
                 yield V3, f"SubJob pipelined, return statement: Job <{job}>"
             else:
-                yield V3, f"Discarding operations ... Job <{job}>: {len(undone.get(row, ()))} tasks"
-            yield from self._taken_back(undone.get(row, ()))
+                yield V3, f"Discarding operations ... Job <{job}>: {len(undone)} tasks"
+            yield from self._taken_back(undone)
+
+    def _undone(self, job: int) -> list[tuple[int, int]]:
+        """Tasks of a job that had been placed, and where."""
+        trace = self.outcome.story.undone_of(job)
+        if trace is None:
+            return []
+        there = (trace.status >= 0).nonzero()[0]
+        return list(zip(self.tables.jobs.tasks[job][there].tolist(), trace.node[there].tolist(), strict=True))
 
     def _by_job(self, chosen: Any) -> dict[int, list[int]]:
         """Rows of tasks, by the row of their job."""
@@ -173,11 +180,11 @@ class _Telling:
             elif tasks.best_effort[row]:
                 yield V4, f"Task <{tasks.pods[row].key}> is BestEffort, skip it."
 
-    def _taken_back(self, rows: Iterable[int]) -> Iterator[Line]:
+    def _taken_back(self, undone: Iterable[tuple[int, int]]) -> Iterator[Line]:
         tasks, names = self.tables.tasks, self.tables.nodes.facts.names
-        for row in rows:
-            if tasks.last_node[row] >= 0:
-                yield V3, f"Remove Task <{tasks.pods[row].key}> on node <{names[tasks.last_node[row]]}>"
+        for row, node in undone:
+            if node >= 0:
+                yield V3, f"Remove Task <{tasks.pods[row].key}> on node <{names[node]}>"
 
     # -- what leaves ---------------------------------------------------------------------------------------------------
 
@@ -196,7 +203,7 @@ class _Telling:
             promised.setdefault(node, []).append(pod)
         yield from self._books("pipelined", promised)
         hypernodes = self.tables.tree.names
-        for row, hypernode in self.outcome.job_hypernodes.items():
+        for row, hypernode in self.outcome.writes.job_hypernodes.items():
             if hypernode >= 0:
                 yield (
                     V3,
@@ -221,19 +228,21 @@ class _Telling:
 
     def _queues(self) -> Iterator[Line]:
         """What a plugin that shares out the cluster counts for each queue."""
-        plugin: Any = self.ssn.plugin("proportion")
-        if plugin is None:
+        figures = self.outcome.figures
+        if "queue.elastic" not in figures:
             return
+        shown_as = {
+            "deserved": "deserved",
+            "realCapability": "real_capacity",
+            "allocate": "allocated",
+            "request": "request",
+            "elastic": "elastic",
+        }
         for row, name in enumerate(self.tables.queues.names):
-            amounts = {
-                "deserved": plugin.deserved,
-                "realCapability": plugin.real_capability,
-                "allocate": plugin.allocated,
-                "request": plugin.request,
-                "elastic": plugin.elastic,
-            }
-            shown = ", ".join(f"{what} <{self._amount(matrix[row])}>" for what, matrix in amounts.items())
-            yield V4, f"The attributes of queue <{name}> in proportion: {shown}, share <{plugin.share[row]:.2f}>"
+            amounts = {what: self._amount(figures[f"queue.{figure}"][row]) for what, figure in shown_as.items()}
+            shown = ", ".join(f"{what} <{amount}>" for what, amount in amounts.items())
+            share = figures["queue.share"][row]
+            yield V4, f"The attributes of queue <{name}> in proportion: {shown}, share <{share:.2f}>"
 
     def _amount(self, row: F64) -> str:
         """``cpu 1500.00, memory 1073741824.00``: thousandths, bytes, and of the rest what there is any of."""

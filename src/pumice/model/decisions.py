@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.podgroup import PodGroupStatus
+from pumice.model.resources import Resource
 
 
 class Bind(NamedTuple):
@@ -57,3 +58,14 @@ class PodNotice:
     reason: str
     message: str
     nominated_node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """What differs from the snapshot and should be written: PodGroup statuses, ``status.allocated`` of queues by name.
+    ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to remember."""
+
+    groups: tuple[PodGroupUpdate, ...] = ()
+    queues: Mapping[str, Resource] = field(default_factory=dict)
+    job_hypernodes: Mapping[int, int] = field(default_factory=dict)
+    sub_hypernodes: Mapping[int, int] = field(default_factory=dict)

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pumice.model.pod import EMPTY_MAP, LabelSelector
 from pumice.model.resources import Resource
 
+#: Where a job says how long it may wait; the first that can be read counts. Source: Volcano sla.
+SLA_ANNOTATIONS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkTopology:

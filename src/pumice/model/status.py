@@ -1,4 +1,4 @@
-"""Where a task, a pod group and a queue can be, and which moves between task states are legal.
+"""Where a task and a pod group can be.
 
 Source: the task states and their bit values are Volcano's (``TaskStatus``).
 """
@@ -37,21 +37,6 @@ PREEMPTABLE_STATUSES = frozenset({TaskStatus.BOUND, TaskStatus.RUNNING})
 COMPLETED_STATUSES = frozenset({TaskStatus.FAILED, TaskStatus.SUCCEEDED})
 #: What PodGroup phases count as scheduled.
 SCHEDULED_STATUSES = frozenset({TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED})
-
-#: The moves a session may make. Anything else is a bug in an action or a plugin, not bad input.
-LEGAL_MOVES: dict[TaskStatus, frozenset[TaskStatus]] = {
-    TaskStatus.PENDING: frozenset({TaskStatus.ALLOCATED, TaskStatus.PIPELINED}),
-    TaskStatus.ALLOCATED: frozenset({TaskStatus.BINDING, TaskStatus.PENDING}),
-    TaskStatus.PIPELINED: frozenset({TaskStatus.PENDING}),
-    TaskStatus.BINDING: frozenset({TaskStatus.PENDING, TaskStatus.RELEASING}),
-    TaskStatus.BOUND: frozenset({TaskStatus.RELEASING}),
-    TaskStatus.RUNNING: frozenset({TaskStatus.RELEASING}),
-    TaskStatus.RELEASING: frozenset({TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.BINDING}),
-    TaskStatus.SUCCEEDED: frozenset(),
-    TaskStatus.FAILED: frozenset(),
-    TaskStatus.UNKNOWN: frozenset(),
-}
-
 
 def status_of_pod(phase: str, *, node_name: str, deleting: bool) -> TaskStatus:
     """The task state that a pod's own fields stand for. Source: Volcano ``getTaskStatus``."""

@@ -6,19 +6,16 @@ Source: where Volcano sets each metric (spec 03, 04 §1, §6, §7, 05 §17).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
 from pumice.algorithms.shares import at_most
-from pumice.columns.counting import READY
 from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.framework.outcome import Outcome
 from pumice.model.decisions import Bind, Decision
 from pumice.runtime.metrics import Labels, Metrics
 
 _JOB_TIMES = ("e2e_job_scheduling_start_time", "e2e_job_scheduling_duration", "e2e_job_scheduling_last_time")
-_QUEUE_PLUGINS = ("proportion", "capacity")
 
 
 class CycleTimer:
@@ -55,20 +52,18 @@ def report_cycle(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decisio
 
 
 def _report_jobs(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision]) -> None:
-    ssn = outcome.session
-    jobs, rows = ssn.tables.jobs, ssn.live_jobs()
-    groups = [jobs.groups[row] for row in rows.tolist()]
+    figures, rows = outcome.figures, outcome.live_jobs
+    groups = [outcome.tables.jobs.groups[row] for row in rows.tolist()]
     names = [(group.name,) for group in groups]
-    if ssn.plugin("gang") is not None:
-        ready = jobs.counts[rows] @ READY + jobs.best_effort[rows] >= jobs.min_available[rows]
-        lacking = np.where(ready, 0, jobs.min_available[rows] - jobs.counts[rows] @ READY)
+    if "job.ready" in figures:
+        ready, lacking = figures["job.ready"][rows], figures["job.lacking"][rows]
         metrics.replace("unschedule_task_count", dict(zip(names, lacking.tolist(), strict=True)))
         metrics.put("unschedule_job_count", float(np.count_nonzero(~ready)))
         metrics.keep("job_retry_counts", names)
         for i in np.flatnonzero(~ready).tolist():
             metrics.add("job_retry_counts", 1.0, *names[i])
-    if (drf := ssn.plugin("drf")) is not None:
-        shares = drf.share[rows].tolist()
+    if "job.share" in figures:
+        shares = figures["job.share"][rows].tolist()
         labels = [(group.namespace, group.name) for group in groups]
         metrics.replace("job_share", dict(zip(labels, shares, strict=True)))
     times: dict[str, Labels] = {group.key: (group.name, group.queue, group.namespace) for group in groups}
@@ -78,10 +73,10 @@ def _report_jobs(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decisio
         metrics.keep(name, starts)
     for key in sorted({d.job for d in decisions if isinstance(d, Bind) and d.job in times}):
         label = times[key]
-        milliseconds = 1000.0 * (ssn.now - starts[label])
+        milliseconds = 1000.0 * (outcome.now - starts[label])
         metrics.observe("e2e_job_scheduling_latency_milliseconds", milliseconds)
         metrics.put("e2e_job_scheduling_duration", milliseconds, *label)
-        metrics.put("e2e_job_scheduling_last_time", ssn.now, *label)
+        metrics.put("e2e_job_scheduling_last_time", outcome.now, *label)
 
 
 # -- queues
@@ -89,40 +84,31 @@ def _report_jobs(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decisio
 
 def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
     """What the policy's queue plugin counts. Without one there is nothing but the weights, as in Volcano."""
-    ssn = outcome.session
-    queues = ssn.tables.queues
+    queues, axis = outcome.tables.queues, outcome.tables.axis
     labels: list[Labels] = [(name,) for name in queues.names]
     metrics.replace("queue_weight", dict(zip(labels, queues.weight.tolist(), strict=True)))
-    plugin = next((found for name in _QUEUE_PLUGINS if (found := ssn.plugin(name)) is not None), None)
-    if plugin is None:
+    figures = outcome.figures
+    if "queue.deserved" not in figures:
         return
-    capacity = np.array([ssn.tables.axis.vector(queue.capability) for queue in queues.objs])
-    amounts = {
-        "allocated": plugin.allocated,
-        "request": plugin.request,
-        "deserved": plugin.deserved,
-        "capacity": capacity.reshape(len(labels), len(ssn.tables.axis)),
-        "real_capacity": plugin.real_capability,
-        "inqueue": plugin.inqueue,
-    }
-    for kind, matrix in amounts.items():
-        _report_amounts(metrics, outcome, kind, matrix)
-    share: Any = plugin.share
-    metrics.replace("queue_share", dict(zip(labels, np.asarray(share).tolist(), strict=True)))
-    overused = [float(at_most(plugin.deserved[q], plugin.allocated[q])) for q in range(len(labels))]
-    metrics.replace("queue_overused", dict(zip(labels, overused, strict=True)))
+    capacity = np.array([axis.vector(queue.capability) for queue in queues.objs]).reshape(len(labels), len(axis))
+    for kind in ("allocated", "request", "deserved", "capacity", "real_capacity", "inqueue"):
+        _report_amounts(metrics, outcome, kind, capacity if kind == "capacity" else figures[f"queue.{kind}"])
+    metrics.replace("queue_share", dict(zip(labels, figures["queue.share"].tolist(), strict=True)))
+    overused = at_most(figures["queue.deserved"], figures["queue.allocated"]).astype(np.float64)
+    metrics.replace("queue_overused", dict(zip(labels, overused.tolist(), strict=True)))
 
 
 def _report_amounts(metrics: Metrics, outcome: Outcome, kind: str, matrix: F64) -> None:
     """One amount of every queue. Shape (Q, R)."""
-    names = outcome.session.tables.queues.names
-    others = outcome.session.tables.axis.names[MEMORY + 1 :]
+    names = outcome.tables.queues.names
+    axis = outcome.tables.axis
     rows = matrix.tolist()
     metrics.replace(f"queue_{kind}_milli_cpu", {(q,): row[CPU] for q, row in zip(names, rows, strict=True)})
     metrics.replace(f"queue_{kind}_memory_bytes", {(q,): row[MEMORY] for q, row in zip(names, rows, strict=True)})
     scalars: dict[Labels, float] = {
-        (q, name): amount
+        (q, name): row[column]
         for q, row in zip(names, rows, strict=True)
-        for name, amount in zip(others, row[MEMORY + 1 :], strict=True)
+        for column, name in enumerate(axis.names)
+        if column > MEMORY and column != axis.unoffered
     }
     metrics.replace(f"queue_{kind}_scalar_resources", scalars)

@@ -6,9 +6,11 @@ a live scheduler when something changed and a schedule period has passed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pumice.cycle import Observer, run_cycle
+from pumice.framework.memo import Memo
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Bind, Decision, Refusal
@@ -28,11 +30,15 @@ class ClusterPlanner:
     cluster: Cluster
     taken: list[Decision] = field(default_factory=list)
 
-    def submit(self, decision: Decision) -> Refusal | None:
-        refusal = self.cluster.bind(decision) if isinstance(decision, Bind) else self.cluster.evict(decision)
-        if refusal is None:
-            self.taken.append(decision)
-        return refusal
+    def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
+        refusals = {}
+        for i, decision in enumerate(decisions):
+            refusal = self.cluster.bind(decision) if isinstance(decision, Bind) else self.cluster.evict(decision)
+            if refusal is None:
+                self.taken.append(decision)
+            else:
+                refusals[i] = refusal
+        return refusals
 
 
 @dataclass(slots=True)
@@ -41,13 +47,14 @@ class ListPlanner:
 
     taken: list[Decision] = field(default_factory=list)
 
-    def submit(self, decision: Decision) -> Refusal | None:
-        self.taken.append(decision)
-        return None
+    def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
+        self.taken += decisions
+        return {}
 
 
 class Loop:
-    """A store, a policy and a cluster. ``decisions`` are those of the last step; ``cycles`` counts steps."""
+    """A store, a policy and a cluster. ``decisions`` are those of the last step; ``cycles`` counts steps; ``memo`` is
+    what one step finds out and the next need not find out again."""
 
     def __init__(self, store: Store, policy: Policy, cluster: Cluster) -> None:
         self.store = store
@@ -56,7 +63,7 @@ class Loop:
         self.digest = Digest()
         self.cycles = 0
         self.decisions: list[Decision] = []
-        self._last: Outcome | None = None
+        self.memo = Memo()
 
     def take_in(self) -> int:
         """Apply what happened since the last call. Returns the number of events."""
@@ -66,27 +73,20 @@ class Loop:
         return len(events)
 
     def step(self, now: float, observe: Observer = _nobody) -> Outcome:
-        """Run one cycle at ``now`` (seconds since the epoch) and carry out what it decided.
-
-        The outcome reads the store's own tables: ask it everything before anything else is taken in. The session of
-        the last one is gone.
-        """
-        if self._last is not None:
-            self._last.session.let_go()
+        """Run one cycle at ``now`` (seconds since the epoch) and carry out what it decided."""
         self.take_in()
         planner = ClusterPlanner(self.cluster)
-        outcome = self._last = run_cycle(self.store.snapshot(), self.policy, now, planner, observe)
+        outcome = run_cycle(self.store.snapshot(), self.policy, now, planner, observe, self.memo)
         self.cycles += 1
         self.decisions = planner.taken
         self.digest.add(now, planner.taken)
         self._write(outcome)
-        for decision in planner.taken:
-            self.store.assume(decision)  # before any event says what became of it
+        self.store.assume(planner.taken)  # before any event says what became of it
         return outcome
 
     def _write(self, outcome: Outcome) -> None:
         """Hand the cluster what changed in statuses, and the store what it should remember."""
-        self.store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled, outcome.settled_as)
+        self.store.remember(outcome.writes.job_hypernodes, outcome.writes.sub_hypernodes)
         for update in outcome.groups:
             self.cluster.write_group(update)
         for name, allocated in outcome.queues.items():

@@ -11,6 +11,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from pumice.cycle import run_cycle
+from pumice.framework.memo import Memo
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Bind, Decision
@@ -95,7 +96,8 @@ def _measured(
     planner = ListPlanner()
     wall, cpu = perf_counter(), process_time()
     watch("snapshot")
-    outcome = run_cycle(store.snapshot(), policy, newest, planner, watch)
+    memo = Memo()
+    outcome = run_cycle(store.snapshot(), policy, newest, planner, watch, memo)
     watch("")
     wall, cpu = perf_counter() - wall, process_time() - cpu
     peak = _peak_rss_mb()
@@ -104,7 +106,7 @@ def _measured(
     bound = sum(isinstance(decision, Bind) for decision in planner.taken)
     _carry_out(store, outcome, planner.taken, pods, groups)
     del outcome
-    next_ms, quiet_ms = _later_ms(store, policy, newest + 1, groups)
+    next_ms, quiet_ms = _later_ms(store, policy, newest + 1, groups, memo)
     return Figures(bound, wall, cpu, peak, watch.phases, next_ms, quiet_ms, digest.hex)
 
 
@@ -119,7 +121,7 @@ def _carry_out(
 
 
 def _write(store: Store, outcome: Outcome, groups: dict[str, PodGroup]) -> None:
-    store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled, outcome.settled_as)
+    store.remember(outcome.writes.job_hypernodes, outcome.writes.sub_hypernodes)
     for update in outcome.groups:
         groups[update.job] = replace(groups[update.job], status=update.status)
         store.apply(Seen(groups[update.job]))
@@ -127,17 +129,19 @@ def _write(store: Store, outcome: Outcome, groups: dict[str, PodGroup]) -> None:
         store.apply(Seen(replace(store.queues[name], allocated=allocated)))
 
 
-def _later_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup]) -> tuple[float, float]:
+def _later_ms(
+    store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo
+) -> tuple[float, float]:
     """The next cycle; then, once nothing is left to write, the median of some in which nothing changed."""
-    first, *_ = [_cycle_ms(store, policy, now, groups) for _ in range(SETTLING_CYCLES)]
+    first, *_ = [_cycle_ms(store, policy, now, groups, memo) for _ in range(SETTLING_CYCLES)]
     leave_old_objects_alone()
-    return first, median(_cycle_ms(store, policy, now, groups) for _ in range(QUIET_CYCLES))
+    return first, median(_cycle_ms(store, policy, now, groups, memo) for _ in range(QUIET_CYCLES))
 
 
-def _cycle_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup]) -> float:
+def _cycle_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo) -> float:
     """A further cycle, whose statuses are then written."""
     began = perf_counter()
-    outcome = run_cycle(store.snapshot(), policy, now, ListPlanner())
+    outcome = run_cycle(store.snapshot(), policy, now, ListPlanner(), memo=memo)
     took = 1000 * (perf_counter() - began)
     _write(store, outcome, groups)
     return took

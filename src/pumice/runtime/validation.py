@@ -18,12 +18,11 @@ from pumice.model.manifest import Value
 from pumice.model.manifest.jobs import group_name_of, is_bare
 from pumice.model.node import Node
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
+from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.topology import HyperNode
 from pumice.runtime.problems import Problem, Severity
-from pumice.state.job_rows import SLA_ANNOTATIONS
 
 T = TypeVar("T")
 K = TypeVar("K")

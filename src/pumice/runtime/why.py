@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from pumice.columns.dtypes import Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tasks import NO_GATE
 from pumice.framework.outcome import Outcome
 from pumice.model.status import TaskStatus
+from pumice.volcano.fit_errors import FitTexts, error_text
 
 
 class Why(NamedTuple):
@@ -35,14 +34,14 @@ def why_jobs_wait(outcome: Outcome, only: Bool | None = None) -> dict[str, Why]:
 def why_pods_wait(outcome: Outcome) -> dict[str, str]:
     """By pod key: every pod of the session's jobs that waits for a node and was promised none."""
     reader = _Reader(outcome)
-    ssn = outcome.session
-    tasks, pods = ssn.tables.tasks, ssn.tables.tasks.pods
+    tables = outcome.tables
+    tasks, pods = tables.tasks, tables.tasks.pods
     found = {}
     why_of = {key: why.text for key, why in reader.jobs()}
     notices = {notice.pod: notice.message for notice in outcome.notices()}
-    for job in ssn.live_jobs().tolist():
-        rows = ssn.tables.jobs.tasks[job]
-        key = ssn.tables.jobs.uids[job]
+    for job in outcome.live_jobs.tolist():
+        rows = tables.jobs.tasks[job]
+        key = tables.jobs.uids[job]
         tried = reader.was_tried(job)
         for row in rows[tasks.status[rows] == TaskStatus.PENDING].tolist():
             pod = pods[row]
@@ -55,12 +54,14 @@ def why_pods_wait(outcome: Outcome) -> dict[str, str]:
 
 class _Reader:
     def __init__(self, outcome: Outcome) -> None:
-        self.ssn = outcome.session
-        self.turned_down = {event.job: event.message for event in outcome.events}
+        self.outcome, self.tables, self.story = outcome, outcome.tables, outcome.story
+        self.texts = FitTexts(outcome.tables, outcome.story)
+        self.rejected = {event.job: event.message for event in outcome.events}
         self.invalid: dict[str, str] = {}
         self.overused: set[str] = set()
         self.full: dict[str, str] = {}
-        for entry in outcome.story:
+        self.set_aside = {fault.subject: fault.text for fault in outcome.faults}
+        for entry in outcome.entries:
             if entry.what == "queue full":
                 self.full[entry.subject] = entry.detail
             elif entry.what == "queue overused":
@@ -69,47 +70,53 @@ class _Reader:
                 self.invalid[entry.subject] = entry.detail or "no HyperNode is ready"
 
     def jobs(self, only: Bool | None = None) -> Iterator[tuple[str, Why]]:
-        jobs = self.ssn.tables.jobs
-        live = self.ssn.live_jobs()
+        jobs, live = self.tables.jobs, self.outcome.live_jobs
         live = live[(jobs.counts[live, TaskStatus.PENDING] > 0) | (jobs.phase[live] == PENDING_PHASE)]
         for job in (live if only is None else live[only[live]]).tolist():
             yield jobs.uids[job], self._why(job)
 
     def was_tried(self, job: int) -> bool:
         """Whether nodes were looked at for the job in this cycle."""
-        ssn = self.ssn
-        rows = ssn.tables.jobs.tasks[job]
-        return bool(ssn.fit_notes.by_job.get(job)) or bool((ssn.tables.tasks.last_status[rows] >= 0).any())
+        return bool(self.story.errors_of(job)) or self._was_undone(job)
+
+    def _was_undone(self, job: int) -> bool:
+        trace = self.story.undone_of(job)
+        return trace is not None and bool((trace.status >= 0).any())
 
     def _why(self, job: int) -> Why:
-        ssn = self.ssn
-        jobs = ssn.tables.jobs
-        key, queue = jobs.uids[job], ssn.tables.queues.names[jobs.queue[job]]
+        tables = self.tables
+        jobs = tables.jobs
+        key, queue = jobs.uids[job], tables.queues.names[jobs.queue[job]]
         if jobs.phase[job] == PENDING_PHASE:
-            return self._not_admitted(key, queue, is_open=bool(ssn.tables.queues.open[jobs.queue[job]]))
+            return self._not_admitted(key, queue, is_open=bool(tables.queues.open[jobs.queue[job]]))
         if key in self.invalid:
             return Why(f"invalid: {self.invalid[key].partition(', valid:')[0]}", self.invalid[key])
-        notes = ssn.fit_notes.by_job.get(job)
-        if notes:
-            errors = next(iter(notes.values()))
+        errors = self.story.errors_of(job)
+        if errors:
+            row, first = next(iter(errors.items()))
+            text = error_text(tables, row, first)
             most = max(
-                errors.histogram.items(), key=lambda item: (item[1], item[0]), default=(errors.message or "no node", 0)
+                first.histogram.items(),
+                key=lambda item: (item[1], item[0]),
+                default=(first.message or (text if first.skipped else "no node"), 0),
             )
-            return Why(f"no node fits: {most[0]}", errors.text)
+            return Why(f"no node fits: {most[0]}", text)
         if key in self.full:
             return Why("queue full", f"queue {self.full[key]} may not take more of what the pods ask for")
         rows = jobs.tasks[job]
-        if not (ssn.tables.tasks.gate[rows] == NO_GATE).any():
+        if not (tables.tasks.gate[rows] == NO_GATE).any():
             return Why("held back by scheduling gates", "all its pods are held back by scheduling gates")
         if queue in self.overused:
             return Why("queue has what it deserves", f"queue {queue} has all that it deserves at the moment")
-        if np.any(ssn.tables.tasks.last_status[rows] >= 0):
-            return Why("gang not complete", ssn.fit_notes.job_text(job))
+        if self._was_undone(job):
+            return Why("gang not complete", self.texts.job_text(job))
+        if key in self.set_aside:
+            return Why("a plugin failed", f"a plugin failed while the job was tried: {self.set_aside[key]}")
         return Why("not its turn", "others came first and the cycle ended")
 
     def _not_admitted(self, key: str, queue: str, *, is_open: bool) -> Why:
         if not is_open:
             return Why("not admitted: queue is closed", f"not admitted: queue {queue} is not open")
-        said = self.turned_down.get(key)
+        said = self.rejected.get(key)
         text = f"not admitted: {said}" if said else "not admitted yet"
         return Why(text, text)

@@ -9,7 +9,6 @@ import numpy as np
 
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
-from pumice.framework.session import Session
 from pumice.model.decisions import Decision, Refusal
 from pumice.runtime.loop import Loop
 from pumice.runtime.memory import old_objects_left_alone
@@ -131,7 +130,7 @@ class _Shell:
         self._submitted = []
         outcome = self._last = self.loop.step(now)
         self.causes.observe(now, outcome)
-        report = CycleReport(self._submitted, self._shares.changed(outcome.session), wake_at(outcome.session, now))
+        report = CycleReport(self._submitted, self._shares.changed(outcome), outcome.wakes_at)
         self.loop.take_in()
         return report
 
@@ -164,20 +163,6 @@ class _Shell:
 
     def _answered(self, decision: Decision, refusal: Refusal | None) -> None:
         self._submitted.append(decision)
-
-
-def wake_at(ssn: Session, now: float) -> float | None:
-    """When a policy that waits for a time will decide something new: ``sla`` at the next deadline of a waiting job."""
-    sla = ssn.plugin("sla")
-    if sla is None:
-        return None
-    jobs = ssn.tables.jobs
-    waiting = ssn.live_jobs()
-    waiting = waiting[jobs.waits[waiting] > 0]
-    waits = np.where(jobs.sla_wait[waiting] > 0, jobs.sla_wait[waiting], sla.common)
-    due = jobs.creation[waiting] + waits
-    due = due[(waits > 0) & (due > now)]
-    return float(due.min()) if len(due) else None
 
 
 def _waiting(controller: Controller, result: SimResult, why: Mapping[str, Why]) -> Iterator[Waiting]:

@@ -36,7 +36,7 @@ class WaitCauses:
             return
         self._next = now + (now - self._began) / SHARE
         self.close(now)
-        jobs = outcome.session.tables.jobs
+        jobs = outcome.tables.jobs
         idle: Bool = np.asarray(~jobs.allocated.any(axis=1))
         self._counts = Counter(why.short for why in why_jobs_wait(outcome, idle).values())
 

@@ -6,54 +6,44 @@ a PodGroup and its queue exists. Source: Volcano JobInfo, SubJobInfo and cache.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from pumice.algorithms.numbers import Numbers
+from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import PENDING_PHASE, PHASE_CODE
 from pumice.columns.ledger import Ledger
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import GATED
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
-from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.queue import PriorityClass
+from pumice.model.status import ALLOCATED_STATUSES
 from pumice.model.subgroups import SubJobKey, sub_job_of
+from pumice.state.counted import RoleNumbers
 from pumice.state.task_order import order_rows
 
 PHASE_OF_NAME: dict[str, int] = {phase.value: code for phase, code in PHASE_CODE.items()}
-SLA_ANNOTATIONS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
+_HOLDING = [int(status) for status in ALLOCATED_STATUSES]
+_NOBODY: AnyArray = np.zeros(0, dtype=np.int64)
+_NOBODY.setflags(write=False)
 
 
 class JobKeeper:
     """Keeps job and sub-job rows in step with pods and PodGroups."""
 
-    def __init__(self, tables: Tables, ledger: Ledger, default_queue: str) -> None:
+    def __init__(self, tables: Tables, ledger: Ledger, roles: RoleNumbers, default_queue: str) -> None:
         self.default_queue = default_queue
         self._tables = tables
         self._ledger = ledger
+        self._roles = roles
         self._row_of: dict[str, int] = {}
         self._members: dict[int, dict[int, None]] = {}
         self._subs: dict[int, dict[str, int]] = {}  # job -> sub-job uid -> row
-        self._asks, self._shapes = Numbers(), Numbers()
+        self._asks, self._signatures = Numbers(), Numbers()
         self._stale: set[int] = set()  # membership, sub-jobs or spec
         self._stale_priority: set[int] = set()
-
-    def groups(self) -> Iterator[PodGroup]:
-        """Every PodGroup known."""
-        return (g for row in self._row_of.values() if (g := self._tables.jobs.groups[row]) is not None)
-
-    def inherit(self, old: JobKeeper) -> None:
-        """Take over from the keeper of other tables, with the same jobs, what cannot be read off the objects."""
-        ours, theirs = self._tables, old._tables
-        for key, job in self._row_of.items():
-            before = old._row_of[key]
-            ours.jobs.hypernode[job] = theirs.jobs.hypernode[before]
-            for uid, sub in self._subs[job].items():
-                was = old._subs[before][uid]
-                for column in ("hypernode", "nominated", "priority"):
-                    getattr(ours.subs, column)[sub] = getattr(theirs.subs, column)[was]
 
     def row_of(self, key: str) -> int | None:
         return self._row_of.get(key)
@@ -65,9 +55,7 @@ class JobKeeper:
         row = self._job_row(group.key)
         jobs = self._tables.jobs
         before = jobs.groups[row]
-        jobs.groups[row] = group
-        jobs.phase[row] = PHASE_OF_NAME.get(group.status.phase, PENDING_PHASE)
-        jobs.settled[row] = False
+        jobs.write(row, groups=group, phase=PHASE_OF_NAME.get(group.status.phase, PENDING_PHASE))
         if before is not None and _same_spec(before, group):
             return
         resubbed = before is None or before.sub_groups != group.sub_groups or before.topology != group.topology
@@ -82,71 +70,74 @@ class JobKeeper:
         row = self._row_of.get(key)
         if row is None:
             return
-        self._tables.jobs.groups[row] = None  # type: ignore[call-overload]
-        self._tables.jobs.queue[row] = -1
+        self._tables.jobs.write(row, groups=None, queue=-1)
         self._drop_if_empty(row)
 
     def _fill(self, row: int, group: PodGroup) -> None:
         tables, jobs = self._tables, self._tables.jobs
-        jobs.min_available[row] = group.min_member
-        jobs.creation[row] = group.creation
-        jobs.role_min[row] = {tables.roles.number(role): n for role, n in sorted(group.min_task_member.items()) if n}
-        jobs.role_total[row] = min(sum(group.min_task_member.values()), np.iinfo(np.int32).max)
-        jobs.has_min[row] = group.min_resources is not None
-        jobs.min_resources[row] = tables.axis.vector(group.min_resources)
-        jobs.ask[row] = -1 if group.min_resources is None else self._asks.of(group.min_resources)
-        jobs.has_policy[row] = bool(group.sub_groups)
-        jobs.has_topology[row] = group.topology is not None or any(p.topology for p in group.sub_groups)
-        jobs.sla_wait[row] = _waiting_time(group.annotations)
-        self._resolve_queue(row)
+        jobs.write(
+            row,
+            min_available=group.min_member,
+            creation=group.creation,
+            role_min=self._role_minima(row, group),
+            role_total=min(sum(group.min_task_member.values()), np.iinfo(np.int32).max),
+            has_min=group.min_resources is not None,
+            min_resources=tables.axis.vector(group.min_resources),
+            ask=-1 if group.min_resources is None else self._asks.of(group.min_resources),
+            has_policy=bool(group.sub_groups),
+            has_topology=group.topology is not None or any(p.topology for p in group.sub_groups),
+            queue=self._queue_of(group),
+        )
 
-    def _resolve_queue(self, row: int) -> None:
-        group = self._tables.jobs.groups[row]
-        name = (group.queue or self.default_queue) if group is not None else ""
-        self._tables.jobs.queue[row] = self._tables.queues.row_of.get(name, -1)
+    def _role_minima(self, row: int, group: PodGroup) -> dict[int, int]:
+        """The minimum of each role that has one, by number; the numbers of before are given back."""
+        found = {self._roles.take(role): n for role, n in sorted(group.min_task_member.items()) if n}
+        for number in self._tables.jobs.role_min[row]:
+            self._roles.give_back(number)
+        return found
+
+    def _queue_of(self, group: PodGroup) -> int:
+        return self._tables.queues.row_of.get(group.queue or self.default_queue, -1)
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
-    def add_task(self, row: int, pod: Pod) -> None:
-        """File a new task under its job and sub-job; it is booked afterwards."""
+    def place_of(self, pod: Pod) -> tuple[int, int]:
+        """The rows of the job and the sub-job that the pod belongs to, made if need be; -1: it has no group."""
+        if not pod.group_key:
+            return -1, -1
         job = self._job_row(pod.group_key)
-        tasks = self._tables.tasks
-        tasks.job[row] = job
-        self._members[job][row] = None
-        tasks.sub[row] = self._sub_row(job, pod)
-        jobs = self._tables.jobs
-        jobs.size[job] += 1
-        jobs.gated[job] += int(tasks.gate[row] == GATED)
+        return job, self._sub_row(job, pod)
+
+    def add_tasks(self, rows: Sequence[int]) -> None:
+        """Count equal new tasks among the members of their job."""
+        tables, count = self._tables, len(rows)
+        job = int(tables.tasks.job[rows[0]])
+        self._members[job].update(dict.fromkeys(rows))
+        gated = count if tables.tasks.gate[rows[0]] == GATED else 0
+        tables.jobs.write(job, size=tables.jobs.size[job] + count, gated=tables.jobs.gated[job] + gated)
         self._stale.add(job)
 
-    def remove_task(self, row: int) -> None:
-        """Take a task, already out of the books, from its job."""
-        tasks, jobs = self._tables.tasks, self._tables.jobs
-        job = int(tasks.job[row])
+    def remove_tasks(self, rows: Sequence[int]) -> None:
+        """Take equal tasks of one job, already out of the books, from it."""
+        tables, count = self._tables, len(rows)
+        job = int(tables.tasks.job[rows[0]])
         if job < 0:
             return
-        del self._members[job][row]
-        jobs.size[job] -= 1
-        jobs.gated[job] -= int(tasks.gate[row] == GATED)
+        members = self._members[job]
+        for row in rows:
+            del members[row]
+        gated = count if tables.tasks.gate[rows[0]] == GATED else 0
+        tables.jobs.write(job, size=tables.jobs.size[job] - count, gated=tables.jobs.gated[job] - gated)
         self._stale.add(job)
         self._drop_if_empty(job)
-
-    def changed(self, row: int) -> None:
-        """A task of the job moved between states."""
-        job = self._tables.tasks.job[row]
-        if job >= 0:
-            self._tables.jobs.settled[job] = False
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
     def _job_row(self, key: str) -> int:
         row = self._row_of.get(key)
         if row is None:
-            jobs = self._tables.jobs
-            row = self._row_of[key] = jobs.new_row()
-            self._members[row], self._subs[row] = {}, {}
-            jobs.uids[row] = key
-            jobs.tasks[row], jobs.subs[row], jobs.role_min[row] = np.zeros(0, dtype=np.int64), (), {}
+            row, *_ = self._tables.jobs.new_rows(1, uids=key, tasks=_NOBODY, subs=(), role_min={})
+            self._row_of[key], self._members[row], self._subs[row] = row, {}, {}
         return row
 
     def _drop_if_empty(self, job: int) -> None:
@@ -155,6 +146,8 @@ class JobKeeper:
             return
         for sub in self._subs.pop(job).values():
             self._tables.subs.free_row(sub)
+        for number in jobs.role_min[job]:
+            self._roles.give_back(number)
         del self._row_of[jobs.uids[job]], self._members[job]
         self._stale.discard(job)
         self._stale_priority.discard(job)
@@ -170,22 +163,25 @@ class JobKeeper:
         return row if row is not None else self._new_sub(job, uid, found)
 
     def _new_sub(self, job: int, uid: str, key: SubJobKey | None) -> int:
-        tables, subs = self._tables, self._tables.subs
+        tables = self._tables
         group = tables.jobs.groups[job]
-        row = self._subs[job][uid] = subs.new_row()
-        subs.job[row], subs.uids[row] = job, uid
         policy = key.policy if key is not None else None
         if key is None or policy is None:
-            subs.gids[row] = tables.jobs.uids[job]
-            has_policy = group is not None and bool(group.sub_groups)
-            subs.min_available[row] = 1 if has_policy else (group.min_member if group is not None else 0)
-            subs.topologies[row] = group.topology if group is not None else None
+            alone = group.min_member if group is not None else 0
+            own = {
+                "gids": tables.jobs.uids[job],
+                "min_available": 1 if group is not None and group.sub_groups else alone,
+                "topologies": group.topology if group is not None else None,
+            }
         else:
-            subs.gids[row] = key.gid
-            subs.match_index[row] = key.match_index
-            subs.min_available[row] = policy.sub_group_size if policy.sub_group_size is not None else 1
-            subs.topologies[row] = policy.topology
-        subs.tasks[row] = np.zeros(0, dtype=np.int64)
+            own = {
+                "gids": key.gid,
+                "match_index": key.match_index,
+                "min_available": policy.sub_group_size if policy.sub_group_size is not None else 1,
+                "topologies": policy.topology,
+            }
+        row, *_ = tables.subs.new_rows(1, job=job, uids=uid, tasks=_NOBODY, **own)
+        self._subs[job][uid] = row
         return row
 
     def _resub(self, job: int) -> None:
@@ -198,20 +194,30 @@ class JobKeeper:
         for sub in self._subs[job].values():
             tables.subs.free_row(sub)
         self._subs[job] = {}
-        jobs.subs[job] = ()
+        jobs.write(job, subs=())
         for row, status in booked:
-            sub = tables.tasks.sub[row] = self._sub_row(job, tables.tasks.pods[row])
-            tables.subs.hypernode[sub] = held.get(tables.subs.uids[sub], -1)
+            sub = self._sub_row(job, tables.tasks.pods[row])
+            tables.tasks.write(row, sub=sub)
+            tables.subs.write(sub, hypernode=held.get(tables.subs.uids[sub], -1))
             self._ledger.count(row, status, 1)
+
+    def measure(self) -> None:
+        """Resources are counted along another axis: count again what jobs hold."""
+        tables = self._tables
+        tasks, held = tables.tasks, np.zeros_like(tables.jobs.allocated)
+        rows = np.array([row for members in self._members.values() for row in members], dtype=np.int64)
+        rows = rows[np.isin(tasks.status[rows], _HOLDING)]
+        np.add.at(held, tasks.job[rows], tables.classes.req[tasks.cls[rows]])
+        tables.jobs.write(slice(None), allocated=held)
+        self._stale.update(self._row_of.values())  # signatures name the identity of classes
 
     # -- before a snapshot --------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Put the lists of jobs whose membership changed in order."""
-        tables, jobs = self._tables, self._tables.jobs
-        for job in self._stale:
+        tables = self._tables
+        for job in sorted(self._stale):
             rows = order_rows(list(self._members[job]), tables.tasks.pods)
-            jobs.tasks[job] = np.array(rows, dtype=np.int64)
             by_sub: dict[int, list[int]] = {}
             for row, sub in zip(rows, tables.tasks.sub[rows].tolist(), strict=True):
                 by_sub.setdefault(sub, []).append(row)
@@ -219,34 +225,38 @@ class JobKeeper:
                 if sub not in by_sub:
                     del self._subs[job][uid]
                     tables.subs.free_row(sub)
-            jobs.subs[job] = tuple(sorted(by_sub, key=lambda s: tables.subs.uids[s]))
             for sub, members in by_sub.items():
-                tables.subs.tasks[sub] = np.array(members, dtype=np.int64)
-                tables.subs.priority[sub] = max(
-                    int(tables.subs.priority[sub]), int(tables.tasks.priority[members].max())
-                )
-            jobs.settled[job] = False
-            jobs.shape[job] = self._shape_of(job, rows)
+                most = int(tables.tasks.priority[members].max())
+                tables.subs.write(sub, tasks=_fixed(members), priority=max(int(tables.subs.priority[sub]), most))
+            tables.jobs.write(
+                job,
+                tasks=_fixed(rows),
+                subs=tuple(sorted(by_sub, key=lambda s: tables.subs.uids[s])),
+                signature=self._signature_of(job, rows),
+            )
         self._stale.clear()
 
-    def _shape_of(self, job: int, rows: list[int]) -> int:
-        tasks, jobs = self._tables.tasks, self._tables.jobs
+    def _signature_of(self, job: int, rows: list[int]) -> int:
+        tasks, jobs, identity = self._tables.tasks, self._tables.jobs, self._tables.classes.identity
         if jobs.has_policy[job] or jobs.has_topology[job] or not rows:
             return -1
+        classes = {cls: identity(cls) for cls in set(tasks.cls[rows].tolist())}
+        columns = (tasks.cls[rows].tolist(), tasks.role[rows].tolist(), tasks.priority[rows].tolist())
         kinds = tuple(
-            zip(
-                tasks.cls[rows].tolist(),
-                tasks.role[rows].tolist(),
-                tasks.priority[rows].tolist(),
-                tasks.gate[rows].tolist(),
-                strict=True,
-            )
+            (classes[cls], role and tasks.pods[row].role, priority, gate)
+            for row, cls, role, priority, gate in zip(rows, *columns, tasks.gate[rows].tolist(), strict=True)
         )
-        return self._shapes.of((kinds, int(jobs.min_available[job]), tuple(sorted(jobs.role_min[job].items()))))
+        group = jobs.groups[job]
+        minima = () if group is None else tuple(sorted((role, n) for role, n in group.min_task_member.items() if n))
+        return self._signatures.of((kinds, int(jobs.min_available[job]), minima))
 
     def all_queues_stale(self) -> None:
+        jobs = self._tables.jobs
         for row in self._row_of.values():
-            self._resolve_queue(row)
+            group = jobs.groups[row]
+            queue = -1 if group is None else self._queue_of(group)
+            if queue != jobs.queue[row]:
+                jobs.write(row, queue=queue)
 
     def all_priorities_stale(self) -> None:
         self._stale_priority.update(self._row_of.values())
@@ -258,8 +268,16 @@ class JobKeeper:
             group = self._tables.jobs.groups[row]
             named = classes.get(group.priority_class_name) if group is not None else None
             chosen = named or default
-            self._tables.jobs.priority[row] = chosen.value if chosen is not None else 0
+            value = chosen.value if chosen is not None else 0
+            if value != self._tables.jobs.priority[row]:
+                self._tables.jobs.write(row, priority=value)
         self._stale_priority.clear()
+
+
+def _fixed(rows: list[int]) -> AnyArray:
+    found = np.array(rows, dtype=np.int64)
+    found.setflags(write=False)
+    return found
 
 
 def _same_spec(a: PodGroup, b: PodGroup) -> bool:
@@ -275,17 +293,3 @@ def _same_spec(a: PodGroup, b: PodGroup) -> bool:
         and a.annotations == b.annotations
         and a.labels == b.labels
     )
-
-
-def _waiting_time(annotations: Mapping[str, str]) -> float:
-    for key in SLA_ANNOTATIONS:
-        text = annotations.get(key)
-        if text is None:
-            continue
-        try:
-            seconds = parse_duration(text)
-        except DurationError:
-            continue
-        if seconds > 0:
-            return seconds
-    return 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pumice.columns.tables import Tables
 from pumice.columns.tasks import GATED, NO_GATE, QUEUE_GATE_ONLY
 from pumice.model.pod import PREEMPTABLE_KEY, QUEUE_GATE, TASK_PRIORITY_ANNOTATION, Pod
 
@@ -10,16 +9,10 @@ _TRUE = {"1", "t", "T", "TRUE", "true", "True"}
 _INT32 = 2**31
 
 
-def fill_task(tables: Tables, row: int, pod: Pod) -> None:
-    """Write the fixed columns of a new task; its class is written already."""
-    tasks = tables.tasks
-    tasks.role[row] = tables.roles.number(pod.role)
-    tasks.priority[row] = task_priority(pod)
-    tasks.creation[row] = pod.creation
-    tasks.gate[row] = gate_of(pod)
-    tasks.best_effort[row] = tables.classes.best_effort[tasks.cls[row]]
+def task_fields(pod: Pod) -> tuple[int, int, bool]:
+    """Its priority, its gate and whether it is preemptable."""
     mark = pod.annotations.get(PREEMPTABLE_KEY, pod.labels.get(PREEMPTABLE_KEY))
-    tasks.preemptable[row] = mark is None or mark in _TRUE
+    return task_priority(pod), gate_of(pod), mark is None or mark in _TRUE
 
 
 def task_priority(pod: Pod) -> int:

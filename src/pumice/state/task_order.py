@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cmp_to_key
 
 from pumice.model.pod import Pod
 from pumice.model.pod_order import compare_pods, name_index
 
 
-def order_rows(rows: list[int], pods: list[Pod]) -> list[int]:
+def order_rows(rows: list[int], pods: Sequence[Pod]) -> list[int]:
     """Task rows in that order. The comparison is no order at all for a mix of names with and without index, so such a
     mix starts from UID order, which makes the outcome independent of arrival."""
     indexes = [name_index(pods[r].name) for r in rows]

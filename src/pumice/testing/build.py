@@ -17,9 +17,11 @@ import yaml
 
 from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
+from pumice.framework.memo import Memo
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy, read_policy
-from pumice.framework.session import Planner, Session
+from pumice.framework.session import Session
+from pumice.framework.statement import Planner
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.events import Object, Seen
 from pumice.model.node import Node, Taint
@@ -222,16 +224,26 @@ def _parsed(conf: str) -> dict[str, Any]:
 
 
 def session(
-    state: Store | Snapshot, conf: str = DEFAULT_CONF, *, now: float = 0.0, planner: Planner | None = None, **more: Any
+    state: Store | Snapshot,
+    conf: str = DEFAULT_CONF,
+    *,
+    now: float = 0.0,
+    planner: Planner | None = None,
+    memo: Memo | None = None,
+    **more: Any,
 ) -> Session:
     """A session opened on the cluster, for trying single steps. ``more`` as for ``policy``."""
     snapshot = state.snapshot() if isinstance(state, Store) else state
-    return Session(snapshot, policy(conf, **{"actions": "allocate", **more}), now, planner or ListPlanner())
+    ssn = Session(snapshot, policy(conf, **{"actions": "allocate", **more}), now, planner or ListPlanner(), memo or Memo())
+    ssn.open()
+    return ssn
 
 
-def run(state: Store | Snapshot, conf: str = DEFAULT_CONF, *, now: float = 0.0, **more: Any) -> Ran:
+def run(
+    state: Store | Snapshot, conf: str = DEFAULT_CONF, *, now: float = 0.0, memo: Memo | None = None, **more: Any
+) -> Ran:
     """One cycle on the cluster, with every decision taken and none carried out. ``more`` as for ``policy``."""
     snapshot = state.snapshot() if isinstance(state, Store) else state
     planner = ListPlanner()
-    outcome = run_cycle(snapshot, policy(conf, **more), now, planner)
+    outcome = run_cycle(snapshot, policy(conf, **more), now, planner, memo=memo)
     return Ran(outcome, planner.taken)

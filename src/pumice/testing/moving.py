@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.session import Session
 
-#: Notes about discarded transactions: a rollback writes them.
-NOTES = ("last_status", "last_node", "last_evicted")
-
 
 def moving_columns(ssn: Session) -> Iterator[tuple[str, AnyArray]]:
-    """(name, column) of the tables' moving columns and of the arrays that plugins keep as attributes."""
-    tables = ssn.tables
-    yield "nodes.books", tables.nodes.books
-    yield "nodes.view", tables.nodes.view
-    for name in ("tasks", "jobs", "subs"):
-        table = getattr(tables, name)
-        yield from ((f"{name}.{column}", getattr(table, column)) for column in table.MOVING if column not in NOTES)
-    for i, (name, instance) in enumerate(ssn.plugins):
-        for attribute, value in sorted(getattr(instance, "__dict__", {}).items()):
-            if isinstance(value, np.ndarray):
-                yield f"{name}[{i}].{attribute}", value
+    """(name, column) of the tables' moving columns and of the plugins' own, and the stamps of rows."""
+    yield from ssn.world.moving()
+    for name in ("nodes", "jobs"):
+        stamps = getattr(ssn.tables, name).stamps
+        assert stamps is not None
+        yield f"{name} stamps", stamps
 
 
 def moving_bytes(ssn: Session) -> dict[str, bytes]:
@@ -33,19 +23,17 @@ def moving_bytes(ssn: Session) -> dict[str, bytes]:
 
 
 def fixed_bytes(ssn: Session) -> dict[str, bytes]:
-    """Every other column of the tables: shared with the store, so a session must leave it alone."""
+    """Every other column of the tables: shared with the snapshot, so a session must leave it alone."""
     tables = ssn.tables
     found = {}
-    for name in ("tasks", "jobs", "subs"):
+    for name in ("tasks", "jobs", "subs", "queues", "classes"):
         table = getattr(tables, name)
-        for column in (*table.NUMBERS, *table.WIDE):
-            if column not in table.MOVING:
+        for column, field in table.FIELDS.items():
+            if not field.moves and field.dtype is not object:
                 found[f"{name}.{column}"] = getattr(table, column).tobytes()
     facts = tables.nodes.facts
     for column in ("allocatable", "view_allocatable", "max_pods", "unschedulable", "taint_code", "total"):
         found[f"nodes.{column}"] = getattr(facts, column).tobytes()
-    for column in ("creation", "weight", "priority", "open", "guarantee"):
-        found[f"queues.{column}"] = getattr(tables.queues, column).tobytes()
     return found
 
 

@@ -46,7 +46,7 @@ def without_gated(ssn: Session, rows: AnyArray, wanted: F64) -> F64:
     for i in tables.jobs.gated[rows].nonzero()[0].tolist():
         members = tables.jobs.tasks[rows[i]]
         gated = members[tables.tasks.gate[members] == GATED]
-        held_back = tables.classes.matrix[tables.tasks.cls[gated]].sum(axis=0)
+        held_back = tables.classes.req[tables.tasks.cls[gated]].sum(axis=0)
         wanted[i] = np.maximum(wanted[i] - held_back, 0.0)
     return wanted
 

@@ -1,21 +1,42 @@
-"""Allocating a job inside the best hypernode: a dry run a domain, the best plan recovered. Source: Volcano allocate
+"""Allocating a job inside the best hypernode: a trial a domain, the best plan recovered. Source: Volcano allocate
 (spec 03 §2.4, §2.5)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from pumice.columns.column import Column
 from pumice.columns.dtypes import AnyArray
-from pumice.columns.views import Job, SubJob
-from pumice.framework import points
+from pumice.columns.placement import Placement
+from pumice.columns.rows import TaskRows
+from pumice.columns.views import Job, Queue, SubJob, Task
 from pumice.framework.session import Session
 from pumice.framework.statement import Plan, Statement
-from pumice.volcano.alike import Watch
-from pumice.volcano.dry_runs import Candidate, DryRun, DryRuns, Kind
+from pumice.framework.story import Operation
+from pumice.framework.trials import Trials
+from pumice.framework.verdict import FitErrors
+from pumice.volcano import points
+from pumice.volcano.attempts import Trying
 from pumice.volcano.placement import Domain, allocate_tasks, try_nomination
+from pumice.volcano.readiness import job_missing, job_pipelined, job_ready
+from pumice.volcano.topology import job_bound, sub_bound
 from pumice.volcano.worksheet import Sheet, Worksheet
 
 ALLOCATE, EVICT = "allocate", "evict"
+
+#: What a trial asks about the job and its sub-jobs.
+ASKS = (
+    points.job_ready,
+    points.sub_job_ready,
+    points.job_pipelined,
+    points.sub_job_pipelined,
+    points.hyper_node_order,
+    points.hyper_node_gradient_for_sub_job,
+)
 
 
 def gradients_for_job(ssn: Session, job: int, purpose: str) -> list[list[int]]:
@@ -36,26 +57,187 @@ def gradients_for_sub_job(ssn: Session, sub: int, start: int, purpose: str) -> l
 def hypernode_scores(ssn: Session, sub: int, hypernodes: list[int]) -> AnyArray:
     """Sum of what plugins say about each hypernode for the sub-job."""
     rows = np.array(hypernodes, dtype=np.int32)
-    scores = np.zeros(len(rows))
-    for tier in ssn.tiers(points.hyper_node_order):
-        for _, hook in tier:
-            scores = scores + hook(SubJob(ssn.tables, sub), rows)
-    return scores
+    return np.zeros(len(rows)) + ssn.ask(points.hyper_node_order, SubJob(ssn.tables, sub), rows)
 
 
-def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, runs: DryRuns) -> Worksheet | None:
+@dataclass(slots=True)
+class Candidate:
+    """One domain in which the job could be placed. ``subs`` are the hypernodes its sub-jobs took there."""
+
+    hypernode: int
+    plan: Plan
+    worksheet: Worksheet
+    score: float
+    works: bool
+    subs: dict[int, int] = field(default_factory=dict)
+
+
+class Known(NamedTuple):
+    """A candidate without its job: tasks by their position in the sheet. ``plan`` was found, ``undone`` and ``errors``
+    are what the trial left; ``taken`` is the hypernode that its sub-job took, ``position`` where the sheet stood."""
+
+    plan: Plan
+    undone: Plan
+    errors: tuple[tuple[int, FitErrors], ...]
+    position: int
+    score: float
+    works: bool
+    taken: int
+
+
+class JobTrials:
+    """The trials of one job, domain by domain; those that an equal job has had already are recalled.
+
+    ``kind`` names all that a trial depends on besides the domain; None: on too much for another job to be alike.
+    """
+
+    def __init__(self, ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, trying: Trying) -> None:
+        self.ssn, self.stmt, self.job, self.worksheet, self.trying = ssn, stmt, job, worksheet, trying
+        self.known: Trials = ssn.shared(Trials, lambda: Trials(ssn.world, ssn.hooks, ssn.memo, ASKS))
+        self.columns: list[Column[Any]] = []
+        self.kind = self._kind()
+
+    def _kind(self) -> Hashable:
+        ssn, tables, job = self.ssn, self.ssn.tables, self.job
+        sheets = self.worksheet.sheets
+        if len(sheets) != 1 or not ssn.placing.feasible.at_once or "task" in ssn.hooks.forms(points.allocatable):
+            return None
+        ((sub, sheet),) = sheets.items()
+        rows, jobs = sheet.rows, tables.jobs
+        fresh = sheet.position == 0 and len(rows) == jobs.size[job] and tables.subs.hypernode[sub] < 0
+        if not fresh or not sheet.is_one_run or jobs.has_policy[job] or jobs.hypernode[job] >= 0:
+            return None
+        if (tables.tasks.nominated[rows] >= 0).any() or tables.tasks.gate[rows].any():
+            return None
+        columns = self.known.rest_on(Task(tables, rows[0]), ssn.placing.feasible.all_nodes)
+        if columns is None:
+            return None
+        self.columns = columns
+        missing, queue = job_missing(ssn, job), Queue(tables, int(jobs.queue[job]))
+        cls = int(tables.tasks.cls[rows[0]])
+        return (
+            "trial",
+            tables.classes.identity(cls),
+            tables.tasks.pods[rows[0]].role,
+            len(rows),
+            missing,
+            ssn.ask(points.tasks_allowed, queue, TaskRows(tables, np.array(rows[: max(1, missing)]))).tasks,
+            job_bound(tables, job),
+            sub_bound(tables, sub),
+            tuple(sorted(jobs.groups[job].min_task_member.items())),
+            int(jobs.min_available[job]),
+        )
+
+    def of(self, hypernode: int) -> Candidate:
+        """What comes of the job in one domain: known already, or tried now and undone."""
+        if self.kind is None:
+            return self._try(hypernode)
+        question, nodes = (self.kind, hypernode), self.ssn.tables.tree.nodes[hypernode]
+        known: Known | None = self.known.recall(question, self.columns, nodes)
+        if known is not None:
+            return self._recalled(hypernode, known)
+        before = len(self.stmt.undone)
+        found = self._try(hypernode)
+        ((sub, sheet),) = self.worksheet.sheets.items()
+        position = {row: i for i, row in enumerate(sheet.rows)}
+        known = Known(
+            _moved(found.plan, position.__getitem__),
+            _moved(tuple(self.stmt.undone[before:]), position.__getitem__),
+            tuple((position[row], errors) for row, errors in self.trying.errors.items()),
+            found.worksheet.sheets[sub].position,
+            found.score,
+            found.works,
+            found.subs.get(sub, -1),
+        )
+        self.known.keep(question, self.columns, nodes, known)
+        return found
+
+    def _recalled(self, hypernode: int, known: Known) -> Candidate:
+        ((sub, sheet),) = self.worksheet.sheets.items()
+        rows = sheet.rows
+        self.trying.errors = {rows[at]: errors for at, errors in known.errors}
+        self.stmt.undone += _moved(known.undone, rows.__getitem__)
+        left = self.worksheet.copy()
+        left.pop()
+        left.sheets[sub].position = known.position
+        if left.sheets[sub]:
+            left.push(sub)
+        plan = _moved(known.plan, rows.__getitem__)
+        return Candidate(hypernode, plan, left, known.score, known.works, {sub: known.taken})
+
+    def _try(self, hypernode: int) -> Candidate:
+        """Place the job in one domain, see what came of it, and undo it."""
+        ssn, stmt, job = self.ssn, self.stmt, self.job
+        self.trying.errors = {}
+        mark, left = stmt.mark(), self.worksheet.copy()
+        score, subs = self._place_sub_jobs(left, hypernode)
+        plan = stmt.save(mark)
+        works = bool(plan) and (job_ready(ssn, job) or job_pipelined(ssn, job))
+        if plan:
+            stmt.rollback(mark)
+        return Candidate(hypernode, plan, left, score, works, subs)
+
+    def _place_sub_jobs(self, worksheet: Worksheet, hypernode: int) -> tuple[float, dict[int, int]]:
+        """Place sub-jobs until the job is ready; one that fails is dropped. Sum of scores, and the hypernode of each
+        placed sub-job."""
+        score = 0.0
+        subs: dict[int, int] = {}
+        while worksheet:
+            sub = worksheet.pop()
+            before = len(self.stmt.operations)
+            gained = self._place_sub_job(sub, worksheet, hypernode)
+            if gained is None or len(self.stmt.operations) == before:
+                continue
+            score += gained
+            subs[sub] = int(self.ssn.tables.subs.hypernode[sub])
+            if worksheet.sheets[sub]:
+                worksheet.push(sub)
+            if job_ready(self.ssn, self.job):
+                break
+        return score, subs
+
+    def _place_sub_job(self, sub: int, worksheet: Worksheet, start: int) -> float | None:
+        """Place one sub-job in the best hypernode below ``start``. Its score, None when none would do."""
+        ssn, stmt, sheet = self.ssn, self.stmt, worksheet.sheets[sub]
+        if not sheet:
+            return None
+        if ssn.tables.subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sheet, self.trying):
+            return 0.0
+        for gradient in gradients_for_sub_job(ssn, sub, start, ALLOCATE):
+            tried: list[tuple[int, Plan, Sheet]] = []
+            for hypernode in gradient:
+                self.trying.forget(sub)
+                mark, own = stmt.mark(), sheet.copy()
+                allocate_tasks(ssn, stmt, sub, own, Domain(ssn, hypernode), self.trying)
+                if len(stmt.operations) > mark.operations:
+                    tried.append((hypernode, stmt.save(mark), own))
+                stmt.rollback(mark)
+            if tried:
+                scores = hypernode_scores(ssn, sub, [h for h, _, _ in tried])
+                best = int(scores.argmax())
+                hypernode, plan, own = tried[best]
+                if stmt.recover(plan) is not None:
+                    return None
+                worksheet.sheets[sub] = own
+                tree, subs = ssn.tables.tree, ssn.tables.subs
+                ssn.journal.put(subs["hypernode"], sub, tree.lca(int(subs.hypernode[sub]), hypernode))
+                return float(scores[best])
+        return None
+
+
+def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, trying: Trying) -> Worksheet | None:
     """Place the job in the best domain of the first gradient that has one.
 
     Returns the worksheet that is left of it, None when no domain would do (then nothing has been placed).
     """
     if not worksheet:
         return None
-    kind = runs.kind_of(job, worksheet)
+    trials = JobTrials(ssn, stmt, job, worksheet, trying)
     for gradient in gradients_for_job(ssn, job, ALLOCATE):
-        found = [c for h in gradient if (c := _try_domain(ssn, stmt, job, worksheet, h, runs, kind)).works]
+        found = [candidate for hypernode in gradient if (candidate := trials.of(hypernode)).works]
         if not found:
             continue
-        best = max(found, key=lambda c: c.score).candidate(worksheet)  # of equals the first in the gradient
+        best = max(found, key=lambda candidate: candidate.score)  # of equals the first in the gradient
         if stmt.recover(best.plan) is not None:
             return None
         _decide(ssn, job, best)
@@ -63,87 +245,12 @@ def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Workshe
     return None
 
 
-def _try_domain(
-    ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, hypernode: int, runs: DryRuns, kind: Kind | None
-) -> Candidate | DryRun:
-    """What comes of the job in one domain: done before, or done now and undone."""
-    known = runs.recall(kind, hypernode)
-    if known is not None:
-        ssn.fit_notes.reset_job(job)
-        (sheet,) = worksheet.sheets.values()
-        known.aftermath.befall(ssn, [job], np.array([sheet.rows]))
-        ssn.touched[job] = True
-        return known
-    if kind is None:
-        return _dry_run(ssn, stmt, job, worksheet, hypernode)
-    (sheet,) = worksheet.sheets.values()
-    watch = Watch(ssn, np.array(sheet.rows))
-    found = _dry_run(ssn, stmt, job, worksheet, hypernode)
-    runs.note(kind, worksheet, found, watch.end(job))
-    return found
-
-
-def _dry_run(ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, hypernode: int) -> Candidate:
-    """Place the job in one domain, see what came of it, and undo it."""
-    ssn.fit_notes.reset_job(job)
-    mark, left = stmt.mark(), worksheet.copy()
-    score, subs = _place_sub_jobs(ssn, stmt, job, left, hypernode)
-    plan = stmt.save(mark)
-    works = bool(plan) and (ssn.job_ready(job) or ssn.job_pipelined(job))
-    if plan:
-        stmt.rollback(mark)
-    return Candidate(hypernode, plan, left, score, works, subs)
-
-
-def _place_sub_jobs(
-    ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, hypernode: int
-) -> tuple[float, dict[int, int]]:
-    """Place sub-jobs until the job is ready; one that fails is dropped. Sum of scores, and the hypernode of each
-    placed sub-job."""
-    score = 0.0
-    subs: dict[int, int] = {}
-    while worksheet:
-        sub = worksheet.pop()
-        before = len(stmt.operations)
-        gained = _allocate_for_sub_job(ssn, stmt, sub, worksheet, hypernode)
-        if gained is None or len(stmt.operations) == before:
-            continue
-        score += gained
-        subs[sub] = int(ssn.tables.subs.hypernode[sub])
-        if worksheet.sheets[sub]:
-            worksheet.push(sub)
-        if ssn.job_ready(job):
-            break
-    return score, subs
-
-
-def _allocate_for_sub_job(ssn: Session, stmt: Statement, sub: int, worksheet: Worksheet, start: int) -> float | None:
-    """Place one sub-job in the best hypernode below ``start``. Its score, None when none would do."""
-    sheet = worksheet.sheets[sub]
-    if not sheet:
-        return None
-    if ssn.tables.subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sheet):
-        return 0.0
-    for gradient in gradients_for_sub_job(ssn, sub, start, ALLOCATE):
-        tried: list[tuple[int, Plan, Sheet]] = []
-        for hypernode in gradient:
-            ssn.fit_notes.reset_sub(sub)
-            mark, own = stmt.mark(), sheet.copy()
-            allocate_tasks(ssn, stmt, sub, own, Domain(ssn, hypernode))
-            if len(stmt.operations) > mark.operations:
-                tried.append((hypernode, stmt.save(mark), own))
-            stmt.rollback(mark)
-        if tried:
-            scores = hypernode_scores(ssn, sub, [h for h, _, _ in tried])
-            best = int(scores.argmax())
-            hypernode, plan, own = tried[best]
-            if stmt.recover(plan) is not None:
-                return None
-            worksheet.sheets[sub] = own
-            tree = ssn.tables.tree
-            ssn.journal.put(ssn.tables.subs.hypernode, sub, tree.lca(int(ssn.tables.subs.hypernode[sub]), hypernode))
-            return float(scores[best])
-    return None
+def _moved(plan: Plan, row_of: Callable[[int], int]) -> Plan:
+    """The same operations on other rows."""
+    return tuple(
+        Operation(op.kind, Placement([row_of(row) for row in op.placement.rows], op.placement.nodes), op.reason, op.evicted)
+        for op in plan
+    )
 
 
 def _decide(ssn: Session, job: int, best: Candidate) -> None:
@@ -152,7 +259,8 @@ def _decide(ssn: Session, job: int, best: Candidate) -> None:
     It is only written for good when the job is committed; the statement's caller rolls it back otherwise.
     """
     tables, put = ssn.tables, ssn.journal.put
-    put(tables.jobs.hypernode, job, tables.tree.lca(int(tables.jobs.hypernode[job]), best.hypernode))
+    jobs, subs = tables.jobs, tables.subs
+    put(jobs["hypernode"], job, tables.tree.lca(int(jobs.hypernode[job]), best.hypernode))
     for sub, hypernode in best.subs.items():
-        put(tables.subs.hypernode, sub, tables.tree.lca(int(tables.subs.hypernode[sub]), hypernode))
-        put(tables.subs.nominated, sub, -1)
+        put(subs["hypernode"], sub, tables.tree.lca(int(subs.hypernode[sub]), hypernode))
+        put(subs["nominated"], sub, -1)

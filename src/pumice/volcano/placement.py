@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 
 from pumice.columns.counting import HELD, PENDING, READY
-from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Job, Task
-from pumice.framework.placing import Choice, choose_node, constant_scores, pick_run, unopposed
+from pumice.framework.placing import Choice
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
-from pumice.framework.verdict import FitErrors, Verdict
+from pumice.framework.verdict import FitErrors
 from pumice.model.status import TaskStatus
-from pumice.volcano.worksheet import Sheet, is_gated
+from pumice.volcano import points
+from pumice.volcano.attempts import Trying
+from pumice.volcano.readiness import sub_missing, sub_pipelined
+from pumice.volcano.worksheet import Sheet
 
 
 class Domain:
@@ -25,115 +30,137 @@ class Domain:
         tree = ssn.tables.tree
         self.hypernode = hypernode
         self.is_top = hypernode == len(tree.names) - 1
-        self.nodes = ssn.all_nodes if self.is_top else NodeRows(ssn.tables, tree.nodes[hypernode].astype(np.int64))
+        self.nodes = ssn.placing.feasible.all_nodes if self.is_top else NodeRows(ssn.tables, tree.nodes[hypernode].astype(np.int64))
         self.name = "" if self.is_top else tree.names[hypernode]
 
-    @property
-    def rows(self) -> AnyArray | None:
-        """Node rows to choose from, None for all."""
-        return None if self.is_top else self.nodes.rows
+
+class Reached(IntEnum):
+    """What came of placing the tasks of a sub-job."""
+
+    NOTHING = 0
+    PIPELINED = 1
+    READY = 2
 
 
-def allocate_tasks(ssn: Session, stmt: Statement, sub: int, sheet: Sheet, domain: Domain) -> bool:
+def allocate_tasks(
+    ssn: Session, stmt: Statement, sub: int, sheet: Sheet, domain: Domain, trying: Trying, *, cached: bool = True
+) -> Reached:
     """Place tasks of the sheet until the sub-job is ready or no more can be placed.
 
-    Returns whether the sub-job is ready or pipelined; if not, its operations have been rolled back.
+    ``cached``: a node that failed one task of a role is not tried for the next one. Where nothing was reached, the
+    operations have been rolled back.
     """
     if not len(domain.nodes):
-        return False
+        return Reached.NOTHING
     mark = stmt.mark()
-    if _Placer(ssn, stmt, sub, sheet, domain).run() or ssn.sub_pipelined(sub):
-        return True
+    if _Placer(ssn, stmt, sub, sheet, domain, trying, cached).run():
+        return Reached.READY
+    if sub_pipelined(ssn, sub):
+        return Reached.PIPELINED
     stmt.rollback(mark)
-    return False
+    return Reached.NOTHING
 
 
 class _Placer:
     """One pass over the sheet. ``hypernode`` is the one the sub-job holds so far, -1 none."""
 
-    def __init__(self, ssn: Session, stmt: Statement, sub: int, sheet: Sheet, domain: Domain) -> None:
-        self.ssn, self.stmt, self.sub, self.sheet, self.domain = ssn, stmt, sub, sheet, domain
+    def __init__(
+        self, ssn: Session, stmt: Statement, sub: int, sheet: Sheet, domain: Domain, trying: Trying, cached: bool
+    ) -> None:
+        self.ssn, self.stmt, self.sub, self.sheet, self.domain, self.trying = ssn, stmt, sub, sheet, domain, trying
         self.job = int(ssn.tables.subs.job[sub])
         self.queue = int(ssn.tables.jobs.queue[self.job])
         self.has_topology = ssn.tables.subs.topologies[sub] is not None
         self.hypernode = int(ssn.tables.subs.hypernode[sub])
-        self.blocked: dict[int, Bool] = {}  # by role, only kept where a role has several classes
+        #: By role: nodes of the domain that have not failed a task of it. Such a node is not tried for the next one,
+        #: whatever that asks for (error cache). None where that makes no difference.
+        self.open_to: dict[int, Bool] | None = {} if cached and not sheet.uniform_roles else None
+        self.by_class = "task" not in ssn.hooks.forms(points.allocatable)
 
     def run(self) -> bool:
         """Place what can be placed. Whether the sub-job is ready now."""
         ssn, sheet = self.ssn, self.sheet
-        missing = ssn.sub_missing(self.sub)
-        full = False
+        missing = sub_missing(ssn, self.sub)
+        full, reason = False, ""
         while sheet:
-            row = sheet.rows[sheet.position]
-            want = min(max(1, missing), sheet.run_length())
-            count = ssn.allowed_count(self.queue, row, want)
+            rows = sheet.next(max(1, missing))
+            count, why = self.trying.allowed(self.queue, rows, self.stmt)
             if count == 0:
-                full = True
-                sheet.position += sheet.run_length() if ssn.rooms_by_class else 1
+                full, reason = True, reason or why
+                sheet.position += sheet.run_length() if self.by_class else 1
                 continue
-            if is_gated(ssn, row) or self._role_failed(row):
+            if sheet.is_gated(rows[0]) or self._role_failed(rows[0]):
                 sheet.position += 1
                 continue
-            if not self._place(row, count) and not self._go_on():
+            if not self._place(rows[:count]) and not self._go_on():
                 break
-            missing = ssn.sub_missing(self.sub)
+            missing = sub_missing(ssn, self.sub)
             if missing == 0:
                 break
         if full:
-            ssn.tell(ssn.tables.jobs.uids[self.job], "queue full", ssn.tables.queues.names[self.queue])
+            self.trying.told.append(("queue full", ssn.tables.queues.names[self.queue]))
+            if reason:
+                self.trying.told.append(("queue's reason", reason))
         return missing == 0
 
     def _role_failed(self, row: int) -> bool:
         """Another task of the role found no node in this attempt, so this one is not tried."""
-        ssn, role = self.ssn, int(self.ssn.tables.tasks.role[row])
-        if role == 0 or role not in ssn.fit_notes.failed_roles(self.sub):
+        role = int(self.ssn.tables.tasks.role[row])
+        if role == 0 or role not in self.trying.failed_roles(self.sub):
             return False
-        ssn.fit_notes.note(row, skipped_role(ssn, row))
+        self.trying.errors[row] = FitErrors(skipped=True)
         return True
 
-    def _place(self, row: int, count: int) -> bool:
-        """Place the task at the position, with up to ``count - 1`` of its equals. False when it found no node at
-        all."""
-        ssn, sheet = self.ssn, self.sheet
-        task = Task(ssn.tables, row)
-        unfit = ssn.pre_predicate(task)
+    def _place(self, rows: list[int]) -> bool:
+        """Place the task at the position, with those after it that can be placed together with it. False when it found
+        no node at all."""
+        ssn, sheet, row = self.ssn, self.sheet, rows[0]
+        unfit = ssn.ask(points.task_refused, Task(ssn.tables, row))
         if unfit is not None:
-            ssn.fit_notes.note(row, FitErrors.everywhere(unfit, len(ssn.all_nodes)))
+            self.trying.errors[row] = FitErrors.everywhere(unfit, len(ssn.placing.feasible.all_nodes))
             sheet.position += 1
             return False
         if self.has_topology:
-            ssn.journal.put(ssn.tables.tasks.job_hypernode, row, self.hypernode)
-        if self._can_merge(task):
-            rows = sheet.rows[sheet.position : sheet.position + count]
-            cls, domain = task.cls.row, self.domain.rows
-            nodes = ssn.plans.pick(cls, len(rows)) if domain is None else pick_run(ssn, cls, len(rows), domain)
-            if nodes and self.stmt.allocate(rows[: len(nodes)], nodes) is None:
-                if domain is None:
-                    ssn.plans.placed(cls, len(nodes))
-                sheet.position += len(nodes)
-                self._hold(nodes)
-                return True
+            ssn.journal.put(ssn.tables.tasks["job_hypernode"], row, self.hypernode)
+        rows = self._together(rows)
+        open_to = None if self.open_to is None else dict(self.open_to)
+        nodes = ssn.placing.run(rows, self.domain.nodes, open_to) if rows else []
+        if nodes and self.stmt.allocate(rows[: len(nodes)], nodes) is None:
+            ssn.placing.took(len(nodes))
+            self.open_to = open_to
+            sheet.position += len(nodes)
+            self._hold(nodes)
+            return True
         sheet.position += 1
         return self._place_one(row)
 
-    def _can_merge(self, task: Task) -> bool:
-        ssn = self.ssn
-        return (
-            ssn.mergeable
-            and self.sheet.uniform_roles
-            and ssn.tables.tasks.nominated[task.row] < 0
-            and unopposed(ssn, task, self.domain.nodes)
-            and constant_scores(ssn, task, self.domain.nodes)
-        )
+    def _together(self, rows: list[int]) -> list[int]:
+        """The first of these tasks, of which nothing has to be asked in between; nobody, where the first one is
+        nominated."""
+        ssn, sheet, equal = self.ssn, self.sheet, self.sheet.run_length()
+        if self.has_topology or self.trying.errors:  # what comes next may rest on what came of these
+            rows = rows[:equal]
+        by_class = "task" not in ssn.hooks.forms(points.pre_predicate)
+        if by_class and len(rows) <= equal and not sheet.nominated:
+            return rows
+        asked = set(sheet.classes[sheet.position : sheet.position + 1])
+        for i, row in enumerate(rows):
+            cls = sheet.classes[sheet.position + i]
+            if row in sheet.nominated:
+                return rows[:i]
+            if i and not (by_class and cls in asked) and ssn.ask(points.task_refused, Task(ssn.tables, row)) is not None:
+                return rows[:i]
+            asked.add(cls)
+        return rows
 
     def _place_one(self, row: int) -> bool:
-        ssn = self.ssn
-        blocked = self.blocked.get(int(ssn.tables.tasks.role[row]))
-        choice = choose_node(ssn, row, self.domain.nodes, blocked=blocked, hypernode=self.domain.name)
-        self._remember_failures(row)
+        ssn, role = self.ssn, int(self.ssn.tables.tasks.role[row])
+        open_to = self.open_to.get(role) if self.open_to is not None else None
+        choice = ssn.placing.choose(row, self.domain.nodes, open_to=open_to, hypernode=self.domain.name)
+        if self.open_to is not None and role:
+            self.open_to[role] = choice.passed
         if choice.errors is not None:
-            ssn.fit_notes.note(row, choice.errors)
+            self.trying.errors[row] = choice.errors
             return False
         if choice.node >= 0:
             self._put(row, choice)
@@ -143,7 +170,8 @@ class _Placer:
         place = self.stmt.allocate if choice.idle else self.stmt.pipeline
         refusal = place([row], [choice.node])
         if refusal is not None:
-            self.ssn.tell(self.ssn.tables.tasks.pods[row].key, "placement refused", refusal.reason)
+            self.trying.unlike_others = True
+            self.ssn.story.tell(self.ssn.tables.tasks.pods[row].key, "placement refused", refusal.reason)
         else:
             self._hold([choice.node])
 
@@ -153,32 +181,15 @@ class _Placer:
             for node in dict.fromkeys(nodes):
                 self.hypernode = tree.lca(int(tree.leaf_of[node]), self.hypernode)
 
-    def _remember_failures(self, row: int) -> None:
-        """A node that failed one task of a role is not tried for the next one of that role, whatever it asks for
-        (error cache)."""
-        ssn = self.ssn
-        role = int(ssn.tables.tasks.role[row])
-        if role == 0 or self.sheet.uniform_roles or not ssn.error_cache:
-            return
-        task, nodes = Task(ssn.tables, row), self.domain.nodes
-        fit = ssn.feasibility.of(task.cls.row)
-        failed = ~(fit.allowed & fit.future_fits)
-        for hook in ssn.task_predicates:
-            verdict: Verdict | None = hook(task, nodes)
-            if verdict is not None:
-                failed[nodes.rows] |= verdict.codes > 0
-        before = self.blocked.get(role)
-        self.blocked[role] = failed if before is None else before | failed
-
     def _go_on(self) -> bool:
         """Whether the gang can still become complete after a task failed. Source: Volcano NeedContinueAllocating."""
-        ssn, tables = self.ssn, self.ssn.tables
+        tables = self.ssn.tables
         job = Job(tables, self.job)
         if job.min_available == job.size or tables.subs.min_available[self.sub] >= len(tables.subs.tasks[self.sub]):
             return False
         if tables.jobs.has_policy[self.job]:
             return True
-        failed = ssn.fit_notes.failed_roles(self.sub)
+        failed = self.trying.failed_roles(self.sub)
         if job.min_available < tables.jobs.role_total[self.job]:
             rows = job.tasks
             pending = rows[tables.tasks.status[rows] == PENDING]
@@ -190,15 +201,7 @@ class _Placer:
         return all(counts[role] >= job.role_min[role] for role in failed if role in job.role_min)
 
 
-def skipped_role(ssn: Session, row: int) -> FitErrors:
-    """That a task was not tried because another one of its role had found no node."""
-    tasks = ssn.tables.tasks
-    name, role = tasks.pods[row].name, ssn.tables.roles[int(tasks.role[row])]
-    text = f"Task {name} with role spec {role} has already predicated failed, skip"
-    return FitErrors(message=text, skipped=True)
-
-
-def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: Sheet) -> bool:
+def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: Sheet, trying: Trying) -> bool:
     """Place every task of the sheet on the node it is nominated to, inside the hypernode that was pinned for the
     sub-job.
 
@@ -210,28 +213,30 @@ def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: Sheet) -> boo
     rows = sheet.rows[sheet.position :]
     mark = stmt.mark()
     has_topology = tables.subs.topologies[sub] is not None
-    if not _nominated_within(ssn, sub, rows, domain) or not _place_nominated(
+    if not _nominated_within(ssn, stmt, sub, rows, domain, trying) or not _place_nominated(
         ssn, stmt, rows, pinned if has_topology else -1
     ):
         stmt.rollback(mark)
-        ssn.journal.put(tables.subs.nominated, sub, -1)
-        ssn.journal.put(tables.tasks.nominated, rows, -1)
+        ssn.journal.put(tables.subs["nominated"], sub, -1)
+        ssn.journal.put(tables.tasks["nominated"], rows, -1)
         return False
     sheet.position = len(sheet.rows)
-    ssn.journal.put(tables.subs.hypernode, sub, tables.tree.lca(int(tables.subs.hypernode[sub]), pinned))
+    ssn.journal.put(tables.subs["hypernode"], sub, tables.tree.lca(int(tables.subs.hypernode[sub]), pinned))
     return True
 
 
-def _nominated_within(ssn: Session, sub: int, rows: list[int], domain: Domain) -> bool:
+def _nominated_within(
+    ssn: Session, stmt: Statement, sub: int, rows: list[int], domain: Domain, trying: Trying
+) -> bool:
     tables = ssn.tables
     inside = set(domain.nodes.rows.tolist())
     queue = int(tables.jobs.queue[tables.subs.job[sub]])
     for row in rows:
         node = int(tables.tasks.nominated[row])
-        if not ssn.allowed_count(queue, row, 1) or node not in inside:
+        if not trying.allowed(queue, [row], stmt).tasks or node not in inside:
             return False
         one = NodeRows(tables, np.array([node]))
-        if ssn.pre_predicate(Task(tables, row)) or choose_node(ssn, row, one).node < 0:
+        if ssn.ask(points.task_refused, Task(tables, row)) or ssn.placing.choose(row, one).node < 0:
             return False
     return True
 
@@ -240,8 +245,8 @@ def _place_nominated(ssn: Session, stmt: Statement, rows: list[int], pinned: int
     tables = ssn.tables
     for row in rows:
         if pinned >= 0:
-            ssn.journal.put(tables.tasks.job_hypernode, row, pinned)
-        choice = choose_node(ssn, row, NodeRows(tables, np.array([int(tables.tasks.nominated[row])])))
+            ssn.journal.put(tables.tasks["job_hypernode"], row, pinned)
+        choice = ssn.placing.choose(row, NodeRows(tables, np.array([int(tables.tasks.nominated[row])])))
         if choice.node < 0:
             return False
         place = stmt.allocate if choice.idle else stmt.pipeline

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pumice.algorithms.shares import EPS, dominant_share
+from pumice.columns.column import Column
 from pumice.columns.dtypes import F64, Bool
+from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue, Task
 from pumice.framework.session import Session
 from pumice.model.status import TaskStatus
@@ -30,17 +32,18 @@ class _Node:
 
 
 class ShareTree:
-    """Evaluated when asked and ``stale``; ``allocated`` (J, R) is the plugin's live column."""
+    """``allocated`` (J, R) is the plugin's live column: the tree is evaluated anew where its version is another one than
+    last time."""
 
-    def __init__(self, ssn: Session, allocated: F64) -> None:
+    def __init__(self, ssn: Session, allocated: Column[F64]) -> None:
         self._ssn = ssn
         self._allocated = allocated
         self._root = _Node()
         self._path: dict[int, list[_Node]] = {}
-        self._request = self._allocated + _pending_by_job(ssn)
-        for job in ssn.live_jobs().tolist():
+        self._request = allocated.array + _pending_by_job(ssn)
+        for job in ssn.live_jobs.tolist():
             self._leaf_of(int(ssn.tables.jobs.queue[job])).jobs.append(job)
-        self.stale = True
+        self._version = -1  # of what was evaluated last
 
     def _leaf_of(self, queue: int) -> _Node:
         return self._nodes_of(queue)[-1]
@@ -63,8 +66,9 @@ class ShareTree:
 
     def compare(self, left: Queue, right: Queue) -> int:
         """Saturated later, else the smaller share per weight first, level by level down both paths."""
-        if self.stale:
-            self.evaluate()
+        if self._version != self._allocated.version:
+            self.evaluate(self._allocated.array)
+            self._version = self._allocated.version
         return self._compare(left.row, right.row)
 
     def _compare(self, left: int, right: int) -> int:
@@ -78,39 +82,34 @@ class ShareTree:
                 return -1 if x < y else 1
         return 0
 
-    def reclaimable(self, reclaimer: Task, candidates: list[Task]) -> list[Task]:
-        """Candidates whose queue would come after the reclaimer's with the reclaimer placed and the candidate gone."""
-        own = reclaimer.job
-        self._allocated[own.row] += reclaimer.req
-        victims = []
-        for task in candidates:
-            job = task.job
-            self._allocated[job.row] -= task.req
-            self.evaluate()
-            if self._compare(own.queue, job.queue) < 0:
-                victims.append(task)
-            self._allocated[job.row] += task.req
-        self._allocated[own.row] -= reclaimer.req
-        self.stale = True
+    def reclaimable(self, reclaimer: Task, candidates: TaskRows) -> Bool:
+        """Candidates whose queue would come after the reclaimer's with the reclaimer placed and the candidate gone.
+        Shape (rows,)."""
+        own, allocated, self._version = reclaimer.job, self._allocated.array.copy(), -1
+        allocated[own.row] += reclaimer.req
+        victims = np.zeros(len(candidates), dtype=bool)
+        for i, (job, queue, req) in enumerate(zip(candidates.job, candidates.queue, candidates.req, strict=True)):
+            allocated[job] -= req
+            self.evaluate(allocated)
+            victims[i] = self._compare(own.queue, int(queue)) < 0
+            allocated[job] += req
         return victims
 
-    def evaluate(self) -> None:
-        """Shares and saturation of every node, from the leaves up."""
+    def evaluate(self, allocated: F64) -> None:
+        """Shares and saturation of every node, from the leaves up, for jobs that hold so much (J, R)."""
         total = self._ssn.total
-        live = self._ssn.live_jobs()
-        demanding = self._allocated[live].sum(axis=0) < total
-        self._evaluate(self._root, demanding)
-        self.stale = False
+        demanding = allocated[self._ssn.live_jobs].sum(axis=0) < total
+        self._evaluate(self._root, allocated, demanding)
 
-    def _evaluate(self, node: _Node, demanding: Bool) -> None:
+    def _evaluate(self, node: _Node, held: F64, demanding: Bool) -> None:
         total = self._ssn.total
         parts: list[tuple[F64, float, bool]] = []
         for child in node.children.values():
-            self._evaluate(child, demanding)
+            self._evaluate(child, held, demanding)
             parts.append((child.allocated, child.share, child.saturated))
         for job in node.jobs:
-            allocated = self._allocated[job]
-            parts.append((allocated, float(dominant_share(allocated, total)), self._saturated(job, demanding)))
+            share = float(dominant_share(held[job], total))
+            parts.append((held[job], share, self._saturated(held[job], self._request[job], demanding)))
         least = min([1.0, *(share for _, share, full in parts if not full and share != 0)])
         node.allocated = np.zeros(len(total))
         for allocated, share, full in parts:
@@ -119,9 +118,9 @@ class ShareTree:
         node.share = float(dominant_share(node.allocated, total))
         node.saturated = all(full for _, _, full in parts)
 
-    def _saturated(self, job: int, demanding: Bool) -> bool:
-        """Whether the job has all it asked of something it holds, or holds something of which nothing is left."""
-        allocated, request = self._allocated[job], self._request[job]
+    @staticmethod
+    def _saturated(allocated: F64, request: F64, demanding: Bool) -> bool:
+        """Whether a job has all it asked of something it holds, or holds something of which nothing is left."""
         there = (allocated >= EPS) & (request != 0)
         return bool((there & ((allocated >= request) | ~demanding)).any())
 
@@ -141,5 +140,5 @@ def _pending_by_job(ssn: Session) -> F64:
     rows = np.flatnonzero((status >= 0) & (tables.tasks.job >= 0))
     held = np.isin(status[rows], [TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING])
     rows = rows[~held]
-    np.add.at(found, tables.tasks.job[rows], tables.classes.matrix[tables.tasks.cls[rows]])
+    np.add.at(found, tables.tasks.job[rows], tables.classes.req[tables.tasks.cls[rows]])
     return found

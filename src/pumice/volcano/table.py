@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE, PluginSpec
-from pumice.framework.registry import ActionSpec, Dialect, Registry, action_spec
+from pumice.framework.registry import ActionSpec, Dialect, Registry, Switches, action_spec
+from pumice.volcano.accounting import ACCOUNTING
 from pumice.volcano.actions.allocate import allocate
 from pumice.volcano.actions.backfill import backfill
 from pumice.volcano.actions.enqueue import enqueue
+from pumice.volcano.fit_errors import notices
 from pumice.volcano.plugins.binpack import Binpack
 from pumice.volcano.plugins.conformance import Conformance
 from pumice.volcano.plugins.drf import Drf
@@ -18,6 +22,9 @@ from pumice.volcano.plugins.predicates import Predicates
 from pumice.volcano.plugins.priority import Priority
 from pumice.volcano.plugins.proportion import Proportion
 from pumice.volcano.plugins.sla import Sla
+from pumice.volcano.points import FEATURE_SWITCHES, POINTS
+from pumice.volcano.status import close
+from pumice.volcano.topology import nothing_waits, recover_hypernodes
 
 ACTIONS: dict[str, ActionSpec] = {
     name: action_spec(name, run, only_for_waiting=True)
@@ -71,6 +78,13 @@ tiers:
 """
 
 
+def _conflict(plugins: Mapping[str, Switches]) -> str:
+    """Source: Volcano's check of the tiers."""
+    if "proportion" in plugins and plugins.get("drf", {}).get("Hierarchy"):
+        return "proportion and drf with hierarchy enabled conflicts"
+    return ""
+
+
 def volcano_registry() -> Registry:
     """A registry with the Volcano dialect."""
     specs: dict[str, PluginSpec] = {}
@@ -81,4 +95,17 @@ def volcano_registry() -> Registry:
     missing |= {
         name: f'plugin "{name}" is Volcano\'s and not in this version of Pumice yet' for name in PLUGINS_NOT_YET
     }
-    return Registry({"volcano": Dialect(dict(ACTIONS), specs, missing)})
+    dialect = Dialect(
+        ACTIONS,
+        specs,
+        missing,
+        POINTS,
+        FEATURE_SWITCHES,
+        _conflict,
+        ACCOUNTING,
+        nothing_waits,
+        recover_hypernodes,
+        close,
+        notices,
+    )
+    return Registry({"volcano": dialect})

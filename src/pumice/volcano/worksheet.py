@@ -8,40 +8,58 @@ from bisect import bisect_right
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.tasks import GATED, QUEUE_GATE_ONLY
-from pumice.framework.ordering import Heap, sorted_tasks, sub_job_keyer
+from pumice.columns.views import SubJob
+from pumice.framework.ordering import Heap, Keyer, live, older
 from pumice.framework.session import Session
+from pumice.volcano import points
+from pumice.volcano.readiness import sub_missing
 
 
 class Sheet:
-    """Task rows of one sub-job in order; ``position`` is the next one. Equal tasks in a row can be asked for as a
-    run."""
+    """Task rows of one sub-job in order; ``position`` is the next one."""
 
-    __slots__ = ("_ends", "position", "rows", "uniform_roles")
+    __slots__ = ("_ends", "_gated", "classes", "nominated", "position", "rows", "uniform_roles")
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
         self.rows: list[int] = rows.tolist()
         self.position = 0
         tasks = ssn.tables.tasks
-        kinds = list(zip(tasks.cls[rows].tolist(), tasks.role[rows].tolist(), strict=True))
-        if kinds.count(kinds[0]) == len(kinds):
-            self._ends = [len(kinds)]
-        else:
-            self._ends = [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]] + [len(kinds)]
+        gates: AnyArray = tasks.gate[rows]
+        self.classes: list[int] = tasks.cls[rows].tolist()
+        roles = tasks.role[rows].tolist()
+        #: Tasks that had a node to wait for when the sheet was made.
+        self.nominated = frozenset(rows[tasks.nominated[rows] >= 0].tolist())
+        self._gated = frozenset(rows[gates == QUEUE_GATE_ONLY].tolist())
         #: Whether every role has one class only: then a node that failed one task of a role fails the others anyway.
-        self.uniform_roles = self.is_one_run or len(set(kinds)) == len({role for _, role in kinds})
+        self.uniform_roles = True
+        self._ends = [len(roles)]
+        if self._gated or not (_all_equal(self.classes) and _all_equal(roles)):
+            kinds = list(zip(self.classes, roles, gates.tolist(), strict=True))
+            self._ends = [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]] + [len(kinds)]
+            self.uniform_roles = len(set(zip(self.classes, roles, strict=True))) == len(set(roles))
 
     def __bool__(self) -> bool:
         return self.position < len(self.rows)
 
     def copy(self) -> Sheet:
+        """The same with a position of its own."""
         twin = object.__new__(Sheet)
-        twin.rows, twin.position, twin._ends, twin.uniform_roles = (
-            self.rows,
-            self.position,
-            self._ends,
-            self.uniform_roles,
-        )
+        for name in Sheet.__slots__:
+            setattr(twin, name, getattr(self, name))
         return twin
+
+    def is_gated(self, row: int) -> bool:
+        """Held by the queue gate: stays out until the gate is taken off."""
+        return row in self._gated
+
+    def next(self, count: int) -> list[int]:
+        """Up to ``count`` tasks from the position on, and none from the first gated one on; that alone where it is its
+        turn."""
+        rows = self.rows[self.position : self.position + count]
+        if self._gated:
+            free = next((i for i, row in enumerate(rows) if row in self._gated), len(rows))
+            return rows[: max(1, free)]
+        return rows
 
     def run_length(self) -> int:
         """Number of equal tasks from the position on."""
@@ -50,6 +68,10 @@ class Sheet:
     @property
     def is_one_run(self) -> bool:
         return len(self._ends) == 1
+
+
+def _all_equal(values: list[int]) -> bool:
+    return values.count(values[0]) == len(values)
 
 
 class Worksheet:
@@ -65,7 +87,7 @@ class Worksheet:
         for sub in jobs.subs[job]:
             rows = subs.tasks[sub] if all_wait else placeable(ssn, subs.tasks[sub])
             if len(rows):
-                self.sheets[sub] = Sheet(ssn, sorted_tasks(ssn, rows))
+                self.sheets[sub] = Sheet(ssn, ssn.order.sorted_tasks(rows))
         self._heap: Heap | None = None  # made when somebody asks for the order
 
     def __bool__(self) -> bool:
@@ -100,11 +122,6 @@ def placeable(ssn: Session, rows: AnyArray) -> AnyArray:
     return found
 
 
-def is_gated(ssn: Session, row: int) -> bool:
-    """Held by the queue gate: stays out until the gate is taken off."""
-    return bool(ssn.tables.tasks.gate[row] == QUEUE_GATE_ONLY)
-
-
 def _required(ssn: Session, job: int) -> frozenset[int]:
     """Not yet ready sub-jobs that are needed to reach minSubGroups, in sub-job order."""
     group = ssn.tables.jobs.groups[job]
@@ -115,7 +132,7 @@ def _required(ssn: Session, job: int) -> frozenset[int]:
     ready: dict[str, int] = {}
     waiting = []
     for sub in ssn.tables.jobs.subs[job]:
-        if ssn.sub_missing(sub) == 0:
+        if sub_missing(ssn, sub) == 0:
             ready[subs.gids[sub]] = ready.get(subs.gids[sub], 0) + 1
         else:
             waiting.append(sub)
@@ -128,3 +145,21 @@ def _required(ssn: Session, job: int) -> frozenset[int]:
             required.append(sub)
             ready[gid] = ready.get(gid, 0) + 1
     return frozenset(required)
+
+
+def sub_job_keyer(ssn: Session, first: frozenset[int] = frozenset()) -> Keyer:
+    """Keys of sub-jobs: those in ``first`` first, then plugins, match index, UID."""
+    subs, ask = ssn.tables.subs, ssn.ask
+    if ssn.hooks.forms(points.sub_job_order) <= {"key"}:
+        return lambda rows: [
+            (r not in first, *ask(points.sub_job_keyed, SubJob(ssn.tables, r)), subs.match_index[r], subs.uids[r])
+            for r in rows
+        ]
+
+    def compare(a: int, b: int) -> int:
+        if (a in first) != (b in first):
+            return -1 if a in first else 1
+        said = ask(points.sub_jobs_compared, SubJob(ssn.tables, a), SubJob(ssn.tables, b))
+        return said or older(subs.match_index, subs.uids, a, b)
+
+    return live(compare)

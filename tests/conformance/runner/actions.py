@@ -64,12 +64,11 @@ def run_cycles(case: Case, registry: Registry) -> Differences:
 def _settle(world: World, opened: Opened) -> None:
     """Close the session, write PodGroup statuses, and assume what was decided."""
     outcome = opened.close()
-    world.store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled, outcome.settled_as)
-    groups = {group.key: group for group in opened.ssn.tables.jobs.groups if group is not None}
+    world.store.remember(outcome.writes.job_hypernodes, outcome.writes.sub_hypernodes)
+    groups = {group.key: group for group in outcome.tables.jobs.groups if group is not None}
     for update in outcome.groups:
         world.store.apply(Seen(replace(groups[update.job], status=update.status)))
-    for decision in opened.recorder.taken:
-        world.store.assume(decision)
+    world.store.assume(opened.recorder.taken)
 
 
 def _judged(found: Differences, world: World) -> Differences:

@@ -75,7 +75,7 @@ class Cast:
     def job(self, name: str) -> Job:
         """By key, or by the name alone where that says enough."""
         jobs = self.ssn.tables.jobs
-        rows = [r for r in self.ssn.live_jobs().tolist() if name in (jobs.uids[r], jobs.groups[r].name)]
+        rows = [r for r in self.ssn.live_jobs.tolist() if name in (jobs.uids[r], jobs.groups[r].name)]
         return Job(self.ssn.tables, _only(rows, f"job {name}"))
 
     def task(self, name: str) -> Task:
@@ -100,7 +100,7 @@ class Cast:
         """Note the hypernode that the PodGroup's annotation names as the one its job has been placed in."""
         name = task.job.group.annotations.get(_HYPERNODE, "")
         tree = self.ssn.tables.tree
-        self.ssn.tables.tasks.job_hypernode[task.row] = tree.row_of[name] if name else -1
+        self.ssn.journal.put(self.ssn.tables.tasks["job_hypernode"], task.row, tree.row_of[name] if name else -1)
 
     def _rows(self) -> list[int]:
         tasks = self.ssn.tables.tasks

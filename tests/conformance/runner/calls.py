@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.rows import NodeRows
+from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
-from pumice.framework import points
-from pumice.framework.eviction import EvictionContext, EvictionKind
-from pumice.framework.ordering import compare_jobs, job_keyer
+from pumice.framework.point import Point
 from pumice.framework.registry import Registry
-from pumice.framework.victims import victim_queue
+from pumice.volcano import points
 from pumice.volcano.domains import hypernode_scores
+from pumice.volcano.eviction import EvictionContext, EvictionKind
+from pumice.volcano.victims import victim_queue
 from tests.conformance.runner.actors import EVICTOR, STRANGER, Cast
 from tests.conformance.runner.case import Case, Raw
 from tests.conformance.runner.differences import Differences
@@ -38,7 +39,7 @@ def run_calls(case: Case, registry: Registry) -> Differences:
     world = World(case)
     cast = Cast(case, world)
     snapshot = world.store.snapshot()
-    override_topology(snapshot, case.raw.get("topology"))
+    snapshot = override_topology(snapshot, case.raw.get("topology"))
     opened = open_session(snapshot, policy, case.now)
     cast.enter(opened.ssn)
     found = Differences()
@@ -55,13 +56,13 @@ def run_calls(case: Case, registry: Registry) -> Differences:
 def _job_order(cast: Cast, call: Raw, found: Differences) -> None:
     """Whether the first job goes before the second."""
     left, right = (job.row for job in cast.jobs_of(call)[:2])
-    first, second = job_keyer(cast.ssn)([left, right])
+    first, second = cast.ssn.order.job_keys()([left, right])
     found.value("first job goes first", call["expect"], bool(first < second))
 
 
 def _job_order_compare(cast: Cast, call: Raw, found: Differences) -> None:
     left, right = cast.jobs_of(call)
-    answer = compare_jobs(cast.ssn, left.row, right.row)
+    answer = cast.ssn.order.compare_jobs(left.row, right.row)
     found.value("order of jobs", _sign(call["expect"]), _sign(answer))
 
 
@@ -83,24 +84,25 @@ def _victims_queue(cast: Cast, call: Raw, found: Differences) -> None:
 
 def _enqueueable(cast: Cast, call: Raw, found: Differences) -> None:
     for job in cast.jobs_of(call):
-        found.value(f"{job.key} may be admitted", call["expect"], cast.ssn.ask(points.job_enqueueable, job))
+        found.value(f"{job.key} may be admitted", call["expect"], cast.ssn.ask(points.job_rejected, job) is None)
 
 
 def _enqueued_then_enqueueable(cast: Cast, call: Raw, found: Differences) -> None:
-    for row in cast.ssn.live_jobs().tolist():
+    for row in cast.ssn.live_jobs.tolist():
         job = Job(cast.ssn.tables, row)
         cast.ssn.ask(points.job_enqueued, job)
-        found.value(f"{job.key} may be admitted", call["expect"], cast.ssn.ask(points.job_enqueueable, job))
+        found.value(f"{job.key} may be admitted", call["expect"], cast.ssn.ask(points.job_rejected, job) is None)
 
 
 # -- eviction
 
 
-def _evictable(point: points.Point) -> Callable[[Cast, Raw, Differences], None]:
+def _evictable(point: Point[[Task, TaskRows], Any, Bool]) -> Callable[[Cast, Raw, Differences], None]:
     def answer(cast: Cast, call: Raw, found: Differences) -> None:
         args = call["args"]
         evictor = cast.task_or_stranger(args.get("preemptor", args.get("reclaimer", STRANGER)))
-        victims = cast.ssn.ask(point, evictor, [cast.task(name) for name in args["candidates"]])
+        candidates = _rows(cast, args["candidates"])
+        victims = candidates.rows[cast.ssn.ask(point, evictor, candidates)]
         _compare_tasks(cast, call["expect"], victims, found)
 
     return answer
@@ -110,12 +112,18 @@ def _unified_evictable(cast: Cast, call: Raw, found: Differences) -> None:
     args = call["args"]
     kind = EvictionKind[re.sub(r"(?<=[a-z])(?=[A-Z])", "_", args["kind"]).upper()]
     context = EvictionContext(kind, cast.job(args.get("job", EVICTOR)))
-    victims = cast.ssn.ask(points.unified_evictable, context, [cast.task(name) for name in args["candidates"]])
+    candidates = _rows(cast, args["candidates"])
+    victims = candidates.rows[cast.ssn.ask(points.unified_evictable, context, candidates)]
     _compare_tasks(cast, call["expect"], victims, found)
 
 
-def _compare_tasks(cast: Cast, wanted: list[str], victims: list[Task], found: Differences) -> None:
-    found.multiset("victims", [cast.task(name).key for name in wanted], [victim.key for victim in victims])
+def _rows(cast: Cast, names: list[str]) -> TaskRows:
+    return TaskRows(cast.ssn.tables, np.array([cast.task(name).row for name in names], dtype=np.int64))
+
+
+def _compare_tasks(cast: Cast, wanted: list[str], victims: AnyArray, found: Differences) -> None:
+    keys = [Task(cast.ssn.tables, row).key for row in victims.tolist()]
+    found.multiset("victims", [cast.task(name).key for name in wanted], keys)
 
 
 # -- scores
@@ -129,10 +137,9 @@ def _batch_node_order(cast: Cast, call: Raw, found: Differences) -> None:
     names = call.get("args", {}).get("nodes") or ssn.tables.nodes.facts.names
     nodes = NodeRows(ssn.tables, np.array([ssn.tables.nodes.facts.row_of[name] for name in names], dtype=np.int64))
     total = np.zeros(len(nodes))
-    for tier in ssn.tiers(points.batch_node_order):
-        for form, hook in tier:
-            answer = hook(task.cls if form == "class" else task, nodes)
-            total = total if answer is None else total + answer
+    for hook in ssn.hooks.at(points.batch_node_order):
+        answer = ssn.hooks.ask_one(hook, task.cls if hook.form == "class" else task, nodes)
+        total = total if answer is None else total + answer
     _compare_scores(call, dict(zip(names, total.tolist(), strict=True)), found)
 
 
@@ -141,7 +148,7 @@ def _hypernode_order(cast: Cast, call: Raw, found: Differences) -> None:
     if named is None:
         raise NotYet(f"call HyperNodeOrderMapFn for {call.get('doc')}")
     ssn = cast.ssn
-    sub = next(s for s in range(len(ssn.tables.subs.uids)) if ssn.tables.subs.uids[s] == named[1])
+    sub = next(s for s in range(ssn.tables.subs.capacity) if ssn.tables.subs.uids[s] == named[1])
     tree = ssn.tables.tree
     scores = hypernode_scores(ssn, SubJob(ssn.tables, sub).row, list(range(len(tree))))
     _compare_scores(call, dict(zip(tree.names, scores.tolist(), strict=True)), found)

@@ -56,9 +56,9 @@ class _Harness:
         self.left_behind: dict[str, str] = {}  # pod -> node that an allocation left in its spec
 
     def carry_out(self, outcome: Outcome, recorder: Recorder, seen: Observation) -> None:
-        ssn = outcome.session
-        pods = {pod.key: pod for pod in ssn.tables.tasks.pods if pod is not None}
-        self.store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, outcome.settled, outcome.settled_as)
+        tables = outcome.tables
+        pods = {pod.key: pod for pod in tables.tasks.pods if pod is not None}
+        self.store.remember(outcome.writes.job_hypernodes, outcome.writes.sub_hypernodes)
         self._note_allocations(outcome)
         for evict in recorder.evicts:
             self.store.apply(Gone(Pod, evict.pod))
@@ -67,16 +67,20 @@ class _Harness:
             self.store.apply(Seen(running))
         for notice in seen.notices:
             self.store.apply(Seen(self._written(pods[notice.pod], notice)))
-        for group in ssn.tables.jobs.groups:
+        for group in tables.jobs.groups:
             if group is not None and group.key in seen.groups:
                 self.store.apply(Seen(replace(group, status=seen.groups[group.key])))
 
     def _note_allocations(self, outcome: Outcome) -> None:
         """Where each pod was allocated last in this cycle, whether that was undone or left standing."""
-        tables = outcome.session.tables
+        tables = outcome.tables
         tasks, names = tables.tasks, tables.nodes.facts.names
-        for row in (tasks.last_status == TaskStatus.ALLOCATED).nonzero()[0].tolist():
-            self.left_behind[tasks.pods[row].key] = names[tasks.last_node[row]]
+        for job in outcome.live_jobs.tolist():
+            trace = outcome.story.undone_of(job)
+            if trace is None:
+                continue
+            for at in (trace.status == TaskStatus.ALLOCATED).nonzero()[0].tolist():
+                self.left_behind[tasks.pods[tables.jobs.tasks[job][at]].key] = names[trace.node[at]]
         for row in (tasks.status == TaskStatus.ALLOCATED).nonzero()[0].tolist():
             self.left_behind[tasks.pods[row].key] = names[tasks.node[row]]
 

@@ -6,11 +6,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pumice.columns.views import Job, Task
-from pumice.framework import points
+import numpy as np
+
+from pumice.columns.dtypes import Bool
+from pumice.columns.rows import TaskRows
+from pumice.columns.views import Job
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
+from pumice.volcano import points
 
 _REJECTER = re.compile(r"jobEnqueueable: reject \(-1\) the PodGroup named (\S+), permit \(\+1\) the rest")
 _VICTIMS = re.compile(r"victimTasks: of the candidate tasks, those whose pod priority is (-?\d+)")
@@ -43,7 +47,7 @@ def _victims(priority: int) -> type:
             """Keeps nothing."""
 
         @points.victim_tasks
-        def name_victims(self, tasks: list[Task]) -> list[Task]:
-            return [task for task in tasks if task.pod.spec.priority == priority]
+        def name_victims(self, tasks: TaskRows) -> Bool:
+            return np.array([pod.spec.priority == priority for pod in tasks.pods], dtype=bool)
 
     return Victims

@@ -10,8 +10,8 @@ import numpy as np
 
 from pumice.columns.views import Job
 from pumice.framework.session import Session
-from pumice.framework.status import facts_of, phase_of
 from pumice.model.status import TaskStatus
+from pumice.volcano.status import facts_of, phase_of
 from tests.conformance.runner.case import Raw
 from tests.conformance.runner.differences import Differences
 from tests.conformance.runner.result import NotYet
@@ -91,7 +91,7 @@ def _binds_in_hypernodes(found: Differences, opened: Opened, wanted: list[int]) 
 def _allocated(found: Differences, opened: Opened, wanted: Mapping[str, Raw]) -> None:
     """What the tasks of each job hold; jobs by name alone."""
     ssn = opened.ssn
-    by_name = {ssn.tables.jobs.groups[row].name: row for row in ssn.live_jobs().tolist()}
+    by_name = {ssn.tables.jobs.groups[row].name: row for row in ssn.live_jobs.tolist()}
     for name, raw in wanted.items():
         have = ssn.tables.axis.resource(ssn.tables.jobs.allocated[by_name[name]])
         found.value(f"allocated to {name}", resource(raw).describe(), have.describe())
@@ -99,7 +99,7 @@ def _allocated(found: Differences, opened: Opened, wanted: Mapping[str, Raw]) ->
 
 def job_of(ssn: Session, key: str) -> Job:
     """A job of the session by ``namespace/podgroup``. Raises: LookupError when there is none."""
-    for row in ssn.live_jobs().tolist():
+    for row in ssn.live_jobs.tolist():
         if ssn.tables.jobs.uids[row] == key:
             return Job(ssn.tables, row)
     raise LookupError(f"the session has no job {key}")

@@ -34,7 +34,7 @@ def prepare(case: Case, ssn: Session) -> After:
 
 def _nominate(ssn: Session, job: str, hypernode: str) -> After:
     (sub,) = job_of(ssn, job).sub_jobs
-    ssn.tables.subs.nominated[sub] = ssn.tables.tree.row_of[hypernode]
+    ssn.journal.put(ssn.tables.subs["nominated"], sub, ssn.tables.tree.row_of[hypernode])
 
     def check(found: Differences) -> None:
         row = int(ssn.tables.subs.nominated[sub])

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pumice.framework.outcome import Outcome
-from pumice.framework.session import Session
 from pumice.model.decisions import PodNotice
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroupStatus
@@ -30,8 +29,8 @@ class Observation:
     """One closed cycle in the words of the recordings."""
 
     def __init__(self, outcome: Outcome, recorder: Recorder) -> None:
-        ssn = outcome.session
-        self.notices = [notice for notice in outcome.notices() if is_news(pod_of(ssn, notice), notice)]
+        pods = {pod.key: pod for pod in outcome.tables.tasks.pods if pod is not None}
+        self.notices = [notice for notice in outcome.notices() if is_news(pods[notice.pod], notice)]
         self.groups = dict(_groups(outcome))
         evicts = recorder.evicts
         self.fields: dict[str, Any] = {
@@ -40,12 +39,12 @@ class Observation:
             "evictReasons": sorted({evict.reason for evict in evicts}),
             "pipelined": outcome.pipelined,
             "podGroupPhases": {key: status.phase for key, status in self.groups.items()},
-            "pending": _pending(ssn),
+            "pending": _pending(outcome),
             "podGroupConditions": {key: _conditions(status) for key, status in self.groups.items()},
             "podConditions": {n.pod: f"{n.reason}: {n.message}" for n in self.notices},
             "nominated": {n.pod: n.nominated_node for n in self.notices if n.nominated_node},
             "queueAllocated": {name: allocated.describe() for name, allocated in outcome.queues.items()},
-            "counts": _counts(ssn, recorder, outcome.pipelined),
+            "counts": _counts(outcome, recorder),
         }
 
 
@@ -81,20 +80,11 @@ def is_news(pod: Pod, notice: PodNotice) -> bool:
     return not same or (notice.nominated_node not in ("", pod.nominated_node))
 
 
-def pod_of(ssn: Session, notice: PodNotice) -> Pod:
-    """The pod that a notice is about."""
-    pods: dict[str, Pod] = ssn.shared(
-        "conformance.pods", lambda: {pod.key: pod for pod in ssn.tables.tasks.pods if pod is not None}
-    )
-    return pods[notice.pod]
-
-
 def _groups(outcome: Outcome) -> Iterable[tuple[str, PodGroupStatus]]:
     """The status of every PodGroup of the session, as it is when everything was written."""
-    ssn = outcome.session
     written = {update.job: update.status for update in outcome.groups}
-    for row in ssn.live_jobs().tolist():
-        group = ssn.tables.jobs.groups[row]
+    for row in outcome.live_jobs.tolist():
+        group = outcome.tables.jobs.groups[row]
         yield group.key, written.get(group.key, group.status)
 
 
@@ -102,21 +92,22 @@ def _conditions(status: PodGroupStatus) -> list[dict[str, str]]:
     return [{"type": c.type, "status": c.status, "reason": c.reason, "message": c.message} for c in status.conditions]
 
 
-def _pending(ssn: Session) -> list[str]:
-    tasks = ssn.tables.tasks
-    rows = [r for job in ssn.live_jobs().tolist() for r in ssn.tables.jobs.tasks[job].tolist()]
+def _pending(outcome: Outcome) -> list[str]:
+    tasks = outcome.tables.tasks
+    rows = [r for job in outcome.live_jobs.tolist() for r in outcome.tables.jobs.tasks[job].tolist()]
     return [tasks.pods[r].key for r in rows if tasks.status[r] == TaskStatus.PENDING]
 
 
-def _counts(ssn: Session, recorder: Recorder, pipelined: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    job_of = {pod.key: pod.group_key for pod in ssn.tables.tasks.pods if pod is not None}
-    queue_of = {group.key: group.queue for group in ssn.tables.jobs.groups if group is not None}
+def _counts(outcome: Outcome, recorder: Recorder) -> dict[str, dict[str, int]]:
+    tables = outcome.tables
+    job_of = {pod.key: pod.group_key for pod in tables.tasks.pods if pod is not None}
+    queue_of = {group.key: group.queue for group in tables.jobs.groups if group is not None}
     evicted = [evict.job for evict in recorder.evicts]
     return {
         "bindsPerJob": dict(Counter(job_of[pod] for pod in recorder.binds)),
         "evictsPerJob": dict(Counter(evicted)),
         "evictsPerQueue": dict(Counter(queue_of[job] for job in evicted)),
-        "pipelinedPerJob": dict(Counter(job_of[pod] for pod in pipelined)),
+        "pipelinedPerJob": dict(Counter(job_of[pod] for pod in outcome.pipelined)),
     }
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pumice.columns.snapshot import Snapshot
+from pumice.framework.closing import close_session
+from pumice.framework.memo import Memo
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.framework.session import Session
-from pumice.framework.status import close_session
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
 
 
@@ -18,9 +20,9 @@ class Recorder:
 
     taken: list[Decision] = field(default_factory=list)
 
-    def submit(self, decision: Decision) -> Refusal | None:
-        self.taken.append(decision)
-        return None
+    def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
+        self.taken += decisions
+        return {}
 
     @property
     def binds(self) -> dict[str, str]:
@@ -48,7 +50,7 @@ class Opened:
         """Run steps of the policy, in this order."""
         steps = {step.name: step for step in self.ssn.policy.actions}
         for name in actions:
-            self.ssn.action = name
+            self.ssn.story.action = name
             steps[name].run(self.ssn, **steps[name].arguments)
 
     def close(self) -> Outcome:
@@ -58,4 +60,6 @@ class Opened:
 def open_session(snapshot: Snapshot, policy: Policy, now: float) -> Opened:
     """A session as the cycle opens it."""
     recorder = Recorder()
-    return Opened(Session(snapshot, policy, now, recorder), recorder)
+    ssn = Session(snapshot, policy, now, recorder, Memo())
+    ssn.open()
+    return Opened(ssn, recorder)

@@ -11,13 +11,13 @@ from tests.conformance.runner.case import Raw
 from tests.conformance.runner.result import NotYet
 
 
-def override_topology(snapshot: Snapshot, stated: Raw | None) -> None:
-    """Give hypernodes the nodes that are stated; parents stay as the objects say.
+def override_topology(snapshot: Snapshot, stated: Raw | None) -> Snapshot:
+    """The snapshot with hypernodes that have the nodes that are stated; parents stay as the objects say.
 
     Raises: NotYet when other tiers or other hypernodes are stated than the objects have.
     """
     if stated is None:
-        return
+        return snapshot
     tree = snapshot.tables.tree
     tiers = {name: int(tree.tier[row]) for name, row in tree.row_of.items() if row != tree.top}
     if {name: tier for tier, names in stated["tiers"].items() for name in names} != tiers:
@@ -31,4 +31,4 @@ def override_topology(snapshot: Snapshot, stated: Raw | None) -> None:
     leaf_of = np.full(len(row_of), tree.top, dtype=np.int32)
     for hypernode in reversed(range(len(tree))):  # rows go up by tier: the lowest is written last
         leaf_of[nodes[hypernode]] = hypernode
-    snapshot.tables.tree = replace(tree, nodes=nodes, leaf_of=leaf_of)
+    return replace(snapshot, tables=replace(snapshot.tables, tree=replace(tree, nodes=nodes, leaf_of=leaf_of)))

@@ -15,7 +15,7 @@ from pumice.model.pod import Pod
 from pumice.model.status import TaskStatus
 from pumice.state.store import Store
 from pumice.testing.build import cluster
-from tests.conformance.tables.objects import FLAG_OF_STATUS, Raw, amount, decoded, homes, in_group
+from tests.conformance.tables.objects import FLAG_OF_STATUS, Raw, amount, decoded, homes, in_group, job_row
 from tests.conformance.tables.table import Row, difference, disagreement, table
 
 _DEVICES = {
@@ -59,9 +59,9 @@ class _Told:
 
     def job(self, key: str) -> dict[str, Any]:
         tables, tasks = self.tables, self.tables.tasks
-        job = tables.jobs.uids.index(key)
+        job = job_row(tables, key)
         rows = tables.jobs.tasks[job]
-        requests = tables.classes.matrix[tasks.cls[rows]]
+        requests = tables.classes.req[tasks.cls[rows]]
         return {
             "UID": _name(key),
             "Tasks": self.tasks(rows),
@@ -91,7 +91,7 @@ class _Told:
     def counted(self, key: str) -> str | None:
         """Whether the counts that the job keeps are those of its tasks."""
         tables = self.tables
-        job = tables.jobs.uids.index(key)
+        job = job_row(tables, key)
         for counts, rows in (
             (tables.jobs.counts[job], tables.jobs.tasks[job]),
             *((tables.subs.counts[sub], tables.subs.tasks[sub]) for sub in tables.jobs.subs[job]),

@@ -9,13 +9,14 @@ import numpy as np
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.feasible import fit_errors
-from pumice.framework.outcome import Outcome
+from pumice.framework.closing import close_session
 from pumice.framework.session import Session
+from pumice.framework.story import Attempt
 from pumice.framework.verdict import FitErrors, Unfit, Verdict
 from pumice.model.pod import Pod
 from pumice.testing.build import cluster, node, podgroup, pods
-from tests.conformance.tables.objects import decoded, in_group, opened, row_of
+from pumice.volcano.fit_errors import FitTexts, error_text
+from tests.conformance.tables.objects import decoded, in_group, job_row, opened, row_of
 from tests.conformance.tables.table import Row, difference, disagreement, table
 
 
@@ -24,7 +25,7 @@ def _errors(ssn: Session, task: int, reasons: Mapping[str, Sequence[str]], hyper
     nodes = NodeRows(ssn.tables, np.array([ssn.tables.nodes.facts.row_of[name] for name in reasons], dtype=np.int64))
     why = ((), *(tuple(Unfit(reason) for reason in each) for each in reasons.values()))
     objections = Verdict(np.arange(1, len(why), dtype=np.int32), why)
-    return fit_errors(ssn, Task(ssn.tables, task).cls, nodes, [objections], hypernode, resources=False)
+    return ssn.placing.feasible.errors_of(Task(ssn.tables, task).cls, nodes, (objections,), hypernode, resources=False)
 
 
 @table("api/TestFitErrors.yaml")
@@ -34,9 +35,9 @@ def text_of_fit_errors(row: Row) -> str | None:
     if "err" in row:
         reasons[row["node"]] = [row["err"]["$error"]]
     ssn = opened(cluster([node(name) for name in reasons] or node("n"), podgroup("g"), pods("g", 1)))
-    errors = _errors(ssn, row_of(ssn, "g-0"), reasons, row.get("hyperNode", ""))
-    errors.message = row.get("fitStr", "")
-    return disagreement(errors.text, row["want"])
+    task = row_of(ssn, "g-0")
+    errors = replace(_errors(ssn, task, reasons, row.get("hyperNode", "")), message=row.get("fitStr", ""))
+    return disagreement(error_text(ssn.tables, task, errors), row["want"])
 
 
 @table("api/TestTaskSchedulingReason.yaml")
@@ -49,17 +50,20 @@ def reasons_of_a_waiting_gang(row: Row) -> str | None:
     waiting = [_waiting(pod) for pod in given]
     group = podgroup(name, len(given), namespace=given[0].namespace)
     ssn = opened(cluster([node(each) for each in sorted(names)], group, waiting))
+    job = job_row(ssn.tables, group.key)
     with ssn.statement() as stmt:
         for pod in given:
             if pod.node_name:
                 stmt.allocate([row_of(ssn, pod.uid)], [ssn.tables.nodes.facts.row_of[pod.node_name]])
+        stmt.discard()
+        ssn.story.take(job, Attempt(undone=tuple(stmt.undone)))
     for uid, nodes in refused.items():
         task = row_of(ssn, uid)
         reasons = {each: [s["Reason"] for s in errors["Status"]] for each, errors in nodes.items()}
-        ssn.fit_notes.note(task, _errors(ssn, task, reasons))
-    notices = {notice.uid: notice.message for notice in Outcome(ssn).notices()}
-    job = ssn.tables.jobs.uids.index(group.key)
-    return difference({**notices, "pg": ssn.fit_notes.job_text(job)}, expected)
+        ssn.story.note(task, _errors(ssn, task, reasons))
+    text = FitTexts(ssn.tables, ssn.story).job_text(job)
+    notices = {notice.uid: notice.message for notice in close_session(ssn).notices()}
+    return difference({**notices, "pg": text}, expected)
 
 
 def _waiting(pod: Pod) -> Pod:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.views import Job
+from pumice.framework.closing import close_session
 from pumice.framework.session import Session
-from pumice.framework.statement import Kind
-from pumice.framework.status import UNSCHEDULABLE, close_session
+from pumice.framework.story import Kind
 from pumice.model.events import Seen
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
@@ -22,8 +22,10 @@ from pumice.model.topology import HyperNode
 from pumice.testing.build import NAMESPACE, cluster, interned, node, pod, podgroup, pods, session
 from pumice.volcano.admission import still_wanted
 from pumice.volcano.plugins.proportion import Proportion
+from pumice.volcano.status import UNSCHEDULABLE, conditions
+from pumice.volcano.topology import has_hard, job_bound, sub_bound
 from tests.conformance.tables.api import resource, topology
-from tests.conformance.tables.objects import Raw, amount, decoded, homes, in_group, member, opened, row_of, take_up
+from tests.conformance.tables.objects import Raw, amount, decoded, homes, in_group, job_row, member, opened, row_of, take_up
 from tests.conformance.tables.table import Row, difference, disagreement, table
 
 _JOB = "test-job"
@@ -37,7 +39,7 @@ def _with_tasks(tasks: Sequence[Raw], minimum: int, phase: str = "Inqueue", conf
     nodes = [node(name) for name in sorted(names) if name]
     ssn = opened(cluster(nodes, podgroup(_JOB, minimum, phase=phase), members), conf)
     take_up(ssn, tasks)
-    return ssn, ssn.tables.jobs.uids.index(f"{NAMESPACE}/{_JOB}")
+    return ssn, job_row(ssn.tables, f"{NAMESPACE}/{_JOB}")
 
 
 # -- counts and phases
@@ -65,7 +67,7 @@ def phase(row: Row) -> str | None:
     tasks = list(job["Tasks"].values())
     ssn, row_of_job = _with_tasks(tasks, group["spec"]["minMember"], group["status"]["phase"])
     if row.get("unschedulable", False):
-        ssn.conditions.set(row_of_job, UNSCHEDULABLE, "NotEnoughResources", "")
+        conditions(ssn).set(row_of_job, UNSCHEDULABLE, "NotEnoughResources", "")
     written = {update.job: update.status.phase for update in close_session(ssn).groups}
     return disagreement(written.get(f"{NAMESPACE}/{_JOB}", group["status"]["phase"]), row["expected"])
 
@@ -75,8 +77,9 @@ def no_condition_while_tasks_leave(row: Row) -> str | None:
     """Whether closing the session leaves an incomplete gang without the condition."""
     ssn, job = _with_tasks(row["tasks"], row["min"], conf="gang")
     assert not Job(ssn.tables, job).is_ready, "the row is about gangs that are not ready"
+    said = conditions(ssn).by_job
     close_session(ssn)
-    return disagreement(UNSCHEDULABLE not in ssn.conditions.by_job.get(job, {}), row.get("expected", False))
+    return disagreement(UNSCHEDULABLE not in said.get(job, {}), row.get("expected", False))
 
 
 @table("api/TestParseMinMemberInfoChanged.yaml")
@@ -86,8 +89,8 @@ def minimum_of_roles(row: Row) -> str | None:
     store.snapshot()
     store.apply(Seen(podgroup(_JOB, roles=row["minTaskMemberChanged"])))
     tables = store.snapshot().tables
-    job = tables.jobs.uids.index(f"{NAMESPACE}/{_JOB}")
-    found = {tables.roles[role]: minimum for role, minimum in tables.jobs.role_min[job].items()}
+    job = job_row(tables, f"{NAMESPACE}/{_JOB}")
+    found = dict(tables.jobs.groups[job].min_task_member)
     total = row.get("expectedTaskMinAvailableTotal", 0)
     return disagreement((found, int(tables.jobs.role_total[job])), (row["expectedTaskMinAvailable"], total))
 
@@ -101,7 +104,7 @@ def elastic(row: Row) -> str | None:
     group = row["podgroup"]["metadata"]["name"]
     members = in_group(decoded(Pod=row["pods"]), group)
     ssn = opened(cluster(homes(members), decoded(PodGroup=[row["podgroup"]]), members), "proportion")
-    ((_, proportion),) = ssn.plugins
+    proportion = ssn.hooks.plugin("proportion")
     assert isinstance(proportion, Proportion)
     (queue,) = np.flatnonzero(proportion.takes_part)
     return difference(amount(ssn.tables.axis, proportion.elastic[queue]), row["want"])
@@ -113,7 +116,7 @@ def promised(row: Row) -> str | None:
     holder = replace(pod("holder", _JOB, on="n"), spec=interned(PodSpec(resource(row["allocated"]))))
     group = podgroup(_JOB, min_resources=Resource.from_list(row["minRes"]))
     ssn = opened(cluster(Node("n", EMPTY), group, holder))
-    found = still_wanted(ssn, ssn.live_jobs())[0]
+    found = still_wanted(ssn, ssn.live_jobs)[0]
     return difference(amount(ssn.tables.axis, found), row["expected"])
 
 
@@ -136,7 +139,7 @@ def bound_of_a_job(row: Row) -> str | None:
     (top,) = row["hyperNodes"].values()
     wish = topology(job["PodGroup"]["PodGroup"]["spec"]["networkTopology"])
     ssn = opened(cluster(_tree(row["nameMap"], top["tier"]), podgroup(_JOB, topology=wish)))
-    return disagreement(_found(ssn.topology.job_bound(0)), (row["wantJobMode"], row["wantJobTier"]))
+    return disagreement(_found(job_bound(ssn.tables, 0)), (row["wantJobMode"], row["wantJobTier"]))
 
 
 @table("framework/TestConvertSoftToHardTopology.yaml")
@@ -147,10 +150,10 @@ def bounds_of_sub_jobs(row: Row) -> str | None:
     group = podgroup(_JOB, topology=topology(row.get("jobNetworkTopology")), sub_groups=policies)
     ssn = opened(cluster(_tree({}, top=4), group, members))
     subs = {ssn.tables.subs.gids[sub].rpartition("/")[2]: sub for sub in ssn.tables.jobs.subs[0]}
-    bounds = [_found(ssn.topology.sub_bound(subs[each.name])) for each in policies]
+    bounds = [_found(sub_bound(ssn.tables, subs[each.name])) for each in policies]
     bounds = [each for each in bounds if each != ("", 0)]
-    mode, tier = _found(ssn.topology.job_bound(0))
-    found = (ssn.topology.has_hard(0), mode, tier, [m for m, _ in bounds], [t for _, t in bounds])
+    mode, tier = _found(job_bound(ssn.tables, 0))
+    found = (has_hard(ssn.tables, 0), mode, tier, [m for m, _ in bounds], [t for _, t in bounds])
     wanted = (
         row.get("wantContainsHardTopology", False),
         row.get("wantJobMode", ""),
@@ -176,7 +179,7 @@ def bounds_by_tier_name(row: Row) -> str | None:
     (given,), (wanted,) = row["jobs"].values(), row["expectedJobs"].values()
     groups = [podgroup(f"job-{i}", topology=wish) for i, wish in enumerate(_wishes(given))]
     ssn = opened(cluster(_tree(row["nameMap"], top=4), groups))
-    found = [ssn.topology.job_bound(ssn.tables.jobs.uids.index(group.key)) for group in groups]
+    found = [job_bound(ssn.tables, job_row(ssn.tables, group.key)) for group in groups]
     return disagreement(found, [wish.highest_tier if wish else None for wish in _wishes(wanted)])
 
 
@@ -204,7 +207,7 @@ def has_evictions(row: Row) -> str | None:
             task = row_of(ssn, f"{_JOB}-{i}")
             match raw.get("name", 0):
                 case 0:
-                    stmt.evict(task, raw["reason"])
+                    stmt.evict([task], raw["reason"])
                 case 1:
                     stmt.pipeline([task], [0])
                 case 2:

@@ -7,6 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from pumice.columns.dtypes import F64, ResourceAxis
+from pumice.columns.snapshot import Snapshot
+from pumice.columns.tables import Tables
+from pumice.framework.memo import Memo
 from pumice.framework.policy import Policy, read_policy
 from pumice.framework.session import Session
 from pumice.model.events import Object
@@ -113,7 +116,20 @@ def lenient(conf: str | Raw) -> Policy:
 
 def opened(store: Store, conf: str | Raw = "") -> Session:
     """A session on the store. ``conf`` as for ``lenient``."""
-    return Session(store.snapshot(), lenient(conf), 0.0, ListPlanner())
+    return opened_on(store.snapshot(), conf)
+
+
+def opened_on(snapshot: Snapshot, conf: str | Raw = "") -> Session:
+    """A session on a snapshot, likewise."""
+    ssn = Session(snapshot, lenient(conf), 0.0, ListPlanner(), Memo())
+    ssn.open()
+    return ssn
+
+
+def job_row(tables: Tables, key: str) -> int:
+    """The row of the job of this ``namespace/podgroup``."""
+    (row,) = [row for row, uid in enumerate(tables.jobs.uids) if uid == key]
+    return row
 
 
 def amount(axis: ResourceAxis, row: F64, pods_max: int = 0) -> dict[str, Any]:

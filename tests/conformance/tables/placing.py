@@ -12,18 +12,18 @@ from pumice.columns.dtypes import F64, I32
 from pumice.columns.rows import NodeRows
 from pumice.columns.snapshot import Shard
 from pumice.columns.views import SubJob, TaskClass
-from pumice.framework import points
-from pumice.framework.placing import choose_node
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.model.decisions import Bind
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
+from pumice.volcano import points
 from pumice.volcano.actions.backfill import tasks_in_order
+from pumice.volcano.attempts import Trying
 from pumice.volcano.domains import hypernode_scores
 from pumice.volcano.placement import try_nomination
 from pumice.volcano.worksheet import Worksheet
-from tests.conformance.tables.objects import decoded, opened, row_of
+from tests.conformance.tables.objects import decoded, job_row, opened, row_of
 from tests.conformance.tables.table import Row, disagreement, table
 from tests.conformance.tables.topology import exactly
 
@@ -54,11 +54,11 @@ def best_node(row: Row) -> str | None:
 
     ssn = session(cluster(map(node, wish), podgroup("g"), pods("g", 1)), _DOUBLE, plugins=[Scores])
     task, names = row_of(ssn, "g-0"), ssn.tables.nodes.facts.names
-    choice = choose_node(ssn, task, ssn.all_nodes)
+    choice = ssn.placing.choose(task, ssn.placing.feasible.all_nodes)
     expected = [each["Name"] if each else "" for each in row["ExpectedNodes"]]
     if choice.node < 0:
         return disagreement((0, [""]), (row.get("ExpectedScore", 0), expected))
-    scores = ssn.feasibility.of(int(ssn.tables.tasks.cls[task])).score
+    scores = ssn.placing.feasible.of(int(ssn.tables.tasks.cls[task])).score
     best = float(scores[choice.node])
     equals = sorted(name for name, score in zip(names, scores.tolist(), strict=True) if score == best)
     return disagreement((best, equals), (row.get("ExpectedScore", 0), sorted(expected)))
@@ -109,13 +109,13 @@ def nodes_by_shard(row: Row) -> str | None:
     if mode != "none" and mine is not None:
         store.shard = Shard(frozenset(names if mode == "hard" else mine), mode == "hard")
     ssn = opened(store)
-    mask = np.ones(len(names), dtype=bool) if ssn.shard_mask is None else ssn.shard_mask
+    mask = np.ones(len(names), dtype=bool) if ssn.placing.feasible.shard_mask is None else ssn.placing.feasible.shard_mask
     inside, outside = ([names[i] for i in np.flatnonzero(each).tolist()] for each in (mask, ~mask))
     with ssn.statement() as stmt:
         order = []
         for i in range(len(names)):
             task = row_of(ssn, f"g-{i}")
-            chosen = choose_node(ssn, task, ssn.all_nodes).node
+            chosen = ssn.placing.choose(task, ssn.placing.feasible.all_nodes).node
             stmt.allocate([task], [chosen])
             order.append(names[chosen])
     return disagreement(order, inside + outside) or disagreement(
@@ -134,11 +134,11 @@ def nomination(row: Row) -> str | None:
     nodes = [node(name, cpu=f"{row['leafIdleMilliCPU']}m") for name in ("n1", "n-outside")]
     waiting = pod("t", "g", cpu=f"{row['taskResMilliCPU']}m", nominated_node=row.get("taskNominatedNodeName", ""))
     ssn = opened(cluster(nodes, exactly("leaf", 1, [leaf]), podgroup("g"), waiting))
-    job = ssn.tables.jobs.uids.index(waiting.group_key)
+    job = job_row(ssn.tables, waiting.group_key)
     (sub,) = ssn.tables.jobs.subs[job]
-    ssn.tables.subs.nominated[sub] = ssn.tables.tree.row_of["leaf"]
+    ssn.journal.put(ssn.tables.subs["nominated"], sub, ssn.tables.tree.row_of["leaf"])
     with ssn.statement() as stmt:
-        found = try_nomination(ssn, stmt, sub, Worksheet(ssn, job).sheets[sub])
+        found = try_nomination(ssn, stmt, sub, Worksheet(ssn, job).sheets[sub], Trying(ssn, job))
         placed = ssn.tables.tasks.node[row_of(ssn, "t")] >= 0
     return disagreement((found, bool(placed)), (row.get("expected", False),) * 2)
 

@@ -12,9 +12,7 @@ import yaml
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework import points
-from pumice.framework.points import SWITCHES, Point
-from pumice.framework.session import Session
+from pumice.framework.point import Question
 from pumice.model.node import Node, NodeImage, Taint
 from pumice.model.pod import (
     Affinity,
@@ -26,13 +24,14 @@ from pumice.model.pod import (
     Requirement,
     TopologySpreadConstraint,
 )
-from pumice.runtime.loop import ListPlanner
 from pumice.testing import build
 from pumice.testing.build import cluster, node, pod, podgroup, queue, run
+from pumice.volcano import points
 from pumice.volcano.domains import ALLOCATE, EVICT, gradients_for_job, gradients_for_sub_job
 from pumice.volcano.plugins.network_topology_aware import NetworkTopologyAware
+from pumice.volcano.table import volcano_registry
 from tests.conformance.tables.api import resource
-from tests.conformance.tables.objects import decoded, lenient, opened, row_of
+from tests.conformance.tables.objects import decoded, job_row, lenient, opened, opened_on, row_of
 from tests.conformance.tables.table import Row, difference, disagreement, table
 from tests.conformance.tables.topology import exactly
 
@@ -48,7 +47,7 @@ def switches(row: Row) -> str | None:
     given = {_stem(key): value for key, value in option.items() if key != "Name"}
     conf = {"name": "gang", **{f"enable{stem}": value for stem, value in given.items()}}
     ((found,),) = lenient({"actions": "allocate", "tiers": [{"plugins": [conf]}]}).tiers
-    asked = given or {stem: on for stem, on in SWITCHES.items() if on}
+    asked = given or {stem: on for stem, on in volcano_registry().dialects["volcano"].switches.items() if on}
     values = {found.switches[stem] for stem in asked}
     return disagreement(values, {row.get("expected", False)})
 
@@ -67,7 +66,7 @@ def arguments_of_topology(row: Row) -> str | None:
     names = str(row["arguments"].get("hypernode.binpack.resources", "")).split(",")
     scalars = {name.strip(): 1 for name in names if name.strip()}
     ssn = opened(cluster(Node("n", build.resource(**scalars))), _conf(_TOPOLOGY, row["arguments"]))
-    ((_, found),) = ssn.plugins
+    found = ssn.hooks.plugin(_TOPOLOGY)
     assert isinstance(found, NetworkTopologyAware)
     weights = dict(zip(ssn.tables.axis.names, found.dimension_weight.tolist(), strict=True))
     weight = {
@@ -95,12 +94,12 @@ def hypernodes_with_room(row: Row) -> str | None:
     group = podgroup("g", tier=row["highestAllowedTier"], min_resources=needed, phase="Inqueue")
     hypernodes = [exactly("low", 1, ["n"]), exactly("high", 2, hypernodes=["low"])]
     snapshot = cluster(node("n", cpu=40, memory="80Gi"), hypernodes, group, waiting).snapshot()
-    axis, books = snapshot.tables.axis, snapshot.tables.nodes.books
+    nodes = snapshot.tables.nodes.fork()
     for book, key in ((IDLE, "idleResource"), (FUTURE, "futureIdleResource")):
-        books[0, book] = axis.vector(resource(row[key]).with_scalar("pods", 110))
-    ssn = Session(snapshot, lenient(_TOPOLOGY), 0.0, ListPlanner())
+        nodes["books"].data[0, book] = snapshot.tables.axis.vector(resource(row[key]).with_scalar("pods", 110))
+    ssn = opened_on(replace(snapshot, tables=replace(snapshot.tables, nodes=nodes)), _TOPOLOGY)
     purpose = EVICT if row.get("purpose", 0) else ALLOCATE
-    job = ssn.tables.jobs.uids.index(group.key)
+    job = job_row(ssn.tables, group.key)
     if row.get("isSubJob", False):
         (sub,) = ssn.tables.jobs.subs[job]
         found = gradients_for_sub_job(ssn, sub, ssn.tables.tree.top, purpose)
@@ -147,7 +146,7 @@ def _known(names: list[str]) -> set[str]:
     return set(names)
 
 
-def _scored(point: Point, weights: Mapping[str, int]) -> list[float]:
+def _scored(point: Question, weights: Mapping[str, int]) -> list[float]:
     """What nodeorder says at a point about nodes that differ in everything that it can look at."""
     plain = node("plain", labels={"zone": "a"})
     liked = node(
@@ -159,10 +158,9 @@ def _scored(point: Point, weights: Mapping[str, int]) -> list[float]:
     there = pod("there", "g", cpu=3, memory="1Gi", on="liked", labels={"app": "x"})
     ssn = opened(cluster(plain, liked, podgroup("g"), there, _choosy()), _conf("nodeorder", weights))
     task, total = Task(ssn.tables, row_of(ssn, "choosy")), np.zeros(2)
-    for tier in ssn.tiers(point):
-        for form, hook in tier:
-            answer = hook(task.cls if form == "class" else task, NodeRows(ssn.tables, np.arange(2)))
-            total = total if answer is None else total + answer
+    for hook in ssn.hooks.at(point):
+        answer = ssn.hooks.ask_one(hook, task.cls if hook.form == "class" else task, NodeRows(ssn.tables, np.arange(2)))
+        total = total if answer is None else total + answer
     return [float(score) for score in total]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pumice.columns.column import Versions
 from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.queues import QueueTable
 from pumice.model.queue import Queue
@@ -19,7 +20,7 @@ AXIS = ResourceAxis([GPU])  # cpu, memory, gpu, pods
 
 
 def table(*queues: Queue) -> QueueTable:
-    return QueueTable(queues, AXIS)
+    return QueueTable(Versions(), queues, AXIS)
 
 
 @pytest.mark.parametrize(
@@ -32,9 +33,9 @@ def table(*queues: Queue) -> QueueTable:
 )
 def test_rows_are_in_order_of_age(queues: list[Queue], order: str) -> None:
     found = table(*queues)
-    assert found.names == order.split()
+    assert list(found.names) == order.split()
     assert found.row_of == {name: row for row, name in enumerate(found.names)}
-    assert [each.name for each in found.objs] == found.names
+    assert [each.name for each in found.objs] == order.split()
     assert len(found) == len(queues)
 
 

@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pumice.columns.dtypes import Bool
 from pumice.framework import combine
 from pumice.framework.combine import Vote
+from pumice.framework.errors import WrongAnswer
+from pumice.framework.verdict import Invalid, Unfit, Verdict
+from pumice.model.decisions import Refusal
 
 NO, ABSTAIN, YES = Vote
 Answers = Sequence[Sequence[Any]]
@@ -70,6 +74,22 @@ def test_vote(answers: Answers, wanted: bool, asked: list[int]) -> None:
 @pytest.mark.parametrize(
     ("answers", "wanted", "asked"),
     [
+        pytest.param([], None, [], id="nobody"),
+        pytest.param([[ABSTAIN], [YES]], None, [11, 21], id="yes"),
+        pytest.param([[ABSTAIN, NO, YES]], "", [11, 12], id="no, without a text"),
+        pytest.param([[ABSTAIN, "too much", NO]], "too much", [11, 12], id="no, with a text"),
+        pytest.param([[YES, "too much"]], "too much", [11, 12], id="a permit waits for its tier"),
+        pytest.param([[YES], ["too much"]], None, [11], id="a permit ends it after its tier"),
+        pytest.param([[""]], "", [11], id="an empty text is a no"),
+    ],
+)
+def test_rejection(answers: Answers, wanted: str | None, asked: list[int]) -> None:
+    check(combine.rejection, answers, wanted, asked)
+
+
+@pytest.mark.parametrize(
+    ("answers", "wanted", "asked"),
+    [
         pytest.param([], False, [], id="nobody means no"),
         pytest.param([[], []], False, [], id="empty tiers mean no"),
         pytest.param([[True, True], [False]], True, [11, 12], id="later tiers are not asked"),
@@ -81,52 +101,65 @@ def test_first_tier_agrees(answers: Answers, wanted: bool, asked: list[int]) -> 
     check(combine.first_tier_agrees, answers, wanted, asked)
 
 
+CANDIDATES = "abcxyz"
+
+
+def mask(names: str) -> Bool:
+    """The candidates that a word names, by letter."""
+    return np.array([name in names for name in CANDIDATES], dtype=bool)
+
+
+def named(answer: Bool) -> str:
+    return "".join(name for name, chosen in zip(CANDIDATES, answer.tolist(), strict=True) if chosen)
+
+
 @pytest.mark.parametrize(
     ("answers", "wanted", "asked"),
     [
-        pytest.param([], [], [], id="nobody"),
-        pytest.param([[("ab", YES)]], ["a", "b"], [11], id="one"),
-        pytest.param([[("cab", YES), ("abx", YES)]], ["a", "b"], [11, 12], id="in the order of the first"),
-        pytest.param([[("ab", YES), ("", ABSTAIN)]], ["a", "b"], [11, 12], id="an abstaining one is passed over"),
-        pytest.param([[("ab", YES), ("a", ABSTAIN)]], ["a", "b"], [11, 12], id="whatever it names"),
-        pytest.param([[("", ABSTAIN)], [("b", YES)]], ["b"], [11, 21], id="all abstain: the next tier"),
-        pytest.param([[("a", YES)], [("b", YES)]], ["a"], [11], id="the first tier with victims decides"),
-        pytest.param([[("ab", YES), ("", YES), ("a", YES)]], [], [11, 12], id="an empty list ends its tier"),
-        pytest.param([[("ab", YES), ("", NO)], [("b", YES)]], ["b"], [11, 12, 21], id="but is no veto on later tiers"),
-        pytest.param([[("a", NO)]], ["a"], [11], id="a reject that names victims counts as naming them"),
-        pytest.param([[("a", YES), ("b", YES), ("xy", YES)]], ["x", "y"], [11, 12, 13], id="nothing in common: afresh"),
-        pytest.param([[("a", YES), ("b", YES)], [("z", YES)]], ["z"], [11, 12, 21], id="nothing in common: next tier"),
+        pytest.param([], "", [], id="nobody"),
+        pytest.param([["ab"]], "ab", [11], id="one"),
+        pytest.param([["cab", "abx"]], "ab", [11, 12], id="what all of a tier name"),
+        pytest.param([["ab", None]], "ab", [11, 12], id="who abstains is passed over"),
+        pytest.param([[None], ["b"]], "b", [11, 21], id="all abstain: the next tier"),
+        pytest.param([["a"], ["b"]], "a", [11], id="the first tier with victims decides"),
+        pytest.param([["ab", "", "a"]], "", [11, 12], id="a mask without anybody ends its tier"),
+        pytest.param([["ab", ""], ["b"]], "b", [11, 12, 21], id="but is no veto on later tiers"),
+        pytest.param([["a", "b", "xy"]], "xy", [11, 12, 13], id="nothing in common: afresh"),
+        pytest.param([["a", "b"], ["z"]], "z", [11, 12, 21], id="nothing in common: next tier"),
     ],
 )
-def test_intersect(answers: Answers, wanted: list[str], asked: list[int]) -> None:
-    check(combine.intersect, answers, wanted, asked, "preemptor", ["a", "b", "c", "x", "y", "z"])
+def test_intersect(answers: Answers, wanted: str, asked: list[int]) -> None:
+    hooks = Asked([[None if each is None else mask(each) for each in tier] for tier in answers])
+    found = combine.intersect(hooks.tiers, "preemptor", CANDIDATES)
+    assert (named(found), found.dtype, hooks.order) == (wanted, np.bool_, asked)
 
 
-def test_each_hook_of_an_intersection_sees_all_candidates_and_the_rest() -> None:
+def test_each_hook_of_an_intersection_sees_all_candidates() -> None:
     seen = []
+    own = mask("ab")
 
-    def hook(*args: Any) -> tuple[list[str], Vote]:
+    def hook(*args: Any) -> Bool:
         seen.append(args)
-        return ["a"], YES
+        return own
 
-    named = ["a"]
-    found = combine.intersect([[hook, hook]], "preemptor", ["a", "b"], "more")
-    assert seen == [("preemptor", ["a", "b"], "more")] * 2
-    assert combine.intersect([[lambda *_: (named, YES)]], "preemptor", ["a"]) is not named, "a plugin's list is its own"
-    assert found == ["a"]
+    found = combine.intersect([[hook, lambda *_: mask("a")]], "preemptor", CANDIDATES)
+    assert seen == [("preemptor", CANDIDATES)]
+    assert (named(found), named(own)) == ("a", "ab"), "a plugin's mask is its own"
 
 
 @pytest.mark.parametrize(
     ("answers", "wanted", "asked"),
     [
-        pytest.param([], [], [], id="nobody"),
-        pytest.param([["ba", "cb"]], ["b", "a", "c"], [11, 12], id="everybody's, once each, in order of naming"),
-        pytest.param([["", "a"], ["b"]], ["a"], [11, 12], id="the first tier that names any"),
-        pytest.param([["", ""], ["b"], ["c"]], ["b"], [11, 12, 21], id="an empty tier is passed over"),
+        pytest.param([], "", [], id="nobody"),
+        pytest.param([["ba", "cb"]], "abc", [11, 12], id="everybody's"),
+        pytest.param([["", "a"], ["b"]], "a", [11, 12], id="the first tier that names any"),
+        pytest.param([["", ""], ["b"], ["c"]], "b", [11, 12, 21], id="an empty tier is passed over"),
     ],
 )
-def test_union(answers: Answers, wanted: list[str], asked: list[int]) -> None:
-    check(combine.union, answers, wanted, asked, ["a", "b", "c"])
+def test_union(answers: Answers, wanted: str, asked: list[int]) -> None:
+    hooks = Asked([[mask(each) for each in tier] for tier in answers])
+    found = combine.union(hooks.tiers, CANDIDATES)
+    assert (named(found), found.dtype, hooks.order) == (wanted, np.bool_, asked)
 
 
 @pytest.mark.parametrize(
@@ -162,17 +195,32 @@ def test_most_missing(answers: Answers, wanted: int, asked: list[int]) -> None:
     assert (combine.most_missing(hooks.tiers, "job"), hooks.order) == (wanted, asked)
 
 
+LATE, NEVER = Unfit("late"), Invalid("Never", "it never will")
+
+
 @pytest.mark.parametrize(
     ("answers", "wanted", "asked"),
     [
         pytest.param([], None, [], id="nobody"),
         pytest.param([[None], [None]], None, [11, 21], id="nothing against it"),
-        pytest.param([[None, "late", "later"], ["last"]], "late", [11, 12], id="the first reason ends it"),
+        pytest.param([[None, LATE, NEVER], [NEVER]], LATE, [11, 12], id="the first reason ends it"),
+        pytest.param([[None], [NEVER]], NEVER, [11, 21], id="in a later tier"),
+    ],
+)
+def test_first_failure(answers: Answers, wanted: Any, asked: list[int]) -> None:
+    check(combine.first_failure, answers, wanted, asked)
+
+
+@pytest.mark.parametrize(
+    ("answers", "wanted", "asked"),
+    [
+        pytest.param([], None, [], id="nobody"),
+        pytest.param([[None], [None]], None, [11, 21], id="no answer"),
+        pytest.param([[None, "one", "two"], ["three"]], "one", [11, 12], id="the first there is"),
         pytest.param([[None], [0]], 0, [11, 21], id="a false answer is an answer: node 0"),
     ],
 )
-def test_first_failure_and_first_answer(answers: Answers, wanted: Any, asked: list[int]) -> None:
-    check(combine.first_failure, answers, wanted, asked)
+def test_first_answer(answers: Answers, wanted: Any, asked: list[int]) -> None:
     check(combine.first_answer, answers, wanted, asked)
 
 
@@ -214,10 +262,26 @@ def test_merge_leaves_the_mappings_of_plugins_alone() -> None:
         pytest.param([], 0.0, [], id="nobody"),
         pytest.param([[1, 2.5], [-0.5]], 3.0, [11, 12, 21], id="over all tiers"),
         pytest.param([[None], [2]], 2.0, [11, 21], id="None counts as nothing"),
+        pytest.param([[[1.0, 2.0]], [3]], [4.0, 5.0], [11, 21], id="a number is that of every row"),
+        pytest.param([[[1.0, 2.0], [0.5, -2.0]]], [1.5, 0.0], [11, 12], id="row by row"),
     ],
 )
-def test_total(answers: Answers, wanted: float, asked: list[int]) -> None:
-    check(combine.total, answers, wanted, asked)
+def test_total(answers: Answers, wanted: Any, asked: list[int]) -> None:
+    hooks = Asked([[np.array(each) if isinstance(each, list) else each for each in tier] for tier in answers])
+    found = combine.total(hooks.tiers, "class", ["n0", "n1"])
+    assert (found.tolist() if isinstance(found, np.ndarray) else found, hooks.order) == (wanted, asked)
+
+
+def test_a_total_goes_on_from_its_start() -> None:
+    """One term after the other, from left to right: equal scores stay equal to the last bit."""
+    start, own = np.array([0.1, 0.2]), np.array([0.3, 0.1])
+    found = combine.total([[lambda *_: 0.2, lambda *_: own]], "task", ["n0", "n1"], start)
+    assert isinstance(found, np.ndarray)
+    assert found.tolist() == [(0.1 + 0.2) + 0.3, (0.2 + 0.2) + 0.1]
+    assert (start.tolist(), own.tolist()) == ([0.1, 0.2], [0.3, 0.1]), "nobody's array is written on"
+
+
+REFUSED, TOO = Refusal("no"), Refusal("nor I")
 
 
 @pytest.mark.parametrize(
@@ -225,7 +289,7 @@ def test_total(answers: Answers, wanted: float, asked: list[int]) -> None:
     [
         pytest.param([], None, [], id="nobody"),
         pytest.param([[None], [None]], None, [11, 21], id="no refusal"),
-        pytest.param([[None, "no"], ["nor I", None]], "no", [11, 12, 21, 22], id="all are told, the first counts"),
+        pytest.param([[None, REFUSED], [TOO, None]], REFUSED, [11, 12, 21, 22], id="all are told, the first counts"),
     ],
 )
 def test_notify(answers: Answers, wanted: Any, asked: list[int]) -> None:
@@ -233,30 +297,140 @@ def test_notify(answers: Answers, wanted: Any, asked: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("answers", "wanted", "asked"),
+    [
+        pytest.param([], [], [], id="nobody"),
+        pytest.param([["a", None], ["b"]], ["a", None, "b"], [11, 12, 21], id="all of them, in order"),
+    ],
+)
+def test_each(answers: Answers, wanted: list[Any], asked: list[int]) -> None:
+    check(combine.each, answers, wanted, asked)
+
+
+NO_GPU = Verdict.of(np.array([True, False]), Unfit("no gpu"))
+CORDONED = Verdict.of(np.array([False, True]), Unfit("cordoned"))
+
+
+@pytest.mark.parametrize(
+    ("answers", "wanted"),
+    [
+        pytest.param([], [], id="nobody"),
+        pytest.param([[NO_GPU, CORDONED]], [NO_GPU, CORDONED], id="each one's, in order"),
+        pytest.param([[NO_GPU], [CORDONED]], [NO_GPU, CORDONED], id="over all tiers"),
+        pytest.param([[None, CORDONED], [None]], [CORDONED], id="less those who have nothing to say"),
+    ],
+)
+def test_verdicts(answers: Answers, wanted: list[Verdict]) -> None:
+    hooks = Asked(answers)
+    found = combine.verdicts(hooks.tiers, "task", ["n0", "n1"])
+    assert [id(each) for each in found] == [id(each) for each in wanted]
+    assert len(hooks.order) == sum(len(tier) for tier in answers), "everybody is asked"
+
+
+def test_keys_are_a_column_a_hook() -> None:
+    columns = [np.array([2, 1]), np.array([0.5, np.inf]), np.array([True, False])]
+    hooks = Asked([columns[:2], columns[2:]])
+    assert [id(each) for each in combine.keys(hooks.tiers, ["j0", "j1"])] == [id(each) for each in columns]
+
+
+@pytest.mark.parametrize(
     "combinator",
     [
         combine.first_nonzero,
         combine.vote,
+        combine.rejection,
         combine.first_tier_agrees,
-        combine.union,
         combine.all_of,
         combine.any_of,
         combine.most_missing,
         combine.first_failure,
+        combine.first_answer,
         combine.first_registered,
         combine.merge,
+        combine.each,
+        combine.verdicts,
         combine.total,
+        combine.intersect,
         combine.notify,
     ],
     ids=lambda combinator: combinator.__name__,
 )
 def test_the_question_is_handed_on_as_it_is(combinator: Callable[..., Any]) -> None:
     seen = []
+    numbers = (combine.first_nonzero, combine.vote, combine.rejection, combine.most_missing)
 
     def hook(*args: Any) -> Any:
         seen.append(args)
+        return 0 if combinator in numbers else None
 
-    hooks = {combine.vote: lambda *args: hook(*args) or 0, combine.union: lambda *args: hook(*args) or ""}
-    hooks[combine.most_missing] = hooks[combine.vote]
-    combinator([[hooks.get(combinator, hook)]], "left", "right")
+    combinator([[hook]], "left", "right")
     assert seen == [("left", "right")]
+
+
+# -- answers that nobody can use
+
+NAN, INF = float("nan"), float("inf")
+NOBODY_IN_TWO, ALL_OF_THREE = np.zeros(2, dtype=bool), np.ones(3, dtype=bool)
+TWO = ("subject", ["n0", "n1"])
+
+
+@pytest.mark.parametrize(
+    ("combinator", "args", "answer", "wanted"),
+    [
+        pytest.param(combine.first_nonzero, ("a", "b"), "left", "a whole number", id="a text for a comparison"),
+        pytest.param(combine.first_nonzero, ("a", "b"), None, "a whole number", id="no answer to a comparison"),
+        pytest.param(combine.vote, ("job",), None, "a Vote", id="no vote"),
+        pytest.param(combine.rejection, ("job",), [], "a Vote", id="a list for a vote"),
+        pytest.param(combine.intersect, TWO, [True, False], "None or a mask over 2 tasks", id="a list for a mask"),
+        pytest.param(
+            combine.intersect, TWO, ALL_OF_THREE, "None or a mask over 2 tasks", id="a mask of another length"
+        ),
+        pytest.param(combine.intersect, TWO, np.array([0, 1]), "None or a mask over 2 tasks", id="rows for a mask"),
+        pytest.param(combine.union, TWO[1:], None, "a mask over 2 tasks", id="no mask"),
+        pytest.param(combine.most_missing, ("job",), None, "True, False or a whole number", id="no count"),
+        pytest.param(combine.first_failure, ("job",), False, "None or a reason", id="False for a reason"),
+        pytest.param(combine.first_failure, ("job",), "late", "None or a reason", id="a text for a reason"),
+        pytest.param(combine.verdicts, TWO, False, "a Verdict about 2 rows", id="False for a verdict"),
+        pytest.param(combine.verdicts, TWO, NOBODY_IN_TWO, "a Verdict about 2 rows", id="a mask for a verdict"),
+        pytest.param(
+            combine.verdicts,
+            TWO,
+            Verdict.of(ALL_OF_THREE, Unfit("no")),
+            "a Verdict about 2 rows",
+            id="a verdict about others",
+        ),
+        pytest.param(combine.total, TWO, np.zeros(3), "one number for each of 2 rows", id="scores of others"),
+        pytest.param(
+            combine.total, TWO, np.zeros((2, 1)), "one number for each of 2 rows", id="scores of another shape"
+        ),
+        pytest.param(combine.total, TWO, "high", "an array, a number or None", id="a text for a score"),
+        pytest.param(combine.total, TWO, np.array([1.0, NAN]), "finite numbers", id="a score that is no number"),
+        pytest.param(combine.total, TWO, np.array([INF, 1.0]), "finite numbers", id="an infinite score"),
+        pytest.param(combine.total, TWO, NAN, "finite numbers", id="one score for all that is no number"),
+        pytest.param(combine.keys, TWO[1:], [1, 2], "one key for each of 2 rows", id="a list for keys"),
+        pytest.param(combine.keys, TWO[1:], np.zeros(3), "one key for each of 2 rows", id="keys of others"),
+        pytest.param(
+            combine.keys, TWO[1:], np.array([1.0, NAN]), "keys that are numbers", id="a key that is no number"
+        ),
+        pytest.param(combine.notify, ("run",), "no", "None or a Refusal", id="a text for a refusal"),
+        pytest.param(combine.notify, ("run",), False, "None or a Refusal", id="False for a refusal"),
+    ],
+)
+def test_an_answer_of_the_wrong_kind_says_whose_it_was_and_what_was_wanted(
+    combinator: Callable[..., Any], args: tuple[Any, ...], answer: Any, wanted: str
+) -> None:
+    hooks = Asked([[answer]])
+    with pytest.raises(WrongAnswer) as raised:
+        combinator(hooks.tiers, *args)
+    assert raised.value.hook is hooks.tiers[0][0]
+    assert str(raised.value).endswith(f", wanted {wanted}")
+    assert str(raised.value).startswith("answered ")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("culprit", [0, 1, 2])
+def test_of_several_scores_the_one_that_is_no_number_is_named(culprit: int) -> None:
+    hooks = Asked([[np.array([1.0, NAN if i == culprit else 2.0]) for i in range(3)]])
+    with pytest.raises(WrongAnswer) as raised:
+        combine.total(hooks.tiers, *TWO)
+    assert raised.value.hook is hooks.tiers[0][culprit]

@@ -9,25 +9,13 @@ import numpy as np
 import pytest
 
 from pumice.columns.rows import JobRows, TaskRows
-from pumice.columns.views import Job, Queue, SubJob, Task
+from pumice.columns.views import Job, Queue, Task
 from pumice.framework import points
-from pumice.framework.ordering import (
-    Heap,
-    Keyer,
-    compare_jobs,
-    compare_queues,
-    compare_tasks,
-    heaps_by,
-    job_keyer,
-    queue_keyer,
-    sorted_tasks,
-    sub_job_keyer,
-)
+from pumice.framework.ordering import Heap, Keyer, heaps_by, live, older
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
-from pumice.framework.victims import victim_queue
-from pumice.model.podgroup import SubGroupPolicy
-from pumice.testing.build import cluster, node, pod, podgroup, pods, queue, session
+from pumice.testing.build import cluster, node, pod, podgroup, queue, session
+from tests.unit.framework.kit import anew
 
 # -- opinions, each as a key and as a comparison
 
@@ -42,6 +30,10 @@ def minimum_key(ssn: Session, jobs: JobRows) -> Any:
 
 def minimum_compare(ssn: Session, left: Job, right: Job) -> int:
     return sign(left.min_available, right.min_available)
+
+
+def waits_key(ssn: Session, jobs: JobRows) -> Any:
+    return jobs.tables.jobs.waits[jobs.rows]
 
 
 def indifferent_key(ssn: Session, jobs: JobRows) -> Any:
@@ -68,15 +60,7 @@ def task_compare(ssn: Session, left: Task, right: Task) -> int:
     return sign(right.priority, left.priority)
 
 
-def size_key(ssn: Session, sub: SubJob) -> int:
-    return -len(sub.tasks)
-
-
-def size_compare(ssn: Session, left: SubJob, right: SubJob) -> int:
-    return sign(len(right.tasks), len(left.tasks))
-
-
-def opened(objects: Any, *tiers: list[tuple[points.Point, Callable[..., Any]]]) -> Session:
+def opened(objects: Any, *tiers: list[tuple[Any, Callable[..., Any]]]) -> Session:
     """A session whose plugins have one hook each, in tiers."""
     made, entries = [], []
     for tier in tiers:
@@ -86,13 +70,6 @@ def opened(objects: Any, *tiers: list[tuple[points.Point, Callable[..., Any]]]) 
             made.append(plugin(names[-1])(point(anew(hook))))
         entries.append("- plugins: [" + ", ".join(f"{{name: {name}}}" for name in names) + "]\n")
     return session(cluster(*objects), "tiers:\n" + "".join(entries), plugins=made)
-
-
-def anew(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """The same hook in a function of its own, since a point marks the one that it is given."""
-    twin = type(hook)(hook.__code__, hook.__globals__)
-    twin.__annotations__ = hook.__annotations__
-    return twin
 
 
 # -- jobs
@@ -121,30 +98,49 @@ BY_MINIMUM = "old-small a-new-small new-small old-big new-big"
     ],
 )
 def test_order_of_jobs(tiers: list[list[Any]], order: str) -> None:
-    """However it is asked for: from a heap, or pair by pair. (Many at once: test_jobs_in_order.py.)"""
+    """However it is asked for: from a heap, or pair by pair. (Many at once: below.)"""
     ssn = opened(JOBS, *[[(points.job_order, hook) for hook in tier] for tier in tiers])
     rows = np.arange(len(JOBS))
-    keyer, name = job_keyer(ssn), [uid.removeprefix("ns/") for uid in ssn.tables.jobs.uids[: len(JOBS)]]
+    keyer, name = ssn.order.job_keys(), [uid.removeprefix("ns/") for uid in ssn.tables.jobs.uids[: len(JOBS)]]
     wanted = order.split()
     assert [name[r] for r in Heap(keyer, rows.tolist()).pop_all()] == wanted
     places = {(a, b): sign(wanted.index(name[a]), wanted.index(name[b])) for a in rows for b in rows}
     for pair, place in places.items():
-        assert compare_jobs(ssn, *pair) in (0, place)
+        assert ssn.order.compare_jobs(*pair) in (0, place)
 
 
 def test_plugins_without_opinion_leave_two_jobs_equal() -> None:
     ssn = opened(JOBS, [(points.job_order, minimum_key)])
-    assert [compare_jobs(ssn, 0, other) for other in range(4)] == [0, 1, 0, 1]
+    assert [ssn.order.compare_jobs(0, other) for other in range(4)] == [0, 1, 0, 1]
 
 
 def test_a_key_that_changes_counts_from_the_next_push() -> None:
     """What an action changes is what it has just popped; comparisons look at things as they are."""
-    ssn = opened(JOBS, [(points.job_order, minimum_key)])
-    heap = Heap(job_keyer(ssn), [0, 1])
+    ssn = opened(JOBS, [(points.job_order, waits_key)])
+    ssn.journal.put(ssn.tables.jobs["waits"], 0, 1)
+    heap = Heap(ssn.order.job_keys(), [0, 1])
     assert heap.pop() == 1
-    ssn.tables.jobs.min_available[1] = 9
+    ssn.journal.put(ssn.tables.jobs["waits"], 1, 9)
     heap.push(1)
     assert heap.pop_all() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("hook", "order"),
+    [
+        pytest.param(None, BY_AGE, id="nobody"),
+        pytest.param(minimum_key, BY_MINIMUM, id="a key"),
+        pytest.param(minimum_compare, BY_MINIMUM, id="a comparison"),
+    ],
+)
+@pytest.mark.parametrize("rows", [[], [3], [4, 1, 3], list(range(5)), list(range(5))[::-1]], ids=str)
+def test_waiting_jobs_in_order(hook: Any, order: str, rows: list[int]) -> None:
+    """One after the other, as a heap of them would give them."""
+    ssn = opened(JOBS, [(points.job_order, hook)]) if hook else opened(JOBS)
+    name = [uid.removeprefix("ns/") for uid in ssn.tables.jobs.uids[: len(JOBS)]]
+    found = list(ssn.order.jobs_in_order(np.array(rows, dtype=np.int64)))
+    assert [name[row] for row in found] == [each for each in order.split() if each in {name[row] for row in rows}]
+    assert found == (Heap(ssn.order.job_keys(), rows).pop_all() if rows else [])
 
 
 # -- heaps
@@ -198,10 +194,10 @@ QUEUES = [queue("b", 1, creation=1.0), queue("c", 5, creation=1.0), queue("a", 1
 )
 def test_order_of_queues(tiers: list[list[Any]], order: str) -> None:
     ssn = opened(QUEUES, *[[(points.queue_order, hook) for hook in tier] for tier in tiers])
-    names = ssn.tables.queues.names
+    names = list(ssn.tables.queues.names)
     wanted = [names.index(name) for name in order.split()]
-    assert Heap(queue_keyer(ssn), [0, 1, 2]).pop_all() == wanted
-    found = [[compare_queues(ssn, a, b) for b in wanted] for a in wanted]
+    assert Heap(ssn.order.queue_keys(), [0, 1, 2]).pop_all() == wanted
+    found = [[ssn.order.compare_queues(a, b) for b in wanted] for a in wanted]
     assert found == [[0, -1, -1], [1, 0, -1], [1, 1, 0]]
 
 
@@ -229,82 +225,39 @@ def test_order_of_tasks(members: list[tuple[str, float, int]], order: str, hook:
     gang = [pod(name, "g", creation=creation, priority=value) for name, creation, value in members]
     ssn = opened(in_gang(*gang), [(points.task_order, hook)])
     rows = ssn.tables.jobs.tasks[0]
-    found = [ssn.tables.tasks.pods[row].name for row in sorted_tasks(ssn, rows)]
+    found = [ssn.tables.tasks.pods[row].name for row in ssn.order.sorted_tasks(rows)]
     assert found == order.split()
     row_of = {ssn.tables.tasks.pods[row].name: row for row in rows.tolist()}
     ordered = [row_of[name] for name in order.split()]
     for i, left in enumerate(ordered):
-        assert [compare_tasks(ssn, left, right) for right in ordered] == [sign(i, k) for k in range(len(ordered))]
+        assert [ssn.order.compare_tasks(left, right) for right in ordered] == [sign(i, k) for k in range(len(ordered))]
 
 
 def test_without_plugins_tasks_stay_as_they_come() -> None:
     ssn = opened(in_gang(pod("b", "g"), pod("a", "g", priority=9)))
-    assert [ssn.tables.tasks.pods[row].name for row in sorted_tasks(ssn, ssn.tables.jobs.tasks[0])] == ["a", "b"]
+    assert [ssn.tables.tasks.pods[row].name for row in ssn.order.sorted_tasks(ssn.tables.jobs.tasks[0])] == ["a", "b"]
     backwards = ssn.tables.jobs.tasks[0][::-1]
-    assert sorted_tasks(ssn, backwards) is backwards
+    assert ssn.order.sorted_tasks(backwards) is backwards
 
 
-# -- sub-jobs
-
-
-@pytest.mark.parametrize(
-    ("hooks", "first", "order"),
-    [
-        pytest.param([], "", "2 10 10b 11", id="nobody: index, then UID"),
-        pytest.param([size_key], "", "11 2 10 10b", id="a key"),
-        pytest.param([size_compare], "", "11 2 10 10b", id="a comparison"),
-        pytest.param([], "10b", "10b 2 10 11", id="what has begun goes before all"),
-        pytest.param([size_key], "10b", "10b 11 2 10", id="also before what keys say"),
-        pytest.param([size_compare], "10b", "10b 11 2 10", id="also before what comparisons say"),
-    ],
-)
-def test_order_of_sub_jobs(hooks: list[Any], first: str, order: str) -> None:
-    """Four parts of one gang by the label ``part``, the one called 11 being the largest."""
-    policy = SubGroupPolicy("p", match_label_keys=("part", "side"))
-    parts = [("11", "-"), ("10", "-"), ("10", "b"), ("2", "-"), ("11", "-")]
-    labels = [{"part": part, "side": side} for part, side in parts]
-    gang = [pod(f"p{i}", "g", labels=each) for i, each in enumerate(labels)]
-    tiers = [[(points.sub_job_order, hook) for hook in hooks]] if hooks else []
-    ssn = opened([node("n"), podgroup("g", 1, sub_groups=[policy]), *gang], *tiers)
-    rows = list(ssn.tables.jobs.subs[0])
-    name = {row: ssn.tables.subs.uids[row].removeprefix("ns/g/p-").replace("-", "") for row in rows}
-    keyer = sub_job_keyer(ssn, frozenset(row for row in rows if name[row] == first))
-    assert [name[row] for row in Heap(keyer, rows).pop_all()] == order.split()
-
-
-# -- victims
-
-
-@plugin("queues-say")
-@points.victim_queue_order
-def queues_say(ssn: Session, left: Queue, right: Queue, preemptor: Queue) -> int:
-    """The queue whose weight is that of the preemptor's keeps its tasks."""
-    return sign(left.obj.weight == preemptor.obj.weight, right.obj.weight == preemptor.obj.weight)
+# -- what all orders are made of
 
 
 @pytest.mark.parametrize(
-    ("preemptor", "conf", "order"),
+    ("left", "right", "sign_of"),
     [
-        pytest.param("x-0", "tiers: []", "late-1 late-0 early-1 early-0", id="of one queue: the last of the last job"),
-        pytest.param("z-0", "tiers: []", "y-0 late-1 late-0 early-1 early-0", id="of two: the last queue first"),
-        pytest.param(
-            "z-0",
-            "tiers: [{plugins: [{name: queues-say}]}]",
-            "late-1 late-0 early-1 early-0 y-0",
-            id="unless plugins say otherwise",
-        ),
+        pytest.param(0, 1, -1, id="the older"),
+        pytest.param(1, 0, 1, id="the younger"),
+        pytest.param(1, 2, 1, id="of one age, the later name"),
+        pytest.param(2, 1, -1, id="of one age, the earlier name"),
+        pytest.param(1, 1, 0, id="the same"),
     ],
 )
-def test_who_is_evicted_first(preemptor: str, conf: str, order: str) -> None:
-    queues = [queue("q1", 1), queue("q2", 2, creation=1.0), queue("q3", 2, creation=2.0)]
-    gangs = {"early": ("q1", 2), "late": ("q1", 2), "x": ("q1", 1), "y": ("q2", 1), "z": ("q3", 1)}
-    objects = [
-        [podgroup(name, 1, of, creation=float(i)), pods(name, count, on="n", creation=float(i))]
-        for i, (name, (of, count)) in enumerate(gangs.items())
-    ]
-    state = cluster(node("n"), *queues, *[each for pair in objects for each in pair])
-    ssn = session(state, conf, plugins=[queues_say])
-    row_of = {p.name: row for row, p in enumerate(ssn.tables.tasks.pods) if p is not None}
-    heap = victim_queue(ssn, [row_of[name] for name in sorted(order.split())], row_of[preemptor])
-    name_of = {row: name for name, row in row_of.items()}
-    assert [name_of[row] for row in heap.pop_all()] == order.split()
+def test_older(left: int, right: int, sign_of: int) -> None:
+    assert older([1.0, 2.0, 2.0], ["x", "b", "a"], left, right) == sign_of
+
+
+def test_live_keys_compare_rows_as_they_meet() -> None:
+    worth = {0: 5, 1: 3, 2: 4}
+    heap = Heap(live(lambda a, b: worth[a] - worth[b]), [0, 1, 2])
+    assert heap.pop_all() == [1, 2, 0]

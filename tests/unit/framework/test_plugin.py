@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from pumice.columns.dtypes import CPU, F64
-from pumice.columns.rows import NodeRows, TaskRun
+from pumice.columns.rows import NodeRows
+from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Queue, TaskClass
 from pumice.framework import points
+from pumice.framework.closing import close_session
 from pumice.framework.errors import PluginError, PolicyError
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE, Argument, plugin, read_arguments
 from pumice.framework.session import Session
-from pumice.framework.status import close_session
 from pumice.testing.build import cluster, node, podgroup, pods, policy, run, session
 
 TIERS = "tiers:\n- plugins: [{name: %s, arguments: {%s}}]\n"
@@ -99,7 +100,7 @@ def test_every_form_can_be_switched_off(form: Any) -> None:
 )
 def test_what_is_known_of_it(form: Any, keeps: str) -> None:
     spec = getattr(form, PLUGIN_ATTRIBUTE)
-    assert (spec.name, spec.keeps, spec.by_shape) == ("fuller", keeps, False)
+    assert (spec.name, spec.keeps) == ("fuller", keeps)
     assert spec.arguments == {"weight": Argument("weight", "float", 1.0)}
 
 
@@ -194,7 +195,7 @@ def test_python_state_is_told_of_a_rollback_and_columns_are_not() -> None:
 
     class Counting:
         def __init__(self, ssn: Session) -> None:
-            self.ssn, self.column = ssn, ssn.column(1)
+            self.ssn, self.column = ssn, ssn.column(f"{self.name}.count", "", 1)
 
         @points.on_allocate
         def came(self, run: TaskRun) -> None:
@@ -214,9 +215,9 @@ def test_python_state_is_told_of_a_rollback_and_columns_are_not() -> None:
     ssn = session(cluster(node("n"), podgroup("g"), pods("g", 2)), conf, plugins=makers)
     with ssn.statement() as stmt:
         stmt.allocate(ssn.tables.jobs.tasks[0].tolist(), [0, 0])
-        assert [instance.column[0] for _, instance in ssn.plugins] == [2, 2]
+        assert [instance.column.array[0] for _, instance in ssn.hooks.opened] == [2, 2]
     assert told == ["columns +2", "python +2", "python -2"]
-    assert [instance.column[0] for _, instance in ssn.plugins] == [0, 0]
+    assert [instance.column.array[0] for _, instance in ssn.hooks.opened] == [0, 0]
 
 
 # -- arguments
@@ -316,11 +317,6 @@ def test_a_conf_with_wrong_arguments_names_the_plugin() -> None:
         policy(TIERS % ("fuller", "weight: heavy"), actions="allocate", plugins=[over_rows])
     (problem,) = raised.value.problems
     assert problem == "conf: tiers[0].plugins[0] (fuller): argument weight: found 'heavy', wanted a number"
-
-
-def test_columns_start_at_zero() -> None:
-    column = session(cluster()).column((2, 3))
-    assert (column.dtype, column.tolist()) == (np.float64, [[0.0] * 3] * 2)
 
 
 def test_a_family_of_arguments_without_a_member_is_unknown() -> None:

@@ -1,189 +1,202 @@
-"""The points: which there are, how each combines, what switches it off, and the shapes its hooks may have."""
+"""One contract, several ways to write it: however a hook is written, the same question gets the same answer."""
 
 from __future__ import annotations
 
-from types import FunctionType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pumice.columns.dtypes import F64
-from pumice.columns.rows import JobRows, NodeRows
+from pumice.columns.rows import JobRows, NodeRows, TaskRows
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework import points
-from pumice.framework.errors import PluginError
+from pumice.framework.errors import PluginError, PluginFault
 from pumice.framework.plugin import plugin
-from pumice.framework.points import FEATURE_SWITCHES, HOOKS_ATTRIBUTE, POINTS, SWITCHES, Point
 from pumice.framework.session import Session
-from pumice.testing.build import cluster, session
+from pumice.framework.verdict import Unfit, Verdict
+from pumice.testing.build import cluster, node, podgroup, pods, queue, run, session
+from tests.unit.framework.kit import anew
 
-#: Written from the table of Volcano's extension points, never from ours: point, switches of which one must be on (none:
-#: always on), how its answers are combined. (A walk for the first answer is a walk for the first failure.)
-VOLCANO = {
-    "job_order": ("JobOrder", "first_nonzero"),
-    "queue_order": ("QueueOrder", "first_nonzero"),
-    "victim_queue_order": ("", "first_nonzero"),
-    "task_order": ("TaskOrder", "first_nonzero"),
-    "sub_job_order": ("SubJobOrder", "first_nonzero"),
-    "cluster_order": ("ClusterOrder", "first_nonzero"),
-    "predicate": ("Predicate", "first_failure"),
-    "pre_predicate": ("Predicate", "first_failure"),
-    "node_order": ("NodeOrder", "total"),
-    "batch_node_order": ("NodeOrder", "total"),
-    "node_map": ("NodeOrder", "total"),
-    "node_reduce": ("NodeOrder", "total"),
-    "best_node": ("BestNode", "first_failure"),
-    "hyper_node_order": ("HyperNodeOrder", "total"),
-    "hyper_node_gradient_for_job": ("HyperNodeGradient", "first_registered"),
-    "hyper_node_gradient_for_sub_job": ("HyperNodeGradient", "first_registered"),
-    "preemptable": ("Preemptable", "intersect"),
-    "reclaimable": ("Reclaimable", "intersect"),
-    "unified_evictable": ("", "intersect"),
-    "overused": ("Overused", "any_of"),
-    "preemptive": ("Preemptive", "all_of"),
-    "allocatable": ("Allocatable", "all_of"),
-    "job_ready": ("JobReady", "most_missing"),
-    "sub_job_ready": ("SubJobReady", "most_missing"),
-    "job_pipelined": ("JobPipelined", "vote"),
-    "sub_job_pipelined": ("SubJobPipelined", "vote"),
-    "job_enqueueable": ("JobEnqueued", "vote"),
-    "job_enqueued": ("JobEnqueued", "notify"),
-    "job_starving": ("JobStarving", "first_tier_agrees"),
-    "job_valid": ("", "first_failure"),
-    "target_job": ("TargetJob", "first_registered"),
-    "reserved_nodes": ("ReservedNodes", "notify"),
-    "victim_tasks": ("Victim", "union"),
-    "simulate_remove_task": ("Preemptable Allocatable", "first_failure"),
-    "simulate_add_task": ("Preemptable Allocatable", "first_failure"),
-    "simulate_predicate": ("Predicate", "first_failure"),
-    "simulate_allocatable": ("Allocatable", "all_of"),
-    "on_allocate": ("", "notify"),
-    "on_deallocate": ("", "notify"),
-    "bind_context": ("", "merge"),
-    "session_close": ("", "notify"),  # its OnSessionClose, which is no extension point there
-}
+CONF = "tiers: [{plugins: [{name: mine}]}]"
 
 
-@pytest.mark.parametrize("name", VOLCANO)
-def test_every_point_of_volcano(name: str) -> None:
-    point, (switches, combinator) = POINTS[name], VOLCANO[name]
-    assert (point.name, point.any_switch) == (name, tuple(switches.split()))
-    assert point.combinator.__name__ == combinator
-    assert point is getattr(points, name)
+def opened(hook: Any, point: Any) -> Session:
+    """Three nodes, two queues, and two gangs of two, under one plugin with one hook."""
+    state = cluster(
+        [node("n0", 1), node("n1", 4), node("n2", 8)],
+        [queue("a", 1), queue("b", 2, creation=1.0)],
+        [podgroup("g", 1, "a"), podgroup("h", 2, "b", creation=1.0), *pods("g", 2), *pods("h", 2, cpu=2)],
+    )
+    return session(state, CONF, plugins=[plugin("mine")(point(hook))])
 
 
-def test_there_are_no_others() -> None:
-    assert POINTS.keys() == VOLCANO.keys()
+def all_nodes(ssn: Session) -> NodeRows:
+    return ssn.placing.feasible.all_nodes
 
 
-def test_switches_are_on_when_not_written_but_for_two() -> None:
-    assert SWITCHES.keys() - {"Hierarchy"} == {switch for each, _ in VOLCANO.values() for switch in each.split()}
-    assert {switch for switch, default in SWITCHES.items() if not default} == {"ClusterOrder", "Hierarchy"}
-    assert FEATURE_SWITCHES == {"Hierarchy": False}
+# -- filters
 
 
-# -- shapes
+def class_over_rows(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+    return Verdict.of(nodes.allocatable[:, 0] >= 4000, Unfit("small"))
 
 
-def over_rows(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Any: ...
-def over_rows_of_a_task(ssn: Session, task: Task, nodes: NodeRows) -> Any: ...
-def one_node(ssn: Session, cls: TaskClass, node: Node) -> Any: ...
-def one_node_of_a_task(ssn: Session, task: Task, node: Node) -> Any: ...
-def with_arguments(ssn: Session, cls: TaskClass, node: Node, *, weight: float = 1.0) -> Any: ...
-def two_jobs(ssn: Session, left: Job, right: Job) -> Any: ...
-def many_jobs(ssn: Session, jobs: JobRows) -> Any: ...
-def a_job(ssn: Session, job: Job) -> Any: ...
-def an_amount(ssn: Session, queue: Queue, ask: F64) -> Any: ...
-def no_parameter(ssn: Session) -> Any: ...
-def bare(ssn, cls, node: Node): ...  # as in a first draft
-def swapped(ssn: Session, nodes: NodeRows, cls: TaskClass) -> Any: ...
+def task_over_rows(ssn: Session, task: Task, nodes: NodeRows) -> Verdict | None:
+    return Verdict.of(nodes.allocatable[:, 0] >= 4000, Unfit("small"))
 
 
-def unmarked(hook: Any) -> Any:
-    """The same function anew, since a point marks the one that it is given."""
-    twin = FunctionType(hook.__code__, {}, hook.__name__)
-    twin.__annotations__ = hook.__annotations__
-    return twin
+def class_on_a_node(ssn: Session, cls: TaskClass, node: Node) -> Unfit | None:
+    return Unfit("small") if node.allocatable[0] < 4000 else None
+
+
+def task_on_a_node(ssn: Session, task: Task, node: Node) -> Unfit | None:
+    return Unfit("small") if node.allocatable[0] < 4000 else None
+
+
+FORMS = {"class": class_over_rows, "task": task_over_rows, "class_node": class_on_a_node, "task_node": task_on_a_node}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_filters(form: str) -> None:
+    ssn = opened(FORMS[form], points.predicate)
+    of_class = ssn.ask(points.class_filters, Task(ssn.tables, 0).cls, all_nodes(ssn))
+    of_task = ssn.ask(points.task_filters, Task(ssn.tables, 0), all_nodes(ssn))
+    assert (len(of_class), len(of_task)) == ((1, 0) if "class" in form else (0, 1)), "each is asked where it belongs"
+    (verdict,) = of_class + of_task
+    assert [[unfit.reason for unfit in verdict.why[code]] for code in verdict.codes] == [["small"], [], []]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("count", [1, 3], ids=["one pod", "a gang"])
+def test_a_filter_decides_the_same_in_every_form(form: str, count: int) -> None:
+
+    machines = [node("n0", 2), node("n1", 4), node("n2", 4)]
+    state = cluster(machines, podgroup("g", count, phase="Inqueue"), pods("g", count))
+    conf = "tiers: [{plugins: [{name: mine}, {name: binpack}]}]"
+    mine = plugin("mine")(points.predicate(anew(FORMS[form])))
+    ran = run(state, conf, actions="allocate", plugins=[mine])
+    assert list(ran.binds.values()) == ["n1"] * count
+
+
+# -- scores
+
+
+def score_class_over_rows(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64 | None:
+    return nodes.allocatable[:, 0] / 1000
+
+
+def score_task_over_rows(ssn: Session, task: Task, nodes: NodeRows) -> F64 | None:
+    return nodes.allocatable[:, 0] / 1000
+
+
+def score_class_on_a_node(ssn: Session, cls: TaskClass, node: Node) -> float:
+    return float(node.allocatable[0] / 1000)
+
+
+def score_task_on_a_node(ssn: Session, task: Task, node: Node) -> float:
+    return float(node.allocatable[0] / 1000)
 
 
 @pytest.mark.parametrize(
-    ("point", "hook", "form"),
-    [
-        pytest.param(points.predicate, over_rows, "class", id="a class over rows"),
-        pytest.param(points.predicate, over_rows_of_a_task, "task", id="a task over rows"),
-        pytest.param(points.predicate, one_node, "class_node", id="a class on a node"),
-        pytest.param(points.predicate, one_node_of_a_task, "task_node", id="a task on a node"),
-        pytest.param(points.node_order, with_arguments, "class_node", id="keyword parameters are no part of it"),
-        pytest.param(points.job_order, two_jobs, "compare", id="a comparison"),
-        pytest.param(points.job_order, many_jobs, "key", id="a key"),
-        pytest.param(points.job_enqueueable, a_job, "job", id="a job"),
-        pytest.param(points.job_enqueueable, an_amount, "amount", id="an amount"),
-        pytest.param(points.session_close, no_parameter, "none", id="nothing"),
-    ],
+    "hook", [score_class_over_rows, score_task_over_rows, score_class_on_a_node, score_task_on_a_node]
 )
-def test_a_shape_has_a_name(point: Point, hook: Any, form: str) -> None:
-    hook = unmarked(hook)
-    assert point(hook) is hook, "the function stays the function that it is"
-    assert getattr(hook, HOOKS_ATTRIBUTE) == [(point, form)]
+def test_scores(hook: Any) -> None:
+    ssn = opened(anew(hook), points.node_order)
+    task = Task(ssn.tables, 0)
+    found = ssn.ask(points.class_scores, task.cls, all_nodes(ssn))
+    found = ssn.ask(points.task_scores, task, all_nodes(ssn), found)
+    assert np.asarray(found).tolist() == [1, 4, 8]
+
+
+def test_scores_of_both_points_add_up() -> None:
+    @plugin("mine")
+    class Both:
+        def __init__(self, ssn: Session) -> None:
+            pass
+
+        @points.node_order
+        def one(self, cls: TaskClass, nodes: NodeRows) -> F64:
+            return np.arange(3.0)
+
+        @points.batch_node_order
+        def other(self, cls: TaskClass, nodes: NodeRows) -> F64:
+            return np.full(3, 10.0)
+
+    ssn = session(cluster(node("n0"), node("n1"), node("n2"), podgroup("g"), pods("g", 1)), CONF, plugins=[Both])
+    assert np.asarray(ssn.ask(points.class_scores, Task(ssn.tables, 0).cls, all_nodes(ssn))).tolist() == [10, 11, 12]
+
+
+# -- orders
+
+
+def job_key(ssn: Session, jobs: JobRows) -> Any:
+    return -jobs.tables.jobs.min_available[jobs.rows]
+
+
+def job_pair(ssn: Session, left: Job, right: Job) -> int:
+    return right.min_available - left.min_available
+
+
+def queue_key(ssn: Session, queue: Queue) -> Any:
+    return (-queue.obj.weight, 0)
+
+
+def queue_pair(ssn: Session, left: Queue, right: Queue) -> int:
+    return right.obj.weight - left.obj.weight
+
+
+def task_key(ssn: Session, tasks: TaskRows) -> Any:
+    return -tasks.req[:, 0]
+
+
+def task_pair(ssn: Session, left: Task, right: Task) -> int:
+    return int(np.sign(right.req[0] - left.req[0]))
 
 
 @pytest.mark.parametrize(
-    ("point", "hook", "problem"),
+    ("point", "question", "handle", "hook"),
     [
-        pytest.param(
-            points.job_ready,
-            two_jobs,
-            "hook two_jobs at point job_ready: found parameters (Job, Job), wanted (Job)",
-            id="too many",
-        ),
-        pytest.param(
-            points.job_order,
-            a_job,
-            "hook a_job at point job_order: found parameters (Job), wanted (Job, Job) or (JobRows)",
-            id="too few",
-        ),
-        pytest.param(
-            points.batch_node_order,
-            swapped,
-            "hook swapped at point batch_node_order: found parameters (NodeRows, TaskClass),"
-            " wanted (TaskClass, NodeRows) or (Task, NodeRows)",
-            id="order",
-        ),
-        pytest.param(
-            points.node_map,
-            bare,
-            "hook bare at point node_map: found parameters (?, Node), wanted (Task, Node)",
-            id="not annotated",
-        ),
-        pytest.param(
-            points.session_close,
-            a_job,
-            "hook a_job at point session_close: found parameters (Job), wanted ()",
-            id="nothing is wanted",
-        ),
+        pytest.param(points.job_order, points.jobs_compared, Job, job_key, id="jobs, a key"),
+        pytest.param(points.job_order, points.jobs_compared, Job, job_pair, id="jobs, a pair"),
+        pytest.param(points.queue_order, points.queues_compared, Queue, queue_key, id="queues, a key"),
+        pytest.param(points.queue_order, points.queues_compared, Queue, queue_pair, id="queues, a pair"),
+        pytest.param(points.task_order, points.tasks_compared, Task, task_key, id="tasks, a key"),
+        pytest.param(points.task_order, points.tasks_compared, Task, task_pair, id="tasks, a pair"),
     ],
 )
-def test_a_shape_that_the_point_does_not_have(point: Point, hook: Any, problem: str) -> None:
-    hook = unmarked(hook)
-    with pytest.raises(PluginError) as raised:
-        point(hook)
-    assert str(raised.value) == problem
-    assert not hasattr(hook, HOOKS_ATTRIBUTE)
+def test_two_are_compared_however_the_order_is_written(point: Any, question: Any, handle: Any, hook: Any) -> None:
+    """The second of each kind goes first: the gang with the larger minimum, the queue with the larger weight, the task
+    that asks for more."""
+    ssn = opened(anew(hook), point)
+    first, second = (0, 1) if handle is not Task else (ssn.tables.jobs.tasks[0][0], ssn.tables.jobs.tasks[1][0])
+    one, other = handle(ssn.tables, int(first)), handle(ssn.tables, int(second))
+    found = [ssn.ask(question, *pair) for pair in ((one, other), (other, one), (one, one))]
+    assert [int(np.sign(each)) for each in found] == [1, -1, 0]
 
 
-def test_one_function_at_several_points() -> None:
-    @points.job_ready
-    @points.job_starving
-    def hook(ssn: Session, job: Job) -> bool:
-        return True
+# -- what a queue takes on, and whether to look at nodes at all
 
-    assert getattr(hook, HOOKS_ATTRIBUTE) == [(points.job_starving, "job"), (points.job_ready, "job")]
+
+def refuses_class(ssn: Session, cls: TaskClass) -> Unfit | None:
+    return Unfit("too much") if cls.req[0] > 1000 else None
+
+
+def refuses_task(ssn: Session, task: Task) -> Unfit | None:
+    return Unfit("too much") if task.req[0] > 1000 else None
+
+
+@pytest.mark.parametrize("hook", [refuses_class, refuses_task])
+def test_a_task_is_refused_by_its_class_or_for_itself(hook: Any) -> None:
+    ssn = opened(anew(hook), points.pre_predicate)
+    small, large = (Task(ssn.tables, int(ssn.tables.jobs.tasks[job][0])) for job in (0, 1))
+    assert (ssn.ask(points.task_refused, small), ssn.ask(points.task_refused, large)) == (None, Unfit("too much"))
 
 
 # -- hooks added when the session opens
 
 
-def opened_with(point: Point, hook: Any) -> Session:
+def opened_with(point: Any, hook: Any) -> Session:
     """A session in which plugin ``late`` adds the hook."""
 
     @plugin("late")
@@ -199,27 +212,32 @@ def opened_with(point: Point, hook: Any) -> Session:
 
 class Methods:
     def ready(self, job: Job) -> bool:
-        return True
+        return False
 
 
 def ready(job: Job) -> bool:
-    return True
+    return False
 
 
 @pytest.mark.parametrize(
     "hook", [pytest.param(ready, id="a function takes no session"), pytest.param(Methods().ready, id="a method")]
 )
 def test_a_hook_may_be_added(hook: Any) -> None:
-    assert opened_with(points.job_ready, hook).tiers(points.job_ready) == [[("job", hook)]]
+    ssn = opened_with(points.job_ready, hook)
+    assert [[(each.plugin, each.form, each.call) for each in tier] for tier in ssn.hooks.tiers(points.job_ready)] == [
+        [("late", "job", hook)]
+    ]
 
 
-def test_a_wrong_shape_names_plugin_and_point() -> None:
-    with pytest.raises(PluginError) as raised:
+def test_a_wrong_form_that_is_added_names_plugin_and_point() -> None:
+
+    with pytest.raises(PluginFault) as raised:
         opened_with(points.job_order, ready)
-    assert str(raised.value) == ("plugin late, point job_order: found parameters (Job), wanted (Job, Job) or (JobRows)")
+    assert raised.value.plugin == "late"
+    assert "plugin late, point job_order: found parameters (Job), wanted (JobRows) or (Job, Job)" in str(raised.value)
 
 
 def test_later_it_is_too_late() -> None:
     ssn = opened_with(points.job_ready, ready)
-    with pytest.raises(PluginError, match=r"hook at point job_starving added outside of on_session_open"):
-        ssn.add(points.job_starving, ready)
+    with pytest.raises(PluginError, match=r"hook at point job_valid added outside of on_session_open"):
+        ssn.add(points.job_valid, ready)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,10 +14,10 @@ from pumice.columns.views import Job, Queue
 from pumice.framework import points
 from pumice.framework.errors import PolicyError, did_you_mean
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE, plugin
-from pumice.framework.points import POINTS, SWITCHES
 from pumice.framework.policy import ENTRIES_MAX, PluginOption, Policy, read_policy
-from pumice.framework.registry import Dialect, Registry, action_spec
+from pumice.framework.registry import Dialect, Registry, Switches, action_spec
 from pumice.framework.session import Session
+from pumice.volcano.points import FEATURE_SWITCHES, POINTS
 
 
 def tidy(ssn: Session, *, rounds: int = 1) -> None:
@@ -66,7 +67,14 @@ class Late:
 
 def dialect(*actions: Any, plugins: tuple[Any, ...] = (), **missing: str) -> Dialect:
     specs = [getattr(target, PLUGIN_ATTRIBUTE) for target in plugins]
-    return Dialect({f.__name__: action_spec(f.__name__, f) for f in actions}, {s.name: s for s in specs}, missing)
+    known = {f.__name__: action_spec(f.__name__, f) for f in actions}
+    return Dialect(known, {s.name: s for s in specs}, missing, POINTS, FEATURE_SWITCHES, not_both)
+
+
+def not_both(plugins: Mapping[str, Switches]) -> str:
+    """What this language says of two plugins that exclude each other."""
+    both = "proportion" in plugins and plugins.get("drf", {}).get("Hierarchy")
+    return "proportion and drf with hierarchy enabled conflicts" if both else ""
 
 
 REGISTRY = Registry(
@@ -75,6 +83,10 @@ REGISTRY = Registry(
         "other": dialect(rest, plugins=(busy,)),
     }
 )
+
+
+VOLCANO = REGISTRY.dialects["volcano"]
+SWITCHES = VOLCANO.switches
 
 
 def read(conf: Any, **more: Any) -> Policy:
@@ -116,7 +128,7 @@ def test_a_conf_with_everything() -> None:
         [],
         [("drf", {"hierarchy": True})],
     ]
-    assert (policy.dialect, policy.metrics, policy.warnings) == ("volcano", {"type": "prometheus"}, ())
+    assert (policy.dialect, policy.metrics, policy.warnings) == (VOLCANO, {"type": "prometheus"}, ())
     assert [policy.has_action(name) for name in ("rest", "sleep")] == [True, False]
     assert [option.spec.name for option in policy.options] == ["ready", "busy", "drf"]
 
@@ -150,17 +162,6 @@ def test_dialects(conf: Any, home: str) -> None:
     policy = read(conf)
     assert policy.actions[0].run is REGISTRY.dialects[home].actions["rest"].run
     assert policy.tiers[0][0].spec is REGISTRY.dialects[home].plugins["busy"]
-
-
-def test_more_plugins_leave_the_registry_as_it_was() -> None:
-    more = REGISTRY.with_plugins("other", [ready])
-    assert more.plugins("other") == ["busy", "ready"]
-    assert REGISTRY.plugins("other") == ["busy"]
-    assert more.plugins("volcano") == REGISTRY.plugins("volcano") == ["busy", "drf", "late", "proportion", "ready"]
-    assert (more.actions("volcano"), more.why_missing("volcano", "shuffle")) == (
-        ["rest", "tidy"],
-        "shuffle: not here yet",
-    )
 
 
 # -- switches
@@ -220,6 +221,79 @@ def test_a_plugin_that_is_listed_twice_is_asked_twice_and_told_once_an_instance(
     policy = read({"actions": "rest", "tiers": [{"plugins": [{"name": "late"}]}, {"plugins": [{"name": "late"}]}]})
     assert policy.plugins_at(points.job_ready) == [[1], [1]]
     assert policy.plugins_at(points.on_allocate) == [[0], [1]]
+
+
+# -- what a session needs in which nothing waits
+
+
+@plugin("closing")
+@points.session_close
+def closing(ssn: Session) -> None: ...
+
+
+@plugin("publishing")
+class Publishing:
+    def __init__(self, ssn: Session) -> None: ...
+
+    @points.overused
+    def overused(self, queue: Queue) -> bool:
+        return False
+
+    def figures(self) -> Mapping[str, Any]:
+        return {}
+
+
+@plugin("waking")
+class Waking:
+    def __init__(self, ssn: Session) -> None: ...
+
+    @points.overused
+    def overused(self, queue: Queue) -> bool:
+        return False
+
+    def wakes_at(self) -> float | None:
+        return None
+
+
+def work(ssn: Session) -> None: ...
+
+
+def of_waiting(ssn: Session) -> None: ...
+
+
+IDLE = Registry(
+    {
+        "volcano": Dialect(
+            {
+                "work": action_spec("work", work),
+                "of-waiting": action_spec("of-waiting", of_waiting, only_for_waiting=True),
+            },
+            {s.name: s for s in (getattr(t, PLUGIN_ATTRIBUTE) for t in (ready, Late, closing, Publishing, Waking))},
+            points=POINTS,
+        )
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("actions", "plugins", "only"),
+    [
+        pytest.param("of-waiting", ["ready"], True, id="actions for those who wait"),
+        pytest.param("of-waiting, work", ["ready"], False, id="one action that may do more"),
+        pytest.param("of-waiting", ["late"], False, id="a plugin that keeps what it likes"),
+    ],
+)
+def test_whether_a_policy_does_anything_where_nothing_waits(actions: str, plugins: list[str], only: bool) -> None:
+    conf = {"actions": actions, "tiers": [{"plugins": [{"name": name} for name in plugins]}]}
+    assert read_policy(conf, IDLE).only_for_waiting is only
+
+
+def test_which_plugins_are_heard_where_nothing_waits() -> None:
+    """Those that are told of the end, or publish something."""
+    names = ["ready", "closing", "publishing", "waking"]
+    conf = {"actions": "of-waiting", "tiers": [{"plugins": [{"name": name} for name in names]}]}
+    policy = read_policy(conf, IDLE)
+    assert [names[i] for i in policy.heard_when_idle] == ["closing", "publishing", "waking"]
 
 
 def test_hierarchy_reaches_the_plugin_that_wants_to_know() -> None:

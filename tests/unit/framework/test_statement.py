@@ -6,17 +6,20 @@ test_bind_context.py.)
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from pumice.columns.nodes import FUTURE, IDLE, PIPELINED, RELEASING, USED
-from pumice.columns.rows import TaskRun
+from pumice.columns.placement import Placement
+from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task
 from pumice.framework import points
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
-from pumice.framework.statement import Kind, Operation
+from pumice.framework.statement import Kind, Operation, Statement
+from pumice.framework.story import AFTER
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
@@ -33,11 +36,10 @@ class Planner:
         self.refused = refused
         self.taken: list[Decision] = []
 
-    def submit(self, decision: Decision) -> Refusal | None:
-        if decision.pod in self.refused:
-            return Refusal(f"not {decision.pod}")
-        self.taken.append(decision)
-        return None
+    def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
+        refusals = {i: Refusal(f"not {d.pod}") for i, d in enumerate(decisions) if d.pod in self.refused}
+        self.taken += [d for i, d in enumerate(decisions) if i not in refusals]
+        return refusals
 
 
 def opened(*refused: str, conf: str = CONF, **more: Any) -> tuple[Session, Planner]:
@@ -70,6 +72,16 @@ def cpus(ssn: Session, at: int) -> dict[str, float]:
     """Cores in each book of a node."""
     books = {"idle": IDLE, "used": USED, "releasing": RELEASING, "pipelined": PIPELINED, "future": FUTURE}
     return {name: float(ssn.tables.nodes.books[at, book, 0]) / 1000 for name, book in books.items()}
+
+
+def undone(ssn: Session, stmt: Statement) -> list[str]:
+    """What was taken back, in that order, as ``Status task node``; ``*`` where somebody was evicted for it."""
+    names, pods = ssn.tables.nodes.facts.names, ssn.tables.tasks.pods
+    return [
+        f"{AFTER[op.kind].label} {pods[task].name} {names[at]}{'*' * op.evicted}"
+        for op in stmt.undone
+        for task, at in zip(op.placement.rows, op.placement.nodes, strict=True)
+    ]
 
 
 OLD = {"old-0": "Running n0"}
@@ -106,43 +118,29 @@ def test_allocate_takes_what_is_idle() -> None:
     assert where(ssn) == {**OLD, "g-0": "Allocated n0", "g-1": "Allocated n1", "g-2": "Allocated n0"}
     assert cpus(ssn, N0) == {"idle": 4, "used": 4, "releasing": 0, "pipelined": 0, "future": 4}
     assert cpus(ssn, N1) == {"idle": 7, "used": 1, "releasing": 0, "pipelined": 0, "future": 7}
-    assert stmt.operations == [Operation(Kind.ALLOCATE, gang(ssn, 3), [N0, N1, N0])]
+    assert stmt.operations == [Operation(Kind.ALLOCATE, Placement(gang(ssn, 3), [N0, N1, N0]))]
     assert planner.taken == [], "nothing leaves before the commit"
 
 
 @pytest.mark.parametrize("evicted", [False, True])
 def test_pipeline_promises_what_will_be_free(evicted: bool) -> None:
     ssn, _ = opened()
-    assert not ssn.futures_differ
+    assert not ssn.world.futures_differ
     stmt = ssn.statement()
     assert stmt.pipeline(gang(ssn, 2), [N0, N1], evicted=evicted) is None
     assert where(ssn) == {**OLD, "g-0": "Pipelined n0", "g-1": "Pipelined n1"}
     assert cpus(ssn, N0) == {"idle": 6, "used": 2, "releasing": 0, "pipelined": 1, "future": 5}
     assert ssn.tables.tasks.evicted_for[gang(ssn, 3)].tolist() == [evicted, evicted, False]
-    assert ssn.futures_differ
+    assert ssn.world.futures_differ
 
 
 def test_evict_keeps_the_node_until_the_pod_has_left() -> None:
     ssn, planner = opened()
     stmt = ssn.statement()
-    stmt.evict(row(ssn, "old-0"), "somebody needs it more")
+    stmt.evict([row(ssn, "old-0")], "somebody needs it more")
     assert where(ssn) == {"old-0": "Releasing n0"}
     assert cpus(ssn, N0) == {"idle": 6, "used": 2, "releasing": 2, "pipelined": 0, "future": 8}
-    assert (ssn.futures_differ, planner.taken) == (True, [])
-
-
-@pytest.mark.parametrize(
-    ("operation", "changed"),
-    [
-        pytest.param(lambda ssn, stmt: stmt.allocate(gang(ssn, 1), [N0]), "ns/g", id="allocate"),
-        pytest.param(lambda ssn, stmt: stmt.pipeline(gang(ssn, 1), [N0]), "ns/g", id="pipeline"),
-        pytest.param(lambda ssn, stmt: stmt.evict(row(ssn, "old-0"), "why"), "ns/old", id="evict"),
-    ],
-)
-def test_an_operation_marks_the_job_whose_status_may_change(operation: Any, changed: str) -> None:
-    ssn, _ = opened()
-    operation(ssn, ssn.statement())
-    assert [ssn.tables.jobs.uids[job] for job in ssn.touched.nonzero()[0]] == [changed]
+    assert (ssn.world.futures_differ, planner.taken) == (True, [])
 
 
 def test_a_refusal_of_an_event_handler_undoes_the_whole_call() -> None:
@@ -153,7 +151,7 @@ def test_a_refusal_of_an_event_handler_undoes_the_whole_call() -> None:
     assert stmt.allocate(gang(ssn, 3), [N0, N0, N1]) == Refusal("full")
     assert told == ["+3 on [0, 0, 1]", "-3 from [0, 0, 1]"]
     assert (stmt.operations, differing(before, moving_bytes(ssn))) == ([], [])
-    assert ssn.tables.tasks.last_status[gang(ssn, 3)].tolist() == [-1] * 3, "no transaction to tell of"
+    assert stmt.undone == [], "no transaction to tell of"
     assert stmt.pipeline(gang(ssn, 2), [N0, N0]) is None
 
 
@@ -163,7 +161,7 @@ def test_a_refusal_of_an_event_handler_undoes_the_whole_call() -> None:
 def test_commit_submits_in_order() -> None:
     ssn, planner = opened()
     stmt = ssn.statement()
-    stmt.evict(row(ssn, "old-0"), "why")
+    stmt.evict([row(ssn, "old-0")], "why")
     stmt.pipeline([row(ssn, "g-3")], [N0], evicted=True)
     stmt.allocate(gang(ssn, 2), [N1, N0])
     assert stmt.commit() == []
@@ -178,7 +176,7 @@ def test_commit_submits_in_order() -> None:
         "g-1": "Binding n0",
         "g-3": "Pipelined n0",
     }
-    assert (stmt.operations, ssn.standing, ssn.open_statements) == ([], 3, 0)
+    assert (stmt.operations, ssn.journal.open_statements) == ([], 0)
 
 
 def test_a_bind_that_is_refused_is_undone_alone() -> None:
@@ -189,18 +187,17 @@ def test_a_bind_that_is_refused_is_undone_alone() -> None:
     assert [decision.pod for decision in planner.taken] == ["ns/g-0", "ns/g-2"]
     assert where(ssn) == {**OLD, "g-0": "Binding n0", "g-2": "Binding n1"}
     assert cpus(ssn, N0)["idle"] == 5
-    assert [entry[1:] for entry in ssn.story] == [("ns/g-1", "bind refused", "not ns/g-1")]
+    assert [entry[1:] for entry in ssn.story.entries] == [("ns/g-1", "bind refused", "not ns/g-1")]
 
 
 def test_an_eviction_that_is_refused_runs_on() -> None:
     ssn, planner = opened("ns/old-0")
-    before = moving_bytes(ssn)
+    before = ssn.world.digest()
     stmt = ssn.statement()
-    stmt.evict(row(ssn, "old-0"), "why")
+    stmt.evict([row(ssn, "old-0")], "why")
     assert stmt.commit() == ["ns/old-0"]
-    assert (planner.taken, where(ssn)) == ([], OLD)
-    assert not differing(before, moving_bytes(ssn))
-    assert [entry[1:] for entry in ssn.story] == [("ns/old-0", "evict refused", "not ns/old-0")]
+    assert (planner.taken, where(ssn), ssn.world.digest()) == ([], OLD, before)
+    assert [entry[1:] for entry in ssn.story.entries] == [("ns/old-0", "evict refused", "not ns/old-0")]
 
 
 @pytest.mark.parametrize(("phase", "before"), [("Running", "Running"), ("Pending", "Bound")], ids=["running", "bound"])
@@ -210,10 +207,10 @@ def test_an_undone_eviction(phase: str, before: str) -> None:
     ssn = session(state, CONF, planner=Planner("ns/p"))
     assert where(ssn) == {"p": f"{before} n0"}
     with ssn.statement() as stmt:
-        stmt.evict(row(ssn, "p"), "why")
+        stmt.evict([row(ssn, "p")], "why")
     assert where(ssn) == {"p": f"{before} n0"}
     stmt = ssn.statement()
-    stmt.evict(row(ssn, "p"), "why")
+    stmt.evict([row(ssn, "p")], "why")
     stmt.commit()
     assert where(ssn) == {"p": "Running n0"}
 
@@ -223,7 +220,7 @@ def test_event_handlers_hear_of_what_the_planner_refused() -> None:
     ssn, _ = opened("ns/g-1", "ns/old-0", conf=TELLING, plugins=[telling(told)])
     stmt = ssn.statement()
     stmt.allocate(gang(ssn, 2), [N0, N1])
-    stmt.evict(row(ssn, "old-0"), "why")
+    stmt.evict([row(ssn, "old-0")], "why")
     stmt.commit()
     assert told == ["+2 on [0, 1]", "-1 from [0]", "-1 from [1]", "+1 on [0]"]
 
@@ -236,17 +233,11 @@ def test_discard_restores_every_byte_and_remembers_where_tasks_would_have_gone()
     before = moving_bytes(ssn)
     stmt = ssn.statement()
     stmt.allocate(gang(ssn, 2), [N1, N0])
-    stmt.evict(row(ssn, "old-0"), "why")
+    stmt.evict([row(ssn, "old-0")], "why")
     stmt.pipeline([row(ssn, "g-2")], [N0], evicted=True)
     stmt.discard()
-    assert (differing(before, moving_bytes(ssn)), planner.taken, ssn.open_statements) == ([], [], 0)
-    assert [ssn.fit_notes.last_or_live(row(ssn, name)) for name in ("g-0", "g-1", "g-2", "g-3", "old-0")] == [
-        (TaskStatus.ALLOCATED, N1, False),
-        (TaskStatus.ALLOCATED, N0, False),
-        (TaskStatus.PIPELINED, N0, True),
-        (TaskStatus.PENDING, -1, False),
-        (TaskStatus.RELEASING, N0, False),
-    ]
+    assert (differing(before, moving_bytes(ssn)), planner.taken, ssn.journal.open_statements) == ([], [], 0)
+    assert undone(ssn, stmt) == ["Pipelined g-2 n0*", "Releasing old-0 n0", "Allocated g-0 n1", "Allocated g-1 n0"]
 
 
 @pytest.mark.parametrize(
@@ -260,21 +251,10 @@ def test_who_hears_of_an_undo(keeps: str, heard: list[str]) -> None:
     told: list[str] = []
     ssn, _ = opened(conf=TELLING, plugins=[telling(told, keeps=keeps)])
     with ssn.statement() as stmt:
-        stmt.evict(row(ssn, "old-0"), "why")
+        stmt.evict([row(ssn, "old-0")], "why")
         stmt.allocate(gang(ssn, 2), [N0, N1])
         told.clear()
     assert told == heard
-
-
-def test_a_later_commit_is_told_instead_of_an_earlier_discard() -> None:
-    ssn, _ = opened()
-    with ssn.statement() as stmt:
-        stmt.allocate(gang(ssn, 2), [N1, N1])
-    stmt = ssn.statement()
-    stmt.allocate(gang(ssn, 1), [N0])
-    stmt.commit()
-    last = [ssn.fit_notes.last_or_live(task) for task in gang(ssn, 2)]
-    assert last == [(TaskStatus.BINDING, N0, False), (TaskStatus.ALLOCATED, N1, False)]
 
 
 def test_a_block_that_fails_leaves_no_trace() -> None:
@@ -283,7 +263,7 @@ def test_a_block_that_fails_leaves_no_trace() -> None:
     with pytest.raises(ZeroDivisionError), ssn.statement() as stmt:
         stmt.allocate(gang(ssn, 2), [N0, N0])
         _ = 1 / 0
-    assert (differing(before, moving_bytes(ssn)), ssn.open_statements) == ([], 0)
+    assert (differing(before, moving_bytes(ssn)), ssn.journal.open_statements) == ([], 0)
 
 
 def test_what_is_left_standing_stays_and_is_not_sent() -> None:
@@ -292,10 +272,7 @@ def test_what_is_left_standing_stays_and_is_not_sent() -> None:
         stmt.pipeline(gang(ssn, 2), [N0, N1])
         stmt.leave_standing()
     assert where(ssn) == {**OLD, "g-0": "Pipelined n0", "g-1": "Pipelined n1"}
-    assert (planner.taken, ssn.standing, ssn.open_statements) == ([], 1, 0)
-    ssn.take_back(row(ssn, "g-0"))
-    assert where(ssn) == {**OLD, "g-1": "Pipelined n1"}
-    assert (cpus(ssn, N0)["pipelined"], ssn.standing) == (0, 2)
+    assert (planner.taken, ssn.journal.open_statements) == ([], 0)
 
 
 @pytest.mark.parametrize("end", ["commit", "discard", "leave_standing"])
@@ -305,7 +282,7 @@ def test_a_statement_ends_once(end: str) -> None:
     getattr(stmt, end)()
     with pytest.raises(AssertionError, match="a statement ends once"):
         getattr(stmt, end)()
-    assert ssn.open_statements == 0
+    assert ssn.journal.open_statements == 0
 
 
 def test_rollback_to_a_mark_leaves_what_came_before() -> None:
@@ -363,14 +340,14 @@ def test_candidate_plans_are_tried_and_the_best_is_recovered() -> None:
     with ssn.statement() as stmt:
         for nodes in ([N0, N0], [N1, N0]):
             with stmt.trial():
-                stmt.evict(row(ssn, "old-0"), "for g")
+                stmt.evict([row(ssn, "old-0")], "for g")
                 stmt.pipeline([row(ssn, "g-3")], [N0], evicted=True)
                 stmt.allocate(gang(ssn, 2), nodes)
-                plans.append((stmt.save(), moving_bytes(ssn)))
+                plans.append((stmt.save(), ssn.world.digest()))
         assert where(ssn) == OLD
         plan, as_tried = plans[1]
         assert stmt.recover(plan) is None
-        assert not differing(as_tried, moving_bytes(ssn))
+        assert ssn.world.digest() == as_tried
         stmt.commit()
     assert [(type(d), d.pod, d.node) for d in planner.taken] == [
         (Evict, "ns/old-0", "n0"),
@@ -385,15 +362,15 @@ def test_a_plan_may_leave_out_what_came_before() -> None:
     stmt.allocate(gang(ssn, 1), [N0])
     mark = stmt.mark()
     stmt.allocate([row(ssn, "g-1")], [N1])
-    assert [op.rows for op in stmt.save(mark)] == [[row(ssn, "g-1")]]
-    assert [op.rows for op in stmt.save()] == [[row(ssn, "g-0")], [row(ssn, "g-1")]]
+    assert [op.placement.rows for op in stmt.save(mark)] == [[row(ssn, "g-1")]]
+    assert [op.placement.rows for op in stmt.save()] == [[row(ssn, "g-0")], [row(ssn, "g-1")]]
 
 
 def test_recovery_ends_at_the_first_refusal() -> None:
     ssn, _ = opened(conf=TELLING, plugins=[telling([], most=1)])
     stmt = ssn.statement()
     runs = [row(ssn, "g-0")], [row(ssn, "g-1"), row(ssn, "g-2")], [row(ssn, "g-3")]
-    plan = tuple(Operation(Kind.ALLOCATE, rows, [N0] * len(rows)) for rows in runs)
+    plan = tuple(Operation(Kind.ALLOCATE, Placement(rows, [N0] * len(rows))) for rows in runs)
     assert stmt.recover(plan) == Refusal("full")
     assert where(ssn) == {**OLD, "g-0": "Allocated n0"}, "what was done before stays"
 
@@ -404,23 +381,9 @@ def test_merge_takes_the_operations_over() -> None:
     first.allocate(gang(ssn, 1), [N0])
     second.allocate([row(ssn, "g-1")], [N1])
     first.merge(second)
-    assert (second.operations, ssn.open_statements) == ([], 1)
+    assert (second.operations, ssn.journal.open_statements) == ([], 1)
     first.commit()
     assert [decision.pod for decision in planner.taken] == ["ns/g-0", "ns/g-1"]
-
-
-# -- what actions do without a statement of their own
-
-
-def test_dispatch_binds_whatever_was_allocated_whoever_did_it() -> None:
-    ssn, planner = opened("ns/g-1")
-    for rows in (gang(ssn, 2), [row(ssn, "g-2")]):
-        stmt = ssn.statement()
-        stmt.allocate(rows, [N0] * len(rows))
-        stmt.leave_standing()
-    ssn.dispatch(int(ssn.tables.tasks.job[row(ssn, "g-0")]))
-    assert [decision.pod for decision in planner.taken] == ["ns/g-0", "ns/g-2"]
-    assert where(ssn) == {**OLD, "g-0": "Binding n0", "g-2": "Binding n0"}
 
 
 def test_what_merges_with_a_later_statement_goes_with_it() -> None:

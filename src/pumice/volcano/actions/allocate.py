@@ -7,14 +7,21 @@ import numpy as np
 
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
-from pumice.framework import points
-from pumice.framework.ordering import Heap, heaps_by, job_keyer, queue_keyer
+from pumice.framework.failures import Failures
+from pumice.framework.ordering import Heap, heaps_by
 from pumice.framework.session import Session
-from pumice.volcano.alike import Failures
+from pumice.framework.statement import Statement
+from pumice.framework.story import Attempt, Failure
+from pumice.volcano import points
+from pumice.volcano.attempts import Trying
 from pumice.volcano.domains import allocate_for_job
-from pumice.volcano.dry_runs import DryRuns
-from pumice.volcano.placement import Domain, allocate_tasks, try_nomination
+from pumice.volcano.placement import Domain, Reached, allocate_tasks, try_nomination
+from pumice.volcano.readiness import job_ready
+from pumice.volcano.topology import has_hard
 from pumice.volcano.worksheet import Worksheet
+
+#: What an attempt asks about the job itself.
+ASKS = (points.job_valid, points.job_ready, points.job_pipelined)
 
 
 def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
@@ -22,127 +29,196 @@ def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
 
     What is ready is committed. What is only pipelined stays reserved for the session. Everything else is undone.
     """
-    ssn.error_cache = predicateErrorCacheEnable
-    _Allocation(ssn).run()
+    allocation = _Allocation(ssn, cached=predicateErrorCacheEnable)
+    heaps = allocation.jobs_by_queue()
+    if heaps:
+        allocation.take_turns(heaps)
 
 
 class _Allocation:
-    def __init__(self, ssn: Session) -> None:
-        self.ssn = ssn
-        self.runs = DryRuns(ssn)
-        self.failures = Failures(ssn)
+    def __init__(self, ssn: Session, *, cached: bool) -> None:
+        self.ssn, self.cached = ssn, cached
         self.worksheets: dict[int, Worksheet] = {}
+        self.failed = False  # whether the last turn ended in a failure that changed nothing
 
-    def run(self) -> None:
-        heaps = self._jobs_by_queue()
-        if heaps:
-            self._take_turns(heaps)
-        self.failures.remember()
-
-    def _take_turns(self, heaps: dict[int, Heap]) -> None:
-        ssn = self.ssn
-        queues = Heap(queue_keyer(ssn), list(heaps))
-        while queues:
-            queue = queues.pop()
-            if ssn.ask(points.overused, Queue(ssn.tables, queue)):
-                ssn.tell(ssn.tables.queues.names[queue], "queue overused")
-                continue
-            if not heaps[queue]:
-                continue
-            job, standing = heaps[queue].pop(), ssn.standing
-            if self._allocate(job):
-                heaps[queue].push(job)
-            elif self.failures.usable and ssn.standing == standing:
-                self._fail_on(heaps[queue])
-            queues.push(queue)
-
-    def _fail_on(self, jobs: Heap) -> None:
-        """After a failure: the queue has the turn again as long as its next jobs fail as others did, for nothing that
-        decides about turns has changed."""
-        if not jobs or not self.failures.repeat(jobs.peek()):
-            return
-        jobs.pop()
-        if len(jobs) > 1 and (known := self.failures.known_of_all(jobs.rows())) is not None:
-            self.failures.repeat_all(jobs.pop_all(), known)
-        while jobs and self.failures.repeat(jobs.peek()):
-            jobs.pop()
-
-    def _jobs_by_queue(self) -> dict[int, Heap]:
+    def jobs_by_queue(self) -> dict[int, Heap]:
         """Jobs with tasks to place, by queue. Whether a job is valid is asked when its turn comes: nothing here
         changes that."""
         ssn, jobs = self.ssn, self.ssn.tables.jobs
         live = jobs.alive & (jobs.queue >= 0)
         pending = live & (jobs.phase == PENDING_PHASE)
         if pending.any() and not ssn.policy.has_action("enqueue"):
-            for job in pending.nonzero()[0].tolist():
-                ssn.set_phase(job, INQUEUE_PHASE)
+            ssn.journal.put(jobs["phase"], pending.nonzero()[0], INQUEUE_PHASE)
             pending = np.zeros_like(pending)
         rows = (live & ~pending & (jobs.waits > 0)).nonzero()[0]
         if not len(rows):
             return {}
-        return heaps_by(job_keyer(ssn), rows, jobs.queue[rows])
+        return heaps_by(ssn.order.job_keys(), rows, jobs.queue[rows])
+
+    def take_turns(self, heaps: dict[int, Heap]) -> None:
+        """Go on until no queue has a job that can still get something."""
+        ssn = self.ssn
+        self.failures = Failures(ssn.world, ssn.hooks, ssn.memo, ssn.placing, ssn.story, "allocate", ASKS)
+        queues = Heap(ssn.order.queue_keys(), list(heaps))
+        while queues:
+            queue = queues.pop()
+            if ssn.ask(points.overused, Queue(ssn.tables, queue)):
+                ssn.story.tell(ssn.tables.queues.names[queue], "queue overused")
+                continue
+            if not heaps[queue]:
+                continue
+            job = heaps[queue].pop()
+            if self._turn(job):
+                heaps[queue].push(job)
+            elif self.failed:
+                self._fail_on(heaps[queue])
+            queues.push(queue)
+
+    def _fail_on(self, jobs: Heap) -> None:
+        """After a failure: the queue has the turn again as long as its next jobs fail as others did, for nothing that
+        decides about turns has changed."""
+        if not jobs or not self._fails_like_others(jobs.peek()):
+            return
+        jobs.pop()
+        if len(jobs) > 1 and (known := self._known_of_all(jobs.rows())) is not None:
+            self._fail_all(jobs.pop_all(), known)
+        while jobs and self._fails_like_others(jobs.peek()):
+            jobs.pop()
+
+    def _fails_like_others(self, job: int) -> bool:
+        """Let the job fail as one like it did, if it would; False when it has to be tried."""
+        failure = self.failures.of(job) if self.failures.is_fresh(job) else None
+        if failure is None:
+            return False
+        self.ssn.story.fail(np.array([job]), failure)
+        for what, detail in failure.told:
+            self.ssn.story.tell(self.ssn.tables.jobs.uids[job], what, detail)
+        return True
+
+    def _known_of_all(self, rows: list[int]) -> dict[int, Failure] | None:
+        """The failure of each signature among these jobs of one queue, if all of them would fail as others did."""
+        listed = np.array(rows)
+        if not self.failures.are_alike(listed):
+            return None
+        found: dict[int, Failure] = {}
+        for signature, row in dict(zip(self.ssn.tables.jobs.signature[listed].tolist(), rows, strict=True)).items():
+            failure = self.failures.of(row)
+            if failure is None:
+                return None
+            found[signature] = failure
+        return found
+
+    def _fail_all(self, rows: list[int], known: dict[int, Failure]) -> None:
+        """Let them fail so, in their order."""
+        story, listed = self.ssn.story, np.array(rows)
+        signatures = self.ssn.tables.jobs.signature[listed]
+        for signature, failure in known.items():
+            story.fail(listed[signatures == signature], failure)
+        told = {failure.told for failure in known.values()}
+        if len(told) == 1:
+            for what, detail in told.pop():
+                story.tell_of_jobs(listed, what, detail)
+            return
+        for row, signature in zip(rows, signatures.tolist(), strict=True):
+            for what, detail in known[signature].told:
+                story.tell(self.ssn.tables.jobs.uids[row], what, detail)
+
+    # -- one turn of one job ------------------------------------------------------------------------------------------
+
+    def _turn(self, job: int) -> bool:
+        """Whether it should come back."""
+        comes_back = self.failed = False
+        with self.ssn.turn(self.ssn.tables.jobs.uids[job]):
+            comes_back = self._allocate(job)
+        return comes_back
 
     def _allocate(self, job: int) -> bool:
-        """One turn of a job. Whether it should come back."""
         ssn = self.ssn
         worksheet = self.worksheets.get(job)
         if worksheet is None:
-            if self.failures.repeat(job) or not self._eligible(job):
+            if self._fails_like_others(job):
+                self.failed = True
+                return False
+            if not self._eligible(job):
                 return False
             worksheet = Worksheet(ssn, job)
         if not worksheet:
             return False
-        if ssn.tables.jobs.has_policy[job] or ssn.topology.has_hard(job):
-            return self._in_best_domain(job, worksheet)
-        watch = self.failures.watch(job)
-        comes_back = self._anywhere(job, worksheet)
-        if watch is not None:
-            self.failures.note(job, watch)
-        return comes_back
+        in_domain = bool(ssn.tables.jobs.has_policy[job]) or has_hard(ssn.tables, job)
+        with ssn.statement() as stmt:
+            return self._in_best_domain(stmt, job, worksheet) if in_domain else self._anywhere(stmt, job, worksheet)
 
     def _eligible(self, job: int) -> bool:
-        ssn = self.ssn
+        ssn, uid = self.ssn, self.ssn.tables.jobs.uids[job]
         invalid = ssn.ask(points.job_valid, Job(ssn.tables, job))
         if invalid is not None:
-            ssn.tell(ssn.tables.jobs.uids[job], "invalid", invalid.message)
+            ssn.story.tell(uid, "invalid", invalid.message)
             return False
         if not ssn.tables.tree.ready and ssn.tables.jobs.has_topology[job]:
-            ssn.tell(ssn.tables.jobs.uids[job], "hypernodes not ready")
+            ssn.story.tell(uid, "hypernodes not ready")
             return False
         return True
 
-    def _in_best_domain(self, job: int, worksheet: Worksheet) -> bool:
-        ssn = self.ssn
-        stmt = ssn.statement()
-        left = allocate_for_job(ssn, stmt, job, worksheet, self.runs)
+    def _in_best_domain(self, stmt: Statement, job: int, worksheet: Worksheet) -> bool:
+        ssn, trying = self.ssn, Trying(self.ssn, job)
+        left = allocate_for_job(ssn, stmt, job, worksheet, trying)
         if left is None:
             stmt.discard()
+            self._note(job, trying.end(stmt))
             return False
-        if not ssn.job_ready(job):
+        if not job_ready(ssn, job):
             stmt.leave_standing()
+            self._note(job, trying.end(stmt))
             return False
-        stmt.commit()
-        ssn.moved_hypernodes.add(job)
+        self._commit(stmt, job, trying)
+        ssn.story.moved.add(job)
         self.worksheets[job] = left
         return bool(left)
 
-    def _anywhere(self, job: int, worksheet: Worksheet) -> bool:
-        ssn = self.ssn
-        sub = next((s for s in worksheet.sheets if ssn.tables.subs.uids[s] == ssn.tables.jobs.uids[job]), -1)
+    def _anywhere(self, stmt: Statement, job: int, worksheet: Worksheet) -> bool:
+        ssn, subs = self.ssn, self.ssn.tables.subs
+        sub = next((s for s in worksheet.sheets if subs.uids[s] == ssn.tables.jobs.uids[job]), -1)
         if sub < 0:
             return False
-        sheet = worksheet.sheets[sub]
-        stmt = ssn.statement()
-        nominated = ssn.tables.subs.nominated[sub] >= 0
-        placed = nominated and try_nomination(ssn, stmt, sub, sheet)
-        if not placed and not allocate_tasks(ssn, stmt, sub, sheet, Domain(ssn, ssn.tables.tree.top)):
+        sheet, trying, fresh = worksheet.sheets[sub], Trying(ssn, job), self.failures.is_fresh(job)
+        reached = Reached.NOTHING
+        if subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sheet, trying):
+            reached = Reached.READY if job_ready(ssn, job) else Reached.PIPELINED
+        if not reached:
+            top = Domain(ssn, ssn.tables.tree.top)
+            reached = allocate_tasks(ssn, stmt, sub, sheet, top, trying, cached=self.cached)
+        if not reached:
             stmt.discard()
+            self._failed(job, trying, trying.end(stmt), alike=fresh)
             return False
-        if not ssn.job_ready(job):
+        if reached is not Reached.READY:
             stmt.leave_standing()
+            self._note(job, trying.end(stmt))
             return False
-        stmt.commit()
-        if ssn.tables.subs.nominated[sub] >= 0:
-            ssn.journal.put(ssn.tables.subs.nominated, sub, -1)
+        self._commit(stmt, job, trying)
+        if subs.nominated[sub] >= 0:
+            ssn.journal.put(subs["nominated"], sub, -1)
         self.worksheets[job] = worksheet
         return bool(sheet)
+
+    def _commit(self, stmt: Statement, job: int, trying: Trying) -> None:
+        placed = stmt.save()
+        stmt.commit()
+        attempt = trying.end(stmt, placed)
+        if attempt.undone or attempt.errors or attempt.told:
+            self._note(job, attempt)
+
+    def _failed(self, job: int, trying: Trying, attempt: Attempt, *, alike: bool) -> None:
+        """Nothing was placed, and nothing changed. ``alike``: and nothing of the job stood before."""
+        self.failed = not trying.unlike_others
+        if alike and not trying.unlike_others:
+            self.failures.keep(job, attempt)
+            for what, detail in attempt.told:
+                self.ssn.story.tell(self.ssn.tables.jobs.uids[job], what, detail)
+        else:
+            self._note(job, attempt)
+
+    def _note(self, job: int, attempt: Attempt) -> None:
+        self.ssn.story.take(job, attempt)
+        for what, detail in attempt.told:
+            self.ssn.story.tell(self.ssn.tables.jobs.uids[job], what, detail)

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from pumice.columns.counting import PENDING
+from pumice.columns.counting import ALLOCATED, PENDING
 from pumice.columns.jobs import PENDING_PHASE
+from pumice.columns.placement import Placement
+from pumice.columns.runs import TaskRun
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, Task
-from pumice.framework import points
-from pumice.framework.ordering import Heap, heaps_by, job_keyer, queue_keyer, sorted_tasks
-from pumice.framework.placing import choose_node
+from pumice.framework.ordering import Heap, heaps_by
 from pumice.framework.session import Session
+from pumice.framework.story import Kind, Operation
 from pumice.framework.verdict import FitErrors
 from pumice.model.status import TaskStatus
+from pumice.volcano import points
+from pumice.volcano.readiness import job_ready
 
 
 def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
-    """Each task is placed by itself; what its job has placed is bound as soon as the job is ready."""
-    ssn.error_cache = predicateErrorCacheEnable
+    """Each task is placed by itself; what its job has placed is bound as soon as the job is ready.
+
+    ``predicateErrorCacheEnable`` changes nothing: what a class found out holds for all its tasks.
+    """
     for row in tasks_in_order(ssn):
-        task = Task(ssn.tables, row)
-        unfit = ssn.pre_predicate(task)
-        if unfit is not None:
-            ssn.fit_notes.note(row, FitErrors.everywhere(unfit, len(ssn.all_nodes)))
-            continue
-        choice = choose_node(ssn, row, ssn.all_nodes, resources=False)
-        if choice.errors is not None:
-            ssn.fit_notes.note(row, choice.errors)
-        elif choice.node >= 0:
-            _allocate_directly(ssn, row, choice.node)
+        with ssn.turn(ssn.tables.tasks.pods[row].key):
+            _place(ssn, row)
+
+
+def _place(ssn: Session, row: int) -> None:
+    nodes = ssn.placing.feasible.all_nodes
+    unfit = ssn.ask(points.task_refused, Task(ssn.tables, row))
+    if unfit is not None:
+        ssn.story.note(row, FitErrors.everywhere(unfit, len(nodes)))
+        return
+    choice = ssn.placing.choose(row, nodes, resources=False)
+    if choice.errors is not None:
+        ssn.story.note(row, choice.errors)
+    elif choice.node >= 0:
+        _allocate_directly(ssn, row, choice.node)
 
 
 def tasks_in_order(ssn: Session) -> list[int]:
@@ -37,33 +47,48 @@ def tasks_in_order(ssn: Session) -> list[int]:
         return []
     pipelined = ((tasks.status == TaskStatus.PIPELINED) & tasks.best_effort).nonzero()[0]
     for row in pipelined.tolist():
-        ssn.take_back(row)
+        _take_back(ssn, row)
     live = (jobs.alive & (jobs.queue >= 0) & (jobs.phase != PENDING_PHASE) & (jobs.best_effort > 0)).nonzero()[0]
-    heaps = heaps_by(job_keyer(ssn), live, jobs.queue[live])
+    heaps = heaps_by(ssn.order.job_keys(), live, jobs.queue[live])
     found: list[int] = []
-    queues = Heap(queue_keyer(ssn), list(heaps))
+    queues = Heap(ssn.order.queue_keys(), list(heaps))
     while queues:
         heap = heaps[queues.pop()]
         while heap:
             job = heap.pop()
-            if ssn.ask(points.job_valid, Job(ssn.tables, job)) is not None:
-                continue
-            rows = jobs.tasks[job]
-            waiting = (tasks.status[rows] == PENDING) & tasks.best_effort[rows] & (tasks.gate[rows] == NO_GATE)
-            found += sorted_tasks(ssn, rows[waiting]).tolist()
+            with ssn.turn(jobs.uids[job]):
+                if ssn.ask(points.job_valid, Job(ssn.tables, job)) is None:
+                    rows = jobs.tasks[job]
+                    waiting = (tasks.status[rows] == PENDING) & tasks.best_effort[rows] & (tasks.gate[rows] == NO_GATE)
+                    found += ssn.order.sorted_tasks(rows[waiting]).tolist()
     return found
+
+
+def _take_back(ssn: Session, row: int) -> None:
+    """Undo a pipelining that an earlier statement left standing."""
+    node = int(ssn.tables.tasks.node[row])
+    ssn.ledger.move(TaskRun(ssn.tables, Placement([row], [-1])), TaskStatus.PENDING)
+    ssn.ask(points.on_deallocate, TaskRun(ssn.tables, Placement([row], [node])))
 
 
 def _allocate_directly(ssn: Session, row: int, node: int) -> None:
     """Without a statement of its own: bound together with everything its job has allocated, once the job is ready."""
     job = int(ssn.tables.tasks.job[row])
-    stmt = ssn.statement()
-    refusal = stmt.allocate([row], [node])
-    if refusal is not None:
-        ssn.fit_notes.note(row, FitErrors(message=refusal.reason))
-        stmt.discard()
-    elif ssn.job_ready(job):
+    with ssn.statement() as stmt:
+        refusal = stmt.allocate([row], [node])
+        if refusal is not None:
+            ssn.story.note(row, FitErrors(message=refusal.reason))
+            return
+        ready = job_ready(ssn, job)
         stmt.leave_standing()
-        ssn.dispatch(job)
-    else:
-        stmt.leave_standing()
+    if ready:
+        _dispatch(ssn, job)
+
+
+def _dispatch(ssn: Session, job: int) -> None:
+    """Bind every allocated task of a job, whichever statement placed it. Source: Volcano Session.Allocate."""
+    tasks, rows = ssn.tables.tasks, ssn.tables.jobs.tasks[job]
+    for row in rows[tasks.status[rows] == ALLOCATED].tolist():
+        with ssn.statement() as stmt:
+            stmt.operations.append(Operation(Kind.ALLOCATE, Placement([row], [int(tasks.node[row])])))
+            stmt.commit()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
-from pumice.columns.views import Job, Queue
-from pumice.framework import points
-from pumice.framework.ordering import Heap, JobsInOrder, job_keyer, queue_keyer
+from pumice.columns.views import Job
+from pumice.framework.ordering import Heap
 from pumice.framework.session import Session
+from pumice.volcano import points
 
 
 def enqueue(ssn: Session) -> None:
-    """Each pending job is asked for once; a job that is turned down is tried again in the next session.
+    """Each pending job is asked for once; a job that is rejected is tried again in the next session.
 
     A job without minResources is admitted without asking. Admission changes neither the order of queues nor that of
     jobs, so each queue is gone through once.
@@ -24,14 +22,11 @@ def enqueue(ssn: Session) -> None:
     waiting = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE)).nonzero()[0]
     if not len(waiting):
         return
+    admission = _Admission(ssn)
     alike = _by_queue_and_ask(ssn, waiting)
-    door = _Door(ssn)
-    keyer = job_keyer(ssn)
-    queues = Heap(queue_keyer(ssn), list(alike))
+    queues = Heap(ssn.order.queue_keys(), list(alike))
     while queues:
-        queue = queues.pop()
-        if not door.refuses_all(queue, alike[queue]):
-            door.admit_from(queue, JobsInOrder(ssn, keyer, np.concatenate(alike[queue])))
+        admission.go_through(alike[queues.pop()])
 
 
 def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> dict[int, list[AnyArray]]:
@@ -49,72 +44,59 @@ def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> dict[int, list[AnyArray]]
     return groups
 
 
-class _Door:
-    """Asks for jobs one by one; where only amounts are looked at, a rejection stands for all jobs that ask as much."""
+class _Admission:
+    """Asks for jobs one by one; where only amounts are looked at, a rejection stands for all jobs of the queue that ask
+    as much, for admitting others never makes room."""
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
-        hooks = [hook for tier in ssn.tiers(points.job_enqueueable) for hook in tier]
-        self.by_amount = bool(hooks) and all(form == "amount" for form, _ in hooks)
-        self.tiers = [[hook for _, hook in tier] for tier in ssn.tiers(points.job_enqueueable)]
+        self.by_amount = ssn.hooks.forms(points.job_enqueueable) == {"amount"}
 
-    def refuses_all(self, queue: int, alike: list[AnyArray]) -> bool:
-        """Turn all jobs of a queue down, if none of them can be admitted now; then their order does not matter."""
-        if not self.by_amount:
-            return False
-        refused = []
+    def go_through(self, alike: list[AnyArray]) -> None:
+        """The waiting jobs of one queue, in groups that ask for equal amounts."""
+        if self.by_amount and self._rejects_all(alike):
+            return
+        rejected: dict[int, str] = {}  # by what is asked for
+        ssn, asks = self.ssn, self.ssn.tables.jobs.ask
+        groups = {int(asks[rows[0]]): rows for rows in alike}
+        for row in ssn.order.jobs_in_order(np.concatenate(alike)):
+            if int(asks[row]) in rejected:
+                continue
+            with ssn.turn(ssn.tables.jobs.uids[row]):
+                text = self._rejection(row)
+                if text is None:
+                    self._admit(row)
+                elif self.by_amount:
+                    rejected[int(asks[row])] = text
+                    left = groups[int(asks[row])]
+                    self._tell(left[ssn.tables.jobs.phase[left] == PENDING_PHASE], text)
+                else:
+                    self._tell(np.array([row]), text)
+
+    def _rejects_all(self, alike: list[AnyArray]) -> bool:
+        """Reject all jobs of the queue, if none of them can be admitted now; then their order does not matter."""
+        texts = []
         for rows in alike:
-            text = self._refusal(queue, int(rows[0]))
+            text = self._rejection(int(rows[0]))
             if text is None:
                 return False
-            if text:
-                refused.append((rows, text))
-        self.ssn.turned_down += refused
+            texts.append(text)
+        for rows, text in zip(alike, texts, strict=True):
+            self._tell(rows, text)
         return True
 
-    def admit_from(self, queue: int, waiting: JobsInOrder) -> None:
-        """Go through the jobs of one queue in order."""
-        jobs = self.ssn.tables.jobs
-        while waiting:
-            rows = waiting.rows()
-            row = int(rows[0])
-            text = self._refusal(queue, row)
-            if text is None:
-                self._admit(row)
-                waiting.drop_first()
-                continue
-            equal = (jobs.ask[rows] == jobs.ask[row]) if self.by_amount else np.arange(len(rows)) == 0
-            if text:
-                self.ssn.turned_down.append((rows[equal], text))
-            waiting.keep(~equal)
-
-    def _refusal(self, queue: int, row: int) -> str | None:
-        """None to admit the job, else why not (empty where the plugin has told already, or has nothing to tell)."""
-        ssn, jobs = self.ssn, self.ssn.tables.jobs
-        if not jobs.has_min[row]:
+    def _rejection(self, row: int) -> str | None:
+        """None to admit the job, else why not; empty where the plugin has nothing to tell."""
+        if not self.ssn.tables.jobs.has_min[row]:
             return None
-        if self.by_amount:
-            return _vote(self.tiers, Queue(ssn.tables, queue), jobs.min_resources[row])
-        return None if ssn.ask(points.job_enqueueable, Job(ssn.tables, row)) else ""
+        return self.ssn.ask(points.job_rejected, Job(self.ssn.tables, row))
+
+    def _tell(self, rows: AnyArray, text: str) -> None:
+        if text:
+            self.ssn.story.rejected.append((rows, text))
 
     def _admit(self, row: int) -> None:
-        job = Job(self.ssn.tables, row)
-        self.ssn.ask(points.job_enqueued, job)
-        self.ssn.set_phase(row, INQUEUE_PHASE)
-        self.ssn.tell(job.key, "admitted")
-
-
-def _vote(tiers: list[list[Any]], queue: Queue, asked: F64) -> str | None:
-    """``combine.vote`` for hooks that may reject with a text: that text, or None when the job may be admitted."""
-    for tier in tiers:
-        permitted = False
-        for hook in tier:
-            answer = hook(queue, asked)
-            if isinstance(answer, str):
-                return answer
-            if answer < 0:
-                return ""
-            permitted = permitted or answer > 0
-        if permitted:
-            return None
-    return None
+        ssn = self.ssn
+        ssn.ask(points.job_enqueued, Job(ssn.tables, row))
+        ssn.journal.put(ssn.tables.jobs["phase"], row, INQUEUE_PHASE)
+        ssn.story.tell(ssn.tables.jobs.uids[row], "admitted")

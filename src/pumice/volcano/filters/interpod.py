@@ -54,12 +54,12 @@ class InterPodFilter:
 
     def _count(self, pods: PodSet, term: PodAffinityTerm, rows: AnyArray) -> I64:
         """How many of the pods are in the node's domain; 0 where the node has no such label."""
-        label = self._index.tables.nodes.facts.label(term.topology_key)
+        label = self._index.derived.label(term.topology_key)
         return pods.per_domain(term.topology_key)[label.codes[rows]]
 
     def _near(self, pod: Pod, terms: tuple[PodAffinityTerm, ...], rows: AnyArray) -> Bool:
         """Nodes that have every topology label and, in each of those domains, a pod that all terms are about."""
-        facts = self._index.tables.nodes.facts
+        facts = self._index.derived
         pods = self._index.matching(terms)
         labelled = np.ones(len(rows), dtype=bool)
         near = labelled.copy()

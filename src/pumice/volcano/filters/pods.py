@@ -13,6 +13,7 @@ import numpy as np
 from pumice.algorithms.selectors import EncodedColumn, matches, matches_over
 from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.tables import Tables
+from pumice.framework.derived import Derived, derived
 from pumice.framework.session import Session
 from pumice.model.pod import LabelSelector, Pod, PodAffinityTerm, PodSpec
 
@@ -39,25 +40,25 @@ def means(term: PodAffinityTerm, pod: Pod) -> bool:
 class PodSet:
     """Some tasks (rows ascending), counted by where they are now."""
 
-    __slots__ = ("_counts", "_stamp", "_tables", "rows")
+    __slots__ = ("_counts", "_derived", "_version", "_view_node", "rows")
 
-    def __init__(self, tables: Tables, rows: AnyArray) -> None:
-        self._tables = tables
+    def __init__(self, tables: Tables, facts: Derived, rows: AnyArray) -> None:
+        self._derived, self._view_node = facts, tables.tasks["view_node"]
         self.rows = rows
         self._counts: dict[Hashable, I64] = {}
-        self._stamp = -1
+        self._version = -1
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def nodes(self) -> AnyArray:
         """Node rows of those that are on a node, one entry a task."""
-        where = self._tables.tasks.view_node[self.rows]
+        where: AnyArray = self._view_node.array[self.rows]
         return where[where >= 0]
 
     def per_node(self) -> I64:
         """How many are on each node (N,)."""
-        return self._kept(None, lambda: np.bincount(self.nodes(), minlength=len(self._tables.nodes.facts)))
+        return self._kept(None, lambda: np.bincount(self.nodes(), minlength=len(self._derived)))
 
     def per_domain(self, key: str, eligible: Bool | None = None, kind: Hashable = None) -> I64:
         """How many are in each domain of a node label (D + 1,); the last entry, for nodes without the label, is 0.
@@ -69,17 +70,17 @@ class PodSet:
             where = self.nodes()
             if eligible is not None:
                 where = where[eligible[where]]
-            label = self._tables.nodes.facts.label(key)
+            label = self._derived.label(key)
             codes = label.codes[where]
             return np.bincount(codes[codes >= 0], minlength=len(label.values) + 1)
 
         return self._kept((key, kind), count)
 
     def _kept(self, name: Hashable, count: Callable[[], I64]) -> I64:
-        stamp = self._tables.nodes.changed.stamp
-        if stamp != self._stamp:
+        version = self._view_node.version
+        if version != self._version:
             self._counts.clear()
-            self._stamp = stamp
+            self._version = version
         found = self._counts.get(name)
         if found is None:
             found = self._counts[name] = count()
@@ -89,10 +90,11 @@ class PodSet:
 class PodIndex:
     """Finds tasks by selector. One a session, made when the first term asks for it."""
 
-    __slots__ = ("_columns", "_namespaces", "_sets", "_staying", "tables")
+    __slots__ = ("_columns", "_namespaces", "_sets", "_staying", "derived", "ssn", "tables")
 
-    def __init__(self, tables: Tables) -> None:
-        self.tables = tables
+    def __init__(self, ssn: Session) -> None:
+        self.ssn, self.derived = ssn, derived(ssn)
+        tables = self.tables = ssn.tables
         self._columns: dict[str, EncodedColumn] = {}
         self._sets: dict[Hashable, PodSet] = {}
         pods = tables.tasks.pods
@@ -119,7 +121,7 @@ class PodIndex:
     def _set(self, key: Hashable, find: Callable[[], Bool]) -> PodSet:
         found = self._sets.get(key)
         if found is None:
-            found = self._sets[key] = PodSet(self.tables, np.flatnonzero(find()))
+            found = self._sets[key] = PodSet(self.tables, self.derived, np.flatnonzero(find()))
         return found
 
     def _column(self, key: str) -> EncodedColumn:
@@ -156,25 +158,23 @@ class PodIndex:
 
 def pod_index(ssn: Session) -> PodIndex:
     """The index of this session, shared by the plugins that need it."""
-    return ssn.shared("pods by label", lambda: PodIndex(ssn.tables))
+    return ssn.shared("pods by label", lambda: PodIndex(ssn))
 
 
-def classes_where(tables: Tables, what: str, wanted: Callable[[PodSpec], bool]) -> tuple[int, ...]:
-    """Classes of live tasks whose spec is ``wanted``, ascending; ``what`` names the question.
+def classes_where(ssn: Session, what: str, wanted: Callable[[PodSpec], bool]) -> tuple[int, ...]:
+    """Classes whose spec is ``wanted``, ascending; ``what`` names the question. Each class is looked at once, and not
+    again in the next cycle."""
+    classes = ssn.tables.classes
 
-    Specs are looked at once: their list only grows, so the answer is kept beside the node facts until there are more
-    of them.
-    """
-    classes, tasks = tables.classes, tables.tasks
+    def find(rows: AnyArray) -> Bool:
+        specs = (classes.specs[row] for row in rows.tolist())
+        return np.array([spec is not None and wanted(spec) for spec in specs], dtype=bool)
 
-    def find() -> tuple[int, ...]:
-        return tuple(row for row, spec in enumerate(classes.specs) if wanted(spec))
+    def of_all() -> tuple[int, ...]:
+        assert classes.stamps is not None
+        return tuple(ssn.memo.by_row(("classes", what), (), classes.stamps, find).nonzero()[0].tolist())
 
-    found = tables.nodes.facts.remember((what, classes, len(classes)), find)
-    if not found:
-        return ()
-    live = np.bincount(tasks.cls[tasks.alive], minlength=len(classes))
-    return tuple(row for row in found if live[row])
+    return ssn.shared(("classes", what), of_all)
 
 
 def has_pod_terms(spec: PodSpec) -> bool:

@@ -35,7 +35,7 @@ class PortFilter:
         if found is None:
             tables = self._index.tables
             specs = tables.classes.specs
-            others = classes_where(tables, "host ports", lambda spec: bool(spec.host_ports))
+            others = classes_where(self._index.ssn, "host ports", lambda spec: bool(spec.host_ports))
             own = specs[cls].host_ports
             clashing = tuple(c for c in others if any(clash(a, b) for a in own for b in specs[c].host_ports))
             found = self._holders[cls] = self._index.of_classes(clashing)

@@ -12,9 +12,9 @@ import numpy as np
 
 from pumice.algorithms.selectors import matches
 from pumice.columns.dtypes import I32, I64, Bool
-from pumice.columns.nodes import NodeFacts
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
+from pumice.framework.derived import Derived
 from pumice.framework.verdict import Code, Unfit, Verdict
 from pumice.model.pod import Pod, PodSpec, TopologySpreadConstraint
 from pumice.volcano.filters.pods import PodIndex
@@ -40,7 +40,7 @@ def constraints_of(spec: PodSpec, kind: str) -> tuple[TopologySpreadConstraint, 
     return tuple(c for c in spec.spread if c.when_unsatisfiable == kind)
 
 
-def prepare(facts: NodeFacts, spec: PodSpec, kind: str) -> tuple[Prepared, ...]:
+def prepare(facts: Derived, spec: PodSpec, kind: str) -> tuple[Prepared, ...]:
     """The constraints of one kind. Only nodes with the topology labels of all of them take part."""
     constraints = constraints_of(spec, kind)
     labelled = np.ones(len(facts), dtype=bool)
@@ -84,7 +84,7 @@ class SpreadFilter:
         found = self._prepared.get(cls)
         if found is None:
             tables = self._index.tables
-            found = self._prepared[cls] = prepare(tables.nodes.facts, tables.classes.specs[cls], HARD)
+            found = self._prepared[cls] = prepare(self._index.derived, tables.classes.specs[cls], HARD)
         return found
 
     def _skew(self, pod: Pod, kind: tuple[str, int, int], prepared: Prepared) -> I64:

@@ -31,26 +31,44 @@ class StandingTerms:
         self._index = index
         tables = index.tables
         classes_of: dict[tuple[PodAffinityTerm, int, int], list[int]] = {}
-        for cls in classes_where(tables, what, lambda spec: any(True for _ in terms_of(spec))):
+        for cls in classes_where(index.ssn, what, lambda spec: any(True for _ in terms_of(spec))):
             times: dict[Weighted, int] = {}
             for weighted in terms_of(tables.classes.specs[cls]):
                 times[weighted] = times.get(weighted, 0) + 1  # a spec may say the same thing twice: it counts twice
                 classes_of.setdefault((*weighted, times[weighted]), []).append(cls)
         self._standing = [Standing(t, index.of_classes(tuple(c)), w) for (t, w, _), c in classes_of.items()]
-        selectors = [s.term.selector for s in self._standing if s.term.selector is not None]
-        self._keys = sorted({r.key for selector in selectors for r in selector.requirements})
+        self._keys: list[str] = []  # labels that the terms look at
+        self._by_label: dict[tuple[str, str], list[int]] = {}  # terms that want this label
+        self._others: list[int] = []
+        for i, standing in enumerate(self._standing):
+            self._file(i, standing.term)
         self._about: dict[tuple[str | None, ...], tuple[Standing, ...]] = {}
         self._about_class: dict[int, bool] = {}
+
+    def _file(self, position: int, term: PodAffinityTerm) -> None:
+        """Where a pod that the term may be about finds it: gangs that look at themselves alone have a term each."""
+        if term.selector is None:
+            return  # about no pod
+        self._keys += [r.key for r in term.selector.requirements if r.key not in self._keys]
+        wanted = next((r for r in term.selector.requirements if r.operator == "In"), None)
+        if wanted is None:
+            self._others.append(position)
+            return
+        for value in dict.fromkeys(wanted.values):
+            self._by_label.setdefault((wanted.key, value), []).append(position)
 
     def about(self, row: int) -> tuple[Standing, ...]:
         """The terms that are about the task."""
         if not self._standing:
             return ()
         pod = self._index.tables.tasks.pods[row]
-        looks = (pod.namespace, *map(pod.labels.get, self._keys))
+        labels = [(key, pod.labels.get(key)) for key in self._keys]
+        looks = (pod.namespace, *(value for _, value in labels))
         found = self._about.get(looks)
         if found is None:
-            found = self._about[looks] = tuple(s for s in self._standing if means(s.term, pod))
+            near = [i for key, value in labels if value is not None for i in self._by_label.get((key, value), ())]
+            candidates = (self._standing[i] for i in sorted({*near, *self._others}))
+            found = self._about[looks] = tuple(s for s in candidates if means(s.term, pod))
         return found
 
     def about_class(self, cls: int) -> bool:

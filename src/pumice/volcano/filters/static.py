@@ -13,7 +13,7 @@ import numpy as np
 
 from pumice.algorithms.selectors import EncodedColumn, holds_over
 from pumice.columns.dtypes import I32, I64, Bool
-from pumice.columns.nodes import NodeFacts
+from pumice.framework.derived import Derived
 from pumice.framework.verdict import Code, Unfit
 from pumice.model.node import Taint
 from pumice.model.pod import NodeSelectorTerm, PodSpec, Requirement, Toleration
@@ -30,7 +30,7 @@ BLOCKING = ("NoSchedule", "NoExecute")
 NAME_FIELD = "metadata.name"
 
 
-def stable_codes(facts: NodeFacts, spec: PodSpec, *, affinity: bool, taints: bool) -> I32:
+def stable_codes(facts: Derived, spec: PodSpec, *, affinity: bool, taints: bool) -> I32:
     """The first stable filter that objects, by index into ``STABLE_REASONS``; each of them ends the search."""
 
     def build() -> I32:
@@ -40,11 +40,11 @@ def stable_codes(facts: NodeFacts, spec: PodSpec, *, affinity: bool, taints: boo
         if affinity:
             codes[~node_affinity(facts, spec)] = 2
         if not any(tolerates(t, CORDON) for t in spec.tolerations):
-            codes[facts.unschedulable] = 1
+            codes[facts.facts.unschedulable] = 1
         return codes
 
     key = ("stable", affinity, taints, spec.node_selector, spec.affinity.node_required, spec.tolerations)
-    return facts.remember(key, build)
+    return facts.get(key, build)
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -62,25 +62,25 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
             return False
 
 
-def tolerated(facts: NodeFacts, tolerations: tuple[Toleration, ...]) -> Bool:
+def tolerated(facts: Derived, tolerations: tuple[Toleration, ...]) -> Bool:
     """Nodes without a taint that keeps the pod off."""
 
     def build() -> Bool:
         return np.asarray(untolerated_count(facts, tolerations, BLOCKING) == 0)
 
-    return facts.remember(("tolerated", tolerations), build)
+    return facts.get(("tolerated", tolerations), build)
 
 
-def untolerated_count(facts: NodeFacts, tolerations: Sequence[Toleration], effects: tuple[str, ...]) -> I64:
+def untolerated_count(facts: Derived, tolerations: Sequence[Toleration], effects: tuple[str, ...]) -> I64:
     """How many taints with one of the effects the pod does not tolerate."""
     counts = [
         sum(taint.effect in effects and not any(tolerates(t, taint) for t in tolerations) for taint in taints)
-        for taints in facts.taint_sets
+        for taints in facts.facts.taint_sets
     ]
-    return np.array(counts, dtype=np.int64)[facts.taint_code]
+    return np.array(counts, dtype=np.int64)[facts.facts.taint_code]
 
 
-def node_affinity(facts: NodeFacts, spec: PodSpec) -> Bool:
+def node_affinity(facts: Derived, spec: PodSpec) -> Bool:
     """Nodes that the node selector and the required node affinity let through."""
 
     def build() -> Bool:
@@ -95,10 +95,10 @@ def node_affinity(facts: NodeFacts, spec: PodSpec) -> Bool:
             found &= any_term
         return found
 
-    return facts.remember(("node affinity", spec.node_selector, spec.affinity.node_required), build)
+    return facts.get(("node affinity", spec.node_selector, spec.affinity.node_required), build)
 
 
-def node_term(facts: NodeFacts, term: NodeSelectorTerm) -> Bool:
+def node_term(facts: Derived, term: NodeSelectorTerm) -> Bool:
     """Nodes that one term of a node selector matches; an empty term matches none."""
     found = np.full(len(facts), bool(term.labels or term.fields))
     for requirement in term.labels:
@@ -108,8 +108,8 @@ def node_term(facts: NodeFacts, term: NodeSelectorTerm) -> Bool:
     return found
 
 
-def _names(facts: NodeFacts) -> EncodedColumn:
-    return facts.remember((NAME_FIELD,), lambda: EncodedColumn(facts.names))
+def _names(facts: Derived) -> EncodedColumn:
+    return facts.get((NAME_FIELD,), lambda: EncodedColumn(facts.facts.names))
 
 
 def names_conflict(spec: PodSpec) -> bool:

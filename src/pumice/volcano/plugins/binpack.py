@@ -10,10 +10,10 @@ import numpy as np
 from pumice.columns.dtypes import F64, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
-from pumice.framework import points
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.model.resources import MIN_RESOURCE
+from pumice.volcano import points
 
 
 class Counted(NamedTuple):
@@ -29,7 +29,7 @@ class Counted(NamedTuple):
     has: Bool | None
 
 
-@plugin("binpack", by_shape=True)
+@plugin("binpack")
 class Binpack:
     """``binpack.cpu``, ``binpack.memory`` and ``binpack.resources.<name>`` weigh a resource (below 0: 1).
 

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from pumice.columns.dtypes import Bool
+from pumice.columns.rows import TaskRows
 from pumice.columns.views import Task
-from pumice.framework import points
-from pumice.framework.combine import Vote
-from pumice.framework.eviction import EvictionContext
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
+from pumice.volcano import points
+from pumice.volcano.eviction import EvictionContext
 
 CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACE = "kube-system"
 
 
-@plugin("conformance", by_shape=True)
+@plugin("conformance")
 class Conformance:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
 
     @points.preemptable
     @points.reclaimable
-    def evictable(self, evictor: Task, candidates: list[Task]) -> tuple[list[Task], Vote]:
-        return ordinary(candidates), Vote.PERMIT
+    def evictable(self, evictor: Task, candidates: TaskRows) -> Bool:
+        return ordinary(candidates)
 
     @points.unified_evictable
-    def unified_evictable(self, context: EvictionContext, candidates: list[Task]) -> tuple[list[Task], Vote]:
-        return ordinary(candidates), Vote.PERMIT
+    def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
+        return ordinary(candidates)
 
 
-def ordinary(candidates: list[Task]) -> list[Task]:
-    """Tasks that are neither critical nor in the system namespace."""
-    return [
-        t for t in candidates if t.pod.spec.priority_class_name not in CRITICAL and t.pod.namespace != SYSTEM_NAMESPACE
-    ]
+def ordinary(candidates: TaskRows) -> Bool:
+    """Tasks that are neither critical nor in the system namespace. Shape (rows,)."""
+    pods = candidates.pods
+    found = [p.spec.priority_class_name not in CRITICAL and p.namespace != SYSTEM_NAMESPACE for p in pods]
+    return np.array(found, dtype=bool)

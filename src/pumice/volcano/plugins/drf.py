@@ -3,36 +3,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
 from pumice.algorithms.shares import dominant_share, largest_part
-from pumice.columns.dtypes import F64
-from pumice.columns.rows import JobRows, TaskRun
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.runs import TaskRun
 from pumice.columns.views import Queue, Task
-from pumice.framework import points
-from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
+from pumice.framework.point import ROWS
 from pumice.framework.session import Session
+from pumice.volcano import points
 from pumice.volcano.share_tree import ShareTree
 
 SAME = 1e-6
 
 
-@plugin("drf", by_shape=True)
+@plugin("drf")
 class Drf:
     """``allocated`` (J, R) and ``share`` (J,) include what is promised to pipelined tasks in this session."""
 
     def __init__(self, ssn: Session, *, hierarchy: bool = False) -> None:
         self.ssn = ssn
-        self.allocated = ssn.tables.jobs.allocated.copy()
-        self.share = ssn.column(len(self.allocated))
         self._total: list[float] = ssn.total.tolist()
-        held = ssn.holding_jobs()
-        self.share[held] = dominant_share(self.allocated[held], ssn.total)
+        jobs = ssn.tables.jobs
+        share = np.zeros(jobs.capacity)
+        share[ssn.holding_jobs] = dominant_share(jobs.allocated[ssn.holding_jobs], ssn.total)
+        self.allocated = ssn.column("drf.allocated", "job", values=jobs.allocated.copy())
+        self.share = ssn.column("drf.share", "job", values=share)
         self.unused_points = () if hierarchy else (points.queue_order, points.reclaimable)
         self.tree = ShareTree(ssn, self.allocated) if hierarchy else None
 
-    @points.job_order
+    def figures(self) -> Mapping[str, AnyArray]:
+        return {"job.share": self.share.array}
+
+    @points.job_order(reads=(ROWS,))
     def job_order(self, jobs: JobRows) -> F64:
-        return self.share[jobs.rows]
+        found: F64 = self.share.array[jobs.rows]
+        return found
 
     @points.queue_order
     def queue_order(self, left: Queue, right: Queue) -> int:
@@ -40,27 +50,19 @@ class Drf:
         return self.tree.compare(left, right)
 
     @points.preemptable
-    def preemptable(self, preemptor: Task, candidates: list[Task]) -> tuple[list[Task], Vote]:
+    def preemptable(self, preemptor: Task, candidates: TaskRows) -> Bool:
         """Tasks of jobs that, without the task, would still have a share no smaller than the preemptor's with its
-        task."""
-        total = self.ssn.total
-        own = float(dominant_share(self.allocated[preemptor.job.row] + preemptor.req, total))
-        left: dict[int, F64] = {}
-        victims = []
-        for task in candidates:
-            job = task.job.row
-            allocated = left[job] = left.get(job, self.allocated[job]) - task.req
-            share = float(dominant_share(allocated, total))
-            if own < share or abs(own - share) <= SAME:
-                victims.append(task)
-        return victims, Vote.PERMIT
+        task. Each candidate is taken off its job's share, victim or not. Shape (rows,)."""
+        total, allocated, jobs = self.ssn.total, self.allocated.array, candidates.job
+        own = float(dominant_share(allocated[preemptor.job.row] + preemptor.req, total))
+        share = dominant_share(allocated[jobs] - taken_so_far(jobs, candidates.req), total)
+        return np.asarray((own < share) | (np.abs(own - share) <= SAME))
 
     @points.reclaimable
-    def reclaimable(self, reclaimer: Task, candidates: list[Task]) -> tuple[list[Task], Vote]:
+    def reclaimable(self, reclaimer: Task, candidates: TaskRows) -> Bool:
         """Tasks whose queue would still come after the reclaimer's, were the reclaimer placed and the task gone."""
         assert self.tree is not None
-        victims = self.tree.reclaimable(reclaimer, candidates)
-        return victims, Vote.PERMIT
+        return self.tree.reclaimable(reclaimer, candidates)
 
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
@@ -74,8 +76,15 @@ class Drf:
         job = run.job
         if job < 0:
             return
-        self.ssn.journal.add(self.allocated, job, (sign * len(run)) * run.req)
-        share = max(0.0, largest_part(self.allocated[job].tolist(), self._total))
+        self.ssn.journal.add(self.allocated, job, sign * run.total)
+        share = max(0.0, largest_part(self.allocated.array[job].tolist(), self._total))
         self.ssn.journal.put(self.share, job, share)
-        if self.tree is not None:
-            self.tree.stale = True
+
+
+def taken_so_far(group: AnyArray, amounts: F64) -> F64:
+    """For each row the sum of the amounts of its group up to and with it. Shapes (rows,), (rows, R) -> (rows, R)."""
+    found = np.empty_like(amounts)
+    for each in np.unique(group).tolist():
+        rows = group == each
+        found[rows] = amounts[rows].cumsum(axis=0)
+    return found

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from pumice.columns.counting import READY, VALID
-from pumice.columns.dtypes import F64
-from pumice.columns.rows import JobRows
+from pumice.columns.dtypes import F64, I32, AnyArray, Bool
+from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
-from pumice.framework import points
 from pumice.framework.combine import Vote
-from pumice.framework.eviction import EvictionContext
 from pumice.framework.plugin import plugin
+from pumice.framework.point import ROWS, SIGNATURE
 from pumice.framework.session import Session
-from pumice.framework.status import SCHEDULED, UNSCHEDULABLE, releasing_scheduled
-from pumice.framework.validity import Invalid
+from pumice.framework.verdict import Invalid
 from pumice.model.status import TaskStatus
+from pumice.volcano import points
+from pumice.volcano.eviction import EvictionContext
+from pumice.volcano.fit_errors import FitTexts
+from pumice.volcano.status import SCHEDULED, UNSCHEDULABLE, conditions, jobs_to_close, releasing_scheduled
 
 PIPELINED_OR_READY = READY.copy()
 PIPELINED_OR_READY[TaskStatus.PIPELINED] = 1
 
 
-@plugin("gang", by_shape=True)
+@plugin("gang")
 class Gang:
     """A job counts only when its minimum, the minima of its roles and of its sub-groups are all met."""
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
 
-    @points.job_valid
+    def figures(self) -> Mapping[str, AnyArray]:
+        """For each job how many tasks it lacks, 0 where it is ready; and whether it is (J,)."""
+        jobs = self.ssn.tables.jobs
+        have = jobs.counts @ READY
+        ready = have + jobs.best_effort >= jobs.min_available
+        return {"job.lacking": np.where(ready, 0, jobs.min_available - have), "job.ready": ready}
+
+    @points.job_valid(reads=(SIGNATURE,))
     def job_valid(self, job: Job) -> Invalid | None:
         """Can the pods that exist make the gang complete?"""
         if not self._roles_meet(job, VALID, with_best_effort=False):
@@ -43,27 +52,27 @@ class Gang:
             return Invalid("NotEnoughTasks", text)
         return None
 
-    @points.job_order
+    @points.job_order(reads=(ROWS,))
     def job_order(self, jobs: JobRows) -> F64:
         """Jobs below their minimum first."""
         return jobs.ready.astype(np.float64)
 
-    @points.sub_job_order
-    def sub_job_order(self, sub: SubJob) -> int:
-        return int(sub.is_ready)
+    @points.sub_job_order(reads=(ROWS,))
+    def sub_job_order(self, sub: SubJob) -> float:
+        return float(sub.is_ready)
 
-    @points.job_ready
+    @points.job_ready(reads=(SIGNATURE,))
     def job_ready(self, job: Job) -> int:
         missing = job.missing_count
         if missing > 0:
             return missing
         return 0 if self._roles_meet(job, READY) and self._groups_meet(job, lambda sub: sub.is_ready) else 1
 
-    @points.sub_job_ready
+    @points.sub_job_ready(reads=(SIGNATURE,))
     def sub_job_ready(self, sub: SubJob) -> int:
         return max(0, sub.missing_count)
 
-    @points.job_pipelined
+    @points.job_pipelined(reads=(SIGNATURE,))
     def job_pipelined(self, job: Job) -> Vote:
         met = (
             job.is_pipelined
@@ -72,48 +81,43 @@ class Gang:
         )
         return Vote.PERMIT if met else Vote.REJECT
 
-    @points.sub_job_pipelined
+    @points.sub_job_pipelined(reads=(SIGNATURE,))
     def sub_job_pipelined(self, sub: SubJob) -> Vote:
         return Vote.PERMIT if sub.is_pipelined else Vote.REJECT
 
-    @points.job_starving
+    @points.job_starving(reads=(SIGNATURE,))
     def job_starving(self, job: Job) -> bool:
         return job.is_starving
 
     @points.preemptable
     @points.reclaimable
-    def evictable(self, preemptor: Task, candidates: list[Task]) -> tuple[list[Task], Vote]:
-        """Tasks that their gang can spare, counted down victim by victim."""
-        left: dict[int, int] = {}
-        victims = []
-        for task in candidates:
-            job = task.job
-            occupied = left.setdefault(job.row, job.ready_count)
-            if occupied > job.min_available:
-                left[job.row] = occupied - 1
-                victims.append(task)
-        return victims, Vote.PERMIT
+    def evictable(self, preemptor: Task, candidates: TaskRows) -> Bool:
+        """Tasks that their gang can spare, counted down victim by victim. Shape (rows,)."""
+        jobs, job = candidates.tables.jobs, candidates.job
+        spare = (jobs.counts @ READY - jobs.min_available)[job]
+        return np.asarray(nth_of_its_group(job) < spare)
 
     @points.unified_evictable
-    def unified_evictable(self, context: EvictionContext, candidates: list[Task]) -> tuple[list[Task], Vote]:
+    def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
         """Everything: gang evictions protect gangs by the way they bundle victims."""
-        return candidates, Vote.PERMIT
+        return np.ones(len(candidates), dtype=bool)
 
     @points.session_close
     def close(self) -> None:
         """Say for each job whether its gang is ready, and if not, what stands in the way."""
-        notes, rows = self.ssn.fit_notes, self.ssn.jobs_to_close()
-        rows = rows[self.ssn.tables.jobs.size[rows] > 0]
-        for row, is_ready in zip(rows.tolist(), JobRows(self.ssn.tables, rows).ready.tolist(), strict=True):
+        ssn, rows = self.ssn, jobs_to_close(self.ssn)
+        texts, said = FitTexts(ssn.tables, ssn.story), conditions(ssn)
+        rows = rows[ssn.tables.jobs.size[rows] > 0]
+        for row, is_ready in zip(rows.tolist(), JobRows(ssn.tables, rows).ready.tolist(), strict=True):
             if is_ready:
-                self.ssn.conditions.set(row, SCHEDULED, "tasks in gang are ready to be scheduled", "")
+                said.set(row, SCHEDULED, "tasks in gang are ready to be scheduled", "")
                 continue
-            job = Job(self.ssn.tables, row)
+            job = Job(ssn.tables, row)
             if not self._is_leaving(job):
-                fared = notes.fared(row)
+                fared = texts.fared(row)
                 unready = job.min_available - job.ready_count - fared.placed
-                text = f"{unready}/{job.size} tasks in gang unschedulable: {fared.text}{notes.origin(row)}"
-                self.ssn.conditions.set(row, UNSCHEDULABLE, "NotEnoughResources", text)
+                text = f"{unready}/{job.size} tasks in gang unschedulable: {fared.text}{texts.origin(row)}"
+                said.set(row, UNSCHEDULABLE, "NotEnoughResources", text)
 
     def _is_leaving(self, job: Job) -> bool:
         """Only below its minimum because tasks are on their way out: the old condition stays."""
@@ -123,7 +127,7 @@ class Gang:
         leaving = releasing_scheduled(self.ssn, job.row)
         return leaving > 0 and job.scheduled_count + leaving >= job.min_available
 
-    def _roles_meet(self, job: Job, statuses: np.ndarray, *, with_best_effort: bool = True) -> bool:
+    def _roles_meet(self, job: Job, statuses: I32, *, with_best_effort: bool = True) -> bool:
         if not job.roles_matter:
             return True
         counts = job.role_counts(statuses, with_best_effort=with_best_effort)
@@ -139,3 +143,14 @@ class Gang:
             if sum(1 for sub in subs if counts(sub)) < wanted:
                 return False
         return True
+
+
+def nth_of_its_group(group: I32) -> I32:
+    """For each row how many of its group come before it. Shape (rows,)."""
+    order = group.argsort(kind="stable")
+    ordered = group[order]
+    starts = np.concatenate(([0], (ordered[1:] != ordered[:-1]).nonzero()[0] + 1)) if len(group) else np.zeros(0, int)
+    position = np.arange(len(group))
+    found = np.empty(len(group), dtype=np.int32)
+    found[order] = position - np.repeat(starts, np.diff(np.append(starts, len(group))))
+    return found

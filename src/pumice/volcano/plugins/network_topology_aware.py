@@ -10,17 +10,23 @@ import numpy as np
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import EPS, F64, I32, Bool
 from pumice.columns.nodes import FUTURE, IDLE, USED
-from pumice.columns.rows import NodeRows, TaskRun
+from pumice.columns.rows import NodeRows
+from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, SubJob, Task
-from pumice.framework import points
 from pumice.framework.plugin import plugin
+from pumice.framework.point import ROWS, SIGNATURE
 from pumice.framework.session import Session
+from pumice.volcano import points
+from pumice.volcano.topology import job_bound, sub_bound
 
+NAME = "network-topology-aware"
 MAX_SCORE = 100.0
 PURPOSE_EVICT = "evict"
+#: What does not move within a session.
+ROOM = (f"{NAME}.allocatable", f"{NAME}.idle", f"{NAME}.future")
 
 
-@plugin("network-topology-aware", by_shape=True)
+@plugin(NAME)
 class NetworkTopologyAware:
     """Sums over hypernodes are (H, R). What is idle and what will be is as the session found it; only ``used`` moves,
     as in Volcano."""
@@ -50,11 +56,11 @@ class NetworkTopologyAware:
             hypernode_binpack_resources,
             hypernode_binpack_resources_ or {},
         )
-        books = ssn.tables.nodes.books
-        self.allocatable = self._sums(ssn.tables.nodes.facts.allocatable)
-        self.idle = self._sums(books[:, IDLE])
-        self.future = self._sums(books[:, FUTURE])
-        self.used = self._sums(books[:, USED])
+        books, facts = ssn.tables.nodes.books, ssn.tables.nodes.facts
+        self.allocatable = ssn.column(ROOM[0], values=self._sums(facts.allocatable))
+        self.idle = ssn.column(ROOM[1], values=self._sums(books[:, IDLE]))
+        self.future = ssn.column(ROOM[2], values=self._sums(books[:, FUTURE]))
+        self.used = ssn.column(f"{NAME}.used", values=self._sums(books[:, USED]))
 
     def _weights(self, cpu: float, memory: float, names: str, each: Mapping[str, float]) -> F64:
         """Weight per dimension (R,), -1 for those that are not looked at."""
@@ -73,22 +79,22 @@ class NetworkTopologyAware:
 
     # -- which hypernodes to try --------------------------------------------------------------------------------------
 
-    @points.hyper_node_gradient_for_job
+    @points.hyper_node_gradient_for_job(reads=(SIGNATURE, *ROOM))
     def gradient_for_job(self, job: Job, start: int, purpose: str) -> list[list[int]] | None:
-        bound = self.ssn.topology.job_bound(job.row)
+        bound = job_bound(self.ssn.tables, job.row)
         if bound is None:
             return [[start]]
         held = int(self.ssn.tables.jobs.hypernode[job.row])
         return self._gradient(start, bound, held, self.ssn.tables.jobs.min_resources[job.row], purpose)
 
-    @points.hyper_node_gradient_for_sub_job
+    @points.hyper_node_gradient_for_sub_job(reads=(SIGNATURE, *ROOM))
     def gradient_for_sub_job(self, sub: SubJob, start: int, purpose: str) -> list[list[int]] | None:
-        bound = self.ssn.topology.sub_bound(sub.row)
+        bound = sub_bound(self.ssn.tables, sub.row)
         if bound is None:
             return [[start]]
         tasks = self.ssn.tables.tasks
         pending = sub.tasks[tasks.status[sub.tasks] == PENDING]
-        needed = self.ssn.tables.classes.matrix[tasks.cls[pending]].sum(axis=0)
+        needed = self.ssn.tables.classes.req[tasks.cls[pending]].sum(axis=0)
         return self._gradient(start, bound, sub.hypernode, needed, purpose)
 
     def _gradient(self, start: int, bound: int, held: int, needed: F64, purpose: str) -> list[list[int]] | None:
@@ -120,8 +126,8 @@ class NetworkTopologyAware:
             return np.asarray((~looked_at | (needed - room[rows] < EPS)).all(axis=1))
 
         if purpose == PURPOSE_EVICT:
-            return fits(self.allocatable)
-        enough: Bool = fits(self.idle) | fits(self.future)
+            return fits(self.allocatable.array)
+        enough: Bool = fits(self.idle.array) | fits(self.future.array)
         return enough
 
     def _search_root(self, start: int, bound: int, held: int) -> int:
@@ -157,18 +163,18 @@ class NetworkTopologyAware:
         total_weight = self.dimension_weight[looked_at].sum()
         if total_weight <= 0:
             return np.zeros(len(rows))
-        after = self.used[rows][:, looked_at] + request[looked_at]
-        allocatable = self.allocatable[rows][:, looked_at]
+        after = self.used.array[rows][:, looked_at] + request[looked_at]
+        allocatable = self.allocatable.array[rows][:, looked_at]
         there = (allocatable > 0) & (self.dimension_weight[looked_at] > 0)
         parts = np.divide(after, allocatable, out=np.zeros_like(after), where=there) * self.dimension_weight[looked_at]
         overflow = ((after > allocatable) & there).any(axis=1)
         return np.where(overflow, 0.0, parts.sum(axis=1) / total_weight)
 
-    @points.hyper_node_order
+    @points.hyper_node_order(reads=(SIGNATURE, ROWS))
     def hyper_node_order(self, sub: SubJob, hypernodes: I32) -> F64:
         """Fuller is better; among equals the one that holds more of the job already."""
         tasks = self.ssn.tables.tasks
-        request = self.ssn.tables.classes.matrix[tasks.cls[sub.tasks]].sum(axis=0)
+        request = self.ssn.tables.classes.req[tasks.cls[sub.tasks]].sum(axis=0)
         score = self._binpack(hypernodes, request)
         self._prefer_occupied(score, hypernodes, sub.job.row)
         return score * MAX_SCORE * self.weight
@@ -195,15 +201,22 @@ class NetworkTopologyAware:
         np.add.at(found, ancestors[ancestors >= 0], 1.0 / len(rows))
         return found
 
-    @points.batch_node_order
-    def batch_node_order(self, task: Task, nodes: NodeRows) -> F64 | float | None:
-        """Nodes near what the gang holds; for tasks without topology, full hypernodes at every tier."""
+    @points.batch_node_order(reads=(SIGNATURE, ROWS))
+    def near_its_gang(self, task: Task, nodes: NodeRows) -> F64 | float | None:
+        """Nodes near what the gang holds; nothing to say of tasks without topology. Shape (rows,)."""
         if self.ssn.tables.subs.topologies[task.sub_job.row] is None:
-            return self._normal_pod(task, nodes) if self.normal_pods else None
+            return None
         leaves = self.tree.leaf_of[nodes.rows]
         if len(leaves) and (leaves == leaves[0]).all():
             return float(self._nearness(task, leaves[:2])[0])  # all equally near, and that stays so
         return self._nearness(task, leaves)
+
+    @points.batch_node_order(reads=(SIGNATURE, ROWS, f"{NAME}.used", ROOM[0]))
+    def full_hypernodes(self, task: Task, nodes: NodeRows) -> F64 | None:
+        """For tasks without topology, nodes in full hypernodes at every tier. Shape (rows,)."""
+        if not self.normal_pods or self.ssn.tables.subs.topologies[task.sub_job.row] is not None:
+            return None
+        return self._normal_pod(task, nodes)
 
     def _nearness(self, task: Task, leaves: I32) -> F64:
         held = task.job_hypernode
@@ -257,10 +270,13 @@ class NetworkTopologyAware:
         self._move(run, -1.0)
 
     def _move(self, run: TaskRun, sign: float) -> None:
-        ancestors = self.ancestors_of_node[list(run.nodes)]
-        times = np.bincount(ancestors[ancestors >= 0], minlength=len(self.tree.names))
-        rows = np.flatnonzero(times)
-        self.ssn.journal.put(self.used, rows, self.used[rows] + (sign * times[rows])[:, None] * run.req)
+        nodes, amounts = run.by_node(self.ssn.tables.classes.req)
+        ancestors = self.ancestors_of_node[np.atleast_1d(nodes)]
+        which, level = np.nonzero(ancestors >= 0)
+        rows, place = np.unique(ancestors[which, level], return_inverse=True)
+        change = np.zeros((len(rows), amounts.shape[-1]))
+        np.add.at(change, place, np.broadcast_to(amounts, (len(ancestors), amounts.shape[-1]))[which])
+        self.ssn.journal.add(self.used, rows, sign * change)
 
 
 def tier_weights(tiers: Sequence[int], fading: float) -> tuple[list[float], float]:

@@ -7,7 +7,7 @@ given as that number.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,16 +15,18 @@ import numpy as np
 from pumice.columns.dtypes import F64, I64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task, TaskClass
-from pumice.framework import points
+from pumice.framework.derived import Derived, derived
 from pumice.framework.plugin import plugin
+from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
 from pumice.model.pod import PodSpec
+from pumice.volcano import points
 from pumice.volcano.filters.pods import classes_where, has_pod_terms, pod_index
 from pumice.volcano.scorers.allocation import Allocation
 from pumice.volcano.scorers.images import image_scores, known_images
 from pumice.volcano.scorers.interpod import InterPodScore
 from pumice.volcano.scorers.spread import SpreadScore
-from pumice.volcano.scorers.terms import avoided_count, is_same_everywhere, preferred_weight, scaled
+from pumice.volcano.scorers.terms import avoided_count, preferred_weight, scaled
 
 
 class Plan(NamedTuple):
@@ -37,7 +39,7 @@ class Plan(NamedTuple):
     parts: tuple[tuple[Callable[[Task, NodeRows], F64], int], ...]
 
 
-@plugin("nodeorder", by_shape=True)
+@plugin("nodeorder")
 class NodeOrder:
     """Each argument is the weight of one of kube-scheduler's scores (0 to 100 a node); weight 0 leaves it out."""
 
@@ -55,9 +57,9 @@ class NodeOrder:
         podtopologyspread_weight: int = 2,
     ) -> None:
         self.ssn = ssn
-        self._facts = ssn.tables.nodes.facts
+        self._facts: Derived = derived(ssn)
         self._cls = ssn.tables.tasks.cls
-        self.allocation = Allocation(ssn.tables, leastrequested_weight, mostrequested_weight, balancedresource_weight)
+        self.allocation = Allocation(ssn.tables, self._facts, leastrequested_weight, mostrequested_weight, balancedresource_weight)
         self._node_affinity, self._taints = nodeaffinity_weight, tainttoleration_weight
         self._pod_affinity, self._spread = podaffinity_weight, podtopologyspread_weight
         self._images = imagelocality_weight
@@ -67,14 +69,14 @@ class NodeOrder:
     @points.node_order
     def image_locality(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """How much of the images is there. Shape (rows,)."""
-        return image_scores(self._facts, cls.spec).take(nodes.rows) * self._images
+        return nodes.pick(image_scores(self._facts, cls.spec)) * self._images
 
-    @points.batch_node_order
+    @points.batch_node_order(reads=(ROWS,))
     def room(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """LeastAllocated, MostAllocated and BalancedAllocation. Shape (rows,)."""
         return self.allocation(cls, nodes)
 
-    @points.batch_node_order
+    @points.batch_node_order(reads=(ROWS, PODS))
     def among_candidates(self, task: Task, nodes: NodeRows) -> F64 | float | None:
         """Preferred node affinity, taints to avoid, wishes between pods, topology spread. Shape (rows,)."""
         cls = int(self._cls[task.row])
@@ -92,12 +94,12 @@ class NodeOrder:
         spec = self.ssn.tables.classes.specs[cls]
         same: float | None = None
         parts: list[tuple[Callable[[Task, NodeRows], F64], int]] = []
-        for raw, weight, reverse in self._by_node_objects(spec):
-            if is_same_everywhere(raw):
-                same = (same or 0.0) + weight * float(scaled(raw[:1], reverse=reverse).sum())
-            else:
+        for raw, everywhere, weight, reverse in self._by_node_objects(spec):
+            if everywhere is None:
                 parts.append((_scaled_over(raw, reverse), weight))
-        if self._pod_affinity and classes_where(self.ssn.tables, "pod terms", has_pod_terms):
+            else:
+                same = (same or 0.0) + weight * everywhere
+        if self._pod_affinity and classes_where(self.ssn, "pod terms", has_pod_terms):
             pods = self.ssn.shared(InterPodScore, lambda: InterPodScore(pod_index(self.ssn)))
             if pods.concerns(cls):
                 parts.append((pods.score, self._pod_affinity))
@@ -107,20 +109,19 @@ class NodeOrder:
                 parts.append((spread.score, self._spread))
         return Plan(same, tuple(parts))
 
-    def _by_node_objects(self, spec: PodSpec) -> list[tuple[I64, int, bool]]:
-        """Raw scores that only node objects decide, with weight and whether less is better."""
-        found = []
+    def _by_node_objects(self, spec: PodSpec) -> Iterator[tuple[I64, float | None, int, bool]]:
+        """Raw scores that only node objects decide, what they scale to where that is one number for any candidates,
+        the weight, and whether less is better."""
         if self._taints:
-            found.append((avoided_count(self._facts, spec), self._taints, True))
+            yield *avoided_count(self._facts, spec), self._taints, True
         if self._node_affinity and spec.affinity.node_preferred:
-            found.append((preferred_weight(self._facts, spec), self._node_affinity, False))
-        return found
+            yield *preferred_weight(self._facts, spec), self._node_affinity, False
 
 
 def _scaled_over(raw: I64, reverse: bool) -> Callable[[Task, NodeRows], F64]:
     """A score that scales ``raw`` over the candidates."""
 
     def score(task: Task, nodes: NodeRows) -> F64:
-        return scaled(raw.take(nodes.rows), reverse=reverse)
+        return scaled(nodes.pick(raw), reverse=reverse)
 
     return score

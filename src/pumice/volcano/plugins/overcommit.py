@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pumice.columns.dtypes import F64
 from pumice.columns.nodes import USED
 from pumice.columns.views import Job, Queue
-from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
+from pumice.volcano import points
 from pumice.volcano.admission import exceeded, minimum, promised, without_gated
 
 DEFAULT_FACTOR = 1.2
 
 
-@plugin("overcommit", by_shape=True)
+@plugin("overcommit")
 class Overcommit:
     """``overcommit-factor`` below 1 counts as 1.2."""
 
@@ -22,24 +24,21 @@ class Overcommit:
         self.ssn = ssn
         factor = overcommit_factor if overcommit_factor >= 1 else DEFAULT_FACTOR
         self.idle: F64 = ssn.total * factor - ssn.tables.nodes.books[:, USED].sum(axis=0)
-        self.inqueue = ssn.column((1, len(ssn.tables.axis)))
-        self._answers: dict[tuple[bytes, bytes], Vote | str] = {}  # by what is asked for and what has been promised
+        inqueue = np.zeros((1, len(ssn.tables.axis)))
         (admitted, _), (_, still_wanted) = promised(ssn)
         if len(admitted):
-            self.inqueue[0] += without_gated(ssn, admitted, ssn.tables.jobs.min_resources[admitted]).sum(axis=0)
+            inqueue[0] += without_gated(ssn, admitted, ssn.tables.jobs.min_resources[admitted]).sum(axis=0)
         if len(still_wanted):
-            self.inqueue[0] += still_wanted.sum(axis=0)
+            inqueue[0] += still_wanted.sum(axis=0)
+        self.inqueue = ssn.column("overcommit.inqueue", values=inqueue)
 
     @points.job_enqueueable
     def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
-        key = asked.tobytes(), self.inqueue.tobytes()
-        answer = self._answers.get(key)
-        if answer is None:
-            answer = self._answers[key] = self._answer(asked)
-        return answer
+        rests_on = (self.inqueue.version, self.idle.tobytes())
+        return self.ssn.memo.get(("overcommit", asked.tobytes()), rests_on, lambda: self._answer(asked))
 
     def _answer(self, asked: F64) -> Vote | str:
-        over = exceeded(self.ssn, self.inqueue[0] + asked, self.idle, asked)
+        over = exceeded(self.ssn, self.inqueue.array[0] + asked, self.idle, asked)
         if not over:
             return Vote.PERMIT
         return "resource in cluster is overused: " + ", ".join(f"overused {name}" for name in over)

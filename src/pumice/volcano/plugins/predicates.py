@@ -14,12 +14,16 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.dtypes import I32
-from pumice.columns.rows import NodeRows, TaskRun
+from pumice.columns.placement import Placement
+from pumice.columns.rows import NodeRows
+from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
-from pumice.framework import points
+from pumice.framework.derived import derived
 from pumice.framework.plugin import plugin
+from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
 from pumice.framework.verdict import Code, Unfit, Verdict, gather
+from pumice.volcano import points
 from pumice.volcano.filters.interpod import InterPodFilter
 from pumice.volcano.filters.pods import classes_where, has_pod_terms, pod_index
 from pumice.volcano.filters.ports import PortFilter
@@ -40,7 +44,7 @@ _ENDS_SEARCH = (Code.ERROR, Code.UNRESOLVABLE, Code.SKIP, Code.WAIT)
 Filter = Callable[[Task, NodeRows], Verdict]
 
 
-@plugin("predicates", by_shape=True)
+@plugin("predicates")
 class Predicates:
     """Arguments named ``predicate.…Enable`` turn single filters off.
 
@@ -85,7 +89,7 @@ class Predicates:
         self._view = View(ssn)
         self._max_pods = ssn.tables.nodes.facts.max_pods
         self._cls = ssn.tables.tasks.cls
-        self._stable: dict[int, I32] = {}
+        self._stable: dict[int, tuple[I32, bool]] = {}  # codes of a class, and whether any is against it
         self._filters: dict[int, tuple[Filter, ...]] = {}
         self._last: tuple[int, int, NodeRows, Verdict] | None = None
 
@@ -99,19 +103,20 @@ class Predicates:
             return NAMES_CONFLICT
         return volume_filters_not_yet(spec, self._volumes)
 
-    @points.predicate
-    def node_filters(self, cls: TaskClass, nodes: NodeRows) -> Verdict:
+    @points.predicate(reads=(ROWS,))
+    def node_filters(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
         """The number of pods, then the first stable filter that objects. Shape (rows,)."""
         stable = self._stable.get(cls.row)
         if stable is None:
-            facts = self.ssn.tables.nodes.facts
-            stable = self._stable[cls.row] = stable_codes(facts, cls.spec, affinity=self._affinity, taints=self._taints)
-        codes = stable.take(nodes.rows)
-        full = nodes.view_pods >= self._max_pods.take(nodes.rows)
-        np.add(codes, _FULL, out=codes, where=full)
-        return Verdict(codes, _WHY)
+            codes = stable_codes(derived(self.ssn), cls.spec, affinity=self._affinity, taints=self._taints)
+            stable = self._stable[cls.row] = codes, bool(codes.any())
+        codes, objects = stable
+        full = nodes.view_pods >= nodes.pick(self._max_pods)
+        if full.any():
+            return Verdict(nodes.pick(codes) + _FULL * full, _WHY)
+        return Verdict(nodes.pick(codes), _WHY) if objects else None
 
-    @points.predicate
+    @points.predicate(reads=(ROWS, PODS))
     def pod_filters(self, task: Task, nodes: NodeRows) -> Verdict | None:
         """Host ports, inter-pod affinity, topology spread, as far as they matter to the task's class. Shape (rows,)."""
         cls = int(self._cls[task.row])
@@ -120,18 +125,18 @@ class Predicates:
             filters = self._filters[cls] = self._filters_of(cls)
         if not filters:
             return None
-        stamp, last = self.ssn.tables.nodes.changed.stamp, self._last
-        if last is not None and last[0] == task.row and last[1] == stamp and last[2] is nodes:
+        version, last = self.ssn.tables.tasks["view_node"].version, self._last
+        if last is not None and last[0] == task.row and last[1] == version and last[2] is nodes:
             return last[3]
         verdict = run_in_turn([ask(task, nodes) for ask in filters], len(nodes))
-        self._last = (task.row, stamp, nodes, verdict)
+        self._last = (task.row, version, nodes, verdict)
         return verdict
 
     def _filters_of(self, cls: int) -> tuple[Filter, ...]:
         """The filters that have something to say about tasks of the class."""
         tables = self.ssn.tables
         spec = tables.classes.specs[cls]
-        pods_matter = self._pods and bool(classes_where(tables, "pod terms", has_pod_terms))
+        pods_matter = self._pods and bool(classes_where(self.ssn, "pod terms", has_pod_terms))
         if not (pods_matter or (self._ports and spec.host_ports) or (self._spread and spec.spread)):
             return ()
         asked = ((self._ports, self._port_filter), (pods_matter, self._pod_filter), (self._spread, self._spread_filter))
@@ -152,14 +157,12 @@ class Predicates:
     def simulate_remove(self, task: Task, gone: Task, node: Node) -> Unfit | None:
         """The view without the task ``gone``, until the trial is rolled back."""
         self._view.leave([gone.row])
-        self.ssn.journal.touch(self.ssn.tables.nodes.changed, [node.row])
         return None
 
     @points.simulate_add_task
     def simulate_add(self, task: Task, added: Task, node: Node) -> Unfit | None:
         """The view with the task ``added`` on the node, until the trial is rolled back."""
-        self._view.enter(self.ssn.run_of([added.row], [node.row]))
-        self.ssn.journal.touch(self.ssn.tables.nodes.changed, [node.row])
+        self._view.enter(TaskRun(self.ssn.tables, Placement([added.row], [node.row])))
         return None
 
     @points.simulate_predicate

@@ -2,54 +2,51 @@
 
 from __future__ import annotations
 
-from pumice.columns.dtypes import I64
+import numpy as np
+
+from pumice.columns.dtypes import I64, Bool
 from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
-from pumice.framework import points
-from pumice.framework.combine import Vote
-from pumice.framework.eviction import EvictionContext, EvictionKind
 from pumice.framework.plugin import plugin
+from pumice.framework.point import ROWS, SIGNATURE
 from pumice.framework.session import Session
+from pumice.volcano import points
+from pumice.volcano.eviction import EvictionContext, EvictionKind
 
 
-@plugin("priority", by_shape=True)
+@plugin("priority")
 class Priority:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
 
-    @points.task_order
+    @points.task_order(reads=(ROWS,))
     def task_order(self, tasks: TaskRows) -> I64:
         return -tasks.priority
 
-    @points.job_order
+    @points.job_order(reads=(ROWS,))
     def job_order(self, jobs: JobRows) -> I64:
         return -jobs.priority
 
-    @points.sub_job_order
-    def sub_job_order(self, sub: SubJob) -> int:
-        return -int(sub.tables.subs.priority[sub.row])
+    @points.sub_job_order(reads=(ROWS,))
+    def sub_job_order(self, sub: SubJob) -> float:
+        return -float(sub.tables.subs.priority[sub.row])
 
-    @points.job_starving
+    @points.job_starving(reads=(SIGNATURE,))
     def job_starving(self, job: Job) -> bool:
         """Some of its tasks are neither placed nor promised a place."""
         return job.ready_count + job.waiting_count < job.size
 
     @points.preemptable
-    def preemptable(self, preemptor: Task, candidates: list[Task]) -> tuple[list[Task], Vote]:
-        """Lower jobs; inside the preemptor's own job lower tasks."""
-        own = preemptor.job
+    def preemptable(self, preemptor: Task, candidates: TaskRows) -> Bool:
+        """Lower jobs; inside the preemptor's own job lower tasks. Shape (rows,)."""
+        own, job = preemptor.job, candidates.job
         if own.row < 0:
-            return [], Vote.PERMIT
-        victims = []
-        for task in candidates:
-            job = task.job
-            lower = task.priority < preemptor.priority if job == own else job.priority < own.priority
-            if lower:
-                victims.append(task)
-        return victims, Vote.PERMIT
+            return np.zeros(len(candidates), dtype=bool)
+        lower_job = self.ssn.tables.jobs.priority[job] < own.priority
+        return np.where(job == own.row, candidates.priority < preemptor.priority, lower_job)
 
     @points.unified_evictable
-    def unified_evictable(self, context: EvictionContext, candidates: list[Task]) -> tuple[list[Task], Vote]:
+    def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
         if context.kind is EvictionKind.GANG_RECLAIM:
-            return candidates, Vote.PERMIT
-        return [t for t in candidates if t.job.priority < context.job.priority], Vote.PERMIT
+            return np.ones(len(candidates), dtype=bool)
+        return np.asarray(self.ssn.tables.jobs.priority[candidates.job] < context.job.priority)

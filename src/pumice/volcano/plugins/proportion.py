@@ -3,103 +3,131 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from pumice.algorithms.shares import all_at_most, at_most, largest_part, queue_share, water_filling
 from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import F64
-from pumice.columns.rows import TaskRun
-from pumice.columns.views import Job, Queue, Task, TaskClass
-from pumice.framework import points
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.rows import TaskRows
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import Job, Queue, Task
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
+from pumice.volcano import points
 from pumice.volcano.admission import exceeded, minimum, promised
 
 
-@plugin("proportion", by_shape=True)
+@plugin("proportion")
 class Proportion:
-    """Only queues with jobs take part. All columns are (Q, R)."""
+    """Only queues with jobs take part. All columns are (Q, R), ``share`` (Q,)."""
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         tables = ssn.tables
-        shape = (len(tables.queues), len(tables.axis))
-        jobs, held = tables.jobs, ssn.holding_jobs()
+        count, width = len(tables.queues), len(tables.axis)
+        jobs, held = tables.jobs, ssn.holding_jobs
         queue_of, holds = jobs.queue[held], jobs.allocated[held]
-        self.allocated = sums_by(queue_of, holds, shape[0])
-        self.request = self.allocated + pending_by_queue(ssn)
-        self.elastic = sums_by(queue_of, np.maximum(holds - jobs.min_resources[held], 0.0), shape[0])
-        self.inqueue = ssn.column(shape)
+        allocated = sums_by(queue_of, holds, count)
+        self.request = allocated + pending_by_queue(ssn)
+        self.elastic = sums_by(queue_of, np.maximum(holds - jobs.min_resources[held], 0.0), count)
+        inqueue = np.zeros((count, width))
         for rows, wanted in promised(ssn):
-            self.inqueue += sums_by(jobs.queue[rows], wanted, shape[0])
-        self.takes_part = np.bincount(jobs.queue[ssn.live_jobs()], minlength=shape[0]).astype(bool)
-        guarantee = tables.queues.guarantee
-        self.real_capability = real_capability(ssn, guarantee)
-        self.deserved = ssn.column(shape)
-        part = self.takes_part.nonzero()[0]
-        self.deserved[part] = ssn.remembered(
-            water_filling,
-            ssn.total,
-            tables.queues.weight[part],
+            inqueue += sums_by(jobs.queue[rows], wanted, count)
+        self.takes_part = np.bincount(jobs.queue[ssn.live_jobs], minlength=count).astype(bool)
+        self.real_capability = real_capability(ssn, tables.queues.guarantee)
+        self.deserved = self._deserved()
+        self.allocated = ssn.column("proportion.allocated", "queue", values=allocated)
+        self.inqueue = ssn.column("proportion.inqueue", "queue", values=inqueue)
+        self.share = ssn.column("proportion.share", "queue", values=queue_share(allocated, self.deserved))
+
+    def _deserved(self) -> F64:
+        queues, part = self.ssn.tables.queues, self.takes_part.nonzero()[0]
+        given = (
+            self.ssn.total,
+            queues.weight[part],
             self.request[part],
-            guarantee[part],
+            queues.guarantee[part],
             self.real_capability[part],
         )
-        self.share = queue_share(self.allocated, self.deserved)
+        deserved = np.zeros_like(self.request)
+        rests_on = tuple(amount.tobytes() for amount in given)
+        deserved[part] = self.ssn.memo.get("proportion.deserved", rests_on, lambda: water_filling(*given))
+        return deserved
+
+    def figures(self) -> Mapping[str, AnyArray]:
+        return {
+            "queue.allocated": self.allocated.array,
+            "queue.request": self.request,
+            "queue.deserved": self.deserved,
+            "queue.real_capacity": self.real_capability,
+            "queue.inqueue": self.inqueue.array,
+            "queue.elastic": self.elastic,
+            "queue.share": self.share.array,
+        }
 
     @points.queue_order
     def queue_order(self, queue: Queue) -> tuple[float, float]:
         """Larger spec.priority first, then the smaller share."""
-        return -self.ssn.tables.queues.priority[queue.row], self.share[queue.row]
+        return -self.ssn.tables.queues.priority[queue.row], self.share.array[queue.row]
 
     @points.overused
     def overused(self, queue: Queue) -> bool:
-        return all_at_most(self.deserved[queue.row].tolist(), self.allocated[queue.row].tolist())
+        return all_at_most(self.deserved[queue.row].tolist(), self.allocated.array[queue.row].tolist())
 
     @points.allocatable
-    def allocatable(self, queue: Queue, task: TaskClass, count: int) -> int:
-        """As many as stay within what the queue deserves, in the dimensions that are asked for; none in a closed
+    def allocatable(self, queue: Queue, tasks: TaskRows) -> int:
+        """As many as stay within what the queue deserves, in the dimensions that each asks for; none in a closed
         queue."""
         if not queue.open:
             return 0
-        room = (self.deserved[queue.row] - self.allocated[queue.row]).tolist()
-        pods = self.ssn.tables.axis.pods
-        for i, asked in enumerate(task.req.tolist()):
-            if asked > 0 and i != pods:
-                count = min(count, math.floor(room[i] / asked))
-        return max(0, count)
+        room, pods = self.deserved[queue.row] - self.allocated.array[queue.row], self.ssn.tables.axis.pods
+        if tasks.alike:
+            count = len(tasks)
+            req = self.ssn.tables.classes.req[tasks.classes[0]]
+            for i, (asked, left) in enumerate(zip(req.tolist(), room.tolist(), strict=True)):
+                if asked > 0 and i != pods:
+                    count = min(count, math.floor(left / asked))
+            return max(0, count)
+        req = tasks.req
+        over = (req.cumsum(axis=0) > room) & (req > 0)
+        over[:, pods] = False
+        too_much = over.any(axis=1)
+        return int(too_much.argmax()) if too_much.any() else len(tasks)
 
     @points.preemptive
-    def preemptive(self, queue: Queue, tasks: list[Task]) -> bool:
-        asked = np.sum([t.req for t in tasks], axis=0)
-        return queue.open and not exceeded(self.ssn, self.allocated[queue.row] + asked, self.deserved[queue.row], asked)
+    def preemptive(self, queue: Queue, tasks: TaskRows) -> bool:
+        asked = tasks.req.sum(axis=0)
+        held = self.allocated.array[queue.row]
+        return queue.open and not exceeded(self.ssn, held + asked, self.deserved[queue.row], asked)
 
     @points.simulate_allocatable
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
-        return not exceeded(self.ssn, self.allocated[queue.row] + task.req, self.deserved[queue.row], task.req)
+        held = self.allocated.array[queue.row]
+        return not exceeded(self.ssn, held + task.req, self.deserved[queue.row], task.req)
 
     @points.reclaimable
-    def reclaimable(self, reclaimer: Task, candidates: list[Task]) -> tuple[list[Task], Vote]:
-        """Tasks of queues that have more than they deserve, counted down victim by victim."""
+    def reclaimable(self, reclaimer: Task, candidates: TaskRows) -> Bool:
+        """Tasks of queues that have more than they deserve, counted down victim by victim. Shape (rows,)."""
         left: dict[int, F64] = {}
-        victims = []
-        for task in candidates:
-            queue = task.job.queue
-            allocated = left.setdefault(queue, self.allocated[queue].copy())
+        victims = np.zeros(len(candidates), dtype=bool)
+        for i, (queue, req) in enumerate(zip(candidates.queue.tolist(), candidates.req, strict=True)):
+            allocated = left.setdefault(queue, self.allocated.array[queue].copy())
             if not at_most(allocated, self.deserved[queue]):
-                allocated -= task.req
-                victims.append(task)
-        return victims, Vote.PERMIT
+                allocated -= req
+                victims[i] = True
+        return victims
 
     @points.job_enqueueable
     def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
         if not queue.open:
             return Vote.REJECT
-        wanted = asked + self.allocated[queue.row] + self.inqueue[queue.row] - self.elastic[queue.row]
-        over = exceeded(self.ssn, wanted, self.real_capability[queue.row], asked)
+        row = queue.row
+        wanted = asked + self.allocated.array[row] + self.inqueue.array[row] - self.elastic[row]
+        over = exceeded(self.ssn, wanted, self.real_capability[row], asked)
         if not over:
             return Vote.PERMIT
         return "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in over)
@@ -120,23 +148,24 @@ class Proportion:
         queue = run.queue
         if queue < 0:
             return
-        self.ssn.journal.add(self.allocated, queue, (sign * len(run)) * run.req)
-        share = largest_part(self.allocated[queue].tolist(), self.deserved[queue].tolist())
+        self.ssn.journal.add(self.allocated, queue, sign * run.total)
+        share = largest_part(self.allocated.array[queue].tolist(), self.deserved[queue].tolist())
         self.ssn.journal.put(self.share, queue, share)
 
 
 def pending_by_queue(ssn: Session) -> F64:
     """What pending tasks ask for, by queue (Q, R)."""
     tables = ssn.tables
+    req = tables.classes.req
     rows = (tables.tasks.status == PENDING).nonzero()[0]
     rows = rows[tables.tasks.job[rows] >= 0]
     queue = tables.jobs.queue[tables.tasks.job[rows]]
     rows, queue = rows[queue >= 0], queue[queue >= 0]
-    shape = len(tables.queues), len(tables.classes)
+    shape = len(tables.queues), len(req)
     if shape[0] * shape[1] > len(rows):
-        return sums_by(queue, tables.classes.matrix[tables.tasks.cls[rows]], len(tables.queues))
+        return sums_by(queue, req[tables.tasks.cls[rows]], len(tables.queues))
     counts = np.bincount(queue.astype(np.int64) * shape[1] + tables.tasks.cls[rows], minlength=shape[0] * shape[1])
-    return counts.reshape(shape).astype(np.float64) @ tables.classes.matrix
+    return counts.reshape(shape).astype(np.float64) @ req
 
 
 def real_capability(ssn: Session, guarantee: F64) -> F64:

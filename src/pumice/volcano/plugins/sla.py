@@ -4,43 +4,69 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import F64
+from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import JobRows
 from pumice.columns.views import Job
-from pumice.framework import points
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
+from pumice.framework.point import NOW, ROWS
 from pumice.framework.session import Session
+from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.quantity import DurationError, parse_duration
+from pumice.volcano import points
 
 
 @plugin("sla")
 class Sla:
     """``sla-waiting-time`` is the waiting time of jobs that have none of their own; unreadable or not above 0 means
-    none."""
+    none. ``waits`` (J,): seconds, 0 for none."""
 
     def __init__(self, ssn: Session, *, sla_waiting_time: str = "") -> None:
         self.ssn = ssn
         self.common = _seconds(sla_waiting_time)
+        stamps = ssn.tables.jobs.stamps
+        assert stamps is not None
+        self.waits: F64 = ssn.memo.by_row("sla.waits", (self.common,), stamps, self._waits_of)
 
-    def _waits(self, rows: np.ndarray) -> F64:
-        own = self.ssn.tables.jobs.sla_wait[rows]
-        return np.where(own > 0, own, self.common)
+    def _waits_of(self, rows: AnyArray) -> F64:
+        groups = self.ssn.tables.jobs.groups
+        return np.array([_own(groups[row]) or self.common for row in rows.tolist()], dtype=np.float64)
 
-    @points.job_order
+    def wakes_at(self) -> float | None:
+        """The next deadline of a job that waits: it is asked for in another way from then on."""
+        jobs, rows = self.ssn.tables.jobs, self.ssn.live_jobs
+        rows = rows[(jobs.waits[rows] > 0) & (self.waits[rows] > 0)]
+        due = jobs.creation[rows] + self.waits[rows]
+        due = due[due > self.ssn.now]
+        return float(due.min()) if len(due) else None
+
+    @points.job_order(reads=(ROWS,))
     def job_order(self, jobs: JobRows) -> F64:
         """Jobs with a waiting time first, the earliest deadline first."""
-        waits = self._waits(jobs.rows)
+        waits = self.waits[jobs.rows]
         return np.where(waits > 0, jobs.creation + waits, np.inf)
 
-    @points.job_enqueueable
-    @points.job_pipelined
+    def has_deadline(self, jobs: JobRows) -> Bool:
+        return np.asarray(self.waits[jobs.rows] > 0)
+
+    @points.job_enqueueable(reads=(ROWS, NOW), concerns="has_deadline")
+    @points.job_pipelined(reads=(ROWS, NOW), concerns="has_deadline")
     def overdue(self, job: Job) -> Vote:
         """Permit once the waiting time is over; no opinion before."""
-        wait = float(self._waits(np.array([job.row]))[0])
+        wait = self.waits[job.row]
         if wait <= 0 or self.ssn.now - job.creation < wait:
             return Vote.ABSTAIN
         return Vote.PERMIT
+
+
+def _own(group: PodGroup | None) -> float:
+    """The waiting time that a job asks for itself: the first annotation that can be read and is above 0."""
+    for key in SLA_ANNOTATIONS:
+        text = group.annotations.get(key) if group is not None else None
+        seconds = _seconds(text or "")
+        if seconds:
+            return seconds
+    return 0.0
 
 
 def _seconds(text: str) -> float:

@@ -22,6 +22,7 @@ from pumice.columns.nodes import NodeFacts
 from pumice.columns.rows import NodeRows
 from pumice.columns.tables import Tables
 from pumice.columns.views import TaskClass
+from pumice.framework.derived import Derived
 
 GPU = "nvidia.com/gpu"
 _ZERO, _HALF, _ONE, _THREE, _FIFTY, _HUNDRED = (np.array(v) for v in (0.0, 0.5, 1.0, 3.0, 50.0, 100.0))
@@ -40,6 +41,13 @@ class Room(NamedTuple):
     plain: bool
     gpus: bool
 
+    def of(self, rows: AnyArray) -> Room:
+        """That of some nodes."""
+        if self.plain and self.gpus:
+            return self._replace(amounts=self.amounts.take(rows, axis=1))
+        amounts, has = self.amounts.take(rows, axis=1), self.has.take(rows, axis=1)
+        return Room(amounts, has, self.mean.take(rows), self.plain, self.gpus)
+
 
 class Asked(NamedTuple):
     """What a class asks for. ``nonzero`` (2, 1): cpu and memory. ``shares`` (2, S, 1): with the pod and without, cpu,
@@ -55,75 +63,41 @@ class Asked(NamedTuple):
 class Allocation:
     """A score from the weights of the three; weight 0 leaves one out."""
 
-    def __init__(self, tables: Tables, least: int, most: int, balanced: int) -> None:
+    def __init__(self, tables: Tables, nodes: Derived, least: int, most: int, balanced: int) -> None:
         self._least, self._most, self._balanced = least, most, balanced
         self._classes = tables.classes
         self._width = len(tables.axis)
         self._gpu = tables.axis.column.get(GPU, -1)
-        facts = tables.nodes.facts
-        self._room = facts.remember(("room",), lambda: _room(facts, self._gpu))
+        self._room = nodes.get("room", lambda: _room(nodes.facts, self._gpu))
         self._asked: dict[int, Asked] = {}
 
     def __call__(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """Weighted sum of the scores. Shape (rows,)."""
         asked = self._asked.get(cls.row) or self._ask(cls.row)
-        by_amount, rows = nodes.view_by_amount, nodes.rows
-        if len(rows) == 1:  # in-place operations on one element are slow; two are quick
-            return self._score(asked, by_amount.take(_TWICE, axis=1), rows.take(_TWICE))[:1]
-        return self._score(asked, by_amount, rows)
+        by_amount, room = nodes.view_by_amount, self._room
+        if not nodes.whole:
+            rows = nodes.rows
+            if len(rows) == 1:  # in-place operations on one element are slow; two are quick
+                rows, by_amount = rows.take(_TWICE), by_amount.take(_TWICE, axis=1)
+            room = room.of(rows)
+        return self._score(asked, by_amount, room)[: len(nodes)]
 
-    def _score(self, asked: Asked, by_amount: F64, rows: AnyArray) -> F64:
-        amounts = self._room.amounts.take(rows, axis=1)
+    def _score(self, asked: Asked, by_amount: F64, of_nodes: Room) -> F64:
+        amounts = of_nodes.amounts
         total: F64 | None = None
         if self._least or self._most:
             room, held = amounts[:2], by_amount[self._width : self._width + 2] + asked.nonzero
             if self._most:
-                total = _plus(total, self._mean(_full(held, room), rows), self._most)
+                total = _plus(total, _mean(_full(held, room), of_nodes), self._most)
             if self._least:
-                total = _plus(total, self._mean(_free(held, room), rows), self._least)
+                total = _plus(total, _mean(_free(held, room), of_nodes), self._least)
         if self._balanced and not asked.nothing:
             count = len(asked.columns)
             shares = by_amount.take(asked.columns, axis=0) + asked.shares
             np.divide(shares, amounts[:count], shares)
             np.minimum(shares, _ONE, out=shares)
-            total = _plus(total, self._gain(*self._balance(shares, rows)), self._balanced)
-        return np.zeros(len(rows)) if total is None else total
-
-    def _mean(self, score: F64, rows: AnyArray) -> F64:
-        """The floored mean of two whole numbers, of those that the node has. Shape (2, rows) -> (rows,)."""
-        room, mean = self._room, _HALF
-        if not room.plain:
-            score *= room.has[:2].take(rows, axis=1)
-            mean = room.mean.take(rows)
-        both: F64 = score[0] + score[1]
-        np.multiply(both, mean, both)
-        np.floor(both, both)
-        return both
-
-    def _balance(self, shares: F64, rows: AnyArray) -> F64:
-        """⌊(1 - σ) · 100⌋ over the resources that the node has. Shape (2, S, rows) -> (2, rows)."""
-        room = self._room
-        if not room.plain:
-            sigma = _deviation_of_some(shares, room.has[: shares.shape[1]].take(rows, axis=1))
-        elif shares.shape[1] == 2:
-            sigma = _half_apart(shares)
-        elif room.gpus:
-            sigma = _deviation_of_three(shares)
-        else:
-            sigma = np.where(room.has[2].take(rows), _deviation_of_three(shares), _half_apart(shares))
-        np.subtract(_ONE, sigma, sigma)
-        np.multiply(sigma, _HUNDRED, sigma)
-        return np.floor(sigma, sigma)
-
-    @staticmethod
-    def _gain(after: F64, before: F64) -> F64:
-        """How much better balanced the pod makes the node: 75 for no change, 50 to 100. Both are from 50 to 100."""
-        np.subtract(after, before, after)
-        np.add(after, _FIFTY, after)
-        np.multiply(after, _HALF, after)
-        np.floor(after, after)
-        np.add(after, _FIFTY, after)
-        return after
+            total = _plus(total, _gain(*_balance(shares, of_nodes)), self._balanced)
+        return np.zeros(amounts.shape[1]) if total is None else total
 
     def _ask(self, row: int) -> Asked:
         req, nonzero = self._classes.req[row], self._classes.nonzero[row]
@@ -141,6 +115,43 @@ def _room(facts: NodeFacts, gpu: int) -> Room:
     mean = 1.0 / np.maximum(has[0].astype(np.float64) + has[1], 1.0)
     plain, gpus = bool(has[:2].all()), bool(has[2].all())
     return Room(np.where(has, amounts, 1.0), has, mean, plain, gpus)
+
+
+def _mean(score: F64, room: Room) -> F64:
+    """The floored mean of two whole numbers, of those that the node has. Shape (2, rows) -> (rows,)."""
+    mean = _HALF
+    if not room.plain:
+        score *= room.has[:2]
+        mean = room.mean
+    both: F64 = score[0] + score[1]
+    np.multiply(both, mean, both)
+    np.floor(both, both)
+    return both
+
+
+def _balance(shares: F64, room: Room) -> F64:
+    """⌊(1 - σ) · 100⌋ over the resources that the node has. Shape (2, S, rows) -> (2, rows)."""
+    if not room.plain:
+        sigma = _deviation_of_some(shares, room.has[: shares.shape[1]])
+    elif shares.shape[1] == 2:
+        sigma = _half_apart(shares)
+    elif room.gpus:
+        sigma = _deviation_of_three(shares)
+    else:
+        sigma = np.where(room.has[2], _deviation_of_three(shares), _half_apart(shares))
+    np.subtract(_ONE, sigma, sigma)
+    np.multiply(sigma, _HUNDRED, sigma)
+    return np.floor(sigma, sigma)
+
+
+def _gain(after: F64, before: F64) -> F64:
+    """How much better balanced the pod makes the node: 75 for no change, 50 to 100. Both are from 50 to 100."""
+    np.subtract(after, before, after)
+    np.add(after, _FIFTY, after)
+    np.multiply(after, _HALF, after)
+    np.floor(after, after)
+    np.add(after, _FIFTY, after)
+    return after
 
 
 def _plus(total: F64 | None, score: F64, weight: int) -> F64:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import F64
-from pumice.columns.nodes import NodeFacts
+from pumice.framework.derived import Derived
 from pumice.model.pod import PodSpec
 
 _MIB = 1024 * 1024
@@ -13,7 +13,7 @@ LEAST = 23 * _MIB
 MOST_PER_CONTAINER = 1000 * _MIB
 
 
-def image_scores(facts: NodeFacts, spec: PodSpec) -> F64:
+def image_scores(facts: Derived, spec: PodSpec) -> F64:
     """0 to 100, kept while no node changes. Shape (N,)."""
 
     def build() -> F64:
@@ -25,15 +25,15 @@ def image_scores(facts: NodeFacts, spec: PodSpec) -> F64:
         most = MOST_PER_CONTAINER * max(1, spec.container_count)
         return ((np.clip(total, LEAST, most) - LEAST) * 100 // (most - LEAST)).astype(np.float64)
 
-    return facts.remember(("images", spec.images, spec.container_count), build)
+    return facts.get(("images", spec.images, spec.container_count), build)
 
 
-def known_images(facts: NodeFacts) -> dict[str, tuple[int, list[int]]]:
+def known_images(facts: Derived) -> dict[str, tuple[int, list[int]]]:
     """Size of each image (as the first node says) and the nodes that have it."""
 
     def build() -> dict[str, tuple[int, list[int]]]:
         found: dict[str, tuple[int, list[int]]] = {}
-        for row, node in enumerate(facts.objs):
+        for row, node in enumerate(facts.facts.objs):
             for image in node.images:
                 for name in image.names:
                     rows = found.setdefault(name, (image.size_bytes, []))[1]
@@ -41,7 +41,7 @@ def known_images(facts: NodeFacts) -> dict[str, tuple[int, list[int]]]:
                         rows.append(row)
         return found
 
-    return facts.remember(("known images",), build)
+    return facts.get(("known images",), build)
 
 
 def full_name(image: str) -> str:

@@ -62,5 +62,5 @@ class InterPodScore:
         return np.asarray(np.floor(100.0 * ((raw - low) / spread)))
 
     def _count(self, pods: PodSet, term: PodAffinityTerm, nodes: NodeRows) -> I64:
-        label = self._index.tables.nodes.facts.label(term.topology_key)
+        label = self._index.derived.label(term.topology_key)
         return pods.per_domain(term.topology_key)[label.codes[nodes.rows]]

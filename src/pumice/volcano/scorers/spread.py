@@ -62,7 +62,7 @@ class SpreadScore:
         found = self._prepared.get(cls)
         if found is None:
             tables = self._index.tables
-            found = self._prepared[cls] = prepare(tables.nodes.facts, tables.classes.specs[cls], SOFT)
+            found = self._prepared[cls] = prepare(self._index.derived, tables.classes.specs[cls], SOFT)
         return found
 
 

@@ -9,34 +9,39 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, I64, AnyArray
-from pumice.columns.nodes import NodeFacts
+from pumice.columns.dtypes import F64, I64
+from pumice.framework.derived import Derived
 from pumice.model.pod import PodSpec
 from pumice.volcano.filters.static import node_term, untolerated_count
 
 AVOID = ("PreferNoSchedule",)
 
 
-def preferred_weight(facts: NodeFacts, spec: PodSpec) -> I64:
-    """Sum of the weights of the preferred node terms that match (N,)."""
+Raw = tuple[I64, float | None]
 
-    def build() -> I64:
+
+def preferred_weight(facts: Derived, spec: PodSpec) -> Raw:
+    """Sum of the weights of the preferred node terms that match (N,); and its score where that is the same for any
+    candidates."""
+
+    def build() -> Raw:
         total = np.zeros(len(facts), dtype=np.int64)
         for preferred in spec.affinity.node_preferred:
             total += preferred.weight * node_term(facts, preferred.term)
-        return total
+        return total, _everywhere(total, reverse=False)
 
-    return facts.remember(("preferred nodes", spec.affinity.node_preferred), build)
+    return facts.get(("preferred nodes", spec.affinity.node_preferred), build)
 
 
-def avoided_count(facts: NodeFacts, spec: PodSpec) -> I64:
-    """Number of PreferNoSchedule taints that the pod does not tolerate (N,)."""
+def avoided_count(facts: Derived, spec: PodSpec) -> Raw:
+    """Number of PreferNoSchedule taints that the pod does not tolerate (N,); likewise."""
 
-    def build() -> I64:
+    def build() -> Raw:
         tolerations = [t for t in spec.tolerations if t.effect in ("", *AVOID)]
-        return untolerated_count(facts, tolerations, AVOID)
+        count = untolerated_count(facts, tolerations, AVOID)
+        return count, _everywhere(count, reverse=True)
 
-    return facts.remember(("avoided taints", spec.tolerations), build)
+    return facts.get(("avoided taints", spec.tolerations), build)
 
 
 def scaled(raw: I64, *, reverse: bool = False) -> F64:
@@ -46,6 +51,8 @@ def scaled(raw: I64, *, reverse: bool = False) -> F64:
     return (100 - score if reverse else score).astype(np.float64)
 
 
-def is_same_everywhere(raw: AnyArray) -> bool:
-    """Whether scaling gives the same number to any candidates."""
-    return not len(raw) or bool((raw == raw[0]).all())
+def _everywhere(raw: I64, *, reverse: bool) -> float | None:
+    """The score of any candidates, where all have the same."""
+    if len(raw) and (raw != raw[0]).any():
+        return None
+    return float(scaled(raw[:1], reverse=reverse).sum())

@@ -1,65 +1,91 @@
-"""The end of a session: plugins close, PodGroup phases and conditions are recomputed, differences are handed out.
+"""The end of a session in Volcano's words: PodGroup phases and conditions are recomputed, differences are handed out.
 
 Source: Volcano CloseSession, job updater (phase rules, when to write) and queue status.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import RELEASING
 from pumice.columns.counting import SCHEDULED as ON_NODE
-from pumice.columns.dtypes import AnyArray
+from pumice.columns.dtypes import I64, AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE
-from pumice.framework import points
-from pumice.framework.outcome import Outcome
-from pumice.model.decisions import PodGroupUpdate
+from pumice.framework.session import Session
+from pumice.model.decisions import PodGroupUpdate, Writes
 from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase, TaskStatus
-
-if TYPE_CHECKING:
-    from pumice.framework.session import Session
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
 
 
+@dataclass(slots=True)
 class Conditions:
     """Conditions that plugins set while the session closes: by job, by type."""
 
-    def __init__(self, ssn: Session) -> None:
-        self._ssn = ssn
-        self.by_job: dict[int, dict[str, PodGroupCondition]] = {}
+    uid: str
+    now: float
+    by_job: dict[int, dict[str, PodGroupCondition]] = field(default_factory=dict)
 
     def set(self, job: int, kind: str, reason: str, message: str) -> None:
         """Set a condition True as of this session."""
-        condition = PodGroupCondition(kind, "True", reason, message, self._ssn.uid, self._ssn.now)
+        condition = PodGroupCondition(kind, "True", reason, message, self.uid, self.now)
         self.by_job.setdefault(job, {})[kind] = condition
 
 
-def close_session(ssn: Session) -> Outcome:
-    """Tell the plugins, recompute what changed, return it all."""
-    ssn.action = "close"
-    for hook in reversed([hook for tier in ssn.tiers(points.session_close) for _, hook in tier]):
-        hook()
-    for instance in reversed(ssn.opened):
-        if hasattr(instance, "on_session_close"):
-            instance.on_session_close(ssn)
-    outcome = Outcome(ssn)
-    looked_at = ssn.jobs_to_close()
-    updates = [new_status(ssn, facts) for facts in facts_of(ssn, looked_at)]
-    outcome.groups = sorted((u for u in updates if u is not None), key=lambda update: update.job)
-    calm = np.array([update is None for update in updates], dtype=bool)
-    outcome.settled = looked_at[calm & ~ssn.touched[looked_at]]
-    outcome.settled_as = ssn.failed_as[outcome.settled]
-    for job in sorted(ssn.moved_hypernodes):
-        outcome.job_hypernodes[job] = int(ssn.tables.jobs.hypernode[job])
-        for sub in ssn.tables.jobs.subs[job]:
-            outcome.sub_hypernodes[sub] = int(ssn.tables.subs.hypernode[sub])
-    queue_status(ssn, outcome)
-    return outcome
+def conditions(ssn: Session) -> Conditions:
+    """Those of this session."""
+    return ssn.shared(Conditions, lambda: Conditions(ssn.uid, ssn.now))
+
+
+@dataclass(slots=True)
+class Settled:
+    """Jobs whose status was found in order (J,): their stamps then, -1 for none, and what they had failed as."""
+
+    stamps: I64
+    failed_as: I64
+
+
+def _settled(ssn: Session) -> Settled:
+    count = ssn.tables.jobs.capacity
+    return ssn.memo.get(
+        "settled", (count,), lambda: Settled(np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64))
+    )
+
+
+def jobs_to_close(ssn: Session) -> AnyArray:
+    """Rows of jobs whose status may have to be written: changed since it was last found in order, or failed in another
+    way than then."""
+    settled, rows = _settled(ssn), ssn.live_jobs
+    assert ssn.tables.jobs.stamps is not None
+    due = (ssn.tables.jobs.stamps != settled.stamps) | (ssn.story.failed_as != settled.failed_as)
+    due[[*ssn.story.tried, *conditions(ssn).by_job]] = True
+    found: AnyArray = rows[due[rows]]
+    return found
+
+
+def close(ssn: Session) -> Writes:
+    """What should be written."""
+    rows = jobs_to_close(ssn)
+    updates = [new_status(ssn, facts) for facts in facts_of(ssn, rows)]
+    calm = rows[[update is None for update in updates]] if len(rows) else rows
+    settled = _settled(ssn)
+    assert ssn.tables.jobs.stamps is not None
+    settled.stamps[calm], settled.failed_as[calm] = ssn.tables.jobs.stamps[calm], ssn.story.failed_as[calm]
+    settled.stamps[list(ssn.story.tried)] = -1
+    jobs, subs = ssn.tables.jobs, ssn.tables.subs
+    moved = sorted(ssn.story.moved)
+    return Writes(
+        groups=tuple(sorted((u for u in updates if u is not None), key=lambda update: update.job)),
+        queues=queue_status(ssn),
+        job_hypernodes={job: int(jobs.hypernode[job]) for job in moved},
+        sub_hypernodes={sub: int(subs.hypernode[sub]) for job in moved for sub in jobs.subs[job]},
+    )
 
 
 class Facts(NamedTuple):
@@ -88,7 +114,7 @@ def new_status(ssn: Session, facts: Facts) -> PodGroupUpdate | None:
     Conditions are compared without their time and transition.
     """
     group = ssn.tables.jobs.groups[facts.job]
-    fresh = ssn.conditions.by_job.get(facts.job, {})
+    fresh = conditions(ssn).by_job.get(facts.job, {})
     old = group.status
     phase = phase_of(ssn, facts, UNSCHEDULABLE in fresh).value
     if (phase, facts.running, facts.succeeded, facts.failed) == (
@@ -98,8 +124,8 @@ def new_status(ssn: Session, facts: Facts) -> PodGroupUpdate | None:
         old.failed,
     ) and all(_is_said(condition, old.conditions) for condition in fresh.values()):
         return None
-    conditions = _merge(group, fresh)
-    return PodGroupUpdate(group.key, PodGroupStatus(phase, conditions, facts.running, facts.succeeded, facts.failed))
+    merged = _merge(group, fresh)
+    return PodGroupUpdate(group.key, PodGroupStatus(phase, merged, facts.running, facts.succeeded, facts.failed))
 
 
 def _is_said(new: PodGroupCondition, said: tuple[PodGroupCondition, ...]) -> bool:
@@ -134,18 +160,19 @@ def releasing_scheduled(ssn: Session, job: int) -> int:
     return int(np.count_nonzero((tables.tasks.status[rows] == RELEASING) & (tables.tasks.node[rows] >= 0)))
 
 
-def queue_status(ssn: Session, outcome: Outcome) -> None:
+def queue_status(ssn: Session) -> dict[str, Resource]:
     """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
     jobs, queues, axis = ssn.tables.jobs, ssn.tables.queues, ssn.tables.axis
-    hold = jobs.holding().nonzero()[0] if ssn.standing else ssn.holding_jobs()
+    hold = jobs.holding
     sums = sums_by(jobs.queue[hold], jobs.allocated[hold], len(queues))
+    if axis.unoffered >= 0:
+        sums[:, axis.unoffered] = 0.0  # it has no name to be stated by
     root = queues.row_of.get("root", -1)
     if root >= 0:
         own = sums.copy()
         for row in range(len(queues)):
-            parent, steps = (queues.parent[row] if row != root else root), 0
+            parent, steps = (int(queues.parent[row]) if row != root else root), 0
             while parent >= 0 and steps <= len(queues):
                 sums[parent] += own[row]
-                parent, steps = (queues.parent[parent] if parent != root else -1), steps + 1
-    for row in (sums != queues.stated).any(axis=1).nonzero()[0].tolist():
-        outcome.queues[queues.names[row]] = axis.resource(sums[row])
+                parent, steps = (int(queues.parent[parent]) if parent != root else -1), steps + 1
+    return {queues.names[row]: axis.resource(sums[row]) for row in (sums != queues.stated).any(axis=1).nonzero()[0]}

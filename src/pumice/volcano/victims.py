@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cmp_to_key
-from typing import TYPE_CHECKING
 
 from pumice.columns.views import Queue
-from pumice.framework import points
-from pumice.framework.ordering import Heap, compare_jobs, compare_queues, compare_tasks
-
-if TYPE_CHECKING:
-    from pumice.framework.session import Session
+from pumice.framework.ordering import Heap, live
+from pumice.framework.session import Session
+from pumice.volcano import points
 
 
 def victim_queue(ssn: Session, victims: Iterable[int], preemptor: int) -> Heap:
@@ -21,8 +17,7 @@ def victim_queue(ssn: Session, victims: Iterable[int], preemptor: int) -> Heap:
     queues: as plugins say with the preemptor's queue in mind, else the queue that would go last. A task whose job is
     not in the session goes before all others; when the preemptor's is not, queues are not looked at.
     """
-    wrap = cmp_to_key(_Order(ssn, preemptor).compare)
-    return Heap(lambda rows: [wrap(row) for row in rows], list(victims))
+    return Heap(live(_Order(ssn, preemptor).compare), list(victims))
 
 
 class _Order:
@@ -37,13 +32,13 @@ class _Order:
 
     def compare(self, left: int, right: int) -> int:
         """Below 0: left is evicted first."""
-        ssn, jobs = self._ssn, self._ssn.tables.tasks.job
+        ssn, jobs, order = self._ssn, self._ssn.tables.tasks.job, self._ssn.order
         if jobs[left] == jobs[right]:
-            return -compare_tasks(ssn, left, right)
+            return -order.compare_tasks(left, right)
         a, b = self._queue_of(left), self._queue_of(right)
         if a < 0 or b < 0:
-            return int(a >= 0) - int(b >= 0) or -compare_tasks(ssn, left, right)
+            return int(a >= 0) - int(b >= 0) or -order.compare_tasks(left, right)
         if a == b or self._preemptor_queue < 0:
-            return -compare_jobs(ssn, int(jobs[left]), int(jobs[right])) or -compare_tasks(ssn, left, right)
+            return -order.compare_jobs(int(jobs[left]), int(jobs[right])) or -order.compare_tasks(left, right)
         queues = [Queue(ssn.tables, row) for row in (a, b, self._preemptor_queue)]
-        return int(ssn.ask(points.victim_queue_order, *queues)) or -compare_queues(ssn, a, b)
+        return ssn.ask(points.victim_queue_order, *queues) or -order.compare_queues(a, b)

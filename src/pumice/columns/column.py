@@ -1,0 +1,78 @@
+"""A column: one array that only a writer changes, and the version of what it holds.
+
+    equal version          =>  equal bytes
+    equal stamp of a row   =>  equal bytes of that row, in every column of its table
+
+Versions and stamps come from one source that never repeats, and whoever takes a write back takes its version and stamps
+back with it. So what somebody found out holds as long as the versions it rests on are the same: there is no other rule
+by which anything is kept (``framework.memo``).
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, Generic, TypeVar
+
+from pumice.columns.dtypes import F64, I64, AnyArray, read_only
+
+A = TypeVar("A", bound=AnyArray)
+
+
+class Versions:
+    """A source of numbers that never repeats: one for a store, its snapshots and the sessions on them.
+
+    ``next`` gives a number that none was given before. Two sources give equal numbers for different things, so what
+    rests on versions of one must not be asked under another: ``framework.memo`` sees to that.
+    """
+
+    __slots__ = ("next",)
+
+    def __init__(self, first: int = 1) -> None:
+        self.next = count(first).__next__
+
+
+class Column(Generic[A]):
+    """``array`` to read; ``data``, the same memory, for writers alone. Axis 0 is the rows.
+
+    ``stamps`` (rows,) belong to the table: a write to any of its columns raises those of the rows written; None where
+    nobody asks for single rows. Of a frozen column ``data`` is read-only too, and a write is NumPy's ValueError.
+
+    ``per_task`` (C, …), of a column of nodes: what one more task of each class adds to its node's row. It lets rows be
+    read as they would be after a placement (``NodeRows.read``); None: placements leave the column alone.
+    """
+
+    __slots__ = ("array", "data", "per_task", "stamps", "version")
+
+    def __init__(self, data: A, version: int, stamps: I64 | None = None) -> None:
+        self.data = data
+        self.array: A = read_only(data)  # type: ignore[assignment]
+        self.version = version
+        self.stamps = stamps
+        self.per_task: F64 | None = None
+
+    def frozen(self) -> Column[A]:
+        """The same bytes and version in memory of its own, which nobody can write to."""
+        return Column(read_only(self.data.copy(order="K")), self.version)  # type: ignore[arg-type]
+
+
+class Writer:
+    """Writes and raises versions, and remembers nothing: what the store has for events, which are facts."""
+
+    __slots__ = ("next_version",)
+
+    def __init__(self, versions: Versions) -> None:
+        self.next_version = versions.next
+
+    def put(self, column: Column[Any], index: Any, value: Any) -> None:
+        """Write ``value`` at ``index``: a row as int, a list or array of rows without repeats, or a mask."""
+        version = column.version = self.next_version()
+        column.data[index] = value
+        if column.stamps is not None:
+            column.stamps[index] = version
+
+    def add(self, column: Column[Any], index: Any, change: Any) -> None:
+        """Add ``change`` at ``index``, likewise."""
+        version = column.version = self.next_version()
+        column.data[index] += change
+        if column.stamps is not None:
+            column.stamps[index] = version

@@ -1,0 +1,37 @@
+"""Sub-jobs as columns: the parts of a gang that have a minimum and a topology of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pumice.columns.column import Versions
+from pumice.columns.dtypes import I32, I64, AnyArray
+from pumice.columns.table import Table, number, objects
+from pumice.model.podgroup import NetworkTopology
+from pumice.model.status import STATUS_COUNT
+
+
+class SubJobTable(Table):
+    """S rows; every job has at least its default sub-job as soon as it has a task outside all policies.
+
+    ``hypernode`` and ``nominated`` are rows of the hypernode tree, -1 none. ``match_index`` orders sub-jobs of one
+    policy. ``tasks`` are rows in fallback order.
+    """
+
+    uids: Sequence[str] = objects()
+    gids: Sequence[str] = objects()
+    topologies: Sequence[NetworkTopology | None] = objects()
+    tasks: Sequence[AnyArray] = objects()
+    job: I32 = number(np.int32, -1)
+    min_available: I32 = number(np.int32)
+    match_index: I64 = number(np.int64)
+    priority: I64 = number(np.int64)
+    best_effort: I32 = number(np.int32, moves=True)
+    hypernode: I32 = number(np.int32, -1, moves=True)
+    nominated: I32 = number(np.int32, -1, moves=True)
+    counts: I32 = number(np.int32, moves=True)
+
+    def __init__(self, versions: Versions) -> None:
+        super().__init__(versions, {"counts": (STATUS_COUNT,)}, stamped=False)

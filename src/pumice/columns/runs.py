@@ -1,0 +1,111 @@
+"""Tasks that move together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.placement import Placement
+from pumice.columns.tables import Tables
+
+
+class Tally:
+    """Which nodes appear, in order of first appearance, in ``rows``; and how often."""
+
+    __slots__ = ("_once", "_place", "_times", "_where", "rows")
+
+    def __init__(self, where: Sequence[int]) -> None:
+        times: dict[int, int] = {}
+        for row in where:
+            times[row] = times.get(row, 0) + 1
+        self._where, self._times = where, times
+        self._once = len(times) == len(where)
+        self.rows: AnyArray = np.array(list(times))
+
+    def of_each(self, change: F64) -> F64:
+        """What ``change`` for each appearance makes of every row, to be added to arrays of rows of its shape."""
+        if self._once:
+            return change
+        times = np.array(list(self._times.values()), dtype=np.float64)
+        return times.reshape(-1, *(1,) * change.ndim) * change
+
+    def of_all(self, changes: F64) -> F64:
+        """What the changes of the appearances (…, in order) make of every row. Shape (rows, …)."""
+        if self._once:
+            return changes
+        found = np.zeros((len(self.rows), *changes.shape[1:]))
+        place = {row: i for i, row in enumerate(self._times)}
+        np.add.at(found, [place[row] for row in self._where], changes)
+        return found
+
+
+class TaskRun:
+    """Tasks of one sub-job that were placed, or left their nodes, together: ``rows[i]`` on ``nodes[i]``.
+
+    ``index`` is the same rows, to read and write columns with: an int where there is one, which is quicker.
+    """
+
+    __slots__ = ("_classes", "_tally", "index", "nodes", "rows", "tables")
+
+    def __init__(self, tables: Tables, placement: Placement) -> None:
+        self.tables = tables
+        self.rows: Sequence[int] = placement.rows
+        self.nodes: Sequence[int] = placement.nodes
+        self.index: Any = self.rows[0] if len(self.rows) == 1 else np.array(self.rows)
+        self._classes: list[int] | None = None
+        self._tally: Tally | None = None
+
+    @classmethod
+    def on_nodes(cls, tables: Tables, rows: Sequence[int], nodes: Sequence[int] | AnyArray) -> TaskRun:
+        """Of some tasks those that have a node (not -1); it may be nobody."""
+        there = [(row, int(node)) for row, node in zip(rows, nodes, strict=True) if node >= 0]
+        return cls(tables, Placement([row for row, _ in there], [node for _, node in there]))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def job(self) -> int:
+        return int(self.tables.tasks.job[self.rows[0]])
+
+    @property
+    def sub(self) -> int:
+        return int(self.tables.tasks.sub[self.rows[0]])
+
+    @property
+    def queue(self) -> int:
+        """Row of the job's queue, -1 without."""
+        job = self.job
+        return int(self.tables.jobs.queue[job]) if job >= 0 else -1
+
+    @property
+    def classes(self) -> list[int]:
+        """The class of each; only one where all are of it."""
+        if self._classes is None:
+            if len(self.rows) == 1:
+                self._classes = [int(self.tables.tasks.cls[self.index])]
+            else:
+                found = self.tables.tasks.cls[self.index].tolist()
+                self._classes = found[:1] if found.count(found[0]) == len(found) else found
+        return self._classes
+
+    @property
+    def total(self) -> F64:
+        """What they ask for together. Shape (R,)."""
+        req, classes = self.tables.classes.req, self.classes
+        total: F64 = len(self.rows) * req[classes[0]] if len(classes) == 1 else req[classes].sum(axis=0)
+        return total
+
+    def by_node(self, of_class: F64) -> tuple[Any, F64]:
+        """The nodes, each once, and for each the sum over its tasks of ``of_class`` (C, …), something that each class
+        has: an index and amounts to add there."""
+        classes = self.classes
+        if len(self.rows) == 1:
+            return self.nodes[0], of_class[classes[0]]
+        if self._tally is None:
+            self._tally = Tally(self.nodes)
+        tally = self._tally
+        return tally.rows, tally.of_each(of_class[classes[0]]) if len(classes) == 1 else tally.of_all(of_class[classes])

@@ -1,0 +1,179 @@
+"""Tables: columns with rows in common, from one specification.
+
+    class TaskTable(Table):
+        job: I32 = number(np.int32, -1)
+        status: I8 = number(np.int8, -1, moves=True)
+        pods: list[Pod] = objects()
+
+``table.status`` is the array to read, ``table["status"]`` the column that a writer takes. Rows come and go: columns
+double when full, freed rows are handed out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from pumice.columns.column import Column, Versions
+from pumice.columns.dtypes import I64, AnyArray, Bool, read_only
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """``unused``: the value of a row that is not in use. ``moves``: a session may write it. ``rows_last``: in memory the
+    rows run fastest, so that one amount of all rows lies side by side."""
+
+    dtype: Any
+    unused: Any
+    moves: bool
+    rows_last: bool = False
+
+    def filled(self, rows: int, lengths: tuple[int, ...]) -> AnyArray:
+        """So many rows, unused."""
+        return np.full((rows, *lengths), self.unused, dtype=self.dtype, order="F" if self.rows_last else "C")
+
+
+def number(dtype: Any, unused: Any = 0, *, moves: bool = False, rows_last: bool = False) -> Any:
+    """A column of numbers. Further axes have the lengths that the table's constructor gives by name."""
+    return Field(dtype, unused, moves, rows_last)
+
+
+def objects(*, moves: bool = False) -> Any:
+    """A column of Python values, None in rows that are not in use."""
+    return Field(np.object_, None, moves)
+
+
+class Table:
+    """``alive`` marks rows in use. ``stamps`` (rows,): raised for each row that is written, in whatever column; equal
+    stamps mean equal bytes of the row. None where the table is ``unstamped``."""
+
+    FIELDS: ClassVar[Mapping[str, Field]] = {}
+    MOVING: ClassVar[tuple[str, ...]] = ()
+
+    alive: Bool
+    columns: dict[str, Column[Any]]
+    stamps: I64 | None
+
+    def __init_subclass__(cls) -> None:
+        own = {name: cls.__dict__[name] for name in cls.__annotations__ if isinstance(cls.__dict__.get(name), Field)}
+        for name in own:
+            delattr(cls, name)
+        cls.FIELDS = {"alive": Field(np.bool_, False, moves=False), **own}
+        cls.MOVING = tuple(name for name, field in cls.FIELDS.items() if field.moves)
+
+    def __init__(
+        self, versions: Versions, lengths: Mapping[str, tuple[int, ...]] | None = None, *, stamped: bool = True
+    ) -> None:
+        self._versions = versions
+        self._free: list[int] = []
+        self._lengths = lengths or {}
+        self._stamped = stamped
+        self.columns = {}
+        self._frozen: Self | None = None
+        self._resize(0)
+
+    def __getitem__(self, name: str) -> Column[Any]:
+        """The column of a name, for a writer."""
+        return self.columns[name]
+
+    @property
+    def capacity(self) -> int:
+        """Number of rows, used or not: the length of every column."""
+        return len(self.alive)
+
+    # -- writing facts: the store's side -------------------------------------------------------------------------------
+
+    def write(self, rows: Any, **values: Any) -> None:
+        """Put a value, or an array of values, into ``rows`` (an int, a list or an array) of each named column."""
+        version = self._versions.next()
+        for name, value in values.items():
+            column = self.columns[name]
+            column.data[rows] = value
+            column.version = version
+        if self.stamps is not None:
+            self.stamps[rows] = version
+
+    def new_rows(self, count: int, **values: Any) -> list[int]:
+        """So many rows, marked alive, with these values (one for all, or one a row) and the others unused."""
+        while len(self._free) < count:
+            self._resize(max(64, 2 * self.capacity))
+        rows = self._free[: -count - 1 : -1]
+        del self._free[-count:]
+        self.write(rows if count > 1 else rows[0], alive=True, **values)
+        return rows
+
+    def free_rows(self, rows: Sequence[int]) -> None:
+        """Give rows back and blank them."""
+        self.write(rows if len(rows) > 1 else rows[0], **{name: field.unused for name, field in self.FIELDS.items()})
+        self._free.extend(rows)
+
+    def free_row(self, row: int) -> None:
+        """Give a row back and blank it."""
+        self.free_rows((row,))
+
+    def _remake(self, lengths: Mapping[str, tuple[int, ...]]) -> None:
+        """Give columns other lengths than they had, with nothing in them."""
+        self._lengths, version = {**self._lengths, **lengths}, self._versions.next()
+        for name, length in lengths.items():
+            field = self.FIELDS[name]
+            data = field.filled(self.capacity, length)
+            self._adopt(name, Column(data, version, self.stamps))
+        if self.stamps is not None:
+            self.stamps[:] = version
+
+    def _resize(self, size: int) -> None:
+        """Make every column ``size`` rows long; those that come are unused."""
+        version = self._versions.next()
+        old = len(self.columns["alive"].data) if self.columns else 0
+        if self._stamped:
+            stamps = np.full(size, version, dtype=np.int64)
+            if old and self.stamps is not None:
+                stamps[:old] = self.stamps
+            self.stamps = stamps
+        else:
+            self.stamps = None
+        for name, field in self.FIELDS.items():
+            data = field.filled(size, self._lengths.get(name, ()))
+            if old:
+                data[:old] = self.columns[name].data
+            self._adopt(name, Column(data, version, self.stamps))
+        self._free.extend(range(size - 1, old - 1, -1))
+
+    def _adopt(self, name: str, column: Column[Any]) -> None:
+        self.columns[name] = column
+        self.__dict__[name] = column.array
+
+    # -- the same rows for others --------------------------------------------------------------------------------------
+
+    def freeze(self) -> Self:
+        """The table as it is now, as a value: what is written later does not change it. Columns that were not written
+        since the last call are the same memory."""
+        last = self._frozen
+        if last is not None and all(
+            column.version == last.columns[name].version for name, column in self.columns.items()
+        ):
+            return last
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.columns, twin._frozen = {}, None
+        twin.stamps = None if self.stamps is None else read_only(self.stamps.copy())
+        for name, column in self.columns.items():
+            known = None if last is None else last.columns[name]
+            twin._adopt(name, known if known is not None and known.version == column.version else column.frozen())
+        self._frozen = twin
+        return twin
+
+    def fork(self, *, to_write: bool = True) -> Self:
+        """The same table with moving columns of its own, to write on; the others stay shared. Not ``to_write``: the
+        moving ones too, and a write is an error; but versions and stamps are its own."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.stamps = None if self.stamps is None else self.stamps.copy()
+        twin.columns = dict(self.columns)
+        for name in self.MOVING:
+            column = self.columns[name]
+            twin._adopt(name, Column(column.data.copy(order="K") if to_write else column.data, column.version, twin.stamps))
+        return twin

@@ -1,0 +1,168 @@
+"""Failed attempts that need not be repeated.
+
+A waiting job of which nothing is placed fails like the last one of its queue and its scheduling signature, as long as
+what that attempt rested on is the same: the nodes, or the queue alone where no node was looked at. Then what the attempt
+left behind is left for this job as if it had been tried. That holds within a cycle and from one to the next.
+
+A plugin that looks at a single job or a single task is asked about each: where one has something to say, a failure is
+the job's own and stands for no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.counting import PENDING
+from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.views import Queue, Task
+from pumice.framework import point, points
+from pumice.framework.hooks import Hooks
+from pumice.framework.memo import Ground, Memo, ground
+from pumice.framework.placing import Placing
+from pumice.framework.story import Attempt, Failure, Story, Trace
+from pumice.framework.world import World
+
+_ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.pre_predicate, points.node_order, points.batch_node_order)
+
+
+class Failures:
+    """Failures of one kind of attempt (``what``), which asks hooks at ``asks`` about the job itself."""
+
+    def __init__(
+        self,
+        world: World,
+        hooks: Hooks,
+        memo: Memo,
+        placing: Placing,
+        story: Story,
+        what: str,
+        asks: tuple[point.Question, ...],
+    ) -> None:
+        self._tables, self._hooks, self._memo, self._placing, self._story = world.tables, hooks, memo, placing, story
+        self._what = what
+        about_tasks = [hook for hook in hooks.at(*_ABOUT_NODES) if hook.form not in ("class", "class_node")]
+        about_jobs = hooks.at(*asks)
+        self._about_one = [hook for hook in about_jobs if hook.reads is None or point.SIGNATURE not in hook.reads]
+        self._columns = hooks.read(world, (*about_tasks, *(hook for hook in about_jobs if hook not in self._about_one)))
+        self._columns_of_one = hooks.read(world, self._about_one)
+        self._queue_columns = hooks.read(world, hooks.at(points.allocatable))
+        self._nominations = bool((self._tables.tasks.nominated >= 0).any())
+        self._plain: dict[int, bool] = {}
+        self._usable = not hooks.has(points.best_node)
+
+    # -- for whom, and resting on what --------------------------------------------------------------------------------
+
+    def is_fresh(self, job: int) -> bool:
+        """Whether nothing of the job is placed, tried or promised: then it can fail like others."""
+        table, story = self._tables.jobs, self._story
+        return (
+            self._usable
+            and bool(table.signature[job] >= 0)
+            and bool(table.counts[job, PENDING] == table.size[job])
+            and not story.failed_as[job]
+            and job not in story.errors
+            and not (self._nominations and (self._tables.tasks.nominated[table.tasks[job]] >= 0).any())
+        )
+
+    def are_alike(self, jobs: AnyArray) -> bool:
+        """Whether several jobs are all fresh, and those of one queue and signature fail alike."""
+        table, story = self._tables.jobs, self._story
+        if not self._usable or (table.signature[jobs] < 0).any() or self._concerned(jobs).any():
+            return False
+        if (table.counts[jobs, PENDING] != table.size[jobs]).any() or story.failed_as[jobs].any():
+            return False
+        listed = jobs.tolist()
+        if not story.errors.keys().isdisjoint(listed):
+            return False
+        if not all(self._is_plain(job) for job in dict(zip(table.signature[jobs].tolist(), listed, strict=True)).values()):
+            return False
+        nominated = self._tables.tasks.nominated
+        return not (self._nominations and any((nominated[table.tasks[job]] >= 0).any() for job in listed))
+
+    def _is_single(self, job: int) -> bool:
+        """Whether a failure of the job says nothing about others."""
+        return not self._is_plain(job) or bool(self._about_one and self._concerned(np.array([job])).any())
+
+    def _concerned(self, jobs: AnyArray) -> Bool:
+        """Which of these jobs a hook that looks at the single job may have something to say about."""
+        found = np.zeros(len(jobs), dtype=bool)
+        for hook in self._about_one:
+            found |= True if hook.concerns is None else hook.concerns(JobRows(self._tables, jobs))
+        return found
+
+    def _is_plain(self, job: int) -> bool:
+        """Whether all that hooks say about single tasks of the job they say of their whole class."""
+        tables, signature = self._tables, int(self._tables.jobs.signature[job])
+        found = self._plain.get(signature)
+        if found is None:
+            rows = tables.jobs.tasks[job]
+            one_of = dict(zip(tables.tasks.cls[rows].tolist(), rows.tolist(), strict=True))
+            nodes = self._placing.feasible.all_nodes
+            found = all(self._placing.is_plain(Task(tables, row), nodes) for row in one_of.values())
+            self._plain[signature] = found
+        return found
+
+    def _kind(self, job: int) -> tuple[Hashable, ...]:
+        jobs = self._tables.jobs
+        return self._what, int(jobs.queue[job]), int(jobs.signature[job])
+
+    def _question(self, job: int, *, alone: bool) -> Hashable:
+        jobs, kind = self._tables.jobs, (*self._kind(job), alone)
+        return (*kind, jobs.uids[job], jobs.groups[job].uid) if self._is_single(job) else kind
+
+    def _rests_on(self, job: int, *, alone: bool) -> Ground:
+        tables = self._tables
+        if alone:
+            return ()
+        found = (*self._placing.feasible.everything(), tables.tree.version, *ground(*self._columns))
+        if self._is_single(job):
+            assert tables.jobs.stamps is not None
+            pods = ground(tables.tasks["view_node"], tables.tasks["pods"])
+            found += (int(tables.jobs.stamps[job]), *pods, *ground(*self._columns_of_one))
+        return found
+
+    # -- attempts -----------------------------------------------------------------------------------------------------
+
+    def keep(self, job: int, attempt: Attempt) -> None:
+        """Keep how the attempt of a job that was fresh before it failed; it befalls the job."""
+        rows = self._tables.jobs.tasks[job].tolist()
+        position = {row: i for i, row in enumerate(rows)}
+        trace = Trace.of(len(rows), attempt.undone, position) if attempt.undone else None
+        errors = tuple((position[row], each) for row, each in attempt.errors)
+        asked = tuple(each._replace(tasks=tuple(position[row] for row in each.tasks)) for each in attempt.asked)
+        alone = trace is None and not errors and bool(asked) and not any(question.allowed for question in asked)
+        said = (b"", b"") if trace is None else (trace.status.tobytes(), trace.evicted.tobytes())
+        content = ("said", *said, tuple((at, each.skipped, each.said) for at, each in errors))
+        number = self._memo.get(content, (), self._tables.versions.next)
+        queue = ground(*self._queue_columns) if attempt.asked_again else ()
+        failure = Failure(number, trace, errors, asked, queue, attempt.told, alone)
+        self._memo.keep(self._question(job, alone=alone), self._rests_on(job, alone=alone), failure)
+        self._memo.keep(self._kind(job), (), True)
+        self._story.fail(np.array([job]), failure)
+
+    def of(self, job: int) -> Failure | None:
+        """How a fresh job would fail, None where it has to be tried."""
+        if self._memo.recall(self._kind(job), ()) is None:
+            return None  # none like it has failed so far
+        for alone in (False, True):
+            failure: Failure | None = self._memo.recall(
+                self._question(job, alone=alone), self._rests_on(job, alone=alone)
+            )
+            if failure is not None and self._answers_as_before(job, failure):
+                return failure
+        return None
+
+    def _answers_as_before(self, job: int, failure: Failure) -> bool:
+        """Whether the job's queue still answers what the failure rests on."""
+        if failure.queue and failure.queue != ground(*self._queue_columns):
+            return False
+        tables, rows = self._tables, self._tables.jobs.tasks[job]
+        queue = Queue(tables, int(tables.jobs.queue[job]))
+        return all(
+            self._hooks.ask(points.tasks_allowed, queue, TaskRows(tables, rows[list(each.tasks)])).tasks == each.allowed
+            for each in failure.asked
+        )

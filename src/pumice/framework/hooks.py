@@ -1,0 +1,282 @@
+"""The plugins of one session, and every question that is put to them.
+
+Tiers and switches are resolved once a session; a question is then a loop over functions. What a plugin does wrong while
+it is asked becomes a ``PluginFault`` that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from inspect import ismethod, unwrap
+from traceback import walk_tb
+from types import CodeType
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
+
+from pumice.columns.column import Column
+from pumice.columns.dtypes import Bool
+from pumice.columns.rows import JobRows
+from pumice.framework.errors import PluginError, PluginFault, WrongAnswer
+from pumice.framework.point import Asked, Point, Question, Reads
+from pumice.framework.policy import Policy
+from pumice.framework.world import World
+
+A = ParamSpec("A")
+C = TypeVar("C")
+
+
+class Hook(NamedTuple):
+    """One function of one plugin at one point. ``reads``: None as by default. ``concerns``: which of some jobs it may
+    have something to say about; None for all."""
+
+    plugin: str
+    point: Question
+    form: str
+    reads: Reads | None
+    call: Callable[..., Any]
+    concerns: Callable[[JobRows], Bool] | None = None
+
+
+class Hooks:
+    """``opened``: plugins by their position in the policy."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._ssn: Any = None
+        self._opened: dict[int, Any] = {}
+        self._added: dict[tuple[int, Question], list[Hook]] = {}
+        self._opening: int | None = None
+        self._tiers: dict[Question, list[list[Hook]]] = {}
+        self._calls: dict[Question | Asked[Any, Any], list[list[Callable[..., Any]]]] = {}
+        self._forms: dict[tuple[Question, ...], set[str]] = {}
+        self._inverses: dict[Question, list[Callable[..., Any]]] = {}
+
+    # -- plugins ------------------------------------------------------------------------------------------------------
+
+    def open(self, ssn: Any, positions: Iterable[int]) -> None:
+        """Build the plugins at some positions of the policy; others are when they are asked. Raises: PluginFault."""
+        self._ssn = ssn
+        for position in positions:
+            self._open(position)
+
+    def _open(self, position: int) -> Any:
+        instance = self._opened.get(position)
+        if instance is not None:
+            return instance
+        option, self._opening = self._policy.options[position], position
+        try:
+            instance = option.spec.build(self._ssn, option.arguments)
+            if hasattr(instance, "on_session_open"):
+                instance.on_session_open(self._ssn)
+        except Exception as error:
+            raise _fault(option.spec.name, "opening", "", error) from error
+        finally:
+            self._opening = None
+        self._opened[position] = instance
+        return instance
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a plugin is being opened right now."""
+        return self._opening is not None
+
+    @property
+    def opened(self) -> list[tuple[str, Any]]:
+        """Every plugin that is open with its name, in the order of the policy."""
+        return [(self._policy.options[i].spec.name, self._opened[i]) for i in sorted(self._opened)]
+
+    def plugin(self, name: str) -> Any:
+        """The plugin of a name, None without one; of two the one that answers, which is the last."""
+        at = [i for i, option in enumerate(self._policy.options) if option.spec.name == name]
+        return self._open(at[-1]) if at else None
+
+    def add(self, point: Question, hook: Callable[..., Any], reads: Reads | None = None) -> None:
+        """Register a hook while a plugin's ``on_session_open`` runs (Volcano's life cycle).
+
+        Raises: PluginError outside of it, or when the hook's parameters have no known form.
+        """
+        if self._opening is None:
+            raise PluginError(f"hook at point {point.name} added outside of on_session_open")
+        name = self._policy.options[self._opening].spec.name
+        form = point.form_of(hook, f"plugin {name}, point {point.name}", skip=int(ismethod(hook)))
+        self._added.setdefault((self._opening, point), []).append(Hook(name, point, form, reads, hook))
+
+    # -- what they answer ---------------------------------------------------------------------------------------------
+
+    def tiers(self, point: Question) -> list[list[Hook]]:
+        """Hooks at a point by tier; plugins that are switched off there, and empty tiers, are left out."""
+        found = self._tiers.get(point)
+        if found is None:
+            tiers = ([hook for plugin in plugins for hook in self._of(plugin, point)] for plugins in self._on(point))
+            found = self._tiers[point] = [tier for tier in tiers if tier]
+        return found
+
+    def _on(self, point: Question) -> list[list[int]]:
+        return self._policy.plugins_at(point)
+
+    def _of(self, plugin: int, point: Question) -> list[Hook]:
+        """Hooks at a point of the plugin at a position of the policy: those of its class, then those it added when the
+        session opened."""
+        instance = self._open(plugin)
+        if point in getattr(instance, "unused_points", ()):
+            return []
+        spec = self._policy.options[plugin].spec
+        own = [
+            Hook(
+                spec.name,
+                point,
+                form,
+                reads,
+                getattr(instance, attribute) if attribute else instance,
+                getattr(instance, concerns) if concerns else None,
+            )
+            for form, reads, concerns, attribute in spec.hooks_at(point)
+        ]
+        return own + self._added.get((plugin, point), [])
+
+    def by_plugin(self, point: Question, on_at: Question | None = None) -> Iterator[list[Hook]]:
+        """The same, one list a plugin that is on there (``on_at``: at another point)."""
+        return (self._of(plugin, point) for plugins in self._on(on_at or point) for plugin in plugins)
+
+    def told_by_inverse(self, point: Question) -> list[Callable[..., Any]]:
+        """Hooks of plugins with plain Python state, which a rollback must tell."""
+        found = self._inverses.get(point)
+        if found is None:
+            found = self._inverses[point] = [
+                hook.call for plugin in self._policy.python_plugins for hook in self._of(plugin, point)
+            ]
+        return found
+
+    def has(self, point: Question) -> bool:
+        """Whether any plugin answers at the point."""
+        return bool(self.tiers(point))
+
+    def forms(self, *points: Question) -> set[str]:
+        """The forms that the hooks at some points are written in."""
+        found = self._forms.get(points)
+        if found is None:
+            found = self._forms[points] = {hook.form for hook in self.at(*points)}
+        return found
+
+    @overload
+    def ask(self, question: Point[A, Any, C], /, *args: A.args, **kwargs: A.kwargs) -> C: ...
+    @overload
+    def ask(self, question: Asked[A, C], /, *args: A.args, **kwargs: A.kwargs) -> C: ...
+    def ask(self, question: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Put a question to every plugin at its point and combine the answers as the point says.
+
+        Raises: PluginFault when a plugin raises, or answers what the point has no use for.
+        """
+        calls = self._calls.get(question)
+        if calls is None:
+            calls = self._calls[question] = self._calls_of(question)
+        try:
+            return question.combinator(calls, *args)
+        except PluginFault:
+            raise
+        except Exception as error:
+            raise self.blame(error, question) from error
+
+    def ask_one(self, hook: Hook, *args: Any) -> Any:
+        """Put a question to one hook. Raises: PluginFault."""
+        try:
+            return hook.call(*args)
+        except Exception as error:
+            raise self.blame(error, hook.point) from error
+
+    def guard(self, plugin: str, what: str, call: Callable[..., Any], *args: Any) -> Any:
+        """Call a plugin outside of every point. Raises: PluginFault."""
+        try:
+            return call(*args)
+        except Exception as error:
+            raise _fault(plugin, what, _name(call), error, _code(call)) from error
+
+    def _calls_of(self, question: Question | Asked[Any, Any]) -> list[list[Callable[..., Any]]]:
+        if isinstance(question, Question):
+            return [[hook.call for hook in tier] for tier in self.tiers(question)]
+        return [
+            [question.forms[hook.form](hook.call) for hook in tier if hook.form in question.forms]
+            for point in question.points
+            for tier in self.tiers(point)
+        ]
+
+    def answers(self, question: Question | Asked[Any, Any]) -> bool:
+        """Whether any hook would be asked."""
+        calls = self._calls.get(question)
+        if calls is None:
+            calls = self._calls[question] = self._calls_of(question)
+        return any(calls)
+
+    @property
+    def with_python_state(self) -> set[str]:
+        """Plugins with plain Python state."""
+        return {option.spec.name for option in self._policy.options if option.spec.keeps == "python"}
+
+    def keeps_state(self, world: World, plugin: str) -> bool:
+        """Whether a plugin has numbers of its own, as columns or as plain Python state."""
+        return plugin in self.with_python_state or bool(world.columns_of(plugin))
+
+    # -- what their answers rest on -----------------------------------------------------------------------------------
+
+    def at(self, *points: Question) -> list[Hook]:
+        """Every hook at some points."""
+        return [hook for point in points for tier in self.tiers(point) for hook in tier]
+
+    def read(self, world: World, hooks: Iterable[Hook]) -> list[Column[Any]]:
+        """Columns beyond the tables' own that the answers of some hooks rest on: of each one's plugin all that it has,
+        or those that ``reads=`` names."""
+        found = {id(column): column for hook in hooks for column in columns_read(world, hook)}
+        return list(found.values())
+
+    # -- faults -------------------------------------------------------------------------------------------------------
+
+    def blame(self, error: Exception, question: Question | Asked[Any, Any]) -> Exception:
+        """Who did it, as a PluginFault; the error itself where no plugin had a part in it."""
+        points = question.points if isinstance(question, Asked) else (question,)
+        hooks = [hook for point in points for tier in self.tiers(point) for hook in tier]
+        if isinstance(error, WrongAnswer):
+            culprit = next((hook for hook in hooks if _code(hook.call) is _code(error.hook)), None)
+            if culprit is None:  # asked through an adapter, which has no name of its own
+                culprit = next((hook for hook in hooks if _wraps(error.hook, hook.call)), None)
+        else:
+            codes = {frame.f_code for frame, _ in walk_tb(error.__traceback__)}
+            culprit = next((hook for hook in hooks if _code(hook.call) in codes), None)
+        if culprit is None:
+            return error
+        return _fault(culprit.plugin, culprit.point.name, _name(culprit.call), error, _code(culprit.call))
+
+
+def columns_read(world: World, hook: Hook) -> list[Column[Any]]:
+    """Columns beyond the tables' own that a hook's answer rests on."""
+    if hook.reads is None:
+        return world.columns_of(hook.plugin)
+    named = [world.columns[word] for word in hook.reads if word in world.columns]
+    return [world.now, *named] if "now" in hook.reads else named
+
+
+def _function(call: Callable[..., Any]) -> Any:
+    """The function behind a method or a plugin that is one function with its arguments filled in."""
+    call = getattr(call, "func", call)
+    return unwrap(getattr(call, "__func__", call))
+
+
+def _code(call: Callable[..., Any]) -> CodeType | None:
+    found: CodeType | None = getattr(_function(call), "__code__", None)
+    return found
+
+
+def _name(call: Callable[..., Any]) -> str:
+    return str(getattr(_function(call), "__qualname__", "a hook"))
+
+
+def _wraps(adapter: Callable[..., Any], call: Callable[..., Any]) -> bool:
+    cells = getattr(adapter, "__closure__", None) or ()
+    return any(cell.cell_contents is call or cell.cell_contents == call for cell in cells)
+
+
+def _fault(plugin: str, point: str, hook: str, error: Exception, code: CodeType | None = None) -> PluginFault:
+    """With the place that raised: the last frame of the plugin's own file, else where the hook is written."""
+    frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    own = code.co_filename if code is not None else (frames[-1][0] if frames else "?")
+    line = next((number for file, number in reversed(frames) if file == own), code.co_firstlineno if code else 0)
+    problem = str(error) if isinstance(error, WrongAnswer) else f"{type(error).__name__}: {error}"
+    return PluginFault(plugin, point, hook or "__init__", f"{own}:{line}", problem)

@@ -1,0 +1,171 @@
+"""The memory between questions: the only cache. What it gives is what asking again would give.
+
+An answer is kept with its *ground*, the versions and stamps of all that it rests on, and holds while the ground is the
+same. Nothing else decides whether it holds. It saves work and changes nothing: a cycle with an empty memo, or with one
+that keeps nothing, decides and says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pumice.columns.column import Column
+from pumice.columns.dtypes import I64, AnyArray
+from pumice.columns.table import Table
+from pumice.framework.world import World
+
+V = TypeVar("V")
+
+#: Ground: whatever must be equal. Versions of columns, stamps of rows as bytes, values.
+Ground = tuple[Hashable, ...]
+
+#: Answers kept in each of two generations, and bytes that they may hold together in each; when either is reached, what
+#: was not asked for since the last time is forgotten.
+ANSWERS_MAX = 20_000
+BYTES_MAX = 32 << 20
+
+
+def ground(*columns: Column[Any]) -> Ground:
+    """What rests on every row of some columns."""
+    return tuple([column.version for column in columns])
+
+
+def ground_of_rows(stamps: I64 | None, rows: AnyArray) -> bytes:
+    """What rests on some rows of a table."""
+    assert stamps is not None, "the table keeps no stamps"
+    return stamps[rows].tobytes()
+
+
+class Memo:
+    """Belongs to the shell, which gives it to one cycle after the other. ``keeps`` False: every question is answered
+    anew."""
+
+    __slots__ = ("_bytes", "_last", "_older", "_under", "_young", "keeps")
+
+    def __init__(self, *, keeps: bool = True) -> None:
+        self.keeps = keeps
+        self._under: tuple[object, ...] = ()
+        self._last: World | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._young: dict[Hashable, tuple[Ground, Any, int]] = {}
+        self._older: dict[Hashable, tuple[Ground, Any, int]] = {}
+        self._bytes = 0
+
+    # -- questions ----------------------------------------------------------------------------------------------------
+
+    def get(self, question: Hashable, rests_on: Ground, build: Callable[[], V], size: int = 0) -> V:
+        """The answer to a question, built anew unless its ground is the one of last time.
+
+        ``question`` names all that the answer depends on and ``rests_on`` does not. ``size``: bytes that the answer
+        holds, where these are many.
+        """
+        found = self.recall(question, rests_on)
+        if found is None:
+            found = self.keep(question, rests_on, build(), size)
+        return found
+
+    def recall(self, question: Hashable, rests_on: Ground) -> Any | None:
+        """The answer, None where there is none that holds."""
+        known = self._young.get(question)
+        if known is None:
+            known = self._older.get(question)
+            if known is None:
+                return None
+            if known[0] == rests_on:
+                self._add(question, known)
+        return known[1] if known[0] == rests_on else None
+
+    def keep(self, question: Hashable, rests_on: Ground, answer: V, size: int = 0) -> V:
+        """Keep an answer under its ground, in place of an older one."""
+        if self.keeps:
+            self._add(question, (rests_on, answer, size))
+        return answer
+
+    def _add(self, question: Hashable, entry: tuple[Ground, Any, int]) -> None:
+        self._young[question] = entry
+        self._bytes += entry[2]
+        if len(self._young) >= ANSWERS_MAX or self._bytes >= BYTES_MAX:
+            self._older, self._young, self._bytes = self._young, {}, 0
+
+    def by_row(
+        self, question: Hashable, rests_on: Ground, stamps: I64, build: Callable[[AnyArray], AnyArray]
+    ) -> AnyArray:
+        """An answer a row of a table, (rows,): ``build`` is asked for the rows whose stamps are not those of last time.
+        Not to be written on."""
+        known: tuple[I64, AnyArray] | None = self.recall(question, (*rests_on, len(stamps)))
+        if known is None:
+            found = build(np.arange(len(stamps)))
+        else:
+            rows = (known[0] != stamps).nonzero()[0]
+            if not len(rows):
+                return known[1]
+            found = known[1].copy()
+            found[rows] = build(rows)
+        self.keep(question, (*rests_on, len(stamps)), (stamps.copy(), found))
+        return found
+
+    # -- from one cycle to the next -----------------------------------------------------------------------------------
+
+    def begin(self, world: World, *under: object) -> None:
+        """A cycle begins. What rests on another policy, or another store's versions, is forgotten (``under`` is
+        compared by identity); and what the last cycle left as it is now is known to be the same."""
+        now_under = (world.tables.versions, *under)
+        same = len(now_under) == len(self._under) and all(a is b for a, b in zip(now_under, self._under, strict=True))
+        if not same:
+            self._clear()
+            self._under, self._last = now_under, None
+        last = self._last
+        if last is None:
+            return
+        if last.now.array[0] == world.now.array[0]:
+            world.now.version = last.now.version
+        for axis in ("node", "job"):
+            _carry(world.table(axis), last.table(axis))
+
+    def begin_column(self, name: str, column: Column[Any]) -> Column[Any]:
+        """A plugin has made a column anew: where it is what the last cycle left, it has that version again. The
+        column."""
+        before = self._last.columns.get(name) if self._last is not None else None
+        if before is not None and before.array.shape == column.array.shape:
+            if np.array_equal(before.array, column.array):
+                column.version = before.version
+            elif column.stamps is not None:
+                changed = before.array != column.array
+                column.stamps[changed.reshape(len(changed), -1).any(axis=1)] = column.version
+        elif column.stamps is not None:
+            column.stamps[:] = column.version
+        return column
+
+    def end(self, world: World) -> None:
+        """The cycle is over, and this is how it left the world."""
+        if self.keeps:
+            self._last = world
+
+
+def _carry(now: Table, last: Table) -> None:
+    """Rows and columns that are, to the byte, as the last cycle left them have the stamps and versions of then."""
+    if now.capacity != last.capacity or now.stamps is None or last.stamps is None:
+        return
+    rows = (now.stamps != last.stamps).nonzero()[0]
+    same = np.ones(len(rows), dtype=bool)
+    for name, column in now.columns.items():
+        before = last.columns[name]
+        if column.version == before.version:
+            continue
+        equal = _equal_rows(column.array[rows], before.array[rows])
+        if name in now.MOVING and equal.all():
+            column.version = before.version
+        same &= equal
+    now.stamps[rows[same]] = last.stamps[rows[same]]
+
+
+def _equal_rows(left: AnyArray, right: AnyArray) -> AnyArray:
+    """Row by row; Python values are equal where they are the same object."""
+    if left.dtype == np.object_:
+        return np.array([a is b for a, b in zip(left.tolist(), right.tolist(), strict=True)], dtype=bool)
+    return np.asarray((left == right).reshape(len(left), -1).all(axis=1))

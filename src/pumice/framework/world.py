@@ -1,0 +1,96 @@
+"""What a cycle computes with: the tables, the plugins' own columns beside them, and the journal that writes both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.column import Column
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.journal import Journal
+from pumice.columns.ledger import Accounting, Ledger
+from pumice.columns.nodes import PIPELINED, RELEASING
+from pumice.columns.snapshot import Snapshot
+from pumice.columns.table import Table
+
+#: Axes on which a plugin may put a column, and their tables. Those of ``STAMPED`` tell changes row by row.
+AXES = {"node": "nodes", "task": "tasks", "job": "jobs", "sub": "subs", "queue": "queues", "class": "classes"}
+STAMPED = ("node", "job", "queue")
+
+
+class World:
+    """One snapshot, forked: what is written here is seen by nobody else.
+
+    ``now`` is a column of one row, so that what rests on the clock is known to. Not ``to_write``: nothing is copied, and
+    a write is an error. ``futures_differ``: whether on some node what will be idle may be other than what is.
+    """
+
+    __slots__ = ("_axis_of", "columns", "futures_differ", "journal", "ledger", "now", "tables")
+
+    def __init__(self, snapshot: Snapshot, now: float, accounting: Accounting, *, to_write: bool = True) -> None:
+        self.tables = snapshot.tables.fork(to_write=to_write)
+        versions = self.tables.versions
+        self.journal = Journal(versions)
+        self.ledger = Ledger(self.tables, self.journal, accounting)
+        self.now: Column[Any] = Column(np.array([now]), versions.next())
+        self.columns: dict[str, Column[Any]] = {}
+        self._axis_of: dict[str, str] = {}
+        self.futures_differ = bool(self.tables.nodes.books[:, RELEASING : PIPELINED + 1].any())
+
+    def table(self, axis: str) -> Table:
+        """The table whose rows an axis has."""
+        found: Table = getattr(self.tables, AXES[axis])
+        return found
+
+    def column(
+        self, name: str, axis: str = "", *shape: int, values: AnyArray | None = None, per_task: AnyArray | None = None
+    ) -> tuple[str, Column[Any]]:
+        """A plugin's own numbers under the name that they have from now on, written through the journal and so rolled back with everything else.
+
+        ``name`` is ``plugin.column``. ``axis``: whose rows they are (``AXES``), empty for rows of its own; ``shape``:
+        the further axes (all of them without ``axis``). ``values`` to begin with, zero without; they become the
+        column's. ``per_task``: of a column of nodes, what one task of each class adds to it.
+        """
+        table = self.table(axis) if axis else None
+        if values is None:
+            values = np.zeros((table.capacity, *shape) if table is not None else shape)
+        assert "." in name, f"a column is called plugin.column, not {name}"
+        stamps = table.stamps if table is not None and axis in STAMPED else None
+        found: Column[Any] = Column(values, self.tables.versions.next(), stamps)
+        found.per_task = per_task
+        name = self._free_name(name)
+        self.columns[name], self._axis_of[name] = found, axis
+        return name, found
+
+    def _free_name(self, name: str) -> str:
+        """The name, or with a number where a plugin is listed twice."""
+        count = 1
+        while (free := name if count == 1 else f"{name}#{count}") in self.columns:
+            count += 1
+        return free
+
+    def columns_on(self, axis: str) -> list[Column[Any]]:
+        """All columns of plugins on an axis."""
+        return [column for name, column in self.columns.items() if self._axis_of[name] == axis]
+
+    def columns_of(self, plugin: str) -> list[Column[Any]]:
+        """All columns of a plugin."""
+        return [column for name, column in self.columns.items() if name.partition(".")[0] == plugin]
+
+    def moving(self) -> Iterator[tuple[str, AnyArray]]:
+        """(name, array) of everything that may be written, in an order that is always the same."""
+        for axis, attribute in AXES.items():
+            table = self.table(axis)
+            yield from ((f"{attribute}.{name}", getattr(table, name)) for name in table.MOVING)
+        yield from sorted((name, column.array) for name, column in self.columns.items())
+
+    def digest(self) -> str:
+        """The same for equal bytes of everything that may be written."""
+        found = blake2b(digest_size=16)
+        for name, array in self.moving():
+            found.update(name.encode())
+            found.update(np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()

@@ -1,0 +1,22 @@
+"""What Volcano says about its tasks: the moves that a session may make."""
+
+from __future__ import annotations
+
+from pumice.columns.ledger import Accounting
+from pumice.model.status import TaskStatus
+
+#: The moves a session may make. Anything else is a bug in an action or a plugin, not bad input.
+_MOVES: dict[TaskStatus, frozenset[TaskStatus]] = {
+    TaskStatus.PENDING: frozenset({TaskStatus.ALLOCATED, TaskStatus.PIPELINED}),
+    TaskStatus.ALLOCATED: frozenset({TaskStatus.BINDING, TaskStatus.PENDING}),
+    TaskStatus.PIPELINED: frozenset({TaskStatus.PENDING}),
+    TaskStatus.BINDING: frozenset({TaskStatus.PENDING, TaskStatus.RELEASING}),
+    TaskStatus.BOUND: frozenset({TaskStatus.RELEASING}),
+    TaskStatus.RUNNING: frozenset({TaskStatus.RELEASING}),
+    TaskStatus.RELEASING: frozenset({TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.BINDING}),
+    TaskStatus.SUCCEEDED: frozenset(),
+    TaskStatus.FAILED: frozenset(),
+    TaskStatus.UNKNOWN: frozenset(),
+}
+
+ACCOUNTING = Accounting(_MOVES)

@@ -1,0 +1,65 @@
+"""What one attempt to place a job finds out as it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pumice.columns.rows import TaskRows
+from pumice.columns.views import Queue
+from pumice.framework.combine import Allowed
+from pumice.framework.session import Session
+from pumice.framework.statement import Statement
+from pumice.framework.story import Attempt, Operation, Question
+from pumice.framework.verdict import FitErrors
+from pumice.volcano import points
+
+
+@dataclass(slots=True)
+class Trying:
+    """``errors``: by task row, with those that earlier attempts in this session left. ``unlike_others``: something
+    happened that says nothing about jobs like this one."""
+
+    ssn: Session
+    job: int
+    errors: dict[int, FitErrors] = field(init=False)
+    asked: list[Question] = field(default_factory=list)
+    asked_again: bool = False
+    told: list[tuple[str, str]] = field(default_factory=list)
+    unlike_others: bool = False
+
+    def __post_init__(self) -> None:
+        self.errors = dict(self.ssn.story.errors_of(self.job))
+
+    def allowed(self, queue: int, rows: list[int], stmt: Statement) -> Allowed:
+        """How many of the next tasks the queue may take on."""
+        if queue < 0:
+            return Allowed(len(rows))
+        tables = self.ssn.tables
+        tasks = TaskRows(tables, np.array(rows))
+        answer = self.ssn.ask(points.tasks_allowed, Queue(tables, queue), tasks)
+        if not stmt.operations:
+            self.asked.append(Question(tuple(rows), answer.tasks))
+        else:
+            placed = sum(len(op.placement.rows) for op in stmt.operations)
+            follows = self.asked[0].tasks[placed : placed + len(rows)] == tuple(rows)
+            self.asked_again |= not follows or answer.tasks < len(rows)
+        return answer
+
+    def failed_roles(self, sub: int) -> set[int]:
+        """Roles of tasks of the sub-job that found no node."""
+        tasks = self.ssn.tables.tasks
+        return {int(tasks.role[r]) for r in self.errors if tasks.sub[r] == sub}
+
+    def forget(self, sub: int) -> None:
+        """Forget the errors of one sub-job: it is tried elsewhere."""
+        tasks = self.ssn.tables.tasks
+        self.errors = {row: errors for row, errors in self.errors.items() if tasks.sub[row] != sub}
+
+    def end(self, stmt: Statement, placed: tuple[Operation, ...] = ()) -> Attempt:
+        """The attempt is over; ``placed`` stands."""
+        asked = tuple(dict.fromkeys(self.asked))
+        return Attempt(
+            placed, tuple(stmt.undone), tuple(self.errors.items()), asked, self.asked_again, tuple(self.told)
+        )

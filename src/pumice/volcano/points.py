@@ -1,0 +1,299 @@
+"""The extension points of Volcano's policy language: those that both languages have, and its own.
+
+Source: Volcano's session functions and switches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pumice.columns.dtypes import F64, I32, Bool
+from pumice.columns.rows import TaskRows
+from pumice.columns.views import Job, Node, Queue, SubJob, Task
+from pumice.framework import combine
+from pumice.framework.combine import Vote
+from pumice.framework.point import Asked, Point, Question, TwoForms, as_it_is
+from pumice.framework.points import (
+    allocatable,
+    batch_node_order,
+    best_node,
+    bind_context,
+    job_order,
+    job_ready,
+    job_valid,
+    node_map,
+    node_order,
+    node_reduce,
+    on_allocate,
+    on_deallocate,
+    overused,
+    pair_of_single_keys,
+    pre_predicate,
+    predicate,
+    queue_order,
+    session_close,
+    task_filters,
+    task_order,
+    task_refused,
+    tasks_allowed,
+)
+from pumice.framework.verdict import Unfit
+from pumice.volcano.eviction import EvictionContext
+
+victim_queue_order: Point[[Queue, Queue, Queue], int, int] = Point(
+    "victim_queue_order",
+    "Whose victims go first, for a preemptor of the third queue? Without an opinion: the reverse of queue order.",
+    "when victims of two queues are compared",
+    combine.first_nonzero,
+    {("Queue", "Queue", "Queue"): "compare"},
+)
+sub_job_order: TwoForms[[SubJob], float, [SubJob, SubJob], int, int] = TwoForms(
+    "sub_job_order",
+    "Which sub-job goes first? A key, smaller first; or compare two. Ties: match index, UID.",
+    "when a job has its first turn in an action",
+    combine.first_nonzero,
+    {("SubJob",): "key", ("SubJob", "SubJob"): "compare"},
+    switch="SubJobOrder",
+)
+cluster_order: Point[[str, str], int, int] = Point(
+    "cluster_order",
+    "Which cluster goes first? Ties: name.",
+    "by nobody yet: there is one cluster",
+    combine.first_nonzero,
+    {("str", "str"): "compare"},
+    switch="ClusterOrder",
+    default_on=False,
+)
+hyper_node_order: Point[[SubJob, I32], F64, F64 | float] = Point(
+    "hyper_node_order",
+    "How good is each hypernode for the sub-job? One score a row, summed over plugins.",
+    "when a sub-job was tried in several hypernodes",
+    combine.total,
+    {("SubJob", "I32"): "rows"},
+    switch="HyperNodeOrder",
+)
+hyper_node_gradient_for_job: Point[[Job, int, str], list[list[int]] | None, list[list[int]] | None] = Point(
+    "hyper_node_gradient_for_job",
+    "Which hypernodes to try, below the given one, in groups of falling preference? None: nothing to try. The text is"
+    " what for: allocate or evict.",
+    "when a job with a topology has its turn",
+    combine.first_registered,
+    {("Job", "int", "str"): "rows"},
+    switch="HyperNodeGradient",
+)
+hyper_node_gradient_for_sub_job: Point[[SubJob, int, str], list[list[int]] | None, list[list[int]] | None] = Point(
+    "hyper_node_gradient_for_sub_job",
+    "The same for one sub-job.",
+    "when its job is tried in a hypernode",
+    combine.first_registered,
+    {("SubJob", "int", "str"): "rows"},
+    switch="HyperNodeGradient",
+)
+preemptable: Point[[Task, TaskRows], Bool | None, Bool] = Point(
+    "preemptable",
+    "Which candidates may the task preempt? A mask; None without an opinion.",
+    "when a task looks for victims of its queue on a node",
+    combine.intersect,
+    {("Task", "TaskRows"): "tasks"},
+    switch="Preemptable",
+)
+reclaimable: Point[[Task, TaskRows], Bool | None, Bool] = Point(
+    "reclaimable",
+    "Which candidates may the task reclaim from other queues? A mask; None without an opinion.",
+    "when a task looks for victims of other queues on a node",
+    combine.intersect,
+    {("Task", "TaskRows"): "tasks"},
+    switch="Reclaimable",
+)
+unified_evictable: Point[[EvictionContext, TaskRows], Bool | None, Bool] = Point(
+    "unified_evictable",
+    "Which candidates may a whole gang evict? A mask; None without an opinion.",
+    "when a gang looks for victims in a domain",
+    combine.intersect,
+    {("EvictionContext", "TaskRows"): "tasks"},
+)
+preemptive: Point[[Queue, TaskRows], bool, bool] = Point(
+    "preemptive",
+    "May the queue take from others for these tasks?",
+    "before a task of the queue reclaims",
+    combine.all_of,
+    {("Queue", "TaskRows"): "tasks"},
+    switch="Preemptive",
+)
+sub_job_ready: Point[[SubJob], bool | int, int] = Point(
+    "sub_job_ready",
+    "As job_ready, for one sub-job; without sub-group policies the job is asked.",
+    "after tasks of the sub-job were placed",
+    combine.most_missing,
+    {("SubJob",): "sub"},
+    switch="SubJobReady",
+)
+job_pipelined: Point[[Job], Vote, bool] = Point(
+    "job_pipelined",
+    "Would the job be ready once releasing resources are free?",
+    "when a job is not ready after its tasks were placed",
+    combine.vote,
+    {("Job",): "job"},
+    switch="JobPipelined",
+)
+sub_job_pipelined: Point[[SubJob], Vote, bool] = Point(
+    "sub_job_pipelined",
+    "The same for one sub-job.",
+    "when a sub-job is not ready after its tasks were placed",
+    combine.vote,
+    {("SubJob",): "sub"},
+    switch="SubJobPipelined",
+)
+job_enqueueable: TwoForms[[Queue, F64], Vote | str, [Job], Vote | str, str | None] = TwoForms(
+    "job_enqueueable",
+    "May the job be admitted? Asked only for jobs with minResources. A Vote, or the text of a rejection. A hook that takes"
+    " the queue and what is asked for rejects while others are admitted, too, so equal jobs are not asked for again.",
+    "when a pending job has its turn in enqueue",
+    combine.rejection,
+    {("Queue", "F64"): "amount", ("Job",): "job"},
+    switch="JobEnqueued",
+)
+job_enqueued: Point[[Job], None, None] = Point(
+    "job_enqueued",
+    "The job was admitted.",
+    "right after it",
+    combine.notify,
+    {("Job",): "job"},
+    switch="JobEnqueued",
+)
+job_starving: Point[[Job], bool, bool] = Point(
+    "job_starving",
+    "May the job preempt or reclaim?",
+    "before an action looks for victims for it",
+    combine.first_tier_agrees,
+    {("Job",): "job"},
+    switch="JobStarving",
+)
+target_job: Point[[Sequence[Job]], Job | None, Job | None] = Point(
+    "target_job",
+    "Which of the jobs to help along?",
+    "by nobody yet",
+    combine.first_registered,
+    {("Sequence[Job]",): "jobs"},
+    switch="TargetJob",
+)
+reserved_nodes: Point[[], None, None] = Point(
+    "reserved_nodes",
+    "Set nodes aside now.",
+    "by nobody yet",
+    combine.notify,
+    {(): "none"},
+    switch="ReservedNodes",
+)
+victim_tasks: Point[[TaskRows], Bool, Bool] = Point(
+    "victim_tasks",
+    "Which running tasks should leave, of their own accord? A mask.",
+    "by shuffle",
+    combine.union,
+    {("TaskRows",): "tasks"},
+    switch="Victim",
+)
+simulate_add_task: Point[[Task, Task, Node], Unfit | None, Unfit | None] = Point(
+    "simulate_add_task",
+    "What if this task were there too? None or Unfit.",
+    "when a preemption is tried out",
+    combine.first_failure,
+    {("Task", "Task", "Node"): "task"},
+    switches=("Preemptable", "Allocatable"),
+)
+simulate_remove_task: Point[[Task, Task, Node], Unfit | None, Unfit | None] = Point(
+    "simulate_remove_task",
+    "What if this task were gone? None or Unfit.",
+    "when a preemption is tried out",
+    combine.first_failure,
+    {("Task", "Task", "Node"): "task"},
+    switches=("Preemptable", "Allocatable"),
+)
+simulate_predicate: Point[[Task, Node], Unfit | None, Unfit | None] = Point(
+    "simulate_predicate",
+    "Would the task fit after what was simulated? None or Unfit.",
+    "when a preemption is tried out",
+    combine.first_failure,
+    {("Task", "Node"): "task"},
+    switch="Predicate",
+)
+simulate_allocatable: Point[[Queue, Task], bool, bool] = Point(
+    "simulate_allocatable",
+    "Would the queue take the task after what was simulated?",
+    "when a preemption is tried out",
+    combine.all_of,
+    {("Queue", "Task"): "task"},
+    switch="Allocatable",
+)
+
+POINTS: dict[str, Question] = {p.name: p for p in list(globals().values()) if isinstance(p, Question)}
+
+#: Switches that gate no point but change what a plugin does.
+FEATURE_SWITCHES = {"Hierarchy": False}
+
+# -- questions as they are put
+
+sub_jobs_compared: Asked[[SubJob, SubJob], int] = Asked(
+    (sub_job_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
+)
+sub_job_keyed: Asked[[SubJob], list[float]] = Asked((sub_job_order,), {"key": as_it_is}, combine.each)
+job_rejected: Asked[[Job], str | None] = Asked(
+    (job_enqueueable,),
+    {
+        "amount": lambda hook: lambda job: hook(Queue(job.tables, job.queue), job.tables.jobs.min_resources[job.row]),
+        "job": as_it_is,
+    },
+    combine.rejection,
+)
+
+__all__ = [
+    "FEATURE_SWITCHES",
+    "POINTS",
+    "allocatable",
+    "batch_node_order",
+    "best_node",
+    "bind_context",
+    "cluster_order",
+    "hyper_node_gradient_for_job",
+    "hyper_node_gradient_for_sub_job",
+    "hyper_node_order",
+    "job_enqueueable",
+    "job_enqueued",
+    "job_order",
+    "job_pipelined",
+    "job_ready",
+    "job_rejected",
+    "job_starving",
+    "job_valid",
+    "node_map",
+    "node_order",
+    "node_reduce",
+    "on_allocate",
+    "on_deallocate",
+    "overused",
+    "pre_predicate",
+    "predicate",
+    "preemptable",
+    "preemptive",
+    "queue_order",
+    "reclaimable",
+    "reserved_nodes",
+    "session_close",
+    "simulate_add_task",
+    "simulate_allocatable",
+    "simulate_predicate",
+    "simulate_remove_task",
+    "sub_job_keyed",
+    "sub_job_order",
+    "sub_job_pipelined",
+    "sub_job_ready",
+    "sub_jobs_compared",
+    "target_job",
+    "task_filters",
+    "task_order",
+    "task_refused",
+    "tasks_allowed",
+    "unified_evictable",
+    "victim_queue_order",
+    "victim_tasks",
+]

@@ -1,0 +1,246 @@
+"""Tables: which row is handed out, what a fresh one holds, what is written, and what a frozen or forked one shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pumice.columns.column import Versions
+from pumice.columns.dtypes import F64, I32, Bool
+from pumice.columns.table import Table, number, objects
+
+FIRST = 64  # rows of a table that has any
+
+
+class Boats(Table):
+    """A table with a column of each kind."""
+
+    names: list[str] = objects()
+    berth: I32 = number(np.int32, -1, moves=True)
+    afloat: Bool = number(np.bool_, True)
+    cargo: F64 = number(np.float64, moves=True)
+
+
+def boats(count: int = 0, *, stamped: bool = True) -> Boats:
+    table = Boats(Versions(), {"cargo": (2,)}, stamped=stamped)
+    for each in range(count):
+        table.new_rows(1, berth=each, cargo=[each, 1], names=f"boat {each}")
+    return table
+
+
+def versions(table: Boats) -> dict[str, int]:
+    return {name: column.version for name, column in table.columns.items()}
+
+
+# -- rows
+
+
+def test_a_table_knows_its_columns() -> None:
+    assert list(Boats.FIELDS) == ["alive", "names", "berth", "afloat", "cargo"]
+    assert Boats.MOVING == ("berth", "cargo")
+    table = boats(1)
+    for name in Boats.FIELDS:
+        assert np.shares_memory(getattr(table, name), table[name].array), "the array and the column are one"
+
+
+def test_an_empty_table() -> None:
+    table = boats()
+    assert (table.capacity, len(table.berth), table.cargo.shape, len(table.names)) == (0, 0, (0, 2), 0)
+
+
+def test_a_fresh_row_is_at_its_unused_values() -> None:
+    table = boats()
+    (row,) = table.new_rows(1)
+    assert (row, table.alive[row]) == (0, True)
+    found = table.berth[row], table.afloat[row], table.cargo[row].tolist(), table.names[row]
+    assert found == (-1, True, [0, 0], None)
+    assert (table.berth.dtype, table.afloat.dtype, table.cargo.dtype) == (np.int32, np.bool_, np.float64)
+    assert table.alive.sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "capacity"),
+    [
+        pytest.param(1, FIRST, id="the first row makes many"),
+        pytest.param(FIRST, FIRST, id="full"),
+        pytest.param(FIRST + 1, 2 * FIRST, id="one more doubles"),
+        pytest.param(2 * FIRST + 1, 4 * FIRST, id="and again"),
+    ],
+)
+def test_growth_keeps_what_is_there(count: int, capacity: int) -> None:
+    table = boats(count)
+    lengths = {len(column) for column in (table.alive, table.berth, table.afloat, table.cargo, table.names)}
+    assert (table.capacity, lengths) == (capacity, {capacity})
+    assert np.flatnonzero(table.alive).tolist() == list(range(count))
+    assert table.berth[:count].tolist() == table.cargo[:count, 0].tolist() == list(range(count))
+    assert list(table.names[:count]) == [f"boat {each}" for each in range(count)]
+    assert set(table.berth[count:].tolist()) <= {-1}
+    assert table.afloat.all()
+
+
+def test_a_freed_row_is_blank() -> None:
+    table = boats(3)
+    table.write(1, afloat=False)
+    table.free_row(1)
+    assert table.alive[:4].tolist() == [True, False, True, False]
+    assert (table.berth[1], table.afloat[1], table.cargo[1].tolist(), table.names[1]) == (-1, True, [0, 0], None)
+    assert table.berth[[0, 2]].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("freed", "handed_out"),
+    [
+        pytest.param([], [3, 4], id="none was freed: the next ones"),
+        pytest.param([1], [1, 3], id="a freed row comes first"),
+    ],
+)
+def test_which_row_is_handed_out(freed: list[int], handed_out: list[int]) -> None:
+    table = boats(3)
+    for row in freed:
+        table.free_row(row)
+    assert [table.new_rows(1)[0] for _ in handed_out] == handed_out
+    assert table.capacity == FIRST
+
+
+@pytest.mark.parametrize("count", [1, 3, FIRST, 3 * FIRST])
+def test_rows_that_come_together(count: int) -> None:
+    table = boats(2)
+    rows = table.new_rows(count, berth=list(range(count)) if count > 1 else 0, afloat=False, names="new")
+    assert len(set(rows)) == count and not {0, 1} & set(rows)
+    assert table.berth[rows].tolist() == list(range(count)), "a value a row"
+    assert not table.afloat[rows].any() and set(table.names[rows]) == {"new"}, "one value for all"
+    assert (table.cargo[rows] == 0).all(), "and the rest unused"
+    assert table.alive.sum() == count + 2
+    table.free_rows(rows)
+    assert table.alive.sum() == 2
+    assert (table.berth[rows] == -1).all() and table.afloat[rows].all()
+
+
+# -- writing facts
+
+
+@pytest.mark.parametrize(
+    ("rows", "value", "berths"),
+    [
+        pytest.param(1, 9, [0, 9, 2], id="one row"),
+        pytest.param([2, 0], 9, [9, 1, 9], id="rows, one value"),
+        pytest.param(np.array([2, 0]), [8, 9], [9, 1, 8], id="rows, a value each"),
+        pytest.param(slice(0, 2), 9, [9, 9, 2], id="a range"),
+    ],
+)
+def test_what_is_written(rows: Any, value: Any, berths: list[int]) -> None:
+    table = boats(3)
+    before, stamps = versions(table), table.stamps.copy()
+    table.write(rows, berth=value)
+    assert table.berth[:3].tolist() == berths
+    assert [name for name, version in versions(table).items() if version != before[name]] == ["berth"]
+    assert [table.stamps[row] != stamps[row] for row in range(3)] == [b != i for i, b in enumerate(berths)]
+
+
+def test_nobody_writes_past_the_writer() -> None:
+    table = boats(2)
+    for column in (table.berth, table.cargo, table.names, table.alive):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1
+
+
+@pytest.mark.parametrize("act", ["write", "new_rows", "free_row", "grow"])
+def test_no_version_is_ever_given_twice(act: str) -> None:
+    table = boats(FIRST if act == "grow" else 2)
+    seen = set(versions(table).values()) | set(table.stamps.tolist())
+    match act:
+        case "write":
+            table.write(0, berth=0)  # the same value is a write like any other
+        case "new_rows" | "grow":
+            table.new_rows(1)
+        case "free_row":
+            table.free_row(0)
+    new = (set(versions(table).values()) | set(table.stamps.tolist())) - seen
+    assert new and min(new) > max(seen)
+
+
+def test_a_table_without_stamps_keeps_none() -> None:
+    table = boats(2, stamped=False)
+    table.write(0, berth=5)
+    assert table.stamps is None
+    assert all(column.stamps is None for column in table.columns.values())
+    assert table.fork().stamps is None and table.freeze().stamps is None
+
+
+# -- a frozen table: a value
+
+
+def test_a_frozen_table_is_what_was() -> None:
+    table = boats(2)
+    frozen = table.freeze()
+    table.write(0, berth=9, names="other")
+    table.free_row(1)
+    assert frozen.berth[:2].tolist() == [0, 1]
+    assert list(frozen.names[:2]) == ["boat 0", "boat 1"]
+    assert frozen.alive[:2].all()
+    for name in Boats.FIELDS:
+        with pytest.raises(ValueError, match="read-only"):
+            frozen[name].data[0] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        frozen.stamps[0] = 0
+
+
+def test_freezing_again_copies_what_was_written_since() -> None:
+    table = boats(2)
+    first = table.freeze()
+    assert table.freeze() is first, "nothing was written: the same value"
+    table.write(0, berth=9)
+    second = table.freeze()
+    shared = {name for name in Boats.FIELDS if second[name] is first[name]}
+    assert shared == set(Boats.FIELDS) - {"berth"}
+    assert (first.berth[0], second.berth[0]) == (0, 9)
+
+
+def test_a_frozen_table_has_the_versions_of_the_table() -> None:
+    table = boats(2)
+    frozen = table.freeze()
+    assert versions(frozen) == versions(table)
+    assert frozen.stamps.tolist() == table.stamps.tolist()
+
+
+def test_a_table_that_grows_leaves_the_others_as_they_are() -> None:
+    table = boats(FIRST)
+    frozen, twin = table.freeze(), table.fork()
+    table.new_rows(1)
+    assert {t.capacity for t in (frozen, twin)} == {len(twin.berth)} == {FIRST}
+    assert table.capacity == 2 * FIRST
+
+
+# -- a forked table: a session's own
+
+
+def test_a_fork_has_moving_columns_of_its_own_and_shares_the_rest() -> None:
+    frozen = boats(2).freeze()
+    twin = frozen.fork()
+    assert type(twin) is Boats
+    twin["berth"].data[0] = 9
+    twin["cargo"].data[1] = 9
+    twin.stamps[0] = -7
+    assert (frozen.berth[0], frozen.cargo[1].tolist(), frozen.stamps[0] != -7) == (0, [1, 1], True)
+    assert (twin.berth[0], twin.cargo[1].tolist()) == (9, [9, 9])
+    assert {name for name in Boats.FIELDS if twin[name] is frozen[name]} == {"alive", "names", "afloat"}
+    assert twin.capacity == frozen.capacity
+
+
+def test_a_write_on_what_a_fork_shares_is_an_error() -> None:
+    twin = boats(2).freeze().fork()
+    with pytest.raises(ValueError, match="read-only"):
+        twin["afloat"].data[0] = False
+
+
+def test_a_fork_that_is_not_to_be_written_on_copies_nothing() -> None:
+    frozen = boats(2).freeze()
+    twin = frozen.fork(to_write=False)
+    for name in Boats.FIELDS:
+        assert np.shares_memory(twin[name].data, frozen[name].data)
+    with pytest.raises(ValueError, match="read-only"):
+        twin["berth"].data[0] = 9
+    twin["berth"].version = twin.stamps[0] = 10**9
+    assert frozen["berth"].version != 10**9 and frozen.stamps[0] != 10**9, "versions and stamps are its own"

@@ -1,0 +1,280 @@
+"""The one cache: when an answer holds, what is forgotten, and what one cycle hands to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pumice.columns.column import Column, Versions
+from pumice.columns.snapshot import Snapshot
+from pumice.framework import memo as module
+from pumice.framework.memo import Memo, ground, ground_of_rows
+from pumice.framework.policy import Policy
+from pumice.framework.session import Session
+from pumice.framework.world import World
+from pumice.model.decisions import Bind
+from pumice.model.events import Seen
+from pumice.runtime.loop import ListPlanner
+from pumice.state.store import Store
+from pumice.testing.build import cluster, node, pod, podgroup, pods, policy, queue, resource
+from pumice.volcano.accounting import ACCOUNTING
+
+POLICY = policy("tiers: []", actions="allocate")
+
+
+class Asking:
+    """Puts a question to a memo, and counts how often it had to be answered anew."""
+
+    def __init__(self, memo: Memo) -> None:
+        self.memo, self.answered = memo, 0
+
+    def __call__(self, question: Any = "q", *rests_on: Any, size: int = 0) -> int:
+        def build() -> int:
+            self.answered += 1
+            return self.answered
+
+        return self.memo.get(question, rests_on, build, size)
+
+
+# -- when an answer holds
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "answered"),
+    [
+        pytest.param(("q", 1), ("q", 1), 1, id="the same question on the same ground"),
+        pytest.param(("q", 1), ("q", 2), 2, id="other ground"),
+        pytest.param(("q", 1), ("r", 1), 2, id="another question"),
+        pytest.param(("q", 1), ("q", 1, 2), 2, id="more ground"),
+        pytest.param(("q", (1, b"ab")), ("q", (1, b"ab")), 1, id="equal ground is the same"),
+        pytest.param((("q", 1),), (("q", 1),), 1, id="and so are equal questions"),
+    ],
+)
+def test_when_a_question_is_answered_anew(first: Any, second: Any, answered: int) -> None:
+    ask = Asking(Memo())
+    ask(*first)
+    ask(*second)
+    assert ask.answered == answered
+
+
+def test_a_state_that_comes_back_is_known_again_while_nothing_was_found_out_in_between() -> None:
+    ask = Asking(Memo())
+    ask("q", 1)
+    assert ask.memo.recall("q", (2,)) is None, "looking for what is not there forgets nothing"
+    ask("q", 1)
+    assert ask.answered == 1
+
+
+def test_only_the_last_answer_is_kept() -> None:
+    ask = Asking(Memo())
+    assert [ask("q", ground) for ground in (1, 2, 1)] == [1, 2, 3]
+
+
+def test_what_keeps_nothing_answers_every_question_anew() -> None:
+    ask = Asking(Memo(keeps=False))
+    assert [ask("q", 1) for _ in range(3)] == [1, 2, 3]
+    assert ask.memo.recall("q", (1,)) is None
+
+
+def test_what_is_kept_may_be_recalled() -> None:
+    memo = Memo()
+    assert memo.keep("q", (1,), "answer") == "answer"
+    assert (memo.recall("q", (1,)), memo.recall("q", (2,)), memo.recall("r", (1,))) == ("answer", None, None)
+
+
+# -- grounds
+
+
+def test_ground_of_columns_is_their_versions() -> None:
+    versions = Versions(7)
+    columns = [Column(np.zeros(2), versions.next()) for _ in range(3)]
+    assert ground(*columns) == (7, 8, 9)
+    assert ground() == ()
+
+
+def test_ground_of_rows_is_their_stamps() -> None:
+    stamps = np.array([5, 6, 7, 8])
+    assert ground_of_rows(stamps, np.array([1, 3])) == np.array([6, 8]).tobytes()
+    assert ground_of_rows(stamps, np.array([1, 3])) != ground_of_rows(stamps, np.array([3, 1]))
+    with pytest.raises(AssertionError, match="keeps no stamps"):
+        ground_of_rows(None, np.array([0]))
+
+
+# -- row by row
+
+
+def test_only_rows_that_changed_are_asked_about() -> None:
+    memo, asked = Memo(), []
+
+    def of(rows: Any) -> Any:
+        asked.append(rows.tolist())
+        return rows * 10
+
+    stamps = np.array([1, 1, 1])
+    assert memo.by_row("q", (), stamps, of).tolist() == [0, 10, 20]
+    stamps[1] = 2
+    assert memo.by_row("q", (), stamps, of).tolist() == [0, 10, 20]
+    memo.by_row("q", (), stamps, of)
+    assert asked == [[0, 1, 2], [1]]
+    memo.by_row("q", ("other ground",), stamps, of)
+    memo.by_row("q", ("other ground",), np.array([1, 2, 1, 1]), of)
+    assert asked[2:] == [[0, 1, 2], [0, 1, 2, 3]], "other ground, and another number of rows"
+
+
+def test_an_answer_that_was_given_stays_as_it_was() -> None:
+    memo, stamps = Memo(), np.array([1, 1])
+    given = memo.by_row("q", (), stamps, lambda rows: rows.astype(float))
+    stamps[0] = 2
+    memo.by_row("q", (), stamps, lambda rows: np.full(len(rows), 9.0))
+    assert given.tolist() == [0, 1]
+
+
+# -- what is forgotten
+
+
+def test_what_nobody_asks_for_is_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ANSWERS_MAX", 10)
+    ask = Asking(Memo())
+    ask("often", 1)
+    for number in range(100):
+        ask(("seldom", number), 1)
+        ask("often", 1)
+    assert ask.answered == 101, "what is asked for again and again is kept"
+    kept = [number for number in range(100) if ask.memo.recall(("seldom", number), (1,)) is not None]
+    assert 0 < len(kept) <= 20 and kept[-1] == 99
+
+
+def test_large_answers_are_forgotten_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BYTES_MAX", 1000)
+    ask = Asking(Memo())
+    for number in range(10):
+        ask(number, 1, size=400)
+    kept = [number for number in range(10) if ask.memo.recall(number, (1,)) is not None]
+    assert kept and len(kept) <= 6 and kept[-1] == 9
+
+
+# -- from one cycle to the next
+
+
+def begun(memo: Memo, snapshot: Snapshot, *under: Any, now: float = 0.0, conf: Policy = POLICY) -> World:
+    world = World(snapshot, now, ACCOUNTING)
+    memo.begin(world, conf, *under)
+    return world
+
+
+def state() -> Store:
+    return cluster(node("n0"), node("n1"), podgroup("g"), pods("g", 2), podgroup("h", creation=1.0), pods("h", 1))
+
+
+@pytest.mark.parametrize(
+    ("second", "kept"),
+    [
+        pytest.param(lambda memo, store: begun(memo, store.snapshot()), True, id="the next cycle of a store"),
+        pytest.param(lambda memo, store: begun(memo, state().snapshot()), False, id="a cycle of another store"),
+        pytest.param(
+            lambda memo, store: begun(memo, store.snapshot(), conf=policy("tiers: []", actions="backfill")),
+            False,
+            id="under another policy",
+        ),
+        pytest.param(lambda memo, store: begun(memo, store.snapshot(), "shard"), False, id="with another shard"),
+    ],
+)
+def test_for_whom_answers_hold(second: Any, kept: bool) -> None:
+    store, memo = state(), Memo()
+    memo.end(begun(memo, store.snapshot()))
+    memo.keep("q", (1,), "answer")
+    second(memo, store)
+    assert (memo.recall("q", (1,)) == "answer") is kept
+
+
+MOVES = {
+    "nothing": (lambda store: None, set(), set()),
+    "a bind": (lambda store: store.assume([Bind("ns/g-0", "ns-g-0", "n1", "ns/g")]), {1}, {0}),
+    "a group that waits on": (
+        lambda store: store.apply(Seen(podgroup("h", creation=1.0, phase="Inqueue"))),
+        set(),
+        {1},
+    ),
+    "a queue that says what it holds": (lambda store: store.apply(Seen(queue(allocated=resource(1)))), set(), set()),
+}
+
+
+@pytest.mark.parametrize(("event", "nodes", "jobs"), MOVES.values(), ids=MOVES)
+def test_rows_that_no_event_touched_have_the_stamps_of_before(event: Any, nodes: set[int], jobs: set[int]) -> None:
+    store, memo = state(), Memo()
+    first = begun(memo, store.snapshot())
+    before = {name: getattr(first.tables, name).stamps.copy() for name in ("nodes", "jobs")}
+    memo.end(first)
+    event(store)
+    second = begun(memo, store.snapshot())
+    for name, changed in (("nodes", nodes), ("jobs", jobs)):
+        found = (getattr(second.tables, name).stamps != before[name]).nonzero()[0]
+        assert set(found.tolist()) == changed
+
+
+def test_what_a_cycle_did_and_the_store_assumes_is_known_to_the_next() -> None:
+    """What a cycle left is compared with what the store makes of it: equal bytes are the same version again."""
+    store, memo, planner = state(), Memo(), ListPlanner()
+    conf = policy("tiers: [{plugins: [{name: predicates}]}]", actions="allocate")
+    first = Session(store.snapshot(), conf, 0.0, planner, memo)
+    first.open()
+    before = first.tables.nodes.stamps.copy(), first.tables.nodes["books"].version
+    stmt = first.statement()
+    stmt.allocate([0], [1])
+    stmt.commit()
+    memo.end(first.world)
+    store.assume(planner.taken)
+    second = Session(store.snapshot(), conf, 0.0, planner, memo)
+    for name in ("nodes", "jobs"):
+        ours, theirs = getattr(second.tables, name), getattr(first.tables, name)
+        assert (ours.stamps == theirs.stamps).all()
+    assert second.tables.nodes["books"].version == first.tables.nodes["books"].version != before[1]
+    assert second.tables.nodes["view"].version == first.tables.nodes["view"].version
+    assert (second.tables.nodes.stamps != before[0]).nonzero()[0].tolist() == [1]
+
+
+@pytest.mark.parametrize(("now", "same"), [(0.0, True), (1.0, False)])
+def test_the_clock_has_a_version_too(now: float, same: bool) -> None:
+    store, memo = state(), Memo()
+    first = begun(memo, store.snapshot())
+    memo.end(first)
+    assert (begun(memo, store.snapshot(), now=now).now.version == first.now.version) is same
+
+
+@pytest.mark.parametrize(
+    ("values", "same", "rows"),
+    [
+        pytest.param([1.0, 2.0], True, set(), id="made anew, and equal"),
+        pytest.param([1.0, 3.0], False, {1}, id="one row is another"),
+    ],
+)
+def test_a_column_that_a_plugin_makes_anew(values: list[float], same: bool, rows: set[int]) -> None:
+    store, memo = state(), Memo()
+    first = begun(memo, store.snapshot())
+    column = memo.begin_column(*first.column("a.share", "node", values=np.array([1.0, 2.0])))
+    stamps = first.tables.nodes.stamps.copy()
+    memo.end(first)
+    second = begun(memo, store.snapshot())
+    again = memo.begin_column(*second.column("a.share", "node", values=np.array(values)))
+    assert (again.version == column.version) is same
+    assert set((second.tables.nodes.stamps != stamps).nonzero()[0].tolist()) == rows
+
+
+def test_a_column_of_another_name_or_shape_is_new() -> None:
+    store, memo = state(), Memo()
+    first = begun(memo, store.snapshot())
+    column = memo.begin_column(*first.column("a.share", values=np.zeros(2)))
+    memo.end(first)
+    second = begun(memo, store.snapshot())
+    for name, count in (("a.other", 2), ("a.share", 3)):
+        assert memo.begin_column(*second.column(name, values=np.zeros(count))).version != column.version
+
+
+def test_a_memo_that_keeps_nothing_holds_no_world() -> None:
+    store, memo = state(), Memo(keeps=False)
+    first = begun(memo, store.snapshot())
+    memo.end(first)
+    store.apply(Seen(pod("g-0", "g")))
+    assert begun(memo, store.snapshot()).now.version != first.now.version

@@ -1,0 +1,41 @@
+"""The store: what it makes of events, one by one and many at once. (At random: tests/properties/test_store.py.)"""
+
+from __future__ import annotations
+
+import pytest
+
+from pumice.columns.tables import Tables
+from pumice.model.status import TaskStatus
+from pumice.testing.build import cluster, node, pod, podgroup
+
+
+def state_of(tables: Tables, name: str) -> tuple[str, str, str]:
+    """Status, node and nominated node of a pod."""
+    tasks, names = tables.tasks, tables.nodes.facts.names
+    row = next(row for row in tasks.alive.nonzero()[0].tolist() if tasks.pods[row].name == name)
+    where = [names[at] if at >= 0 else "" for at in (tasks.node[row], tasks.nominated[row])]
+    return TaskStatus(int(tasks.status[row])).label, where[0], where[1]
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["alone", "with its equal"])
+@pytest.mark.parametrize(
+    ("same", "state"),
+    [
+        pytest.param({}, ("Pending", "", ""), id="waits"),
+        pytest.param({"on": "n1"}, ("Running", "n1", ""), id="runs"),
+        pytest.param({"on": "n1", "phase": "Pending"}, ("Bound", "n1", ""), id="is bound"),
+        pytest.param({"on": "n1", "phase": "Succeeded"}, ("Succeeded", "", ""), id="has ended, and left its node"),
+        pytest.param({"on": "n1", "deletion": 1.0}, ("Releasing", "n1", ""), id="leaves"),
+        pytest.param({"on": "gone"}, ("Running", "", ""), id="runs where nobody knows"),
+        pytest.param({"nominated_node": "n1"}, ("Pending", "", "n1"), id="waits for a node"),
+        pytest.param({"nominated_node": "gone"}, ("Pending", "", ""), id="waits for a node that is not there"),
+    ],
+)
+@pytest.mark.parametrize("first", ["nodes first", "pods first"])
+def test_a_pod_that_comes_is_in_the_state_it_says(
+    same: dict[str, str], state: tuple[str, str, str], count: int, first: str
+) -> None:
+    machines, members = [node("n0"), node("n1")], [pod(f"p{i}", "g", **same) for i in range(count)]
+    together = [machines, members] if first == "nodes first" else [members, machines]
+    tables = cluster(podgroup("g"), *together).snapshot().tables
+    assert [state_of(tables, f"p{i}") for i in range(count)] == [state] * count
