@@ -44,15 +44,16 @@ def registry_of(plugins_dir: str) -> Registry:
 
 
 class Chosen(NamedTuple):
-    """``where``: the file it comes from, or ``default``."""
+    """``where``: the file it comes from, or ``default``. ``text``: what is in it."""
 
     policy: Policy
     where: str
+    text: str
 
 
 def choose_policy(conf: Path | None, found: Sequence[Path], *, strict: bool, plugins_dir: str = "") -> Chosen:
     """Read the policy and say where it comes from, when that is not plain. Raises: PolicyError, InputError."""
-    from pumice.runtime.conf import load_policy, policy_of
+    from pumice.runtime.conf import conf_text
     from pumice.volcano.table import DEFAULT_CONF
 
     registry = registry_of(plugins_dir)
@@ -62,9 +63,20 @@ def choose_policy(conf: Path | None, found: Sequence[Path], *, strict: bool, plu
         conf = found[0]
         say(f"note: policy: {conf}")
     if conf is None:
-        return Chosen(policy_of(DEFAULT_CONF, registry), "default")
+        return _told(DEFAULT_CONF, registry, "default", strict=True)
     require_there((str(conf),))
-    policy = load_policy(conf, registry, strict=strict)
+    return _told(conf_text(conf), registry, str(conf), strict=strict)
+
+
+def saved_policy(text: str, where: str, *, strict: bool, plugins_dir: str = "") -> Chosen:
+    """The policy that was saved with a snapshot. Raises: PolicyError."""
+    return _told(text, registry_of(plugins_dir), where, strict=strict)
+
+
+def _told(text: str, registry: Registry, where: str, *, strict: bool) -> Chosen:
+    from pumice.runtime.conf import policy_of
+
+    policy = policy_of(text, registry, where=where, strict=strict)
     for warning in policy.warnings:
         say(f"warning: {warning}")
-    return Chosen(policy, str(conf))
+    return Chosen(policy, where, text)

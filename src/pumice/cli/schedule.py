@@ -1,16 +1,19 @@
-"""``pumice schedule``: one cycle on manifests, as a question: what would happen, and why not more."""
+"""``pumice schedule``: one cycle on manifests or a snapshot, as a question: what would happen, and why not more."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from pumice.cli.errors import InputError
-from pumice.cli.output import print_json, tell_problems
+from pumice.cli.output import print_json, say, tell_problems
 from pumice.cli.params import require_there
-from pumice.cli.policies import CONF_HELP, LENIENT_HELP, choose_policy, plugins_option
+from pumice.cli.policies import CONF_HELP, LENIENT_HELP, choose_policy, plugins_option, saved_policy
 
 if TYPE_CHECKING:
     from pumice.model.events import Object
@@ -18,22 +21,44 @@ if TYPE_CHECKING:
     from pumice.sim.inputs import Inputs
 
 
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """``now`` None: as the input has it. ``names``: whose pods, None where nobody said."""
+
+    conf: Path | None
+    strict: bool
+    plugins_dir: str
+    now: float | None
+    names: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The answer, on what objects, and under which policy."""
+
+    answer: Answer
+    objects: Sequence[Object]
+    where: str
+
+
 @click.command()
-@click.argument("manifests", metavar="MANIFESTS…", nargs=-1, required=True)
-@click.option("--conf", type=click.Path(path_type=Path), help=CONF_HELP)
+@click.argument("manifests", metavar="MANIFESTS…|SNAPSHOT", nargs=-1, required=True)
+@click.option("--conf", type=click.Path(path_type=Path), help=f"{CONF_HELP} A snapshot brings its own.")
 @plugins_option
 @click.option(
     "--now",
     type=float,
     metavar="SECONDS",
-    help="The moment of the cycle, since the epoch. Default: the newest creationTimestamp.",
+    help="The moment of the cycle, since the epoch. Default: the newest creationTimestamp, or the snapshot's.",
 )
 @click.option(
     "--scheduler-name", multiple=True, default=("volcano",), show_default=True, help="Whose pods. May be given again."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
+@click.pass_context
 def schedule(
+    ctx: click.Context,
     manifests: tuple[str, ...],
     conf: Path | None,
     plugins_dir: str,
@@ -42,36 +67,82 @@ def schedule(
     as_json: bool,
     strict: bool,
 ) -> None:
-    """Run one scheduling cycle on MANIFESTS (files or folders) as they are.
+    """Run one scheduling cycle on MANIFESTS (files or folders) as they are, or on a SNAPSHOT.
 
     Says what is bound where, what is promised a node that others are leaving (pipelined), what is evicted, and for
     every pod that gets nothing, why. Volcano Jobs are expanded into their PodGroup and pods. Nothing leaves this
     command: no cluster is asked or changed.
+
+    A SNAPSHOT is the file that simulate --save-cycle and the dump of a running scheduler write: a cycle with its policy
+    and its moment. It decides what that cycle decided, to the byte.
 
     \b
     Examples:
       pumice schedule cluster/ jobs.yaml
       kubectl get nodes,queues,podgroups,pods -A -o json > all.json && pumice schedule all.json
       pumice schedule manifests/ --json | jq .unscheduled
+      pumice schedule cycle.pumice
+      pumice schedule cycle.pumice --conf another.conf
     """
-    from pumice.runtime.one_cycle import schedule_once
-    from pumice.sim.inputs import read_inputs
+    from pumice.runtime.snapshot_file import is_snapshot
 
     require_there(manifests)
-    found = read_inputs(manifests)
-    chosen = choose_policy(conf, found.confs, strict=strict, plugins_dir=plugins_dir)
-    tell_problems(found.scene.problems)
-    if not found.scene.objects and not found.scene.works:
-        raise InputError("nothing in the input can be used")
-    moment = found.newest if now is None else now
-    objects = _objects(found, moment)
-    answer = schedule_once(objects, chosen.policy, moment, scheduler_name)
+    said = ctx.get_parameter_source("scheduler_name") is not ParameterSource.DEFAULT
+    options = _Options(conf, strict, plugins_dir, now, scheduler_name if said else None)
+    if any(is_snapshot(Path(path)) for path in manifests):
+        asked = _on_snapshot(manifests, options)
+    else:
+        asked = _on_manifests(manifests, options)
     if as_json:
-        print_json(_described(answer))
+        print_json(_described(asked.answer))
         return
     from pumice.cli.answer import print_answer
 
-    print_answer(answer, objects, chosen.where)
+    print_answer(asked.answer, asked.objects, asked.where)
+
+
+def _on_manifests(paths: Sequence[str], options: _Options) -> _Asked:
+    """Raises: InputError, PolicyError."""
+    from pumice.runtime.one_cycle import SCHEDULER_NAMES, schedule_once
+    from pumice.sim.inputs import read_inputs
+
+    found = read_inputs(paths)
+    chosen = choose_policy(options.conf, found.confs, strict=options.strict, plugins_dir=options.plugins_dir)
+    tell_problems(found.scene.problems)
+    if not found.scene.objects and not found.scene.works:
+        raise InputError("nothing in the input can be used")
+    moment = found.newest if options.now is None else options.now
+    objects = _objects(found, moment)
+    answer = schedule_once(objects, chosen.policy, moment, options.names or SCHEDULER_NAMES)
+    return _Asked(answer, objects, chosen.where)
+
+
+def _on_snapshot(paths: Sequence[str], options: _Options) -> _Asked:
+    """Raises: InputError, PolicyError, OSError."""
+    from pumice import __version__
+    from pumice.runtime.known_objects import objects_in
+    from pumice.runtime.one_cycle import decide
+    from pumice.runtime.snapshot_file import SnapshotError, read_cycle
+
+    if len(paths) > 1:
+        raise InputError("a snapshot is a whole cluster: wanted it alone")
+    path, plugins_dir = Path(paths[0]), options.plugins_dir
+    try:
+        cycle = read_cycle(path)
+    except SnapshotError as error:
+        raise InputError(f"{path}: {error}") from None
+    if cycle.version != __version__:
+        say(f"note: {path} was written by Pumice {cycle.version}, which may have decided otherwise than {__version__}")
+    if options.names is not None:
+        say("note: --scheduler-name does nothing here: a snapshot knows whose pods are to be placed")
+    if options.conf is not None:
+        chosen = choose_policy(options.conf, (), strict=options.strict, plugins_dir=plugins_dir)
+    else:
+        strict = options.strict and not cycle.lenient
+        chosen = saved_policy(cycle.conf, f"{path}: policy", strict=strict, plugins_dir=plugins_dir)
+    moment = cycle.now if options.now is None else options.now
+    objects = objects_in(cycle.snapshot, moment)
+    return _Asked(decide(cycle.snapshot, chosen.policy, moment, objects), objects, chosen.where)
 
 
 def _objects(found: Inputs, now: float) -> list[Object]:

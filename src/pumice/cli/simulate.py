@@ -17,6 +17,7 @@ from pumice.cli.params import SPAN, require_there
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option
 
 if TYPE_CHECKING:
+    from pumice.columns.snapshot import Snapshot
     from pumice.report.summary import Summary
     from pumice.sim.inputs import Inputs
     from pumice.sim.run import Run
@@ -58,6 +59,12 @@ Tell = Callable[[Mapping[str, object]], object]
     metavar="F.html",
     help="Write a report with plots: one HTML file.",
 )
+@click.option(
+    "--save-cycle",
+    type=(click.IntRange(1), click.Path(path_type=Path, dir_okay=False)),
+    metavar="N FILE",
+    help="Write what the Nth cycle began with, for pumice schedule: the cluster, the policy, the moment.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
 @click.pass_context
@@ -72,6 +79,7 @@ def simulate(
     seed: int,
     events: Path | None,
     report: Path | None,
+    save_cycle: tuple[int, Path] | None,
     as_json: bool,
     strict: bool,
 ) -> None:
@@ -87,6 +95,7 @@ def simulate(
       pumice simulate traces/philly-gavel --json
       pumice simulate swf:theta_2022.swf --until 30d --events events.jsonl
       pumice simulate jobs.yaml --nodes "8:cpu=64,memory=512Gi,gpu=8" --conf volcano-scheduler.conf
+      pumice simulate examples/demo --save-cycle 12 cycle.pumice && pumice schedule cycle.pumice
     """
     from pumice.sim.inputs import read_inputs
     from pumice.sim.traces.trace import TraceError
@@ -104,17 +113,44 @@ def simulate(
     with ExitStack() as files:
         tell = files.enter_context(_event_file(events)) if events else None
         page = files.enter_context(written_whole(report)) if report else None
-        run = _run(found, chosen, until, faults, seed, tell)
+        saving = None if save_cycle is None else _Saving(*save_cycle, chosen)
+        run = _run(found, chosen, until, faults, seed, tell, saving)
         summary = _summary(run)
         if page is not None:
             _write_report(page, summary, found, chosen)
     _print(summary, found, chosen, seed, as_json)
-    for path in (events, report):
+    for path in (events, report, saving.path if saving and saving.is_done else None):
         if path is not None:
             say(f"wrote {path}")
     if run.result.ending == "interrupted":
         say("interrupted: the figures are those of the time until then")
         ctx.exit(INTERRUPTED)
+    if saving and not saving.is_done:
+        cycles = run.result.cycles
+        raise InputError(f"--save-cycle {saving.number}: there were {cycles} cycles; {saving.path} is not written")
+
+
+class _Saving:
+    """Writes the cycle of one number when it begins. Raises: InputError where it cannot be."""
+
+    def __init__(self, number: int, path: Path, chosen: Chosen) -> None:
+        if not path.parent.is_dir():
+            raise InputError(f"{path}: the folder {path.parent} is not there")
+        self.number, self.path, self.is_done = number, path, False
+        self._chosen = chosen
+
+    def __call__(self, number: int, now: float, snapshot: Snapshot) -> None:
+        from pumice.runtime.conf import shown_text
+        from pumice.runtime.snapshot_file import Cycle, SnapshotError, write_cycle
+
+        if number != self.number:
+            return
+        cycle = Cycle(snapshot, now, shown_text(self._chosen.text), lenient=bool(self._chosen.policy.warnings))
+        try:
+            write_cycle(self.path, cycle)
+        except SnapshotError as error:
+            raise InputError(f"--save-cycle {number}: the snapshot {error}") from None
+        self.is_done = True
 
 
 def _require_nodes(found: Inputs) -> None:
@@ -135,7 +171,15 @@ def _event_file(path: Path) -> Iterator[Tell]:
         yield tell
 
 
-def _run(found: Inputs, chosen: Chosen, until: float | None, faults: str | None, seed: int, tell: Tell | None) -> Run:
+def _run(
+    found: Inputs,
+    chosen: Chosen,
+    until: float | None,
+    faults: str | None,
+    seed: int,
+    tell: Tell | None,
+    saving: _Saving | None,
+) -> Run:
     from pumice.cli.interrupt import stopped_by_ctrl_c
     from pumice.cli.progress import simulating
     from pumice.sim.run import simulate as run_simulation
@@ -157,6 +201,7 @@ def _run(found: Inputs, chosen: Chosen, until: float | None, faults: str | None,
             clock=time.perf_counter,
             observe=observe,
             tell=tell,
+            began=saving,
         )
     if tell is not None:
         result = run.result

@@ -28,7 +28,7 @@ class ClassTable(Table):
     """
 
     specs: Sequence[PodSpec] = objects()
-    asked: Sequence[Sequence[tuple[int, float]]] = objects()
+    asked: Sequence[tuple[tuple[int, float], ...]] = objects()
     req: F64 = number(np.float64)
     compared: Bool = number(np.bool_)
     nonzero: F64 = number(np.float64)

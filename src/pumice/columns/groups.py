@@ -24,13 +24,13 @@ class SubJobTable(Table):
     gids: Sequence[str] = objects()
     topologies: Sequence[NetworkTopology | None] = objects()
     tasks: Sequence[AnyArray] = objects()
-    job: I32 = number(np.int32, -1)
+    job: I32 = number(np.int32, -1, rows_of="jobs")
     min_available: I32 = number(np.int32)
     match_index: I64 = number(np.int64)
     priority: I64 = number(np.int64)
     best_effort: I32 = number(np.int32, moves=True)
-    hypernode: I32 = number(np.int32, -1, moves=True)
-    nominated: I32 = number(np.int32, -1, moves=True)
+    hypernode: I32 = number(np.int32, -1, moves=True, rows_of="tree")
+    nominated: I32 = number(np.int32, -1, moves=True, rows_of="tree")
     counts: I32 = number(np.int32, moves=True)
 
     def __init__(self, versions: Versions) -> None:

@@ -26,9 +26,11 @@ class HyperNodeTree:
     ``parent`` (H,) is -1 for the top only. ``nodes`` are node rows, ascending. ``leaf_of`` (N,) is the hypernode
     of the lowest tier that holds the node. ``ancestors`` (H, D) starts with the row itself and is filled up with -1.
     Not ``ready``: the objects contradict each other as ``errors`` say; links that closed a cycle or gave a second
-    parent are left out, and no topology may be promised. Trees of one store with one ``version`` are equal.
+    parent are left out, and no topology may be promised. ``objs``: the HyperNodes that it was built from, by (tier,
+    name). Trees of one store with one ``version`` are equal.
     """
 
+    objs: tuple[HyperNode, ...]
     names: tuple[str, ...]
     row_of: dict[str, int]
     tier: I64
@@ -78,10 +80,11 @@ def build_tree(
 ) -> HyperNodeTree:
     """The tree over these nodes. A member that is not there (yet) counts for nothing. ``version``: its own, where it
     is one of several."""
-    forest = link(hypernodes)
+    objs = tuple(sorted(hypernodes, key=lambda hypernode: (hypernode.tier, hypernode.name)))
+    forest = link(objs)
     directory = NodeDirectory(node_names, node_labels)
     rows = [directory.rows(names) for names in real_names(forest, directory)]
-    return _with_top(forest, rows, len(node_names), version)
+    return _with_top(objs, forest, rows, len(node_names), version)
 
 
 # -- the objects, linked
@@ -168,7 +171,9 @@ def real_names(forest: Forest, directory: NodeDirectory) -> list[set[str]]:
 # -- the columns
 
 
-def _with_top(forest: Forest, rows: list[I32], node_count: int, version: int) -> HyperNodeTree:
+def _with_top(
+    objs: tuple[HyperNode, ...], forest: Forest, rows: list[I32], node_count: int, version: int
+) -> HyperNodeTree:
     """The columns. The virtual top is one tier above all others, and the parent of every root."""
     top = len(forest.hypernodes)
     tier = np.array([hypernode.tier for hypernode in forest.hypernodes], dtype=np.int64)
@@ -181,6 +186,7 @@ def _with_top(forest: Forest, rows: list[I32], node_count: int, version: int) ->
     for row in range(top - 1, -1, -1):  # lowest tier, then first name, is written last
         leaf_of[nodes[row]] = row
     return HyperNodeTree(
+        objs=objs,
         names=names,
         row_of={name: row for row, name in enumerate(names)},
         tier=tier,

@@ -26,7 +26,7 @@ class QueueTable(Table):
     weight: F64 = number(np.float64)
     priority: F64 = number(np.float64)
     open: Bool = number(np.bool_)
-    parent: I32 = number(np.int32, -1)
+    parent: I32 = number(np.int32, -1, rows_of="queues")
     guarantee: F64 = number(np.float64)
     capability: F64 = number(np.float64, np.inf)
     stated: F64 = number(np.float64, np.nan)

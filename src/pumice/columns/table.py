@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 import numpy as np
 
@@ -24,21 +24,36 @@ from pumice.columns.dtypes import I64, AnyArray, Bool, read_only
 @dataclass(frozen=True, slots=True)
 class Field:
     """``unused``: the value of a row that is not in use. ``moves``: a session may write it. ``rows_last``: in memory the
-    rows run fastest, so that one amount of all rows lies side by side."""
+    rows run fastest, so that one amount of all rows lies side by side.
+
+    ``rows_of``: values are rows of that table (``tree``: of the hypernodes), -1 none. ``below``: they are codes, below
+    this number. Neither: any number.
+    """
 
     dtype: Any
     unused: Any
     moves: bool
     rows_last: bool = False
+    rows_of: str = ""
+    below: int | None = None
 
-    def filled(self, rows: int, lengths: tuple[int, ...]) -> AnyArray:
-        """So many rows, unused."""
-        return np.full((rows, *lengths), self.unused, dtype=self.dtype, order="F" if self.rows_last else "C")
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """How the values lie in memory, as numpy says it."""
+        return "F" if self.rows_last else "C"
 
 
-def number(dtype: Any, unused: Any = 0, *, moves: bool = False, rows_last: bool = False) -> Any:
+def number(
+    dtype: Any,
+    unused: Any = 0,
+    *,
+    moves: bool = False,
+    rows_last: bool = False,
+    rows_of: str = "",
+    below: int | None = None,
+) -> Any:
     """A column of numbers. Further axes have the lengths that the table's constructor gives by name."""
-    return Field(dtype, unused, moves, rows_last)
+    return Field(dtype, unused, moves, rows_last, rows_of, below)
 
 
 def objects(*, moves: bool = False) -> Any:
@@ -83,6 +98,15 @@ class Table:
     def capacity(self) -> int:
         """Number of rows, used or not: the length of every column."""
         return len(self.alive)
+
+    @classmethod
+    def value_type(cls, name: str) -> Any:
+        """What a column of Python values holds in the rows that are in use, as its annotation ``Sequence[…]`` says."""
+        return get_args(get_type_hints(cls)[name])[0]
+
+    def shape(self, name: str, rows: int) -> tuple[int, ...]:
+        """The shape that a column has when the table has so many rows."""
+        return (rows, *self._lengths.get(name, ()))
 
     # -- writing facts: the store's side -------------------------------------------------------------------------------
 
@@ -136,7 +160,7 @@ class Table:
         else:
             self.stamps = None
         for name, field in self.FIELDS.items():
-            data = field.filled(size, self._lengths.get(name, ()))
+            data = np.full(self.shape(name, size), field.unused, dtype=field.dtype, order=field.order)
             if old:
                 data[:old] = self.columns[name].data
             self._adopt(name, Column(data, version, self.stamps))
@@ -164,6 +188,19 @@ class Table:
             known = None if last is None else last.columns[name]
             twin._adopt(name, known if known is not None and known.version == column.version else column.frozen())
         self._frozen = twin
+        return twin
+
+    def restored(self, arrays: Mapping[str, AnyArray]) -> Self:
+        """The table with these columns, all of them and of one length, as a value. Versions are new, and so is the
+        stamp of each row, which no other row has."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.columns, twin._free, twin._frozen = {}, [], None
+        next_version = self._versions.next
+        stamps = [next_version() for _ in range(len(arrays["alive"]))] if self._stamped else None
+        twin.stamps = None if stamps is None else read_only(np.array(stamps, dtype=np.int64))
+        for name in self.FIELDS:
+            twin._adopt(name, Column(read_only(arrays[name]), next_version()))
         return twin
 
     def fork(self, *, to_write: bool = True) -> Self:

@@ -8,16 +8,19 @@ from pumice.columns.classes import ClassTable
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.groups import SubJobTable
-from pumice.columns.hypernodes import HyperNodeTree
+from pumice.columns.hypernodes import HyperNodeTree, build_tree
 from pumice.columns.jobs import JobTable
-from pumice.columns.nodes import NodeTable
+from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.queues import QueueTable
 from pumice.columns.tasks import TaskTable
+
+#: The tables by name, in the order in which one speaks of them.
+NAMES = ("nodes", "tasks", "jobs", "subs", "queues", "classes")
 
 
 @dataclass(slots=True)
 class Tables:
-    """The cluster as columns. ``roles``: names of task roles by number; number 0 is the empty one."""
+    """The cluster as columns."""
 
     versions: Versions
     axis: ResourceAxis
@@ -28,6 +31,21 @@ class Tables:
     queues: QueueTable
     classes: ClassTable
     tree: HyperNodeTree
+
+    @classmethod
+    def empty(cls, versions: Versions, axis: ResourceAxis) -> Tables:
+        """A cluster of nothing."""
+        return cls(
+            versions,
+            axis,
+            NodeTable(versions, NodeFacts(versions, (), axis)),
+            TaskTable(versions),
+            JobTable(versions, axis),
+            SubJobTable(versions),
+            QueueTable(versions, (), axis),
+            ClassTable(versions, axis),
+            build_tree((), (), (), versions.next()),
+        )
 
     def freeze(self) -> Tables:
         """The cluster as it is now, as a value."""

@@ -10,6 +10,7 @@ from pumice.columns.column import Versions
 from pumice.columns.dtypes import F64, I8, I32, I64, Bool
 from pumice.columns.table import Table, number, objects
 from pumice.model.pod import Pod
+from pumice.model.status import STATUS_COUNT
 
 #: Values of ``TaskTable.gate``.
 NO_GATE, QUEUE_GATE_ONLY, GATED = 0, 1, 2
@@ -23,21 +24,21 @@ class TaskTable(Table):
     """
 
     pods: Sequence[Pod] = objects()
-    job: I32 = number(np.int32, -1)
-    sub: I32 = number(np.int32, -1)
-    cls: I32 = number(np.int32, -1)
+    job: I32 = number(np.int32, -1, rows_of="jobs")
+    sub: I32 = number(np.int32, -1, rows_of="subs")
+    cls: I32 = number(np.int32, -1, rows_of="classes")
     role: I32 = number(np.int32)
     priority: I64 = number(np.int64)
     creation: F64 = number(np.float64)
-    gate: I8 = number(np.int8, NO_GATE)
+    gate: I8 = number(np.int8, NO_GATE, below=GATED + 1)
     best_effort: Bool = number(np.bool_)
     preemptable: Bool = number(np.bool_, True)
-    status: I8 = number(np.int8, -1, moves=True)
-    node: I32 = number(np.int32, -1, moves=True)
-    view_node: I32 = number(np.int32, -1, moves=True)
-    nominated: I32 = number(np.int32, -1, moves=True)
+    status: I8 = number(np.int8, -1, moves=True, below=STATUS_COUNT)
+    node: I32 = number(np.int32, -1, moves=True, rows_of="nodes")
+    view_node: I32 = number(np.int32, -1, moves=True, rows_of="nodes")
+    nominated: I32 = number(np.int32, -1, moves=True, rows_of="nodes")
     evicted_for: Bool = number(np.bool_, moves=True)
-    job_hypernode: I32 = number(np.int32, -1, moves=True)
+    job_hypernode: I32 = number(np.int32, -1, moves=True, rows_of="tree")
 
     def __init__(self, versions: Versions) -> None:
         super().__init__(versions, stamped=False)

@@ -1,6 +1,7 @@
-"""What a scheduler knows, as manifests: ``pumice schedule`` decides on them as the scheduler would have.
+"""What a scheduler knows, as a snapshot and as manifests: ``pumice schedule`` decides on either as the scheduler would
+have.
 
-What was decided and is not confirmed yet counts as done: that is how the store has it, too.
+In the manifests, what was decided and is not confirmed yet counts as done: that is how the store has it, too.
 """
 
 from __future__ import annotations
@@ -8,61 +9,53 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from errno import EEXIST
 from pathlib import Path
 from shlex import join
 
 import msgspec
-import numpy as np
 
-from pumice.columns.tables import Tables
+from pumice.columns.snapshot import Snapshot
 from pumice.kube.objects_out import object_of
 from pumice.model.events import Object
-from pumice.model.pod import Pod
-from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
+from pumice.runtime.known_objects import groups_in, pods_in
+from pumice.runtime.snapshot_file import Cycle, write_cycle
 from pumice.state.store import Store
 
 _encode = msgspec.json.Encoder().encode
 CONF_NAME = "volcano-scheduler.conf"
+SNAPSHOT_NAME = "cycle.pumice"
 _SAME_NAME_MAX = 100
+_IN_SNAPSHOTS = ("--scheduler-name=", "--lenient-conf")  # flags whose meaning a snapshot has in it
 
 
-def objects_of(store: Store, now: float) -> dict[str, list[Object]]:
+def objects_of(store: Store, snapshot: Snapshot, now: float) -> dict[str, list[Object]]:
     """By name of the file to put them into; nodes in the order in which they came. ``now``: where a time is needed."""
-    tables = store.snapshot().tables
-    jobs = tables.jobs
     return {
         "nodes": list(store.nodes.values()),
         "hypernodes": list(store.hypernodes.values()),
         "priorityclasses": list(store.priority_classes.values()) if store.use_priority_classes else [],
         "queues": list(store.queues.values()),
-        "podgroups": [jobs.groups[row] for row in np.flatnonzero(jobs.alive).tolist()],
-        "pods": list(_pods(tables, now)),
+        "podgroups": list(groups_in(snapshot.tables)),
+        "pods": list(pods_in(snapshot.tables, now)),
     }
 
 
-def _pods(tables: Tables, now: float) -> Iterator[Pod]:
-    tasks, names = tables.tasks, tables.nodes.facts.names
-    for row in np.flatnonzero(tasks.alive).tolist():
-        pod, status, node = tasks.pods[row], TaskStatus(int(tasks.status[row])), int(tasks.node[row])
-        if status in ALLOCATED_STATUSES and node >= 0 and not pod.node_name:
-            pod = replace(pod, node_name=names[node])
-        elif status is TaskStatus.RELEASING and pod.deletion is None:
-            pod = replace(pod, deletion=now)
-        yield pod
+def write_dump(
+    store: Store, conf: str, folder: Path, now: float, flags: Sequence[str] = (), *, lenient: bool = False
+) -> Path:
+    """A new folder below ``folder``, with a snapshot, a file a kind, the policy, and the commands that decide on them.
 
-
-def write_dump(store: Store, conf: str, folder: Path, now: float, flags: Sequence[str] = ()) -> Path:
-    """A new folder below ``folder``, with a file a kind, the policy, and the command that decides on them.
-
-    ``flags``: what that command needs besides. Raises: OSError.
+    ``lenient``: something in ``conf`` was left out. ``flags``: what the commands need besides. Raises: OSError.
     """
-    place = _new_folder(folder, f"pumice-dump-{int(now)}")
-    for name, values in objects_of(store, now).items():
+    place, snapshot = _new_folder(folder, f"pumice-dump-{int(now)}"), store.snapshot()
+    write_cycle(place / SNAPSHOT_NAME, Cycle(snapshot, now, conf, lenient))
+    for name, values in objects_of(store, snapshot, now).items():
         _write(place / f"{name}.yaml", _documents(values))
     _write(place / CONF_NAME, [conf.encode()])
-    _write(place / "README", [f"{join(('pumice', 'schedule', str(place), '--now', repr(now), *flags))}\n".encode()])
+    known = [flag for flag in flags if not flag.startswith(_IN_SNAPSHOTS)]
+    commands = (str(place / SNAPSHOT_NAME), *known), (str(place), "--now", repr(now), *flags)
+    _write(place / "README", [f"{join(('pumice', 'schedule', *words))}\n".encode() for words in commands])
     return place
 
 

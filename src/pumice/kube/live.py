@@ -278,7 +278,9 @@ class Live:
     def _dump(self, folder: Path) -> None:
         """In the thread of cycles, which alone may touch the store."""
         try:
-            place = write_dump(self.loop.store, self.conf.current.file, folder, time.time(), self.settings.replay)
+            conf, flags = self.conf.current, self.settings.replay
+            lenient = bool(conf.policy.warnings)
+            place = write_dump(self.loop.store, conf.file, folder, time.time(), flags, lenient=lenient)
         except Exception as error:
             _log.error("no dump in %s: %s", folder, error)
         else:

@@ -14,6 +14,7 @@ from pumice.model.events import Object
 from pumice.model.manifest.fields import Obj
 from pumice.model.node import Node
 from pumice.model.pod import (
+    WHOLE_OBJECT_ANNOTATIONS,
     Affinity,
     LabelSelector,
     NodeSelectorTerm,
@@ -33,8 +34,6 @@ from pumice.runtime.controllers.encode import podgroup_object
 _VOLCANO = "scheduling.volcano.sh/v1beta1"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-#: A copy of the whole object as its user wrote it, environment and all.
-_WHOLE_OBJECTS = ("kubectl.kubernetes.io/last-applied-configuration",)
 
 
 def object_of(value: Object) -> Obj:
@@ -69,7 +68,7 @@ def _instant(seconds: float) -> str:
 
 
 def _metadata(value: Pod | Node | PodGroup | Queue) -> Obj:
-    annotations = {key: text for key, text in value.annotations.items() if key not in _WHOLE_OBJECTS}
+    annotations = {key: text for key, text in value.annotations.items() if key not in WHOLE_OBJECT_ANNOTATIONS}
     return _some(
         namespace=getattr(value, "namespace", ""),
         name=value.name,

@@ -34,6 +34,8 @@ TASK_SPEC_KEY = "volcano.sh/task-spec"
 TASK_PRIORITY_ANNOTATION = "volcano.sh/task-priority"
 PREEMPTABLE_KEY = "volcano.sh/preemptable"
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+#: Annotations that hold the whole object as its user wrote it, environment and all: never written down.
+WHOLE_OBJECT_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
 
 
 @dataclass(frozen=True, slots=True)

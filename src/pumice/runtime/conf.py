@@ -46,12 +46,16 @@ def _document_of(text: str, where: str) -> Any:
 
 def load_policy(path: Path, registry: Registry, *, strict: bool = True) -> Policy:
     """The policy of a conf file. Raises: PolicyError, also when the file cannot be read."""
+    return policy_of(conf_text(path), registry, where=str(path), strict=strict)
+
+
+def conf_text(path: Path) -> str:
+    """The text of a conf file, cut where it is too long to be one. Raises: PolicyError."""
     try:
         with path.open("rb") as file:
-            text = file.read(SIZE_MAX + 1).decode("utf-8-sig")
+            return file.read(SIZE_MAX + 1).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError([f"{path}: cannot be read: {error}"]) from None
-    return policy_of(text, registry, where=str(path), strict=strict)
 
 
 # -- what may be shown

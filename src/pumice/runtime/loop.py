@@ -6,9 +6,10 @@ a live scheduler when something changed and a schedule period has passed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pumice.columns.snapshot import Snapshot
 from pumice.cycle import Observer, run_cycle
 from pumice.framework.memo import Memo
 from pumice.framework.outcome import Outcome
@@ -19,7 +20,7 @@ from pumice.runtime.ports import Cluster
 from pumice.state.store import Store
 
 
-def _nobody(phase: str) -> None:
+def _nobody(seen: object) -> None:
     """Nobody watches."""
 
 
@@ -72,11 +73,14 @@ class Loop:
             self.store.apply(event)
         return len(events)
 
-    def step(self, now: float, observe: Observer = _nobody) -> Outcome:
-        """Run one cycle at ``now`` (seconds since the epoch) and carry out what it decided."""
+    def step(self, now: float, observe: Observer = _nobody, saw: Callable[[Snapshot], object] = _nobody) -> Outcome:
+        """Run one cycle at ``now`` (seconds since the epoch) and carry out what it decided. ``saw`` is told what it
+        begins with."""
         self.take_in()
         planner = ClusterPlanner(self.cluster)
-        outcome = run_cycle(self.store.snapshot(), self.policy, now, planner, observe, self.memo)
+        snapshot = self.store.snapshot()
+        saw(snapshot)
+        outcome = run_cycle(snapshot, self.policy, now, planner, observe, self.memo)
         self.cycles += 1
         self.decisions = planner.taken
         self.digest.add(now, planner.taken)

@@ -38,6 +38,18 @@ def old_objects_left_alone() -> Iterator[None]:
         gc.unfreeze()
 
 
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """For reading, which makes very many objects and no garbage cycles: it is up to twice as fast."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def give_back_freed() -> bool:
     """Give freed memory back to the system; takes a few milliseconds. Whether there was any, and a way to do it (the
     GNU C library has one)."""

@@ -1,10 +1,11 @@
-"""One cycle over a set of objects, and everything that users ask about it afterwards."""
+"""One cycle over a set of objects or a snapshot, and everything that users ask about it afterwards."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
@@ -52,8 +53,22 @@ def schedule_once(
     store = Store(scheduler_names=scheduler_names)
     for obj in objects:
         store.apply(Seen(obj))
+    return decide(store.snapshot(), policy, now, objects, scheduler_names)
+
+
+def decide(
+    snapshot: Snapshot,
+    policy: Policy,
+    now: float,
+    objects: Sequence[Object],
+    scheduler_names: Sequence[str] | None = None,
+) -> Answer:
+    """Run one cycle at ``now`` (seconds since the epoch) on a snapshot.
+
+    ``objects``: those about which users ask. ``scheduler_names``: whose pods are to be placed, None: all of them.
+    """
     planner = ListPlanner()
-    outcome = run_cycle(store.snapshot(), policy, now, planner)
+    outcome = run_cycle(snapshot, policy, now, planner)
     digest = Digest()
     digest.add(now, planner.taken)
     groups = {obj.key: obj for obj in objects if isinstance(obj, PodGroup)}
@@ -76,7 +91,7 @@ def _unscheduled(
     groups: Mapping[str, PodGroup],
     placed: Iterable[str],
     why: Mapping[str, str],
-    scheduler_names: Sequence[str],
+    scheduler_names: Sequence[str] | None,
 ) -> dict[str, str]:
     """Every pod without a node, in the session or not."""
     done = frozenset(placed)
@@ -87,9 +102,9 @@ def _unscheduled(
     return found
 
 
-def _not_ours(pod: Pod, groups: Mapping[str, PodGroup], scheduler_names: Sequence[str]) -> str:
+def _not_ours(pod: Pod, groups: Mapping[str, PodGroup], scheduler_names: Sequence[str] | None) -> str:
     """Why a pod was not part of the session."""
-    if pod.scheduler_name not in scheduler_names:
+    if scheduler_names is not None and pod.scheduler_name not in scheduler_names:
         return f"belongs to another scheduler: {pod.scheduler_name}"
     if pod.deletion is not None:
         return "is being deleted"

@@ -1,4 +1,7 @@
-"""Everything that happens in a simulation, a plain mapping each, for ``--events``. ``t``: seconds from the start."""
+"""Everything that happens in a simulation, a plain mapping each, for ``--events``.
+
+``t``: seconds from the start. ``cycle``, of what a cycle did: its number, as ``--save-cycle`` takes it.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ _UNSCHEDULABLE = "Unschedulable"
 
 class EventLog:
     """Listens from now on. Events: arrival, admitted, unschedulable, bind, evict, refused, running, started, broken,
-    succeeded, done, node-up, node-down."""
+    succeeded, done, node-up, node-down. ``cycle`` gives the number of the one that runs, or ran last."""
 
-    def __init__(self, cluster: SimCluster, controller: Controller, tell: Tell) -> None:
+    def __init__(self, cluster: SimCluster, controller: Controller, tell: Tell, cycle: Callable[[], int]) -> None:
         self._engine = cluster.engine
         self._start = cluster.engine.now
-        self._tell = tell
+        self._tell, self._cycle = tell, cycle
         self._admitted: set[str] = set()
         self._said: dict[str, str] = {}
         cluster.hooks.answered.append(self._answered)
@@ -40,17 +43,20 @@ class EventLog:
     def _event(self, event: str, **what: object) -> None:
         self._tell({"t": round(self._engine.now - self._start, 6), "event": event, **what})
 
+    def _done_by_cycle(self, event: str, **what: object) -> None:
+        self._event(event, cycle=self._cycle(), **what)
+
     def _arrived(self, run: JobRun) -> None:
         self._event("arrival", job=run.key, queue=run.queue, pods=run.size, min=run.min_available)
 
     def _group_written(self, group: PodGroup) -> None:
         if group.status.phase != PodGroupPhase.PENDING and group.key not in self._admitted:
             self._admitted.add(group.key)
-            self._event("admitted", job=group.key, queue=group.queue)
+            self._done_by_cycle("admitted", job=group.key, queue=group.queue)
         condition = next((c for c in group.status.conditions if c.type == _UNSCHEDULABLE and c.status == "True"), None)
         if condition is not None and self._said.get(group.key) != condition.message:
             self._said[group.key] = condition.message
-            self._event("unschedulable", job=group.key, reason=condition.reason, message=condition.message)
+            self._done_by_cycle("unschedulable", job=group.key, reason=condition.reason, message=condition.message)
 
     def _answered(self, decision: Bind | Evict, refusal: Refusal | None) -> None:
         about: dict[str, object] = {"pod": decision.pod, "job": decision.job, "node": decision.node}
@@ -58,9 +64,9 @@ class EventLog:
             about["reason"] = decision.reason
         kind = "bind" if isinstance(decision, Bind) else "evict"
         if refusal is None:
-            self._event(kind, **about)
+            self._done_by_cycle(kind, **about)
         else:
-            self._event("refused", what=kind, **about, refusal=refusal.reason)
+            self._done_by_cycle("refused", what=kind, **about, refusal=refusal.reason)
 
     def _pod_started(self, pod: Pod) -> None:
         self._event("running", pod=pod.key, job=pod.group_key, node=pod.node_name)

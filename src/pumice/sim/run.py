@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pumice.columns.snapshot import Snapshot
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Decision, Refusal
@@ -25,6 +26,9 @@ from pumice.sim.shares import ShareWatch
 from pumice.sim.wait_causes import WaitCauses
 from pumice.sim.world import CycleReport, Progress, SimResult, Simulation
 from pumice.state.store import Store
+
+#: Told what a cycle begins with: its number, from 1 on, its moment, and the cluster.
+Began = Callable[[int, float, Snapshot], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +76,21 @@ def simulate(
     clock: Callable[[], float] = _no_clock,
     observe: Callable[[Progress], object] | None = None,
     tell: Callable[[Mapping[str, object]], object] | None = None,
+    began: Began | None = None,
 ) -> Run:
     """Run a scene to its end, or ``until`` seconds from ``start``. Ctrl-C ends it early with what there is.
 
-    ``tell`` gets every event as a plain mapping, ``observe`` the progress after each cycle. ``seed`` rolls the dice of
-    ``faults``. ``clock`` gives real seconds, for ``wall_s`` only: a simulation reads no clock of its own.
+    ``tell`` gets every event as a plain mapping, ``began`` what each cycle begins with, ``observe`` the progress after
+    it. ``seed`` rolls the dice of ``faults``. ``clock`` gives real seconds, for ``wall_s`` only: a simulation reads no
+    clock of its own.
     ``check_laws`` checks the safety laws after every event: slow. Raises: LawBroken.
     """
     cluster = SimCluster(Engine(start))
     controller = Controller(cluster)
-    shell = _Shell(cluster, policy)
+    shell = _Shell(cluster, policy, began)
     suffered = Faults(cluster, faults, _dice(seed), shell.restart) if faults is not None else None
     if tell is not None:
-        EventLog(cluster, controller, tell)
+        EventLog(cluster, controller, tell, lambda: shell.cycles)
     scene.enter(cluster, controller)
     history = History(cluster, controller)
     laws = shell.laws(controller, history) if check_laws else None
@@ -96,14 +102,14 @@ def simulate(
         after_event=laws.after_event if laws else None,
         after_cycle=laws.after_cycle if laws else None,
     )
-    began = clock()
+    began_s = clock()
     with old_objects_left_alone():
         result = simulation.run(until, observe)
     shell.causes.close(result.now)
     return Run(
         result=result,
         digest=shell.loop.digest.hex,
-        wall_s=clock() - began,
+        wall_s=clock() - began_s,
         waiting=tuple(_waiting(controller, result, shell.why())),
         wait_causes=shell.causes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
@@ -117,8 +123,10 @@ def _dice(seed: int) -> np.random.Generator:
 class _Shell:
     """The loop of a live scheduler, on a simulated cluster, with ears for the history."""
 
-    def __init__(self, cluster: SimCluster, policy: Policy) -> None:
+    def __init__(self, cluster: SimCluster, policy: Policy, began: Began | None) -> None:
         self.cluster = cluster
+        self.cycles = 0
+        self._began = began
         self.loop = Loop(Store(), policy, cluster)
         self.causes = WaitCauses()
         self._shares = ShareWatch()
@@ -128,11 +136,16 @@ class _Shell:
 
     def cycle(self, now: float) -> CycleReport:
         self._submitted = []
-        outcome = self._last = self.loop.step(now)
+        self.cycles += 1
+        outcome = self._last = self.loop.step(now, saw=lambda snapshot: self._saw(now, snapshot))
         self.causes.observe(now, outcome)
         report = CycleReport(self._submitted, self._shares.changed(outcome), outcome.wakes_at)
         self.loop.take_in()
         return report
+
+    def _saw(self, now: float, snapshot: Snapshot) -> None:
+        if self._began is not None:
+            self._began(self.cycles, now, snapshot)
 
     def restart(self) -> None:
         """Forget everything but what was decided so far."""

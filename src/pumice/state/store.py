@@ -11,18 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from pumice.columns.classes import ClassTable
 from pumice.columns.column import Versions, Writer
 from pumice.columns.dtypes import ResourceAxis
-from pumice.columns.groups import SubJobTable
 from pumice.columns.hypernodes import build_tree
-from pumice.columns.jobs import JobTable
 from pumice.columns.ledger import Accounting, Ledger
 from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.queues import QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
-from pumice.columns.tasks import TaskTable
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.node import Node
@@ -66,18 +62,8 @@ class Store:
         self._left: dict[str, None] = {}
         self._versions = Versions()
         self._stale_axis = self._stale_nodes = self._stale_queues = self._stale_tree = self._stale_priorities = False
-        versions, axis = self._versions, ResourceAxis()
-        tables = self._tables = Tables(
-            versions,
-            axis,
-            NodeTable(versions, NodeFacts(versions, (), axis)),
-            TaskTable(versions),
-            JobTable(versions, axis),
-            SubJobTable(versions),
-            QueueTable(versions, (), axis),
-            ClassTable(versions, axis),
-            build_tree((), (), (), versions.next()),
-        )
+        versions = self._versions
+        tables = self._tables = Tables.empty(versions, ResourceAxis())
         writer, roles = Writer(versions), RoleNumbers()
         ledger = Ledger(tables, writer, Accounting())
         self._jobs = JobKeeper(tables, ledger, roles, default_queue)

@@ -12,6 +12,7 @@ import numpy as np
 
 from pumice.columns.column import Writer
 from pumice.columns.counting import PENDING, RELEASING
+from pumice.columns.dtypes import AnyArray
 from pumice.columns.ledger import Ledger
 from pumice.columns.runs import TaskRun
 from pumice.columns.tables import Tables
@@ -134,8 +135,8 @@ class TaskKeeper:
             tasks.free_rows(rows)
 
     def _state(self, pods: Sequence[Pod]) -> dict[str, Any]:
-        """The moving columns as pods, equal but for their nodes, say: a number for all, or one a pod of several."""
-        nodes: Any = [self._where(pod) for pod in pods] if len(pods) > 1 else self._where(pods[0])
+        """The moving columns as pods, equal but for their nodes, say."""
+        nodes = _one_or_all([self._where(pod) for pod in pods]) if pods[0].node_name else -1
         return {
             "status": int(own_status(pods[0])),
             "node": nodes,
@@ -153,8 +154,7 @@ class TaskKeeper:
         if not any(pod.nominated_node for pod in pods):
             return -1
         row_of = self._tables.nodes.facts.row_of
-        found = [row_of.get(pod.nominated_node, -1) if pod.nominated_node else -1 for pod in pods]
-        return np.array(found) if len(found) > 1 else found[0]
+        return _one_or_all([row_of.get(pod.nominated_node, -1) if pod.nominated_node else -1 for pod in pods])
 
     def _enter(self, rows: Sequence[int]) -> None:
         """Put equal tasks into the books, as their rows say."""
@@ -234,6 +234,11 @@ class TaskKeeper:
             view = np.zeros_like(tables.nodes.view)
             np.add.at(view, tasks.node[there], tables.classes.steps[tasks.cls[there]])
             self._writer.add(tables.nodes["view"], slice(None), view)
+
+
+def _one_or_all(values: list[int]) -> int | AnyArray:
+    """What is written into a row, or into rows."""
+    return np.array(values) if len(values) > 1 else values[0]
 
 
 def own_status(pod: Pod) -> TaskStatus:

@@ -1,4 +1,5 @@
-"""A dump says the same as the store: read back it gives equal values, and a cycle on it decides the same."""
+"""A dump says the same as the store: read back it gives equal values, and a cycle on it, snapshot or manifests, decides
+the same."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 import yaml
 
 from pumice.cycle import run_cycle
-from pumice.kube.dump import write_dump
+from pumice.kube.dump import SNAPSHOT_NAME, write_dump
 from pumice.kube.objects_out import object_of
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Object, Seen
@@ -194,14 +195,18 @@ def decided(store: Store, conf: str, now: float) -> tuple[list[Bind | Evict], st
 
 
 def replayed(store: Store, conf: str, folder: Path, *flags: str) -> str:
-    """The digest of what the dump's own command decides."""
+    """The digest of what the dump's own commands decide: on the snapshot, and on the manifests."""
     place = write_dump(store, conf, folder, NOW, flags)
-    _, *words = shlex.split((place / "README").read_text())
-    told = run(*words, "--json")
-    assert told.code == 0, told.err
-    assert told.lines("error") == []
-    digest: str = told.json["digest"]
-    return digest
+    digests = set()
+    commands = (place / "README").read_text().splitlines()
+    assert [Path(shlex.split(command)[2]) for command in commands] == [place / SNAPSHOT_NAME, place]
+    for command in commands:
+        told = run(*shlex.split(command)[1:], "--json")
+        assert told.code == 0, told.err
+        assert told.lines("error") == []
+        digests.add(told.json["digest"])
+    (digest,) = digests
+    return str(digest)
 
 
 def test_a_dump_replays_to_the_same_decisions(tmp_path: Path) -> None:
@@ -224,9 +229,9 @@ def test_a_dump_in_the_middle_of_things_does_too(tmp_path: Path) -> None:
         if number % 2:
             store.apply(Seen(replace(pods[decision.pod], node_name=decision.node, phase="Running")))
         else:
-            store.assume(decision)
+            store.assume([decision])
     victim = taken[1]
-    store.assume(Evict(victim.pod, victim.uid, victim.node, victim.job, "test"))
+    store.assume([Evict(victim.pod, victim.uid, victim.node, victim.job, "test")])
     digest = replayed(store, conf, tmp_path)
     more, expected = decided(store, conf, NOW)
     assert more

@@ -1,0 +1,118 @@
+"""Whether tables that came from outside agree: every row that is named is there, and lists hold whom they belong to.
+
+Of sums only those are looked at that must hold for a cycle to end well: how many tasks a job has in each state. Amounts
+that are not the amounts make a cluster that there never was, and a cycle on it decides something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.table import Field, Table
+from pumice.columns.tables import NAMES, Tables
+from pumice.columns.tasks import TaskTable
+from pumice.model.status import STATUS_COUNT
+
+#: Columns of Python values that have one in every row in use.
+_NEEDED = {
+    "tasks": ("pods",),
+    "jobs": ("uids", "tasks", "subs", "role_min"),
+    "subs": ("uids", "gids", "tasks"),
+    "queues": ("objs", "names"),
+    "classes": ("specs", "asked"),
+}
+
+
+class PartsDiffer(ValueError):
+    """Tables that are of no snapshot, since one says what another denies. In a sentence."""
+
+
+def check_references(tables: Tables) -> None:
+    """Raises: PartsDiffer."""
+    for name in NAMES:
+        table: Table = getattr(tables, name)
+        for column, field in table.FIELDS.items():
+            if field.rows_of:
+                _check_rows(f"{name}.{column}", getattr(table, column), table.alive, _alive(tables, field.rows_of))
+            elif field.below is not None:
+                _check_codes(f"{name}.{column}", getattr(table, column), field)
+        for column in _NEEDED.get(name, ()):
+            _refuse(f"{name}.{column}", table.alive & _is_none(getattr(table, column)), "holds nothing")
+    _check_fixed(tables)
+    tasks, jobs, subs = tables.tasks, tables.jobs, tables.subs
+    _refuse("tasks.status", tasks.alive & (tasks.status < 0), "is in no state")
+    _refuse("tasks.cls", tasks.alive & (tasks.cls < 0), "is of no class")
+    _refuse("jobs.groups", jobs.alive & (jobs.queue >= 0) & _is_none(jobs.groups), "has a queue and no PodGroup")
+    _check_members("jobs.tasks", jobs.alive, jobs.tasks, tasks.alive, tasks.job)
+    _check_members("subs.tasks", subs.alive, subs.tasks, tasks.alive, tasks.sub)
+    _check_members("jobs.subs", jobs.alive, jobs.subs, subs.alive, subs.job)
+    _refuse(
+        "jobs.size",
+        jobs.alive & (jobs.size != [0 if rows is None else len(rows) for rows in jobs.tasks]),
+        "is not how many tasks it has",
+    )
+    _check_counts("jobs.counts", jobs.counts, tasks.job, tasks)
+    _check_counts("subs.counts", subs.counts, tasks.sub, tasks)
+
+
+def _is_none(values: Sequence[Any]) -> Bool:
+    return np.array([value is None for value in values], dtype=bool)
+
+
+def _refuse(name: str, wrong: Bool, what: str) -> None:
+    if wrong.any():
+        raise PartsDiffer(f"{name}: row {int(wrong.argmax())} {what}")
+
+
+def _alive(tables: Tables, name: str) -> Bool:
+    """Which rows of a table are in use, (rows,)."""
+    if name == "tree":
+        return np.ones(len(tables.tree), dtype=bool)
+    alive: Bool = getattr(tables, name).alive
+    return alive
+
+
+def _check_rows(name: str, values: AnyArray, alive: Bool, there: Bool) -> None:
+    _refuse(name, (values < -1) | (values >= len(there)), "names a row that no table has")
+    if len(there):
+        _refuse(name, alive & (values >= 0) & ~there[values], "names a row that is not in use")
+
+
+def _check_codes(name: str, values: AnyArray, field: Field) -> None:
+    assert field.below is not None
+    _refuse(name, (values < min(field.unused, 0)) | (values >= field.below), f"is not below {field.below}")
+
+
+def _check_fixed(tables: Tables) -> None:
+    """The tables whose rows are the objects, one each."""
+    for name, count in (("nodes", len(tables.nodes.facts)), ("queues", len(tables.queues.row_of))):
+        alive = getattr(tables, name).alive
+        if len(alive) != count or not alive.all():
+            raise PartsDiffer(f"{name}: found {len(alive)} rows for {count} objects")
+    if list(tables.queues.row_of) != list(tables.queues.names):
+        raise PartsDiffer("queues.names: the rows are not those of the objects, by creation and name")
+
+
+def _check_members(
+    name: str, owners_alive: Bool, lists: Sequence[AnyArray | tuple[int, ...]], alive: Bool, owner: AnyArray
+) -> None:
+    """Whether the lists of the owners in use hold every row that names them as its owner, once, and nobody else."""
+    owners = owners_alive.nonzero()[0]
+    sizes = [len(lists[row]) for row in owners.tolist()]
+    members = np.fromiter((each for row in owners.tolist() for each in lists[row]), dtype=np.int64, count=sum(sizes))
+    inside = (members >= 0) & (members < len(alive))
+    if not inside.all() or (owner[members] != np.repeat(owners, sizes)).any():
+        raise PartsDiffer(f"{name}: a list holds somebody else's row")
+    if len(np.unique(members)) != len(members) or len(members) != np.count_nonzero(alive & (owner >= 0)):
+        raise PartsDiffer(f"{name}: a list leaves a row out, or holds one twice")
+
+
+def _check_counts(name: str, counts: AnyArray, owner: AnyArray, tasks: TaskTable) -> None:
+    """Whether ``counts`` (owners, statuses) are those of the tasks in use."""
+    own = tasks.alive & (owner >= 0)
+    found = np.bincount(owner[own].astype(np.int64) * STATUS_COUNT + tasks.status[own], minlength=counts.size)
+    _refuse(name, (found.reshape(counts.shape) != counts).any(axis=1), "is not what its tasks are")
