@@ -168,4 +168,4 @@ def _equal_rows(left: AnyArray, right: AnyArray) -> AnyArray:
     """Row by row; Python values are equal where they are the same object."""
     if left.dtype == np.object_:
         return np.array([a is b for a, b in zip(left.tolist(), right.tolist(), strict=True)], dtype=bool)
-    return np.asarray((left == right).reshape(len(left), -1).all(axis=1))
+    return np.asarray((left == right).all(axis=tuple(range(1, left.ndim))))

@@ -7,8 +7,8 @@
 
 An instance may name points that its arguments switch off in ``unused_points``; it may have ``figures()``, numbers that
 it publishes by name for metrics and reports, and ``wakes_at()``, the next moment (seconds since the epoch) at which it
-may answer otherwise though nothing has happened, None for never. Keyword parameters are the arguments. A name in the
-conf matches when it is the same after ``.`` and ``-`` become ``_``; a parameter that ends in ``_`` collects every
+may answer otherwise though nothing has happened, None for never. Keyword parameters are the arguments; a class may have a
+static method ``problems(**arguments)``, which gives a sentence for each value that it cannot use. A name in the conf matches when it is the same after ``.`` and ``-`` become ``_``; a parameter that ends in ``_`` collects every
 argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
 """
 
@@ -57,6 +57,16 @@ class PluginSpec:
             return partial(self.target, ssn, **arguments)
         make: Callable[..., Any] = self.target
         return make(ssn, **arguments)
+
+    def problems(self, arguments: Mapping[str, Any]) -> list[str]:
+        """What is wrong with the values of some arguments, the others as by default; in the words of the plugin."""
+        ask = getattr(self.target, "problems", None)
+        if ask is None:
+            return []
+        try:
+            return list(ask(**{name: argument.default for name, argument in self.arguments.items()} | dict(arguments)))
+        except Exception as error:
+            return [f"arguments cannot be looked at: {type(error).__name__}: {error}"]
 
     @cached_property
     def publishes(self) -> bool:

@@ -271,6 +271,8 @@ class _Reader:
             given = {}
         arguments, problems = read_arguments(spec.arguments, given, f"conf: {where} ({name})")
         self.problems += problems
+        if refused := [f"conf: {where} ({name}): {problem}" for problem in spec.problems(arguments)]:
+            self.problems, arguments = self.problems + refused, {}
         arguments |= {
             name: switches[stem] for stem in self.language.features if (name := stem.lower()) in spec.arguments
         }

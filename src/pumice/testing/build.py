@@ -223,9 +223,13 @@ def _parsed(conf: str) -> dict[str, Any]:
     return yaml.safe_load(conf) or {}
 
 
+def _under(conf: str | Policy, **more: Any) -> Policy:
+    return conf if isinstance(conf, Policy) else policy(conf, **more)
+
+
 def session(
     state: Store | Snapshot,
-    conf: str = DEFAULT_CONF,
+    conf: str | Policy = DEFAULT_CONF,
     *,
     now: float = 0.0,
     planner: Planner | None = None,
@@ -234,16 +238,18 @@ def session(
 ) -> Session:
     """A session opened on the cluster, for trying single steps. ``more`` as for ``policy``."""
     snapshot = state.snapshot() if isinstance(state, Store) else state
-    ssn = Session(snapshot, policy(conf, **{"actions": "allocate", **more}), now, planner or ListPlanner(), memo or Memo())
+    under = _under(conf, **{"actions": "allocate", **more})
+    ssn = Session(snapshot, under, now, planner or ListPlanner(), memo or Memo())
     ssn.open()
     return ssn
 
 
 def run(
-    state: Store | Snapshot, conf: str = DEFAULT_CONF, *, now: float = 0.0, memo: Memo | None = None, **more: Any
+    state: Store | Snapshot, conf: str | Policy = DEFAULT_CONF, *, now: float = 0.0, memo: Memo | None = None, **more: Any
 ) -> Ran:
-    """One cycle on the cluster, with every decision taken and none carried out. ``more`` as for ``policy``."""
+    """One cycle on the cluster, with every decision taken and none carried out. ``more`` as for ``policy``; a ``memo``
+    holds under one Policy, so that two cycles that share one are given that instead of a text."""
     snapshot = state.snapshot() if isinstance(state, Store) else state
     planner = ListPlanner()
-    outcome = run_cycle(snapshot, policy(conf, **more), now, planner, memo=memo)
+    outcome = run_cycle(snapshot, _under(conf, **more), now, planner, memo=memo)
     return Ran(outcome, planner.taken)

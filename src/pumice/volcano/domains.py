@@ -73,12 +73,14 @@ class Candidate:
 
 
 class Known(NamedTuple):
-    """A candidate without its job: tasks by their position in the sheet. ``plan`` was found, ``undone`` and ``errors``
-    are what the trial left; ``taken`` is the hypernode that its sub-job took, ``position`` where the sheet stood."""
+    """A candidate without its job: tasks by their position in the sheet. ``plan`` was found; ``undone``, ``errors`` and
+    ``told`` are what the trial left; ``taken`` is the hypernode that its sub-job took, ``position`` where the sheet
+    stood."""
 
     plan: Plan
     undone: Plan
     errors: tuple[tuple[int, FitErrors], ...]
+    told: tuple[tuple[str, str], ...]
     position: int
     score: float
     works: bool
@@ -136,7 +138,7 @@ class JobTrials:
         known: Known | None = self.known.recall(question, self.columns, nodes)
         if known is not None:
             return self._recalled(hypernode, known)
-        before = len(self.stmt.undone)
+        before, told = len(self.stmt.undone), len(self.trying.told)
         found = self._try(hypernode)
         ((sub, sheet),) = self.worksheet.sheets.items()
         position = {row: i for i, row in enumerate(sheet.rows)}
@@ -144,6 +146,7 @@ class JobTrials:
             _moved(found.plan, position.__getitem__),
             _moved(tuple(self.stmt.undone[before:]), position.__getitem__),
             tuple((position[row], errors) for row, errors in self.trying.errors.items()),
+            tuple(self.trying.told[told:]),
             found.worksheet.sheets[sub].position,
             found.score,
             found.works,
@@ -156,6 +159,7 @@ class JobTrials:
         ((sub, sheet),) = self.worksheet.sheets.items()
         rows = sheet.rows
         self.trying.errors = {rows[at]: errors for at, errors in known.errors}
+        self.trying.told += known.told
         self.stmt.undone += _moved(known.undone, rows.__getitem__)
         left = self.worksheet.copy()
         left.pop()

@@ -13,12 +13,15 @@ from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Queue, Task
 from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS
+from pumice.framework.point import JOBS, PODS, QUEUES, ROWS
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.share_tree import ShareTree
 
 SAME = 1e-6
+
+#: What the tree of queues is made of: their paths and weights, whose jobs are whose, what they hold and still ask for.
+TREE = (QUEUES, JOBS, PODS, "drf.allocated")
 
 
 @plugin("drf")
@@ -44,7 +47,7 @@ class Drf:
         found: F64 = self.share.array[jobs.rows]
         return found
 
-    @points.queue_order
+    @points.queue_order(reads=TREE)
     def queue_order(self, left: Queue, right: Queue) -> int:
         assert self.tree is not None
         return self.tree.compare(left, right)
@@ -58,7 +61,7 @@ class Drf:
         share = dominant_share(allocated[jobs] - taken_so_far(jobs, candidates.req), total)
         return np.asarray((own < share) | (np.abs(own - share) <= SAME))
 
-    @points.reclaimable
+    @points.reclaimable(reads=TREE)
     def reclaimable(self, reclaimer: Task, candidates: TaskRows) -> Bool:
         """Tasks whose queue would still come after the reclaimer's, were the reclaimer placed and the task gone."""
         assert self.tree is not None

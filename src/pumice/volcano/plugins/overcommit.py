@@ -23,7 +23,8 @@ class Overcommit:
     def __init__(self, ssn: Session, *, overcommit_factor: float = DEFAULT_FACTOR) -> None:
         self.ssn = ssn
         factor = overcommit_factor if overcommit_factor >= 1 else DEFAULT_FACTOR
-        self.idle: F64 = ssn.total * factor - ssn.tables.nodes.books[:, USED].sum(axis=0)
+        idle = ssn.total * factor - ssn.tables.nodes.books[:, USED].sum(axis=0)
+        self.idle = ssn.column("overcommit.idle", values=idle)
         inqueue = np.zeros((1, len(ssn.tables.axis)))
         (admitted, _), (_, still_wanted) = promised(ssn)
         if len(admitted):
@@ -34,11 +35,11 @@ class Overcommit:
 
     @points.job_enqueueable
     def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
-        rests_on = (self.inqueue.version, self.idle.tobytes())
+        rests_on = (self.inqueue.version, self.idle.version)
         return self.ssn.memo.get(("overcommit", asked.tobytes()), rests_on, lambda: self._answer(asked))
 
     def _answer(self, asked: F64) -> Vote | str:
-        over = exceeded(self.ssn, self.inqueue.array[0] + asked, self.idle, asked)
+        over = exceeded(self.ssn, self.inqueue.array[0] + asked, self.idle.array, asked)
         if not over:
             return Vote.PERMIT
         return "resource in cluster is overused: " + ", ".join(f"overused {name}" for name in over)

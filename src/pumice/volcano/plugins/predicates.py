@@ -165,7 +165,7 @@ class Predicates:
         self._view.enter(TaskRun(self.ssn.tables, Placement([added.row], [node.row])))
         return None
 
-    @points.simulate_predicate
+    @points.simulate_predicate(reads=(ROWS, PODS))
     def simulate_predicate(self, task: Task, node: Node) -> Unfit | None:
         """Inter-pod (anti-)affinity only, as in Volcano."""
         if not self._pods or not self._pod_filter().concerns(int(self._cls[task.row])):

@@ -33,25 +33,28 @@ class Proportion:
         queue_of, holds = jobs.queue[held], jobs.allocated[held]
         allocated = sums_by(queue_of, holds, count)
         self.request = allocated + pending_by_queue(ssn)
-        self.elastic = sums_by(queue_of, np.maximum(holds - jobs.min_resources[held], 0.0), count)
+        elastic = sums_by(queue_of, np.maximum(holds - jobs.min_resources[held], 0.0), count)
         inqueue = np.zeros((count, width))
         for rows, wanted in promised(ssn):
             inqueue += sums_by(jobs.queue[rows], wanted, count)
         self.takes_part = np.bincount(jobs.queue[ssn.live_jobs], minlength=count).astype(bool)
-        self.real_capability = real_capability(ssn, tables.queues.guarantee)
-        self.deserved = self._deserved()
+        capability = real_capability(ssn, tables.queues.guarantee)
+        deserved = self._deserved(capability)
+        self.elastic = ssn.column("proportion.elastic", "queue", values=elastic)
+        self.real_capability = ssn.column("proportion.real_capability", "queue", values=capability)
+        self.deserved = ssn.column("proportion.deserved", "queue", values=deserved)
         self.allocated = ssn.column("proportion.allocated", "queue", values=allocated)
         self.inqueue = ssn.column("proportion.inqueue", "queue", values=inqueue)
-        self.share = ssn.column("proportion.share", "queue", values=queue_share(allocated, self.deserved))
+        self.share = ssn.column("proportion.share", "queue", values=queue_share(allocated, deserved))
 
-    def _deserved(self) -> F64:
+    def _deserved(self, capability: F64) -> F64:
         queues, part = self.ssn.tables.queues, self.takes_part.nonzero()[0]
         given = (
             self.ssn.total,
             queues.weight[part],
             self.request[part],
             queues.guarantee[part],
-            self.real_capability[part],
+            capability[part],
         )
         deserved = np.zeros_like(self.request)
         rests_on = tuple(amount.tobytes() for amount in given)
@@ -62,10 +65,10 @@ class Proportion:
         return {
             "queue.allocated": self.allocated.array,
             "queue.request": self.request,
-            "queue.deserved": self.deserved,
-            "queue.real_capacity": self.real_capability,
+            "queue.deserved": self.deserved.array,
+            "queue.real_capacity": self.real_capability.array,
             "queue.inqueue": self.inqueue.array,
-            "queue.elastic": self.elastic,
+            "queue.elastic": self.elastic.array,
             "queue.share": self.share.array,
         }
 
@@ -76,7 +79,7 @@ class Proportion:
 
     @points.overused
     def overused(self, queue: Queue) -> bool:
-        return all_at_most(self.deserved[queue.row].tolist(), self.allocated.array[queue.row].tolist())
+        return all_at_most(self.deserved.array[queue.row].tolist(), self.allocated.array[queue.row].tolist())
 
     @points.allocatable
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int:
@@ -84,7 +87,7 @@ class Proportion:
         queue."""
         if not queue.open:
             return 0
-        room, pods = self.deserved[queue.row] - self.allocated.array[queue.row], self.ssn.tables.axis.pods
+        room, pods = self.deserved.array[queue.row] - self.allocated.array[queue.row], self.ssn.tables.axis.pods
         if tasks.alike:
             count = len(tasks)
             req = self.ssn.tables.classes.req[tasks.classes[0]]
@@ -102,12 +105,12 @@ class Proportion:
     def preemptive(self, queue: Queue, tasks: TaskRows) -> bool:
         asked = tasks.req.sum(axis=0)
         held = self.allocated.array[queue.row]
-        return queue.open and not exceeded(self.ssn, held + asked, self.deserved[queue.row], asked)
+        return queue.open and not exceeded(self.ssn, held + asked, self.deserved.array[queue.row], asked)
 
     @points.simulate_allocatable
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
         held = self.allocated.array[queue.row]
-        return not exceeded(self.ssn, held + task.req, self.deserved[queue.row], task.req)
+        return not exceeded(self.ssn, held + task.req, self.deserved.array[queue.row], task.req)
 
     @points.reclaimable
     def reclaimable(self, reclaimer: Task, candidates: TaskRows) -> Bool:
@@ -116,7 +119,7 @@ class Proportion:
         victims = np.zeros(len(candidates), dtype=bool)
         for i, (queue, req) in enumerate(zip(candidates.queue.tolist(), candidates.req, strict=True)):
             allocated = left.setdefault(queue, self.allocated.array[queue].copy())
-            if not at_most(allocated, self.deserved[queue]):
+            if not at_most(allocated, self.deserved.array[queue]):
                 allocated -= req
                 victims[i] = True
         return victims
@@ -126,8 +129,8 @@ class Proportion:
         if not queue.open:
             return Vote.REJECT
         row = queue.row
-        wanted = asked + self.allocated.array[row] + self.inqueue.array[row] - self.elastic[row]
-        over = exceeded(self.ssn, wanted, self.real_capability[row], asked)
+        wanted = asked + self.allocated.array[row] + self.inqueue.array[row] - self.elastic.array[row]
+        over = exceeded(self.ssn, wanted, self.real_capability.array[row], asked)
         if not over:
             return Vote.PERMIT
         return "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in over)
@@ -149,7 +152,7 @@ class Proportion:
         if queue < 0:
             return
         self.ssn.journal.add(self.allocated, queue, sign * run.total)
-        share = largest_part(self.allocated.array[queue].tolist(), self.deserved[queue].tolist())
+        share = largest_part(self.allocated.array[queue].tolist(), self.deserved.array[queue].tolist())
         self.ssn.journal.put(self.share, queue, share)
 
 

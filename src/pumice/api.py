@@ -1,0 +1,71 @@
+"""All that the author of a plugin imports.
+
+    from pumice.api import F64, NodeRows, Session, TaskClass, plugin, points
+
+What is here stays: a name goes only with a note in the guide of a release before. Tests of a plugin import
+``pumice.testing`` besides. What rows and handles can be asked is docs/rows.md, what points ask docs/points.md.
+
+``points``: the decorators of Volcano's language, one an extension point; those that other languages have too are among
+them.
+"""
+
+from __future__ import annotations
+
+from pumice.columns.column import Column
+from pumice.columns.dtypes import CPU, F64, I32, I64, MEMORY, AnyArray, Bool
+from pumice.columns.rows import JobRows, NodeRows, TaskRows
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
+from pumice.framework.combine import Vote
+from pumice.framework.errors import PluginError, PluginFault, PolicyError
+from pumice.framework.plugin import plugin
+from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE
+from pumice.framework.session import Session
+from pumice.framework.verdict import Code, Invalid, Unfit, Verdict
+from pumice.model.decisions import Refusal
+from pumice.model.status import PodGroupPhase, TaskStatus
+from pumice.volcano import points
+from pumice.volcano.eviction import EvictionContext, EvictionKind
+
+__all__ = [
+    "CPU",
+    "F64",
+    "I32",
+    "I64",
+    "JOBS",
+    "MEMORY",
+    "NOW",
+    "PODS",
+    "QUEUES",
+    "ROWS",
+    "SIGNATURE",
+    "AnyArray",
+    "Bool",
+    "Code",
+    "Column",
+    "EvictionContext",
+    "EvictionKind",
+    "Invalid",
+    "Job",
+    "JobRows",
+    "Node",
+    "NodeRows",
+    "PluginError",
+    "PluginFault",
+    "PodGroupPhase",
+    "PolicyError",
+    "Queue",
+    "Refusal",
+    "Session",
+    "SubJob",
+    "Task",
+    "TaskClass",
+    "TaskRows",
+    "TaskRun",
+    "TaskStatus",
+    "Unfit",
+    "Verdict",
+    "Vote",
+    "plugin",
+    "points",
+]

@@ -1,0 +1,193 @@
+"""One thing that happens to a small cluster: as little as can happen at once, so that it can be said what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from random import Random
+from typing import Any
+
+from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
+from pumice.model.queue import PriorityClass, Queue
+from pumice.model.resources import Resource
+from pumice.model.topology import HyperNode
+from pumice.testing.build import pod, resource
+from pumice.testing.clusters import DISK, Alter, key_of
+
+SECONDS = (1.0, 90.0, 3700.0, 864_000.0)
+
+Objects = dict[tuple[type[Object], str], Object]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``text`` says what happened; ``seconds`` how long it took, which is 0 but for the clock. ``carries_out``: what the
+    last cycle decided was done."""
+
+    text: str
+    event: Event | None = None
+    seconds: float = 0.0
+    carries_out: bool = False
+
+
+def next_change(dice: Random, objects: Objects, alter: Alter | None = None) -> Change:
+    """Something that can happen to these objects: to the clock, to one object, or nothing at all."""
+    roll = dice.random()
+    if roll < 0.05 or not objects:
+        return Change("nothing")
+    if roll < 0.2:
+        seconds = dice.choice(SECONDS)
+        return Change(f"the clock, by {seconds:g} s", None, seconds)
+    if roll < 0.35:
+        return Change("what the cycle decided was carried out", carries_out=True)
+    kinds = sorted({kind for kind, _ in objects}, key=lambda kind: kind.__name__)
+    kind = dice.choice([*kinds, *(each for each in (Pod, Queue, PodGroup) if each in kinds)])
+    before = objects[dice.choice(sorted((key for key in objects if key[0] is kind), key=lambda key: key[1]))]
+    if isinstance(before, Pod) and dice.random() < 0.3:
+        return _come_or_go(dice, objects, before)
+    altered = alter is not None and dice.random() < 0.4
+    after = alter(before, dice) if alter is not None and altered else _CHANGED[kind](dice, before, objects)
+    return Change(difference(before, after) if after != before else "nothing", Seen(after))
+
+
+def apply(objects: Objects, event: Event | None) -> None:
+    """Have the objects as they are after it."""
+    if isinstance(event, Seen):
+        objects[key_of(event.obj)] = event.obj
+    elif isinstance(event, Gone):
+        objects.pop((event.kind, event.key), None)
+
+
+def difference(before: Object, after: Object) -> str:
+    """``Queue q0: weight 1 -> 3``"""
+    kind, key = key_of(before)
+    return f"{kind.__name__} {key}: {', '.join(_differences(before, after))}"
+
+
+def _differences(before: Any, after: Any) -> Iterator[str]:
+    for field in fields(before):
+        left, right = getattr(before, field.name), getattr(after, field.name)
+        if left == right:
+            continue
+        if is_dataclass(left) and type(left) is type(right) and not isinstance(left, Resource):
+            yield from _differences(left, right)
+        else:
+            yield f"{field.name} {shown(left)} -> {shown(right)}"
+
+
+def shown(value: Any) -> str:
+    """A value of an object, short: of a dataclass what is not as by default."""
+    match value:
+        case Mapping():
+            return "{" + ", ".join(f"{key}: {shown(each)}" for key, each in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(shown, value)) + "]"
+        case Resource():
+            return " ".join(f"{name}={amount}" for name, amount in value.to_list().items() if amount != "0")
+        case _ if is_dataclass(value):
+            return f"{type(value).__name__}({', '.join(f'{name}={shown(each)}' for name, each in given(value).items())})"
+        case str():
+            return value or '""'
+    return repr(value)
+
+
+def given(value: Any) -> dict[str, Any]:
+    """Fields of a dataclass that are not as by default."""
+    return {
+        field.name: getattr(value, field.name)
+        for field in fields(value)
+        if field.default is MISSING or getattr(value, field.name) != field.default
+    }
+
+
+def _come_or_go(dice: Random, objects: Objects, one: Pod) -> Change:
+    """A pod goes, or one like it comes: to the same gang or to none, waiting or on a node."""
+    if dice.random() < 0.4:
+        return Change(f"Pod {one.key}: gone", Gone(Pod, one.key))
+    nodes = sorted(key for kind, key in objects if kind is Node)
+    where = dice.choice(nodes) if nodes and dice.random() < 0.7 else ""
+    name = f"new-{dice.randint(0, 3)}"
+    if (Pod, f"ns/{name}") in objects:
+        return Change("nothing")
+    group = one.group_key.partition("/")[2] if dice.random() < 0.5 else ""
+    new = replace(pod(name, group, on=where, labels=one.labels), spec=one.spec)
+    return Change(f"Pod {new.key}: new, {'on ' + where if where else 'waiting'}, in group {group or 'none'}", Seen(new))
+
+
+def _pod(dice: Random, one: Pod, objects: Objects) -> Pod:
+    nodes = sorted(key for kind, key in objects if kind is Node)
+    changes: list[dict[str, Any]] = [
+        {"labels": {**one.labels, "app": dice.choice("abc")}},
+        {"annotations": {**one.annotations, "example.com/note": dice.choice("xyz")}},
+    ]
+    if one.node_name:
+        changes += [{"deletion": None if one.deletion else 5.0}, {"phase": dice.choice(("Succeeded", "Failed"))}]
+    elif not one.phase or one.phase == "Pending":
+        changes += [
+            {"gates": () if one.gates else ("example.com/wait",)},
+            {"nominated_node": dice.choice(("", *nodes))},
+            {"spec": replace(one.spec, priority=dice.choice((1, 9)))},
+        ]
+        if nodes:
+            changes.append({"node_name": dice.choice(nodes), "phase": "Running", "gates": ()})
+    return replace(one, **dice.choice(changes))
+
+
+def _group(dice: Random, one: PodGroup, objects: Objects) -> PodGroup:
+    changes: list[dict[str, Any]] = [
+        {"min_member": dice.randint(0, 4)},
+        {"queue": dice.choice([*sorted(key for kind, key in objects if kind is Queue), "nowhere"])},
+        {"priority_class_name": dice.choice(("", "low", "high"))},
+        {"creation": float(dice.randint(0, 3))},
+        {"min_resources": dice.choice((None, resource(1), resource(3, "2Gi")))},
+        {"annotations": {SLA_ANNOTATIONS[0]: dice.choice(("30s", "2h"))}},
+        {"annotations": {"example.com/note": dice.choice("xyz")}},
+        {"status": replace(one.status, phase=dice.choice(("Pending", "Inqueue", "Running")))},
+    ]
+    return replace(one, **dice.choice(changes))
+
+
+def _node(dice: Random, one: Node, objects: Objects) -> Node:
+    amount = one.allocatable
+    changes: list[dict[str, Any]] = [
+        {"labels": {**one.labels, DISK: dice.choice(("ssd", "hdd"))}},
+        {"unschedulable": not one.unschedulable},
+        {"allocatable": replace(amount, milli_cpu=amount.milli_cpu + dice.choice((1000, 2000)))},
+        {"taints": ()},
+    ]
+    return replace(one, **dice.choice(changes))
+
+
+def _queue(dice: Random, one: Queue, objects: Objects) -> Queue:
+    changes: list[dict[str, Any]] = [
+        {"weight": dice.randint(1, 5)},
+        {"priority": dice.randint(0, 2)},
+        {"state": "Closed" if one.state == "Open" else "Open"},
+        {"capability": dice.choice((None, resource(2, "4Gi"), resource(5, "16Gi")))},
+        {"guarantee": dice.choice((None, resource(1), resource(2)))},
+        {"allocated": resource(dice.randint(0, 3))},
+        {"annotations": {**one.annotations, "example.com/note": dice.choice("xyz")}},
+        {"annotations": {key: value + "/1" for key, value in one.annotations.items()}},
+    ]
+    return replace(one, **dice.choice(changes))
+
+
+def _priority(dice: Random, one: PriorityClass, objects: Objects) -> PriorityClass:
+    return replace(one, value=dice.randint(-5, 2000))
+
+
+def _hypernode(dice: Random, one: HyperNode, objects: Objects) -> HyperNode:
+    return replace(one, members=one.members[:-1] if len(one.members) > 1 else one.members)
+
+
+_CHANGED: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {
+    Pod: _pod,
+    PodGroup: _group,
+    Node: _node,
+    Queue: _queue,
+    PriorityClass: _priority,
+    HyperNode: _hypernode,
+}

@@ -1,0 +1,180 @@
+"""Holds a plugin to its contract, on small clusters out of a seed.
+
+    from pumice.testing.check import check_plugin
+
+    def test_rack_pack() -> None:
+        check_plugin(RackPack)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pumice.framework.plugin import PLUGIN_ATTRIBUTE
+from pumice.framework.policy import Policy, read_policy
+from pumice.framework.registry import Registry
+from pumice.runtime.user_plugins import with_plugins_of
+from pumice.testing.checks.arguments import check_arguments
+from pumice.testing.checks.breach import Breach
+from pumice.testing.checks.shrink import shrunk, sketch
+from pumice.testing.checks.walk import Start, Walk
+from pumice.testing.clusters import Alter, Size, small_cluster
+from pumice.volcano.table import volcano_registry
+
+#: Plugins that are there too, some of them in each cluster.
+BESIDE = ("priority", "gang", "drf", "predicates", "proportion", "nodeorder")
+SEEDS = range(40)
+STEPS = 6
+
+DIALECT = "volcano"
+
+
+@dataclass(slots=True)
+class Checked:
+    """What was checked: ``examples`` of clusters by plugin, ``asked`` questions by hook."""
+
+    examples: Counter[str] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)
+
+
+def check_plugin(
+    *plugins: str | Callable[..., Any],
+    arguments: Mapping[str, Any] | None = None,
+    switches: Mapping[str, bool] | None = None,
+    beside: Sequence[str] = BESIDE,
+    folder: str | Path | None = None,
+    alter: Alter | None = None,
+    seeds: Iterable[int] = SEEDS,
+    steps: int = STEPS,
+    size: Size = Size(),
+) -> Checked:
+    """Check a plugin, or several together on the same clusters.
+
+    Each seed is a cluster to which ``steps`` things happen one after the other; after each of them the hooks are asked all
+    that they can be asked, and
+
+    * an answer only changes when something has moved that the hook declares (``reads=``): the clock, pods, queues, jobs;
+    * a question leaves nothing behind, and after any rollback or refusal every answer and every byte is what it was;
+    * rows are answered one by one as together, in any order, and as they will be with more tasks there;
+    * whole cycles decide and say the same with a memo and without, and nothing by the clock before ``wakes_at()``;
+    * an argument of a wrong type is one PolicyError, and any other value is one that the plugin can live with.
+
+    ``plugins``: functions or classes under ``@plugin``, or names, of built-in plugins or of ``folder``'s. ``arguments``
+    and ``switches`` as in a policy file. ``beside``: names of plugins of which some are there too. ``alter(object, dice)``
+    gives nodes, queues, groups and pods what the plugin looks at: labels, annotations; it is also asked for another value
+    when something is to change. Deterministic. Raises: AssertionError with the hook, what happened, the answers before and
+    after, what to write, the seed, and a cluster as small as one can be found that shows it.
+    """
+    setting = _Setting(_registry(plugins, folder), _names(plugins), tuple(beside), alter, steps, size)
+    setting = replace(setting, arguments=_of_one(plugins, arguments), switches=_of_one(plugins, switches))
+    checked = Checked()
+    for name in setting.plugins:
+        _check_arguments(setting, name)
+    for seed in seeds:
+        _check_seed(setting, seed, checked)
+    if not checked.asked:
+        raise AssertionError(f"nothing was asked of {', '.join(setting.plugins)}: no hook at a point that is asked here")
+    return checked
+
+
+def _registry(plugins: Sequence[str | Callable[..., Any]], folder: str | Path | None) -> Registry:
+    registry = volcano_registry().with_plugins(DIALECT, [each for each in plugins if not isinstance(each, str)])
+    return registry if folder is None else with_plugins_of(Path(folder), registry, DIALECT)
+
+
+def _names(plugins: Sequence[str | Callable[..., Any]]) -> tuple[str, ...]:
+    return tuple(each if isinstance(each, str) else getattr(each, PLUGIN_ATTRIBUTE).name for each in plugins)
+
+
+def _of_one(plugins: Sequence[Any], given: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if given and len(plugins) != 1:
+        raise ValueError("arguments and switches are one plugin's: check it alone")
+    return given or {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What is checked, and among what."""
+
+    registry: Registry
+    plugins: tuple[str, ...]
+    beside: tuple[str, ...]
+    alter: Alter | None
+    steps: int
+    size: Size
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    switches: Mapping[str, Any] = field(default_factory=dict)
+
+    def policy(self, names: Sequence[str], dice: Random, arguments: Mapping[str, Any] | None = None) -> Policy:
+        """A policy with these plugins in two tiers, in some order. Raises: PolicyError."""
+        mixed = dice.sample(list(names), len(names))
+        cut = dice.randint(0, len(mixed))
+        tiers = [{"plugins": [self._entry(name, arguments) for name in some]} for some in (mixed[:cut], mixed[cut:]) if some]
+        actions = dice.choice(("enqueue, allocate, backfill", "enqueue, allocate, backfill", "allocate"))
+        return read_policy({"actions": actions, "tiers": tiers}, self.registry)
+
+    def _entry(self, name: str, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+        if name not in self.plugins:
+            return {"name": name}
+        return {"name": name, **self.switches, "arguments": {**self.arguments, **(arguments or {})}}
+
+    def walk(self, seed: str, some: Sequence[str], dice: Random, arguments: Mapping[str, Any] | None = None) -> Walk:
+        """A walk under a policy with some of the plugins and some beside them. Raises: PolicyError."""
+        beside = [name for name in self.beside if name not in self.plugins and dice.random() < _BESIDE]
+        policy = self.policy([*some, *beside], dice, arguments)
+        objects = tuple(small_cluster(dice, self.size, self.alter))
+        return Walk(Start(seed, policy, tuple(some), objects), self.alter)
+
+
+_TOGETHER = 0.75
+_BESIDE = 0.5
+
+
+def _check_seed(setting: _Setting, seed: int, checked: Checked) -> None:
+    dice = Random(seed)
+    some = [name for name in setting.plugins if len(setting.plugins) == 1 or dice.random() < _TOGETHER]
+    if not some:
+        return
+    walk = setting.walk(str(seed), some, dice)
+    try:
+        walk.run(setting.steps)
+    except Breach as breach:
+        raise AssertionError(_report(walk, breach, setting, seed)) from None
+    checked.asked.update(walk.tally.asked)
+    checked.examples.update(dict.fromkeys(some, walk.tally.steps))
+
+
+def _report(walk: Walk, breach: Breach, setting: _Setting, seed: int) -> str:
+    """What is wrong, how to see it again, and where it can be seen."""
+    found, start, changes = shrunk(walk, breach, setting.alter)
+    names = ", ".join(f'"{name}"' for name in setting.plugins)
+    policy = "; ".join(" ".join(option.spec.name for option in tier) for tier in start.policy.tiers)
+    happened = "".join(f"\n  then {change.text}" for change in changes)
+    return (
+        f"{found.text}\n\nAgain: check_plugin({names}, seeds=[{seed}])\nSeen under {policy} at {start.now:g} s in\n"
+        f"{sketch(start.objects)}{happened}"
+    )
+
+
+def _check_arguments(setting: _Setting, name: str) -> None:
+    only = replace(setting, plugins=(name,))
+    spec = setting.registry.plugin(DIALECT, name)
+    assert spec is not None, name
+    tried: list[int] = []
+
+    def read(arguments: Mapping[str, Any]) -> None:
+        only.policy([name], Random(0), arguments)
+
+    def live(arguments: Mapping[str, Any]) -> None:
+        tried.append(len(tried))
+        only.walk(f"arguments {len(tried)}", [name], Random(len(tried)), arguments).glance()
+
+    try:
+        check_arguments(spec, read, live)
+    except Breach as breach:
+        raise AssertionError(breach.text) from None

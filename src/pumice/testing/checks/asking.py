@@ -1,0 +1,244 @@
+"""However it is asked: one row at a time, in another order, twice, about another job like it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import combinations
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.rows import JobRows, NodeRows, TaskRows
+from pumice.columns.views import Job, TaskClass
+from pumice.framework.hooks import Hook
+from pumice.framework.point import ROWS, SIGNATURE
+from pumice.framework.session import Session
+from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row, rows_at, said
+from pumice.testing.checks.breach import Breach
+from pumice.testing.checks.questions import Question, Subject
+from pumice.testing.checks.undoing import placeable
+
+_ROWS = {NodeRows: "nodes", JobRows: "jobs", TaskRows: "tasks"}
+
+
+def rows_are_single(asking: Asking, questions: Iterable[Question], answers: Answers, dice: Random) -> None:
+    """What is said of many rows is said of each, whoever is asked about with it. Raises: Breach."""
+    for question in questions:
+        hook, arguments = asking.hook(question), asking.arguments(question)
+        if hook is None or arguments is None or question not in answers or not is_by_row(hook):
+            continue
+        at = rows_at(arguments)
+        rows: Any = arguments[at]
+        together = by_row(answers[question], len(rows))
+        if together is None:
+            continue
+        for among in (range(len(rows)), [i for i in range(len(rows)) if dice.random() < 0.5]):
+            for some in ([[i] for i in among] if isinstance(among, range) else [among]):
+                apart = _asked_about(asking, hook, question, arguments, at, some)
+                wanted = tuple(together[i] for i in some)
+                if not some or by_row(apart, len(some)) == wanted:
+                    continue
+                names = question.subjects[at].names
+                facts = [("asked", question.text), ("together", wanted), ("alone", apart), ("about", [names[i] for i in some])]
+                problem = "says something else of a row when others are asked about with it"
+                raise Breach("rows", question.plugin, question.where, problem, facts, _ROW_BY_ROW)
+
+
+_ROW_BY_ROW = (
+    "Answer for each row from that row alone: answers are kept row by row, and asked for again for the rows that changed."
+    " What is scaled over the candidates is a batch_node_order hook that takes Task."
+)
+
+
+def order_does_not_matter(asking: Asking, questions: Iterable[Question], answers: Answers, dice: Random) -> None:
+    """The same rows in another order. Raises: Breach."""
+    for question in questions:
+        hook, arguments = asking.hook(question), asking.arguments(question)
+        if hook is None or arguments is None or question not in answers:
+            continue
+        at = rows_at(arguments)
+        if at < 0 or hook.point.name in _IN_TURN:
+            continue
+        count = len(arguments[at])
+        order = dice.sample(range(count), count)
+        mixed = by_row(_asked_about(asking, hook, question, arguments, at, order), count)
+        wanted = by_row(answers[question], count)
+        if wanted is not None and mixed != tuple(wanted[i] for i in order):
+            facts = [("asked", question.text), ("in order", wanted), ("otherwise", mixed), ("order", order)]
+            problem = "the answer depends on the order of the rows"
+            raise Breach("order", question.plugin, question.where, problem, facts, _ORDER)
+
+
+#: Tasks are counted in their order there, or arrays go along with the rows.
+_IN_TURN = (
+    "allocatable",
+    "preemptable",
+    "reclaimable",
+    "unified_evictable",
+    "preemptive",
+    "node_reduce",
+    "best_node",
+    "victim_tasks",
+)
+_ORDER = "Rows come in any order, and ties end in age and name: read nodes.rows where the number of a row matters."
+
+
+def comparisons_are_orders(asking: Asking, questions: Iterable[Question]) -> None:
+    """Two that change places get the opposite answer. Raises: Breach."""
+    for question in questions:
+        hook, arguments = asking.hook(question), asking.arguments(question)
+        if hook is None or arguments is None or hook.form != "compare" or len(arguments) != 2:
+            continue
+        ahead, back = (asking.call(hook, question, pair) for pair in (arguments, arguments[::-1]))
+        if _sign(ahead) != -_sign(back):
+            facts = [("asked", question.text), ("answer", ahead), ("with the two changed", back)]
+            problem = "does not say the opposite when the two change places"
+            raise Breach("order", question.plugin, question.where, problem, facts, _COMPARE)
+
+
+_COMPARE = "Below 0: the left one first; above 0: the right one; 0: no opinion, and then both ways."
+
+
+def _sign(value: Any) -> int:
+    return int(value > 0) - int(value < 0)
+
+
+def _asked_about(
+    asking: Asking, hook: Hook, question: Question, arguments: Sequence[Any], at: int, some: Sequence[int]
+) -> Hashable:
+    """The answer about some of the rows, in this order."""
+    rows = arguments[at]
+    fewer = type(rows)(rows.tables, rows.rows[np.array(some, dtype=np.int64)])
+    return said(asking.call(hook, question, [*arguments[:at], fewer, *arguments[at + 1 :]]))
+
+
+# -- jobs that are alike --------------------------------------------------------------------------------------------------
+
+
+def jobs_like_it_fare_alike(asking: Asking, questions: Iterable[Question]) -> None:
+    """A hook that reads the SIGNATURE of a job says the same of another job with that signature. Raises: Breach."""
+    twins = dict(_twins(asking.ssn))
+    for question in dict.fromkeys(questions):
+        hook = asking.hook(question)
+        if hook is None or hook.reads is None or SIGNATURE not in hook.reads or question.subjects[0].kind != "job":
+            continue
+        if ROWS in hook.reads and len(question.subjects) == 1:
+            continue
+        (job,) = question.subjects[0].names
+        for twin in twins.get(job, ()):
+            other = question._replace(subjects=(Subject("job", (twin,)), *question.subjects[1:]))
+            one, two = asking.ask(question), asking.ask(other)
+            if one != two:
+                facts = [("asked", question.text), ("answer", one), (f"of {twin}", two)]
+                problem = "says SIGNATURE and tells two jobs apart that have one"
+                raise Breach("signature", question.plugin, question.where, problem, facts, _SIGNATURE)
+
+
+_SIGNATURE = (
+    "Jobs of one signature have equal tasks, minima and counts; names, labels, age and priority are not in it. Write"
+    " reads=(ROWS,), or say no reads= at all."
+)
+
+
+def _twins(ssn: Session) -> Iterator[tuple[str, list[str]]]:
+    """Jobs, and those with the same signature and counts."""
+    jobs, live = ssn.tables.jobs, ssn.tables.jobs.live.tolist()
+    like: dict[str, list[str]] = {}
+    for a, b in combinations([row for row in live if jobs.signature[row] >= 0], 2):
+        if jobs.signature[a] == jobs.signature[b] and (jobs.counts[a] == jobs.counts[b]).all():
+            like.setdefault(jobs.uids[a], []).append(jobs.uids[b])
+            like.setdefault(jobs.uids[b], []).append(jobs.uids[a])
+    yield from like.items()
+
+
+def others_are_no_concern(asking: Asking, questions: Iterable[Question]) -> None:
+    """A hook with ``concerns=`` has nothing to say about the others. Raises: Breach."""
+    for question in questions:
+        hook, arguments = asking.hook(question), asking.arguments(question)
+        if hook is None or hook.concerns is None or arguments is None or not isinstance(arguments[0], Job):
+            continue
+        job: Job = arguments[0]
+        mask = hook.concerns(JobRows(job.tables, np.array([job.row])))
+        answer = asking.call(hook, question, arguments)
+        if not (mask[0] or answer is None or answer is True or answer == 0):
+            facts = [("asked", question.text), ("answer", answer), ("concerns", False)]
+            problem = "speaks of a job that it says is no concern of it"
+            raise Breach("concerns", question.plugin, question.where, problem, facts, _CONCERNS)
+
+
+_CONCERNS = "The method that concerns= names gives True for every job of which the hook may say something."
+
+
+# -- tasks of one class ---------------------------------------------------------------------------------------------------
+
+
+def rows_after_more_are_what_they_will_be(asking: Asking, dice: Random) -> None:
+    """What is said of a node as it would be with more tasks of a class on it, is said when they are there. Only where
+    gangs are placed in one go. Raises: Breach."""
+    ssn, runs = asking.ssn, [run for run in placeable(asking.ssn) if len(run) > 1]
+    if not runs or not ssn.placing.feasible.at_once:
+        return
+    rows = dice.choice(runs)
+    rows = rows[: dice.randint(1, len(rows) - 1)]
+    tables, node = ssn.tables, dice.randrange(len(ssn.tables.nodes.facts.names))
+    cls, here = TaskClass(tables, int(tables.tasks.cls[rows[0]])), np.array([node])
+    later = NodeRows(tables, here, after=np.array([float(len(rows))]), cls=cls.row)
+    about = [(key, hook) for key, hook in asking.hooks.items() if hook.form == "class" and hook.point.name in _OF_NODES]
+    hooks = [hook for _, hook in about]
+    asked = Subject("class of", (tables.tasks.pods[rows[0]].key,)), Subject("nodes", (tables.nodes.facts.names[node],))
+    questions = [Question(*key, asked) for key, _ in about]
+    foreseen = [asking.call(hook, q, [cls, later]) for hook, q in zip(hooks, questions, strict=True)]
+    with ssn.statement() as stmt:
+        if stmt.allocate(rows, [node] * len(rows)) is not None:
+            return
+        for hook, question, before in zip(hooks, questions, foreseen, strict=True):
+            after = asking.call(hook, question, [cls, NodeRows(tables, here)])
+            if not _is_near(said(before), said(after)):
+                facts = [("asked", question.text), (f"foreseen after {len(rows)} more", before), ("then", after)]
+                problem = "answers otherwise once the tasks are there that it was asked to think of"
+                raise Breach("hypothetical", question.plugin, question.where, problem, facts, _HYPOTHETICAL)
+
+
+_OF_NODES = ("predicate", "node_order", "batch_node_order")
+_HYPOTHETICAL = (
+    "Read what moves from the rows: nodes.used, nodes.idle, nodes.read(column), and give a column of nodes its per_task="
+    " (what one task of each class adds), so that rows can be read as they would be. Where that is not possible leave"
+    " ROWS out of reads=: then the plugin's classes are placed one task after the other."
+)
+
+
+def _is_near(left: Hashable, right: Hashable) -> bool:
+    if isinstance(left, tuple) and isinstance(right, tuple) and len(left) == len(right):
+        return all(_is_near(a, b) for a, b in zip(left, right, strict=True))
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return bool(np.isclose(left, right, rtol=1e-9, atol=1e-9))
+    return left == right
+
+
+def silence_is_for_the_class(asking: Asking, questions: Iterable[Question], dice: Random) -> None:
+    """A hook about one task that has nothing to say (None, or one number for all nodes) has nothing else to say of further
+    tasks of its class, wherever the first ones go. Raises: Breach."""
+    ssn, runs = asking.ssn, [run for run in placeable(asking.ssn) if len(run) > 1]
+    if not runs:
+        return
+    rows, names = dice.choice(runs), ssn.tables.nodes.facts.names
+    first, second = (ssn.tables.tasks.pods[row].key for row in rows[:2])
+    about = [q for q in questions if q.subjects[0].kind == "task" and q.subjects[1:] and q.subjects[1].kind == "nodes"]
+    about = [q for q in about if q.point in _OF_NODES and asking.hooks[q.plugin, q.point, q.hook].form == "task"]
+    pairs = [tuple(q._replace(subjects=(Subject("task", (key,)), q.subjects[1])) for key in (first, second)) for q in about]
+    said_first = [(one, two, asking.ask(one)) for one, two in pairs]
+    with ssn.statement() as stmt:
+        if stmt.allocate(rows[:1], [dice.randrange(len(names))]) is not None:
+            return
+        for one, two, before in said_first:
+            if (before is None or isinstance(before, int | float)) and (after := asking.ask(two)) != before:
+                facts = [("asked", one.text), ("answer", before), (f"of {second}, {first} placed", after)]
+                problem = "had nothing to say of a task, and has of the next one of its class"
+                raise Breach("class", one.plugin, one.where, problem, facts, _SILENCE)
+
+
+_SILENCE = (
+    "None, or one number, stands for all tasks of the class: they are placed together then. Answer an array (or a Verdict)"
+    " over the nodes where the single task may matter."
+)

@@ -1,0 +1,256 @@
+"""What a hook can be asked in a cluster, by name: so that the same question can be put in another session.
+
+A hook says what it takes; of that a question is made with things that belong together: a task with its own job and
+queue, victims that run, amounts that the job asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pumice.columns.rows import JobRows, NodeRows, TaskRows
+from pumice.columns.tables import Tables
+from pumice.columns.views import Job, Node, Queue, SubJob, Task
+from pumice.framework import combine
+from pumice.framework.hooks import Hook
+from pumice.framework.session import Session
+from pumice.model.status import PREEMPTABLE_STATUSES, TaskStatus
+from pumice.volcano.eviction import EvictionContext, EvictionKind
+
+
+class Subject(NamedTuple):
+    """One thing that is asked about: ``kind`` says how ``names`` are looked up, ``value`` is what has no name."""
+
+    kind: str
+    names: tuple[str, ...] = ()
+    value: Any = None
+
+    @property
+    def text(self) -> str:
+        if self.kind == "value":
+            return repr(self.value)
+        return f"{self.kind} {' '.join(self.names)}" if self.names else self.kind
+
+
+class Question(NamedTuple):
+    """A question to one hook: ``plugin``, ``point``, name of the function."""
+
+    plugin: str
+    point: str
+    hook: str
+    subjects: tuple[Subject, ...]
+
+    @property
+    def where(self) -> str:
+        return f"{self.hook} at {self.point}"
+
+    @property
+    def text(self) -> str:
+        return ", ".join(subject.text for subject in self.subjects)
+
+
+class Names:
+    """Rows by name in the tables of one session."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self._made: dict[Subject, Any] = {}
+
+    @cached_property
+    def tasks(self) -> dict[str, int]:
+        tasks = self.tables.tasks
+        return {tasks.pods[row].key: row for row in tasks.alive.nonzero()[0].tolist()}
+
+    @cached_property
+    def jobs(self) -> dict[str, int]:
+        return {self.tables.jobs.uids[row]: row for row in self.tables.jobs.live.tolist()}
+
+    @cached_property
+    def subs(self) -> dict[str, int]:
+        subs = self.tables.subs
+        return {subs.uids[row]: row for row in subs.alive.nonzero()[0].tolist()}
+
+    @cached_property
+    def queues(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.tables.queues.names)}
+
+    @cached_property
+    def nodes(self) -> dict[str, int]:
+        return self.tables.nodes.facts.row_of
+
+    def argument(self, subject: Subject) -> Any:
+        """What the hook is given. Raises: KeyError where something is not there any more."""
+        if subject not in self._made:
+            self._made[subject] = _MADE[subject.kind](self, subject)
+        return self._made[subject]
+
+    def rows(self, subject: Subject) -> list[int]:
+        """Rows of the nodes, jobs or tasks that a subject is."""
+        of = {"nodes": self.nodes, "jobs": self.jobs, "tasks": self.tasks}[subject.kind]
+        return [of[name] for name in subject.names]
+
+    def array(self, subject: Subject) -> Any:
+        return np.array(self.rows(subject), dtype=np.int64)
+
+
+_MADE: dict[str, Callable[[Names, Subject], Any]] = {
+    "task": lambda names, s: Task(names.tables, names.tasks[s.names[0]]),
+    "class of": lambda names, s: Task(names.tables, names.tasks[s.names[0]]).cls,
+    "job": lambda names, s: Job(names.tables, names.jobs[s.names[0]]),
+    "sub-job": lambda names, s: SubJob(names.tables, names.subs[s.names[0]]),
+    "queue": lambda names, s: Queue(names.tables, names.queues[s.names[0]]),
+    "node": lambda names, s: Node(names.tables, names.nodes[s.names[0]]),
+    "nodes": lambda names, s: NodeRows(names.tables, names.array(s)),
+    "jobs": lambda names, s: JobRows(names.tables, names.array(s)),
+    "tasks": lambda names, s: TaskRows(names.tables, names.array(s)),
+    "each job": lambda names, s: [Job(names.tables, names.jobs[name]) for name in s.names],
+    "minResources of": lambda names, s: names.tables.jobs.min_resources[names.jobs[s.names[0]]],
+    "hypernodes": lambda names, s: np.array([names.tables.tree.row_of[name] for name in s.names], dtype=np.int32),
+    "hypernode": lambda names, s: names.tables.tree.row_of[s.names[0]],
+    "victims for": lambda names, s: EvictionContext(s.value, Job(names.tables, names.jobs[s.names[0]])),
+    "scores of": lambda names, s: np.arange(len(s.names))[::-1].astype(s.value),
+    "value": lambda names, s: s.value,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Things that belong together: a task of a job of a queue, and others to compare them with."""
+
+    task: str
+    mate: str  # of the same job
+    mates: tuple[str, ...]
+    waiting: tuple[str, ...]
+    job: str
+    other_job: str
+    sub: str
+    other_sub: str
+    queues: tuple[str, str, str]  # the job's own first
+    node: str
+    victims: tuple[str, ...]
+    jobs: tuple[str, ...]
+    nodes: tuple[str, ...]
+    hypernodes: tuple[str, ...]
+    kind: EvictionKind
+
+
+def draw_context(names: Names, dice: Random) -> Context | None:
+    """A context in a cluster, None where no job has a task."""
+    tables = names.tables
+    tasks, jobs = tables.tasks, tables.jobs
+    at_work = [row for row in names.jobs.values() if len(jobs.tasks[row])]
+    if not at_work or not len(names.nodes):
+        return None
+    job = dice.choice(at_work)
+    rows = jobs.tasks[job].tolist()
+    waiting = [row for row in rows if tasks.status[row] == TaskStatus.PENDING]
+    task = dice.choice(waiting or rows)
+    subs = [row for row in jobs.subs[job] if tables.subs.alive[row]]
+    sub = int(tasks.sub[task])
+    queue, queues = tables.queues.names[jobs.queue[job]], list(tables.queues.names)
+    runs = [
+        row
+        for row in names.tasks.values()
+        if TaskStatus(int(tasks.status[row])) in PREEMPTABLE_STATUSES and tasks.job[row] in names.jobs.values()
+    ]
+    key = [tasks.pods[row].key for row in rows]
+    return Context(
+        tasks.pods[task].key,
+        dice.choice(key),
+        tuple(dice.sample(key, len(key))),
+        tuple(tasks.pods[row].key for row in waiting[: dice.randint(1, len(waiting))]) if waiting else (),
+        jobs.uids[job],
+        jobs.uids[dice.choice(at_work)],
+        tables.subs.uids[sub],
+        tables.subs.uids[dice.choice(subs)],
+        (queue, dice.choice(queues), dice.choice(queues)),
+        dice.choice(list(names.nodes)),
+        tuple(tasks.pods[row].key for row in dice.sample(runs, min(len(runs), 4))),
+        tuple(dice.sample(list(names.jobs), len(names.jobs))),
+        tuple(names.nodes),
+        tuple(tables.tree.names),
+        dice.choice(list(EvictionKind)),
+    )
+
+
+def questions_of(hook: Hook, name: str, context: Context) -> Question | None:
+    """The question that a context makes for a hook; None where the hook is not asked but told, or takes what nobody
+    here knows."""
+    if hook.point.combinator is combine.notify or hook.point.name in TOLD:
+        return None
+    takes = next(form for form, called in hook.point.forms.items() if called == hook.form)
+    subjects: list[Subject] = []
+    for i, annotation in enumerate(takes):
+        found = _subject(annotation, takes[:i], context, hook.point.name)
+        if found is None:
+            return None
+        subjects.append(found)
+    return Question(hook.plugin, hook.point.name, name, tuple(subjects))
+
+
+#: What is asked of no hook, but done within a trial: see ``undoing``.
+TOLD = ("simulate_add_task", "simulate_remove_task")
+
+
+def _subject(annotation: str, before: tuple[str, ...], c: Context, point: str) -> Subject | None:
+    """What stands for one parameter, after those before it."""
+    nth = before.count(annotation)
+    match annotation:
+        case "Task":
+            return Subject("task", (c.task if nth == 0 else c.mate,))
+        case "TaskClass":
+            return Subject("class of", (c.task,))
+        case "Job":
+            return Subject("job", (c.job if nth == 0 else c.other_job,))
+        case "SubJob":
+            return Subject("sub-job", (c.sub if nth == 0 else c.other_sub,))
+        case "Queue":
+            return Subject("queue", (c.queues[nth],))
+        case "Node":
+            return Subject("node", (c.node,))
+        case "NodeRows":
+            return Subject("nodes", c.nodes)
+        case "JobRows":
+            return Subject("jobs", c.jobs)
+        case "Sequence[Job]":
+            return Subject("each job", c.jobs)
+        case "TaskRows":
+            some = c.waiting if before == ("Queue",) else c.victims if before or point == "victim_tasks" else c.mates
+            return Subject("tasks", some) if some else None
+        case "EvictionContext":
+            return Subject("victims for", (c.job,), c.kind)
+        case "I32":
+            return Subject("hypernodes", c.hypernodes)
+        case "int":
+            return Subject("hypernode", c.hypernodes[-1:])
+        case "str":
+            return Subject("value", (), "allocate" if before else c.queues[0])
+        case "F64" if "NodeRows" not in before:
+            return Subject("minResources of", (c.job,))
+        case "F64" | "I64":
+            return Subject("scores of", c.nodes, np.float64 if annotation == "F64" else np.int64)
+    return None
+
+
+def hooks_of(ssn: Session, plugins: Iterable[str]) -> dict[tuple[str, str, str], Hook]:
+    """Every hook that some plugins have in a session, by plugin, point and name of the function."""
+    wanted = frozenset(plugins)
+    return {
+        (hook.plugin, point.name, name_of(hook)): hook
+        for point in ssn.policy.dialect.points.values()
+        if ssn.policy.plugins_at(point)
+        for hook in ssn.hooks.at(point)
+        if hook.plugin in wanted
+    }
+
+
+def name_of(hook: Hook) -> str:
+    """``Class.method``, or the function's name."""
+    call: Any = getattr(hook.call, "func", hook.call)
+    return str(getattr(call, "__qualname__", "hook")).rpartition("<locals>.")[2]

@@ -1,0 +1,241 @@
+"""Small clusters out of a seed: small enough to read, mixed enough to hit what nobody thought of.
+
+Gangs come in twos and threes that are alike, nodes are few and of different sizes, something runs already, something is
+leaving, something asks for more than there is. Some clusters have hypernodes, some have pods that mind each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, NamedTuple
+
+from pumice.model.events import Object
+from pumice.model.node import Node, NodeImage, Taint
+from pumice.model.pod import (
+    QUEUE_GATE,
+    Affinity,
+    HostPort,
+    LabelSelector,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinityTerm,
+    PreferredNodeTerm,
+    Requirement,
+    Toleration,
+    TopologySpreadConstraint,
+)
+from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup, SubGroupPolicy
+from pumice.model.queue import PriorityClass, Queue
+from pumice.testing.build import GPU, NAMESPACE, hypernode, node, pod, podgroup, queue, resource
+from pumice.volcano.share_tree import PATH, WEIGHTS
+
+#: Makes something else of an object as it is generated: so that a cluster has what a plugin looks at.
+Alter = Callable[[Any, Random], Object]
+
+ZONE, RACK, HOST, DISK = "zone", "rack", "kubernetes.io/hostname", "disk"
+DEDICATED = "dedicated"
+IMAGES = (NodeImage(("registry.example/large",), 900 << 20), NodeImage(("registry.example/small",), 60 << 20))
+CLASSES = {"low": 1, "high": 1000}
+GATES = (*((),) * 10, (QUEUE_GATE,), ("example.com/wait",))
+_APP = LabelSelector((Requirement("app", "In", ("a",)),))
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much a cluster has at most."""
+
+    nodes: int = 5
+    queues: int = 3
+    jobs: int = 5
+    pods: int = 4  # a job
+
+
+class Ask(NamedTuple):
+    """What a pod asks for: cores, GiB, devices; one that asks for nothing is placed by backfill."""
+
+    cpu: float
+    memory: int
+    gpu: int = 0
+
+
+ASKS = (Ask(1, 1), Ask(1, 1), Ask(2, 1), Ask(2, 2), Ask(1, 2, 1), Ask(0.5, 4), Ask(0, 0))
+HOPELESS = Ask(64, 1)
+
+
+@dataclass(slots=True)
+class _Kind:
+    """What gangs that are alike have in common: (ask, role, terms) of each pod, and what the group says."""
+
+    pods: list[tuple[Ask, str, dict[str, Any]]]
+    group: dict[str, Any]
+
+
+def small_cluster(dice: Random, size: Size = Size(), alter: Alter | None = None) -> list[Object]:
+    """Nodes, queues, priority classes, gangs with their pods, and some hypernodes."""
+    machines = [_node(dice, i) for i in range(dice.randint(min(2, size.nodes), size.nodes))]
+    shares = [_queue(dice, i) for i in range(dice.randint(1, size.queues))]
+    topology, mindful = dice.random() < 0.4, dice.random() < 0.4
+    found: list[Object] = [*machines, *shares, *(PriorityClass(name, value) for name, value in CLASSES.items())]
+    rooms = [_Room(machine) for machine in machines]
+    kinds: list[_Kind] = []
+    for i in range(dice.randint(1, size.jobs)):
+        if not kinds or dice.random() < 0.5:
+            kinds.append(_kind(dice, size.pods, topology=topology, mindful=mindful))
+        found += _gang(dice, f"g{i}", dice.choice(kinds), [share.name for share in shares], rooms)
+    if dice.random() < 0.5:
+        found += _others(dice, rooms)
+    if topology:
+        found += _hypernodes([machine.name for machine in machines])
+    return found if alter is None else [alter(obj, dice) for obj in found]
+
+
+def _node(dice: Random, i: int) -> Node:
+    return node(
+        f"n{i}",
+        dice.choice((1, 4, 8, 8)),
+        f"{dice.choice((4, 16, 32))}Gi",
+        dice.choice((0, 2, 4)),
+        dice.choice((2, *(110,) * 5)),
+        creation=float(dice.randint(0, 1)),
+        labels={ZONE: f"z{i % 2}", RACK: f"r{i // 2}", DISK: dice.choice(("ssd", "hdd"))},
+        taints=[Taint(DEDICATED, "x", dice.choice(("NoSchedule", "PreferNoSchedule")))] if dice.random() < 0.2 else (),
+        unschedulable=dice.random() < 0.05,
+        images=tuple(image for image in IMAGES if dice.random() < 0.3),
+    )
+
+
+def _queue(dice: Random, i: int) -> Queue:
+    path = dice.choice((f"root/q{i}", f"root/dev/q{i}"))
+    return queue(
+        f"q{i}",
+        dice.randint(1, 4),
+        priority=dice.choice((0, 0, 1)),
+        capability=dice.choice((None, None, resource(4, "8Gi"), resource(6, "16Gi", 2))),
+        guarantee=dice.choice((None, None, resource(1, "1Gi"))),
+        state="Closed" if dice.random() < 0.05 else "Open",
+        creation=float(dice.randint(0, 1)),
+        annotations={PATH: path, WEIGHTS: "/".join(str(dice.randint(1, 3)) for _ in path.split("/"))},
+    )
+
+
+def _kind(dice: Random, pods_max: int, *, topology: bool, mindful: bool) -> _Kind:
+    size = dice.randint(1, pods_max)
+    ask, by_role = (HOPELESS if dice.random() < 0.1 else dice.choice(ASKS)), dice.random() < 0.3
+    terms = _terms(dice) if mindful and dice.random() < 0.6 else {}
+    members = [(dice.choice(ASKS) if by_role else ask, dice.choice(("ps", "worker")) if by_role else "", terms)] * size
+    if by_role:
+        members = [(dice.choice(ASKS), dice.choice(("ps", "worker")), terms) for _ in range(size)]
+    group: dict[str, Any] = {
+        "minimum": dice.choice((0, *(dice.randint(1, size),) * 6, *(size,) * 12, size + 1)),
+        "roles": {"worker": dice.randint(0, 1)} if by_role else None,
+        "min_resources": dice.choice((None, resource(ask.cpu, f"{ask.memory}Gi"))),
+        "annotations": {SLA_ANNOTATIONS[0]: dice.choice(("1m", "1h"))} if dice.random() < 0.2 else {},
+    }
+    if topology and dice.random() < 0.6:
+        group |= {"tier": dice.choice((None, 1, 2)), "soft": dice.random() < 0.5}
+        if dice.random() < 0.3:
+            group["sub_groups"] = (SubGroupPolicy("half", sub_group_size=1, match_label_keys=("part",)),)
+    return _Kind(members, group)
+
+
+def _terms(dice: Random) -> dict[str, Any]:
+    """One thing about other pods, or about nodes, that a pod minds."""
+    near = (PodAffinityTerm(dice.choice((HOST, ZONE)), _APP, (NAMESPACE,), weight=10),)
+    on_ssd = NodeSelectorTerm((Requirement(DISK, "In", ("ssd",)),))
+    skew = TopologySpreadConstraint(1, ZONE, dice.choice(("DoNotSchedule", "ScheduleAnyway")), _APP)
+    wishes: tuple[dict[str, Any], ...] = (
+        {"affinity": Affinity(anti_required=near)},
+        {"affinity": Affinity(anti_preferred=near)},
+        {"affinity": Affinity(pod_required=near)},
+        {"affinity": Affinity(pod_preferred=near)},
+        {"affinity": Affinity(node_required=(on_ssd,))},
+        {"affinity": Affinity(node_preferred=(PreferredNodeTerm(5, on_ssd),))},
+        {"spread": (skew,)},
+        {"host_ports": (HostPort(8080),)},
+        {"tolerations": (Toleration(DEDICATED, "Exists"),)},
+        {"images": IMAGES[0].names},
+    )
+    return dice.choice(wishes)
+
+
+def _gang(dice: Random, name: str, kind: _Kind, queues: list[str], rooms: list[_Room]) -> list[Object]:
+    """A group of the kind and its pods; of some gangs a few run already."""
+    group = podgroup(
+        name,
+        queue=dice.choice(queues),
+        creation=float(dice.randint(0, 2)),
+        priority_class=dice.choice(("", "", "low", "high")),
+        phase=dice.choice(("Pending", "Inqueue", "Inqueue")),
+        **kind.group,
+    )
+    runs, found = dice.random() < 0.4, []
+    for i, (ask, role, terms) in enumerate(kind.pods):
+        where = _take(rooms, ask) if runs and dice.random() < 0.7 else ""
+        found.append(
+            pod(
+                f"{name}-{i}",
+                name,
+                ask.cpu,
+                f"{ask.memory}Gi" if ask.memory else 0,
+                ask.gpu,
+                on=where,
+                role=role,
+                labels={"app": dice.choice("ab"), "part": str(i % 2)},
+                creation=group.creation,
+                deletion=1.0 if where and dice.random() < 0.4 else None,
+                gates=() if where else dice.choice(GATES),
+                priority=dice.choice((None, None, 5)),
+                **terms,
+            )
+        )
+    if runs:
+        group = replace(group, status=replace(group.status, phase="Running"))
+    return [group, *found]
+
+
+def _others(dice: Random, rooms: list[_Room]) -> list[Object]:
+    """Pods that run and are not ours to move: of no group, or what the cluster itself needs."""
+    ask = Ask(0.5, 1)
+    bare = pod("bare-0", "", ask.cpu, f"{ask.memory}Gi", on=_take(rooms, ask), labels={"app": "a"})
+    system = pod("dns-0", "", ask.cpu, f"{ask.memory}Gi", on=_take(rooms, ask), namespace="kube-system")
+    critical = dice.choice(("", "system-cluster-critical"))
+    system = replace(system, spec=replace(system.spec, priority_class_name=critical))
+    return [each for each in (bare, system) if each.node_name]
+
+
+class _Room:
+    """What is left of a node while running pods are put on it."""
+
+    def __init__(self, machine: Node) -> None:
+        has = machine.allocatable
+        self.name = machine.name
+        self.left = [has.milli_cpu / 1000, has.memory / 2**30, has.get(GPU) / 1000, has.get("pods")]
+
+    def take(self, ask: Ask) -> bool:
+        wanted = [ask.cpu, ask.memory, ask.gpu, 1]
+        if any(left < each for left, each in zip(self.left, wanted, strict=True)):
+            return False
+        self.left = [left - each for left, each in zip(self.left, wanted, strict=True)]
+        return True
+
+
+def _take(rooms: Iterable[_Room], ask: Ask) -> str:
+    """The first node with room, which then has less; empty without."""
+    return next((room.name for room in rooms if room.take(ask)), "")
+
+
+def _hypernodes(names: list[str]) -> list[Object]:
+    """Two nodes a leaf, two leaves a spine."""
+    leaves = [hypernode(f"s{i}", 1, names[2 * i : 2 * i + 2]) for i in range((len(names) + 1) // 2)]
+    spines = range((len(leaves) + 1) // 2)
+    return [
+        *leaves,
+        *(hypernode(f"t{i}", 2, hypernodes=[leaf.name for leaf in leaves[2 * i : 2 * i + 2]]) for i in spines),
+    ]
+
+
+def key_of(obj: Object) -> tuple[type[Object], str]:
+    """Kind, and ``namespace/name`` or name."""
+    return type(obj), obj.key if isinstance(obj, Pod | PodGroup) else obj.name
