@@ -73,10 +73,9 @@ def _jobs(tables: Tables) -> dict[str, Any]:
             continue  # what follows is the last PodGroup's, and stands for nothing
         found[jobs.uids[j]] |= {
             "min_resources": _amount(tables, jobs.min_resources[j]),
-            "roles": {tables.roles[r]: n for r, n in jobs.role_min[j].items()},
-            "settled": bool(jobs.settled[j]),
+            "roles": sorted(jobs.role_min[j].values()),
             **{c: getattr(jobs, c)[j].item() for c in ("min_available", "priority", "creation", "role_total", "phase")},
-            **{c: getattr(jobs, c)[j].item() for c in ("has_min", "has_policy", "has_topology", "sla_wait")},
+            **{c: getattr(jobs, c)[j].item() for c in ("has_min", "has_policy", "has_topology")},
         }
     return found
 
@@ -99,6 +98,15 @@ def _subs(tables: Tables) -> dict[str, Any]:
     return found
 
 
+def _needed(tables: Tables, t: int) -> int | None:
+    """How many tasks of the task's role its job needs; None without a minimum, or without a PodGroup to say it."""
+    job = int(tables.tasks.job[t])
+    if job < 0 or tables.jobs.groups[job] is None:
+        return None
+    needed: int | None = tables.jobs.role_min[job].get(int(tables.tasks.role[t]))
+    return needed
+
+
 def _place(tables: Tables, row: int) -> str:
     return tables.nodes.facts.names[row] if row >= 0 else ""
 
@@ -112,7 +120,7 @@ def _task(tables: Tables, t: int) -> dict[str, Any]:
         "sub": tables.subs.uids[tasks.sub[t]] if tasks.sub[t] >= 0 else "",
         "spec": tables.classes.specs[tasks.cls[t]],
         "request": _amount(tables, tables.classes.req[tasks.cls[t]]),
-        "role": tables.roles[tasks.role[t]],
+        "needed of its role": _needed(tables, t),
         "node": _place(tables, int(tasks.node[t])),
         "view_node": _place(tables, int(tasks.view_node[t])),
         "nominated": _place(tables, int(tasks.nominated[t])),

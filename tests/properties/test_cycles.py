@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pumice.columns.tables import NAMES
 from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.queue import Queue
@@ -109,12 +110,11 @@ def test_same_objects_in_any_order_same_decisions(objects: list[Object], dice: R
 def every_byte(store: Store) -> dict[str, bytes]:
     """All columns of the store, moving and fixed."""
     tables = store.snapshot().tables
-    found = {"books": tables.nodes.books.tobytes(), "view": tables.nodes.view.tobytes()}
-    for name in ("tasks", "jobs", "subs"):
-        table = getattr(tables, name)
-        found |= {f"{name}.{c}": getattr(table, c).tobytes() for c in (*table.NUMBERS, *table.WIDE)}
-    facts, queues = tables.nodes.facts, tables.queues
-    for owner in (facts, queues, tables.tree):
+    found: dict[str, bytes] = {}
+    for table in NAMES:
+        columns = getattr(tables, table).columns
+        found |= {f"{table}.{name}": column.data.tobytes() for name, column in columns.items()}
+    for owner in (tables.nodes.facts, tables.tree):
         for slot in owner.__slots__:
             value = getattr(owner, slot)
             if isinstance(value, np.ndarray):

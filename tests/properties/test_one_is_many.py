@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.dtypes import F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
 from pumice.framework import points
-from pumice.framework.placing import pick_run
+from pumice.framework.memo import Memo
+from pumice.framework.placing import Placing
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.framework.verdict import Unfit, Verdict
-from pumice.testing.build import cluster, node, podgroup, pods, session
+from pumice.model.events import Object
+from pumice.testing.build import Ran, cluster, node, podgroup, pods, run, session
 
 
 @plugin("coarse")
@@ -58,17 +62,16 @@ def opened(shapes: list[tuple[int, int, int, int]], ask: tuple[object, ...], cou
     return session(cluster(nodes, podgroup("g", count), gang), conf, plugins=(coarse, picky))
 
 
-def one_by_one(ssn: Session, cls: int, rows: list[int], domain: AnyArray | None) -> list[int]:
+def one_by_one(ssn: Session, cls: int, rows: list[int], among: NodeRows) -> list[int]:
     """The plain way: the best node by everything as it is, first row among equals, then look again."""
     picked = []
     stmt = ssn.statement()
     for row in rows:
-        among = NodeRows(ssn.tables, np.arange(len(ssn.all_nodes)) if domain is None else domain)
-        allowed, idle_fits, _, score = ssn.feasibility.of(cls).look(among)
-        open_rows = [i for i in range(len(among)) if allowed[i] and idle_fits[i]]
+        look = ssn.placing.feasible.look(cls, NodeRows(ssn.tables, among.rows))
+        open_rows = [i for i in range(len(among)) if look.allowed[i] and look.idle_fits[i]]
         if not open_rows:
             break
-        best = max(open_rows, key=lambda i: (score[i], -i))
+        best = max(open_rows, key=lambda i: (look.score[i], -i))
         picked.append(int(among.rows[best]))
         stmt.allocate([row], [picked[-1]])
     stmt.discard()
@@ -82,21 +85,85 @@ def test_a_run_is_its_tasks_in_turn(
     scores: str, shapes: list[tuple[int, int, int, int]], ask: tuple[object, ...], count: int, data: st.DataObject
 ) -> None:
     ssn = opened(shapes, ask, count, scores)
-    domain = None
+    among = ssn.placing.feasible.all_nodes
     if data.draw(st.booleans()):
         chosen = data.draw(st.sets(st.integers(0, len(shapes) - 1), min_size=1))
-        domain = np.array(sorted(chosen), dtype=np.int64)
+        among = NodeRows(ssn.tables, np.array(sorted(chosen), dtype=np.int64))
     rows = ssn.tables.jobs.tasks[0].tolist()
-    cls = int(ssn.tables.tasks.cls[rows[0]])
-    wanted = one_by_one(ssn, cls, rows, domain)
-    assert pick_run(ssn, cls, count, domain) == wanted
+    wanted = one_by_one(ssn, int(ssn.tables.tasks.cls[rows[0]]), rows, among)
+    assert ssn.placing.run(rows, among) == wanted
     stmt = ssn.statement()
-    for done, row in enumerate(rows):  # and with pick_run itself, which catches up in between
-        one = pick_run(ssn, cls, 1, domain)
-        assert one == wanted[done : done + 1]
-        if not one:
+    done = 0
+    while done < len(rows):  # and in parts, which go on where the last one ended, or look ahead in vain
+        asked = data.draw(st.integers(1, len(rows) - done))
+        found = ssn.placing.run(rows[done : done + asked], among)
+        assert found == wanted[done : done + asked]
+        taken = found[: data.draw(st.integers(0, len(found)))]
+        if taken:
+            stmt.allocate(rows[done : done + len(taken)], taken)
+        if len(taken) == len(found) == asked:
+            ssn.placing.took(len(taken))
+        done += len(taken)
+        if not taken:
             break
-        stmt.allocate([row], one)
-        left = min(3, len(rows) - done - 1)
-        assert pick_run(ssn, cls, left, domain) == wanted[done + 1 : done + 1 + left]
     stmt.discard()
+
+
+# -- picks ahead of need, for equal gangs one after the other
+
+CONF = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: drf}, SCORES]
+"""
+CYCLES = {
+    "spread": "{name: predicates}, {name: nodeorder}",
+    "pack": "{name: predicates}, {name: binpack}",
+    "both": "{name: predicates}, {name: binpack}, {name: nodeorder}, {name: proportion}",
+    "ties": "{name: coarse}",
+    "reopening": "{name: picky}, {name: binpack}",
+}
+#: (pods, minimum, cpu, gpu): the first is drawn most, so that equal gangs follow each other.
+GANGS = [(2, 2, 1, 0), (2, 2, 1, 0), (2, 2, 1, 0), (3, 1, 1, 0), (1, 1, 1, 0), (2, 2, 2, 1), (9, 9, 1, 0)]
+
+
+@st.composite
+def queues_of_gangs(draw: st.DrawFn) -> list[Object]:
+    found: list[Object] = [
+        node(f"n{i}", cpu, f"{memory}Gi", gpu=gpu, pods=room)
+        for i, (cpu, memory, gpu, room) in enumerate(draw(machines))
+    ]
+    for g, (size, minimum, cpu, gpu) in enumerate(draw(st.lists(st.sampled_from(GANGS), min_size=2, max_size=14))):
+        found += [podgroup(f"g{g:02}", minimum, creation=float(g)), *pods(f"g{g:02}", size, cpu=cpu, gpu=gpu)]
+    return found
+
+
+def cycle(objects: list[Object], scores: str, *, keeps: bool) -> Ran:
+    conf = CONF.replace("SCORES", scores)
+    return run(cluster(objects), conf, memo=Memo(keeps=keeps), plugins=(coarse, picky))
+
+
+@pytest.mark.parametrize("scores", CYCLES.values(), ids=CYCLES)
+@given(objects=queues_of_gangs())
+@settings(max_examples=60, deadline=None)
+def test_picking_ahead_is_picking_anew(scores: str, objects: list[Object]) -> None:
+    ours, plain = cycle(objects, scores, keeps=True), cycle(objects, scores, keeps=False)
+    assert ours.decisions == plain.decisions
+    assert ours.outcome.groups == plain.outcome.groups
+    assert ours.pipelined == plain.pipelined
+
+
+def test_equal_gangs_go_on_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    gangs = [[podgroup(f"g{g}", 2, creation=float(g)), *pods(f"g{g}", 2, cpu=1)] for g in range(12)]
+    objects = [node(f"n{i}", 8) for i in range(4)] + [obj for gang in gangs for obj in gang]
+    climbs = []
+    equal = Placing._equal
+
+    def counting(self: Placing, *args: Any) -> list[int]:
+        climbs.append(args)
+        return equal(self, *args)
+
+    monkeypatch.setattr(Placing, "_equal", counting)
+    assert len(cycle(objects, CYCLES["spread"], keeps=True).decisions) == 24
+    assert len(climbs) <= 4, "twelve gangs, and nodes are compared for a few of them"

@@ -1,8 +1,10 @@
-"""What the core may import from outside, as a list of what is allowed: import-linter can only list what is not."""
+"""What the core may import from outside, as a list of what is allowed: import-linter can only list what is not. And that
+no two modules of the core need each other."""
 
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,35 @@ def test_core_imports_numpy_and_the_standard_library(room: str) -> None:
         if module not in allowed | LET_IN.get(repo.name(path), set())
     ]
     assert not found, repo.listed("the core imports NumPy and the standard library only, model not even NumPy", found)
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the core by its dotted name."""
+    found = {}
+    for path in (path for room in CORE for path in repo.files(".py", under=f"src/pumice/{room}")):
+        parts = path.relative_to(repo.ROOT / "src").with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def needs(path: Path, known: dict[str, Path]) -> set[str]:
+    """Modules of the core that a file imports, wherever in it; those for type checkers count too."""
+    found = set()
+    for node in ast.walk(repo.tree(path)):
+        match node:
+            case ast.Import(names=names):
+                found |= {alias.name for alias in names}
+            case ast.ImportFrom(module=str(module), names=names):
+                inner = {f"{module}.{alias.name}" for alias in names}
+                found |= (inner & known.keys()) or {module}
+    return found & known.keys()
+
+
+def test_no_circle_of_imports() -> None:
+    """A reader can begin with any module and go down."""
+    known = modules()
+    assert {"pumice.columns.column", "pumice.framework.session", "pumice.volcano.table"} <= known.keys()
+    try:
+        TopologicalSorter({name: needs(path, known) for name, path in known.items()}).prepare()
+    except CycleError as error:
+        raise AssertionError(f"these modules need each other: {' -> '.join(error.args[1])}") from None

@@ -9,9 +9,9 @@ import numpy.typing as npt
 def sums_by(group: npt.NDArray[np.int32], values: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.float64]:
     """Sum of the rows of ``values`` (n, R) by ``group`` (n,), for groups 0 to ``count`` - 1. Returns (count, R).
 
-    One pass a dimension: several times faster than ``np.add.at``, and exact for whole numbers.
+    Row after row, so that the order is that of adding them one by one; several times faster than ``np.add.at``.
     """
-    group_of, found = group.astype(np.int64), np.empty((values.shape[1], count))
-    for dimension, column in enumerate(np.ascontiguousarray(values.T)):
-        found[dimension] = np.bincount(group_of, column, count)
-    return np.ascontiguousarray(found.T)
+    width = values.shape[1]
+    place = group.astype(np.int64)[:, None] * width + np.arange(width)
+    sums = np.bincount(place.ravel(), values.ravel(), count * width)  # whole numbers where there is nothing to sum
+    return sums.reshape(count, width).astype(np.float64, copy=False)

@@ -16,6 +16,7 @@ from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.report.units import counted, some
+from pumice.runtime.plugin_faults import by_culprit
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,6 +53,8 @@ def print_answer(answer: Answer, objects: Sequence[Object], conf: str) -> None:
     )
     out.print(f"{counted(nodes, 'node')}, {counted(len(jobs), 'job')}: {counts}")
     out.print(f"policy {conf}", style="dim")
+    for _, text in by_culprit(answer.outcome.faults):
+        out.print(Text(f"a plugin failed: {text}", style="red"))
     touched = [job for job in jobs if job.waiting or job.pipelined or job.evicted or job.bound]
     touched.sort(key=lambda job: not job.waiting)
     for job in touched[:BLOCKS_SHOWN]:

@@ -54,7 +54,7 @@ def check_conf(ctx: click.Context, conf: Path, plugins_dir: str, as_json: bool) 
 
 def _described(policy: Policy) -> dict[str, Any]:
     return {
-        "dialect": policy.dialect,
+        "dialect": policy.dialect.name,
         "actions": [{"name": action.name, "arguments": dict(action.arguments)} for action in policy.actions],
         "tiers": [
             [
@@ -88,7 +88,7 @@ def _print(conf: Path, policy: Policy) -> None:
 
     out = console()
     out.print(f"{conf}: OK")
-    out.print(f"dialect {policy.dialect}; actions: " + ", ".join(action.name for action in policy.actions))
+    out.print(f"dialect {policy.dialect.name}; actions: " + ", ".join(action.name for action in policy.actions))
     for action in policy.actions:
         for name, value in action.arguments.items():
             out.print(f"  {action.name}: {name} = {value}")

@@ -171,5 +171,6 @@ def _described(answer: Answer) -> dict[str, Any]:
             }
             for key, status in sorted(answer.statuses.items())
         },
+        "plugin_faults": [fault._asdict() for fault in answer.outcome.faults],
         "unscheduled": dict(sorted(answer.unscheduled.items())),
     }

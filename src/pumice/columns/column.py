@@ -45,14 +45,16 @@ class Column(Generic[A]):
 
     def __init__(self, data: A, version: int, stamps: I64 | None = None) -> None:
         self.data = data
-        self.array: A = read_only(data)  # type: ignore[assignment]
+        self.array: A = read_only(data) if data.flags.writeable else data  # type: ignore[assignment]
         self.version = version
         self.stamps = stamps
         self.per_task: F64 | None = None
 
     def frozen(self) -> Column[A]:
         """The same bytes and version in memory of its own, which nobody can write to."""
-        return Column(read_only(self.data.copy(order="K")), self.version)  # type: ignore[arg-type]
+        data = self.data.copy(order="K")
+        data.setflags(write=False)
+        return Column(data, self.version)
 
 
 class Writer:

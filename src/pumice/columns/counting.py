@@ -64,6 +64,7 @@ class Counters(Row):
 
     @property
     def min_available(self) -> int:
+        """How many of its tasks must be placed at least."""
         return int(self._table.min_available[self.row])
 
     @property
@@ -73,6 +74,7 @@ class Counters(Row):
 
     @property
     def waiting_count(self) -> int:
+        """Tasks that are promised a place."""
         return int(self.counts[TaskStatus.PIPELINED])
 
     @property
@@ -82,6 +84,7 @@ class Counters(Row):
 
     @property
     def is_ready(self) -> bool:
+        """Whether its minimum is placed."""
         return self.missing_count <= 0
 
     @property
@@ -91,8 +94,10 @@ class Counters(Row):
 
     @property
     def is_pipelined(self) -> bool:
+        """Whether its minimum is placed or promised a place."""
         return self.waiting_count + self.ready_count + self.best_effort_count >= self.min_available
 
     @property
     def is_starving(self) -> bool:
+        """Whether its minimum is neither placed nor promised."""
         return self.waiting_count + self.ready_count < self.min_available

@@ -43,9 +43,9 @@ UNOFFERED = "what no node offers"
 class ResourceAxis:
     """The names along R: cpu, memory, every other resource that is offered sorted by name, ``pods`` last.
 
-    ``offered``: what nodes have or queues speak of, at most NAMES_MAX of it. Whatever else is asked for shares one column,
-    of index ``unoffered`` (-1: there is none): no node has any of it, so who asks for it fits nowhere, and a name that
-    only a pod knows costs nothing.
+    ``offered``: what nodes have or queues speak of, at most NAMES_MAX of it. Whatever else is asked for shares one
+    column, of index ``unoffered`` (-1: there is none): no node has any of it, so who asks for it fits nowhere, and a
+    name that only a pod knows costs nothing.
 
     ``pods`` comes last so that a message which names one short resource names a real one first.
     """

@@ -25,9 +25,9 @@ class JobTable(Table):
     """J rows.
 
     ``counts`` (J, statuses) tasks by state; ``best_effort`` pending tasks without request; ``allocated`` (J, R) what
-    its tasks hold. ``role_min`` maps a role number to its minimum. ``waits`` counts pending tasks that ask for something
-    and are not gated, ``gated`` tasks with gates of others. ``tasks`` are rows in fallback order, ``subs`` rows of
-    sub-jobs.
+    its tasks hold. ``role_min`` maps a role number to its minimum. ``waits`` counts pending tasks that ask for
+    something and are not gated, ``gated`` tasks with gates of others. ``tasks`` are rows in fallback order, ``subs``
+    rows of sub-jobs.
 
     Jobs with equal ``ask`` (-1: none) have equal minResources. Jobs with equal ``signature`` (-1: none) have equal
     tasks in equal order, equal minima and no topology or sub-groups: while nothing of them is placed, what happens to

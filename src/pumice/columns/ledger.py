@@ -51,6 +51,11 @@ class Accounting:
     books: F64 = field(default_factory=lambda: BOOKS)
 
     @cached_property
+    def legal(self) -> dict[int, frozenset[int]]:
+        """The moves as numbers, which are quicker to look up."""
+        return {int(status): frozenset(map(int, to)) for status, to in self.moves.items()}
+
+    @cached_property
     def steps(self) -> list[list[F64 | None]]:
         """By state before and after: what one task that moves does to its node's books (5, 1); None: nothing."""
         return [
@@ -84,8 +89,7 @@ class Ledger:
     def __init__(self, tables: Tables, writer: Writes, accounting: Accounting) -> None:
         self.tables = tables
         self.writer = writer
-        self._moves = {int(status): frozenset(map(int, to)) for status, to in accounting.moves.items()}
-        self._steps = accounting.steps
+        self._moves, self._steps = accounting.legal, accounting.steps
 
     def move(self, run: TaskRun, status: TaskStatus) -> None:
         """Move tasks, which are all in one state, to ``status`` on the nodes of the run (-1: none). A task that is on a
@@ -108,7 +112,9 @@ class Ledger:
         self._count(run.job, run.sub, before, status, len(run), lambda: self._amounts(run))
 
     def hold(self, run: TaskRun) -> None:
-        """Book pending tasks on their nodes only, for as long as it takes to choose nodes for others."""
+        """Put pending tasks on their nodes and book them there only, for as long as it takes to choose nodes for
+        others."""
+        self.writer.put(self.tables.tasks["node"], run.index, run.nodes[0] if len(run) == 1 else run.nodes)
         step = self._steps[PENDING][TaskStatus.ALLOCATED]
         if step is not None:
             self._book(run, step)
@@ -176,9 +182,7 @@ class Ledger:
         job, sub = int(self.tables.tasks.job[row]), int(self.tables.tasks.sub[row])
         self._count(job, sub, -1, status, amount, lambda: self._equal(row, amount))
 
-    def _count(
-        self, job: int, sub: int, before: int, after: int, tasks: int, amounts: Callable[[], Amounts]
-    ) -> None:
+    def _count(self, job: int, sub: int, before: int, after: int, tasks: int, amounts: Callable[[], Amounts]) -> None:
         """Move tasks between states in the sums of their job; -1: from nowhere."""
         jobs, subs, add = self.tables.jobs, self.tables.subs, self.writer.add
         if job < 0:

@@ -15,15 +15,15 @@ from pumice.columns.tables import Tables
 from pumice.columns.views import Node, Task
 from pumice.model.pod import Pod
 
-
 A = TypeVar("A", bound=AnyArray)
 
 
 class NodeRows:
     """Some rows of the node table, as arrays. Shape (rows,) or (rows, R).
 
-    ``whole``: they are all there are, in order. With ``after`` the rows are hypothetical: as they would be after that many more tasks of a class were placed on
-    each. A hook cannot tell the difference, which is what lets a whole gang be placed with one call.
+    ``whole``: they are all there are, in order. With ``after`` the rows are hypothetical: as they would be after that
+    many more tasks of a class were placed on each. A hook cannot tell the difference, which is what lets a whole gang
+    be placed with one call.
     """
 
     __slots__ = ("_after", "_by_amount", "_cls", "rows", "tables", "whole")
@@ -50,6 +50,7 @@ class NodeRows:
 
     @property
     def facts(self) -> NodeFacts:
+        """What all nodes have, whatever runs on them; not of these rows alone."""
         return self.tables.nodes.facts
 
     def pick(self, of_nodes: A) -> A:
@@ -58,6 +59,7 @@ class NodeRows:
 
     @property
     def allocatable(self) -> F64:
+        """What tasks may hold of each. Shape (rows, R)."""
         return self.tables.nodes.facts.allocatable[self.rows]
 
     @property
@@ -94,14 +96,17 @@ class NodeRows:
 
     @property
     def idle(self) -> F64:
+        """What nobody holds of each. Shape (rows, R)."""
         return self._book(IDLE, -1.0)
 
     @property
     def used(self) -> F64:
+        """What tasks hold of each. Shape (rows, R)."""
         return self._book(USED, 1.0)
 
     @property
     def future(self) -> F64:
+        """What will be idle when those that leave have left and those that were promised have come. Shape (rows, R)."""
         return self._book(FUTURE, -1.0)
 
     @property
@@ -148,10 +153,12 @@ class JobRows(Rows):
 
     @property
     def priority(self) -> I64:
+        """Priority of each. Shape (rows,)."""
         return self.tables.jobs.priority[self.rows]
 
     @property
     def creation(self) -> F64:
+        """When each was created, seconds since the epoch. Shape (rows,)."""
         return self.tables.jobs.creation[self.rows]
 
     @property
@@ -190,11 +197,13 @@ class TaskRows(Rows):
 
     @property
     def pods(self) -> list[Pod]:
+        """The pods as they were last seen."""
         pods = self.tables.tasks.pods
         return [pods[row] for row in self.rows.tolist()]
 
     @property
     def priority(self) -> I64:
+        """Priority of each. Shape (rows,)."""
         return self.tables.tasks.priority[self.rows]
 
     @property

@@ -69,10 +69,12 @@ class TaskRun:
 
     @property
     def job(self) -> int:
+        """Row of their job, -1 without."""
         return int(self.tables.tasks.job[self.rows[0]])
 
     @property
     def sub(self) -> int:
+        """Row of their sub-job."""
         return int(self.tables.tasks.sub[self.rows[0]])
 
     @property

@@ -23,8 +23,8 @@ from pumice.columns.dtypes import I64, AnyArray, Bool, read_only
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """``unused``: the value of a row that is not in use. ``moves``: a session may write it. ``rows_last``: in memory the
-    rows run fastest, so that one amount of all rows lies side by side.
+    """``unused``: the value of a row that is not in use. ``moves``: a session may write it. ``rows_last``: in memory
+    the rows run fastest, so that one amount of all rows lies side by side.
 
     ``rows_of``: values are rows of that table (``tree``: of the hypernodes), -1 none. ``below``: they are codes, below
     this number. Neither: any number.
@@ -36,11 +36,6 @@ class Field:
     rows_last: bool = False
     rows_of: str = ""
     below: int | None = None
-
-    @property
-    def order(self) -> Literal["C", "F"]:
-        """How the values lie in memory, as numpy says it."""
-        return "F" if self.rows_last else "C"
 
 
 def number(
@@ -108,6 +103,12 @@ class Table:
         """The shape that a column has when the table has so many rows."""
         return (rows, *self._lengths.get(name, ()))
 
+    def _unused(self, name: str, rows: int) -> AnyArray:
+        """So many rows of a column, unused."""
+        field = self.FIELDS[name]
+        order: Literal["C", "F"] = "F" if field.rows_last else "C"
+        return np.full(self.shape(name, rows), field.unused, dtype=field.dtype, order=order)
+
     # -- writing facts: the store's side -------------------------------------------------------------------------------
 
     def write(self, rows: Any, **values: Any) -> None:
@@ -141,10 +142,8 @@ class Table:
     def _remake(self, lengths: Mapping[str, tuple[int, ...]]) -> None:
         """Give columns other lengths than they had, with nothing in them."""
         self._lengths, version = {**self._lengths, **lengths}, self._versions.next()
-        for name, length in lengths.items():
-            field = self.FIELDS[name]
-            data = field.filled(self.capacity, length)
-            self._adopt(name, Column(data, version, self.stamps))
+        for name in lengths:
+            self._adopt(name, Column(self._unused(name, self.capacity), version, self.stamps))
         if self.stamps is not None:
             self.stamps[:] = version
 
@@ -159,8 +158,8 @@ class Table:
             self.stamps = stamps
         else:
             self.stamps = None
-        for name, field in self.FIELDS.items():
-            data = np.full(self.shape(name, size), field.unused, dtype=field.dtype, order=field.order)
+        for name in self.FIELDS:
+            data = self._unused(name, size)
             if old:
                 data[:old] = self.columns[name].data
             self._adopt(name, Column(data, version, self.stamps))
@@ -176,17 +175,20 @@ class Table:
         """The table as it is now, as a value: what is written later does not change it. Columns that were not written
         since the last call are the same memory."""
         last = self._frozen
-        if last is not None and all(
-            column.version == last.columns[name].version for name, column in self.columns.items()
-        ):
+        columns = dict(self.columns if last is None else last.columns)
+        written = [
+            name for name, column in self.columns.items() if last is None or columns[name].version != column.version
+        ]
+        if last is not None and not written:
             return last
+        for name in written:
+            columns[name] = self.columns[name].frozen()
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin.columns, twin._frozen = {}, None
-        twin.stamps = None if self.stamps is None else read_only(self.stamps.copy())
-        for name, column in self.columns.items():
-            known = None if last is None else last.columns[name]
-            twin._adopt(name, known if known is not None and known.version == column.version else column.frozen())
+        twin.__dict__.update(self.__dict__, columns=columns, _frozen=None)
+        twin.__dict__.update((name, column.array) for name, column in columns.items())
+        if self.stamps is not None:
+            twin.stamps = self.stamps.copy()
+            twin.stamps.setflags(write=False)
         self._frozen = twin
         return twin
 
@@ -203,14 +205,13 @@ class Table:
             twin._adopt(name, Column(read_only(arrays[name]), next_version()))
         return twin
 
-    def fork(self, *, to_write: bool = True) -> Self:
-        """The same table with moving columns of its own, to write on; the others stay shared. Not ``to_write``: the
-        moving ones too, and a write is an error; but versions and stamps are its own."""
+    def fork(self) -> Self:
+        """The same table with moving columns of its own, to write on; the others stay shared."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin.stamps = None if self.stamps is None else self.stamps.copy()
+        stamps = twin.stamps = None if self.stamps is None else self.stamps.copy()
         twin.columns = dict(self.columns)
         for name in self.MOVING:
             column = self.columns[name]
-            twin._adopt(name, Column(column.data.copy(order="K") if to_write else column.data, column.version, twin.stamps))
+            twin._adopt(name, Column(column.data.copy(order="K"), column.version, stamps))
         return twin

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from pumice.columns.classes import ClassTable
 from pumice.columns.column import Versions
@@ -18,9 +19,9 @@ from pumice.columns.tasks import TaskTable
 NAMES = ("nodes", "tasks", "jobs", "subs", "queues", "classes")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Tables:
-    """The cluster as columns."""
+    """The cluster as columns. Frozen ones are the same object as long as nothing has changed."""
 
     versions: Versions
     axis: ResourceAxis
@@ -31,6 +32,7 @@ class Tables:
     queues: QueueTable
     classes: ClassTable
     tree: HyperNodeTree
+    _frozen: Tables | None = field(default=None, init=False)
 
     @classmethod
     def empty(cls, versions: Versions, axis: ResourceAxis) -> Tables:
@@ -49,29 +51,22 @@ class Tables:
 
     def freeze(self) -> Tables:
         """The cluster as it is now, as a value."""
-        return Tables(
-            self.versions,
-            self.axis,
-            self.nodes.freeze(),
-            self.tasks.freeze(),
-            self.jobs.freeze(),
-            self.subs.freeze(),
-            self.queues.freeze(),
-            self.classes.freeze(),
-            self.tree,
-        )
+        parts: dict[str, Any] = {name: getattr(self, name).freeze() for name in NAMES}
+        last = self._frozen
+        if last is None or last.tree is not self.tree or any(getattr(last, name) is not parts[name] for name in NAMES):
+            last = self._frozen = Tables(self.versions, self.axis, tree=self.tree, **parts)
+        return last
 
-    def fork(self, *, to_write: bool = True) -> Tables:
-        """The same cluster with moving columns of its own: what a session writes on. Not ``to_write``: nothing is
-        copied, and a write is an error."""
+    def fork(self) -> Tables:
+        """The same cluster with moving columns of its own: what a session writes on."""
         return Tables(
             self.versions,
             self.axis,
-            self.nodes.fork(to_write=to_write),
-            self.tasks.fork(to_write=to_write),
-            self.jobs.fork(to_write=to_write),
-            self.subs.fork(to_write=to_write),
-            self.queues.fork(to_write=to_write),
+            self.nodes.fork(),
+            self.tasks.fork(),
+            self.jobs.fork(),
+            self.subs.fork(),
+            self.queues.fork(),
             self.classes,
             self.tree,
         )

@@ -25,6 +25,7 @@ class TaskClass(Row):
 
     @property
     def spec(self) -> PodSpec:
+        """What its pods ask for, and where they may go."""
         return self.tables.classes.specs[self.row]
 
     @property
@@ -47,35 +48,43 @@ class Task(Row):
 
     @property
     def pod(self) -> Pod:
+        """The pod as it was last seen."""
         return self.tables.tasks.pods[self.row]
 
     @property
     def key(self) -> str:
+        """``namespace/name``."""
         return self.pod.key
 
     @property
     def cls(self) -> TaskClass:
+        """What it shares with equal tasks."""
         return TaskClass(self.tables, int(self.tables.tasks.cls[self.row]))
 
     @property
     def req(self) -> F64:
+        """Request (R,)."""
         found: F64 = self.tables.classes.req[self.tables.tasks.cls[self.row]]
         return found
 
     @property
     def job(self) -> Job:
+        """Its job: the pod group; row -1 without one."""
         return Job(self.tables, int(self.tables.tasks.job[self.row]))
 
     @property
     def sub_job(self) -> SubJob:
+        """Its part of the job: those whose placement is decided together."""
         return SubJob(self.tables, int(self.tables.tasks.sub[self.row]))
 
     @property
     def role(self) -> str:
+        """Its role in the gang, from the annotation; empty without."""
         return self.pod.role
 
     @property
     def status(self) -> TaskStatus:
+        """Its state in this session."""
         return TaskStatus(int(self.tables.tasks.status[self.row]))
 
     @property
@@ -85,18 +94,22 @@ class Task(Row):
 
     @property
     def node_name(self) -> str:
+        """Name of its node, empty for none."""
         return self.tables.nodes.facts.names[self.node] if self.node >= 0 else ""
 
     @property
     def priority(self) -> int:
+        """Its pod's priority."""
         return int(self.tables.tasks.priority[self.row])
 
     @property
     def best_effort(self) -> bool:
+        """Whether it asks for nothing."""
         return bool(self.tables.tasks.best_effort[self.row])
 
     @property
     def preemptable(self) -> bool:
+        """Whether it says of itself that it may be evicted."""
         return bool(self.tables.tasks.preemptable[self.row])
 
     @property
@@ -106,6 +119,8 @@ class Task(Row):
 
 
 class SubJob(Counters):
+    """A part of a job whose tasks stay together; most jobs are one."""
+
     __slots__ = ()
 
     @property
@@ -114,18 +129,22 @@ class SubJob(Counters):
 
     @property
     def uid(self) -> str:
+        """Unique among all."""
         return self.tables.subs.uids[self.row]
 
     @property
     def gid(self) -> str:
+        """That of its policy: sub-jobs of one policy have it in common."""
         return self.tables.subs.gids[self.row]
 
     @property
     def job(self) -> Job:
+        """Its job."""
         return Job(self.tables, int(self.tables.subs.job[self.row]))
 
     @property
     def match_index(self) -> int:
+        """Its place among the sub-jobs of its policy."""
         return int(self.tables.subs.match_index[self.row])
 
     @property
@@ -135,10 +154,13 @@ class SubJob(Counters):
 
     @property
     def tasks(self) -> AnyArray:
+        """Rows of its tasks."""
         return self.tables.subs.tasks[self.row]
 
 
 class Job(Counters):
+    """A pod group and its pods: a gang."""
+
     __slots__ = ()
 
     @property
@@ -152,6 +174,7 @@ class Job(Counters):
 
     @property
     def group(self) -> PodGroup:
+        """The pod group as it was last seen."""
         return self.tables.jobs.groups[self.row]
 
     @property
@@ -161,14 +184,17 @@ class Job(Counters):
 
     @property
     def priority(self) -> int:
+        """Its priority class's value."""
         return int(self.tables.jobs.priority[self.row])
 
     @property
     def creation(self) -> float:
+        """When its group was created, seconds since the epoch."""
         return float(self.tables.jobs.creation[self.row])
 
     @property
     def phase(self) -> PodGroupPhase:
+        """The phase of its group in this session."""
         found: PodGroupPhase = PHASES[self.tables.jobs.phase[self.row]]
         return found
 
@@ -179,10 +205,12 @@ class Job(Counters):
 
     @property
     def sub_jobs(self) -> tuple[int, ...]:
+        """Rows of its sub-jobs."""
         return self.tables.jobs.subs[self.row]
 
     @property
     def size(self) -> int:
+        """How many tasks it has."""
         return int(self.tables.jobs.size[self.row])
 
     @property
@@ -192,10 +220,12 @@ class Job(Counters):
 
     @property
     def valid_count(self) -> int:
+        """Tasks that are ready, promised a place, or pending."""
         return int(self.counts @ VALID)
 
     @property
     def scheduled_count(self) -> int:
+        """Tasks that are bound or running, or have ended."""
         return int(self.counts @ SCHEDULED)
 
     @property
@@ -205,6 +235,7 @@ class Job(Counters):
 
     @property
     def role_min(self) -> Mapping[int, int]:
+        """The least number of tasks by role, as rows of roles."""
         return self.tables.jobs.role_min[self.row]
 
     def role_counts(self, statuses: I32, *, with_best_effort: bool = False) -> dict[int, int]:
@@ -219,20 +250,25 @@ class Job(Counters):
 
 
 class Queue(Row):
+    """What shares of the cluster are given to."""
+
     __slots__ = ()
 
     @property
     def obj(self) -> QueueObject:
+        """The queue as it was last seen."""
         return self.tables.queues.objs[self.row]
 
     @property
     def name(self) -> str:
+        """Its name."""
         return self.tables.queues.names[self.row]
 
     key = name
 
     @property
     def open(self) -> bool:
+        """Whether it takes jobs."""
         return bool(self.tables.queues.open[self.row])
 
 
@@ -247,20 +283,24 @@ class Node(Row):
 
     @property
     def obj(self) -> NodeObject:
+        """The node as it was last seen."""
         return self.tables.nodes.facts.objs[self.row]
 
     @property
     def name(self) -> str:
+        """Its name."""
         return self.tables.nodes.facts.names[self.row]
 
     key = name
 
     @property
     def labels(self) -> Mapping[str, str]:
+        """Its labels."""
         return self.obj.labels
 
     @property
     def allocatable(self) -> F64:
+        """What tasks may hold of it (R,)."""
         found: F64 = self.tables.nodes.facts.allocatable[self.row]
         return found
 

@@ -27,9 +27,13 @@ class WrongAnswer(Exception):
 
     def __init__(self, hook: Callable[..., Any], answer: Any, wanted: str) -> None:
         self.hook = hook
-        shown = repr(answer)
-        found = shown if len(shown) <= _SHOWN_MAX else shown[:_SHOWN_MAX] + "…"
-        super().__init__(f"answered {' '.join(found.split())}, wanted {wanted}")
+        super().__init__(f"answered {in_short(repr(answer))}, wanted {wanted}")
+
+
+def in_short(text: object) -> str:
+    """Somebody else's text on one line, and not too much of it."""
+    shown = " ".join(str(text).split())
+    return shown if len(shown) <= _SHOWN_MAX else shown[:_SHOWN_MAX] + "…"
 
 
 class PluginFault(Exception):

@@ -1,8 +1,8 @@
 """Failed attempts that need not be repeated.
 
 A waiting job of which nothing is placed fails like the last one of its queue and its scheduling signature, as long as
-what that attempt rested on is the same: the nodes, or the queue alone where no node was looked at. Then what the attempt
-left behind is left for this job as if it had been tried. That holds within a cycle and from one to the next.
+what that attempt rested on is the same: the nodes, or the queue alone where no node was looked at. Then what the
+attempt left behind is left for this job as if it had been tried. That holds within a cycle and from one to the next.
 
 A plugin that looks at a single job or a single task is asked about each: where one has something to say, a failure is
 the job's own and stands for no other.
@@ -26,7 +26,7 @@ from pumice.framework.placing import Placing
 from pumice.framework.story import Attempt, Failure, Story, Trace
 from pumice.framework.world import World
 
-_ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.pre_predicate, points.node_order, points.batch_node_order)
+_ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
 
 
 class Failures:
@@ -45,11 +45,19 @@ class Failures:
         self._tables, self._hooks, self._memo, self._placing, self._story = world.tables, hooks, memo, placing, story
         self._what = what
         about_tasks = [hook for hook in hooks.at(*_ABOUT_NODES) if hook.form not in ("class", "class_node")]
-        about_jobs = hooks.at(*asks)
-        self._about_one = [hook for hook in about_jobs if hook.reads is None or point.SIGNATURE not in hook.reads]
-        self._columns = hooks.read(world, (*about_tasks, *(hook for hook in about_jobs if hook not in self._about_one)))
+        before_nodes, about_jobs = hooks.at(points.pre_predicate), hooks.at(*asks)
+        self._about_one = [
+            hook
+            for hook in (*about_jobs, *before_nodes)
+            if hook.form != "class" and (hook.reads is None or point.SIGNATURE not in hook.reads)
+        ]
+        alike = [hook for hook in (*about_jobs, *before_nodes) if hook not in self._about_one]
+        #: Of hooks about tasks and nodes not the pods: where one has something to say, the failure is the job's own.
+        self._columns = [*hooks.read(world, about_tasks, pods=False), *hooks.read(world, alike)]
+        self._columns_alone = hooks.read(world, alike)
         self._columns_of_one = hooks.read(world, self._about_one)
         self._queue_columns = hooks.read(world, hooks.at(points.allocatable))
+        self._columns_plain = hooks.read(world, about_tasks)
         self._nominations = bool((self._tables.tasks.nominated >= 0).any())
         self._plain: dict[int, bool] = {}
         self._usable = not hooks.has(points.best_node)
@@ -78,7 +86,9 @@ class Failures:
         listed = jobs.tolist()
         if not story.errors.keys().isdisjoint(listed):
             return False
-        if not all(self._is_plain(job) for job in dict(zip(table.signature[jobs].tolist(), listed, strict=True)).values()):
+        if not all(
+            self._is_plain(job) for job in dict(zip(table.signature[jobs].tolist(), listed, strict=True)).values()
+        ):
             return False
         nominated = self._tables.tasks.nominated
         return not (self._nominations and any((nominated[table.tasks[job]] >= 0).any() for job in listed))
@@ -99,27 +109,32 @@ class Failures:
         tables, signature = self._tables, int(self._tables.jobs.signature[job])
         found = self._plain.get(signature)
         if found is None:
-            rows = tables.jobs.tasks[job]
-            one_of = dict(zip(tables.tasks.cls[rows].tolist(), rows.tolist(), strict=True))
-            nodes = self._placing.feasible.all_nodes
-            found = all(self._placing.is_plain(Task(tables, row), nodes) for row in one_of.values())
-            self._plain[signature] = found
+            rests_on = (*self._placing.feasible.everything(), tables.tree.version, *ground(*self._columns_plain))
+            known: tuple[bool] = self._memo.get(("plain", signature), rests_on, lambda: (self._ask_if_plain(job),))
+            found = self._plain[signature] = known[0]
         return found
+
+    def _ask_if_plain(self, job: int) -> bool:
+        tables, nodes = self._tables, self._placing.feasible.all_nodes
+        rows = tables.jobs.tasks[job]
+        one_of = dict(zip(tables.tasks.cls[rows].tolist(), rows.tolist(), strict=True))
+        return all(self._placing.is_plain(Task(tables, row), nodes) for row in one_of.values())
 
     def _kind(self, job: int) -> tuple[Hashable, ...]:
         jobs = self._tables.jobs
         return self._what, int(jobs.queue[job]), int(jobs.signature[job])
 
-    def _question(self, job: int, *, alone: bool) -> Hashable:
+    def _question(self, job: int, *, single: bool, alone: bool) -> Hashable:
         jobs, kind = self._tables.jobs, (*self._kind(job), alone)
-        return (*kind, jobs.uids[job], jobs.groups[job].uid) if self._is_single(job) else kind
+        return (*kind, jobs.uids[job], jobs.groups[job].uid) if single else kind
 
-    def _rests_on(self, job: int, *, alone: bool) -> Ground:
+    def _rests_on(self, job: int, *, single: bool, alone: bool) -> Ground:
         tables = self._tables
         if alone:
-            return ()
-        found = (*self._placing.feasible.everything(), tables.tree.version, *ground(*self._columns))
-        if self._is_single(job):
+            found: Ground = (tables.nodes.facts.version, tables.tree.version, *ground(*self._columns_alone))
+        else:
+            found = (*self._placing.feasible.everything(), tables.tree.version, *ground(*self._columns))
+        if single:
             assert tables.jobs.stamps is not None
             pods = ground(tables.tasks["view_node"], tables.tasks["pods"])
             found += (int(tables.jobs.stamps[job]), *pods, *ground(*self._columns_of_one))
@@ -138,9 +153,13 @@ class Failures:
         said = (b"", b"") if trace is None else (trace.status.tobytes(), trace.evicted.tobytes())
         content = ("said", *said, tuple((at, each.skipped, each.said) for at, each in errors))
         number = self._memo.get(content, (), self._tables.versions.next)
-        queue = ground(*self._queue_columns) if attempt.asked_again else ()
-        failure = Failure(number, trace, errors, asked, queue, attempt.told, alone)
-        self._memo.keep(self._question(job, alone=alone), self._rests_on(job, alone=alone), failure)
+        failure = Failure(number, trace, errors, asked, attempt.asked_again, self._queue_now(job), attempt.told, alone)
+        single = self._is_single(job)
+        question, rests_on = (
+            self._question(job, single=single, alone=alone),
+            self._rests_on(job, single=single, alone=alone),
+        )
+        self._memo.keep(question, rests_on, failure)
         self._memo.keep(self._kind(job), (), True)
         self._story.fail(np.array([job]), failure)
 
@@ -148,18 +167,27 @@ class Failures:
         """How a fresh job would fail, None where it has to be tried."""
         if self._memo.recall(self._kind(job), ()) is None:
             return None  # none like it has failed so far
+        single, queue_now = self._is_single(job), self._queue_now(job)
         for alone in (False, True):
-            failure: Failure | None = self._memo.recall(
-                self._question(job, alone=alone), self._rests_on(job, alone=alone)
-            )
-            if failure is not None and self._answers_as_before(job, failure):
+            question = self._question(job, single=single, alone=alone)
+            rests_on = self._rests_on(job, single=single, alone=alone)
+            failure: Failure | None = self._memo.recall(question, rests_on)
+            if failure is None:
+                continue
+            if failure.queue == queue_now:
                 return failure
+            if not failure.asked_again and self._answers_as_before(job, failure):
+                return self._memo.keep(question, rests_on, failure._replace(queue=queue_now))
         return None
 
+    def _queue_now(self, job: int) -> Ground:
+        """What the answers of the job's queue rest on."""
+        queues = self._tables.queues
+        assert queues.stamps is not None
+        return (int(queues.stamps[self._tables.jobs.queue[job]]), *ground(*self._queue_columns))
+
     def _answers_as_before(self, job: int, failure: Failure) -> bool:
-        """Whether the job's queue still answers what the failure rests on."""
-        if failure.queue and failure.queue != ground(*self._queue_columns):
-            return False
+        """Whether the job's queue answers what the failure rests on, though something about it has changed."""
         tables, rows = self._tables, self._tables.jobs.tasks[job]
         queue = Queue(tables, int(tables.jobs.queue[job]))
         return all(

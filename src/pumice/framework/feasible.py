@@ -33,8 +33,8 @@ _BYTES_A_NODE = 2 * 3 + 4 * 8 + 8
 
 
 class Look(NamedTuple):
-    """What nodes are for a class (rows,). ``allowed``: no filter objects. ``idle_fits``/``future_fits``: the request fits
-    what is idle / what will be. ``score``: sum of all scores that look at one node alone."""
+    """What nodes are for a class (rows,). ``allowed``: no filter objects. ``idle_fits``/``future_fits``: the request
+    fits what is idle / what will be. ``score``: sum of all scores that look at one node alone."""
 
     allowed: Bool
     idle_fits: Bool
@@ -61,12 +61,12 @@ class Ahead(IntEnum):
 
 
 class ClassFit:
-    """One class over all nodes (N,), as of ``seen``, the nodes' stamps, and ``moved``, the versions of what moves there.
-    The first four are as in ``Look``; where nothing is being released ``future_fits`` is ``idle_fits`` itself.
+    """One class over all nodes (N,), as of ``seen``, the nodes' stamps, and ``moved``, the versions of what moves
+    there. The first four are as in ``Look``; where nothing is being released ``future_fits`` is ``idle_fits`` itself.
 
     ``idle_score`` is the score where the class may be placed now, -inf elsewhere. Equal tasks are placed one after the
-    other, and few nodes get more than one of them: so ``next_score`` is the ``idle_score`` after one more of the class on
-    each node, nan where it is not known, and ``next`` all of that look, as far as somebody looks ``ahead``.
+    other, and few nodes get more than one of them: so ``next_score`` is the ``idle_score`` after one more of the class
+    on each node, nan where it is not known, and ``next`` all of that look, as far as somebody looks ``ahead``.
     """
 
     __slots__ = (
@@ -133,8 +133,8 @@ class Feasibility:
     """Evaluates classes, and keeps what it finds in the memo.
 
     ``at_once``: a run of equal tasks may be placed in one go, for every hook about classes may be asked about rows as
-    they would be, and none has the last word on single candidates. ``shard_mask`` (N,): nodes of this scheduler's shard,
-    None without sharding; ``outside`` (N,): nodes that nothing may be placed on because of it, None for no such.
+    they would be, and none has the last word on single candidates. ``shard_mask`` (N,): nodes of this scheduler's
+    shard, None without sharding; ``outside`` (N,): nodes that nothing may be placed on because of it, None for no such.
     """
 
     __slots__ = (
@@ -214,7 +214,9 @@ class Feasibility:
     def _look_ahead(self, cls: int, rows: AnyArray) -> tuple[Look, Look]:
         """How rows look, and how they would after one more of the class on each."""
         count = len(rows)
-        both = self.look(cls, NodeRows(self._tables, np.concatenate((rows, rows)), after=_none_then_one(count), cls=cls))
+        both = self.look(
+            cls, NodeRows(self._tables, np.concatenate((rows, rows)), after=_none_then_one(count), cls=cls)
+        )
         return both.part(slice(count)), both.part(slice(count, None))
 
     def placed_one(self, fit: ClassFit, node: int) -> None:
@@ -233,14 +235,18 @@ class Feasibility:
         for verdict in ask(points.class_filters, handle, nodes):
             allowed &= verdict.codes == 0
         score = ask(points.class_scores, handle, nodes)
-        return Look(allowed, idle_fits, future_fits, score if isinstance(score, np.ndarray) else np.full(len(nodes), score))
+        return Look(
+            allowed, idle_fits, future_fits, score if isinstance(score, np.ndarray) else np.full(len(nodes), score)
+        )
 
     # -- why not ------------------------------------------------------------------------------------------------------
 
     def errors(self, cls: int) -> FitErrors:
         """Why no node takes the class right now, by the filters that look at a class."""
         question = ("why not", cls, self._tables.classes.identity(cls))
-        return self._memo.get(question, self.everything(), lambda: self.errors_of(TaskClass(self._tables, cls), self.all_nodes))
+        return self._memo.get(
+            question, self.everything(), lambda: self.errors_of(TaskClass(self._tables, cls), self.all_nodes)
+        )
 
     def errors_of(
         self,

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from pumice.columns.column import Column
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import JobRows
-from pumice.framework.errors import PluginError, PluginFault, WrongAnswer
-from pumice.framework.point import Asked, Point, Question, Reads
+from pumice.framework.errors import PluginError, PluginFault, WrongAnswer, in_short
+from pumice.framework.point import JOBS, NOW, PODS, QUEUES, Asked, Point, Question, Reads
 from pumice.framework.policy import Policy
 from pumice.framework.world import World
 
@@ -221,10 +221,10 @@ class Hooks:
         """Every hook at some points."""
         return [hook for point in points for tier in self.tiers(point) for hook in tier]
 
-    def read(self, world: World, hooks: Iterable[Hook]) -> list[Column[Any]]:
-        """Columns beyond the tables' own that the answers of some hooks rest on: of each one's plugin all that it has,
-        or those that ``reads=`` names."""
-        found = {id(column): column for hook in hooks for column in columns_read(world, hook)}
+    def read(self, world: World, hooks: Iterable[Hook], *, pods: bool = True) -> list[Column[Any]]:
+        """Columns that the answers of some hooks rest on beside the rows that they are asked about: of each one's
+        plugin all that it has, or what ``reads=`` names. Without ``pods`` where these are heeded otherwise."""
+        found = {id(column): column for hook in hooks for column in columns_read(world, hook, pods=pods)}
         return list(found.values())
 
     # -- faults -------------------------------------------------------------------------------------------------------
@@ -245,12 +245,21 @@ class Hooks:
         return _fault(culprit.plugin, culprit.point.name, _name(culprit.call), error, _code(culprit.call))
 
 
-def columns_read(world: World, hook: Hook) -> list[Column[Any]]:
-    """Columns beyond the tables' own that a hook's answer rests on."""
+#: Words of ``reads=`` that stand for every row of a table, and the axis.
+_WHOLE_TABLES = {PODS: "task", QUEUES: "queue", JOBS: "job"}
+
+
+def columns_read(world: World, hook: Hook, *, pods: bool = True) -> list[Column[Any]]:
+    """Columns that a hook's answer rests on beside the rows that it is asked about."""
     if hook.reads is None:
         return world.columns_of(hook.plugin)
-    named = [world.columns[word] for word in hook.reads if word in world.columns]
-    return [world.now, *named] if "now" in hook.reads else named
+    found = [world.columns[word] for word in hook.reads if word in world.columns]
+    if NOW in hook.reads:
+        found.append(world.now)
+    for word, axis in _WHOLE_TABLES.items():
+        if word in hook.reads and (pods or word != PODS):
+            found += (*world.table(axis).columns.values(), *world.columns_on(axis))
+    return found
 
 
 def _function(call: Callable[..., Any]) -> Any:
@@ -278,5 +287,5 @@ def _fault(plugin: str, point: str, hook: str, error: Exception, code: CodeType 
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     own = code.co_filename if code is not None else (frames[-1][0] if frames else "?")
     line = next((number for file, number in reversed(frames) if file == own), code.co_firstlineno if code else 0)
-    problem = str(error) if isinstance(error, WrongAnswer) else f"{type(error).__name__}: {error}"
+    problem = str(error) if isinstance(error, WrongAnswer) else f"{type(error).__name__}: {in_short(error)}"
     return PluginFault(plugin, point, hook or "__init__", f"{own}:{line}", problem)

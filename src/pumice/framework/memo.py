@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pumice.columns.column import Column
+from pumice.columns.column import Column, Versions
 from pumice.columns.dtypes import I64, AnyArray
 from pumice.columns.table import Table
 from pumice.framework.world import World
@@ -120,19 +120,20 @@ class Memo:
             self._clear()
             self._under, self._last = now_under, None
         last = self._last
-        if last is None:
+        if last is None or not world.to_write:
             return
         if last.now.array[0] == world.now.array[0]:
             world.now.version = last.now.version
-        for axis in ("node", "job"):
-            _carry(world.table(axis), last.table(axis))
+        _carry(world.tables.nodes, last.tables.nodes)
+        _carry_unwritten(world.tables.jobs, last.tables.jobs, last.before.jobs, world.tables.versions)
+        _carry_unwritten(world.tables.queues, last.tables.queues, last.before.queues, world.tables.versions)
 
     def begin_column(self, name: str, column: Column[Any]) -> Column[Any]:
         """A plugin has made a column anew: where it is what the last cycle left, it has that version again. The
         column."""
         before = self._last.columns.get(name) if self._last is not None else None
         if before is not None and before.array.shape == column.array.shape:
-            if np.array_equal(before.array, column.array):
+            if before.array.tobytes() == column.array.tobytes():
                 column.version = before.version
             elif column.stamps is not None:
                 changed = before.array != column.array
@@ -143,7 +144,7 @@ class Memo:
 
     def end(self, world: World) -> None:
         """The cycle is over, and this is how it left the world."""
-        if self.keeps:
+        if self.keeps and world.to_write:
             self._last = world
 
 
@@ -157,11 +158,32 @@ def _carry(now: Table, last: Table) -> None:
         before = last.columns[name]
         if column.version == before.version:
             continue
+        if column.array.shape != before.array.shape:  # a resource came that nobody had counted
+            same[:] = False
+            continue
         equal = _equal_rows(column.array[rows], before.array[rows])
         if name in now.MOVING and equal.all():
             column.version = before.version
         same &= equal
     now.stamps[rows[same]] = last.stamps[rows[same]]
+
+
+def _carry_unwritten(now: Table, last: Table, before: Table, versions: Versions) -> None:
+    """Rows that the store has not written since the last cycle began (``before``), and that the cycle or a plugin's
+    column changed, have the stamps of then again where they are as the cycle left them, else new ones.
+
+    Rows that the store wrote have new ones anyway: to find out whether it wrote what the cycle had written costs more
+    than it saves, for what rests on rows of jobs is found for all of them at once.
+    """
+    if now.capacity != last.capacity or now.stamps is None or last.stamps is None or before.stamps is None:
+        return
+    rows = ((now.stamps == before.stamps) & (now.stamps != last.stamps)).nonzero()[0]
+    if not len(rows):
+        return
+    same = np.ones(len(rows), dtype=bool)
+    for name in now.MOVING:
+        same &= _equal_rows(now.columns[name].array[rows], last.columns[name].array[rows])
+    now.stamps[rows] = np.where(same, last.stamps[rows], versions.next())
 
 
 def _equal_rows(left: AnyArray, right: AnyArray) -> AnyArray:

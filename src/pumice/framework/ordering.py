@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,7 @@ class Ordering:
         for column in columns:
             differs[1:] |= column[order][1:] != column[order][:-1]
         ordered, starts = rows[order].tolist(), [0, *differs.nonzero()[0].tolist(), len(rows)]
-        for start, end in zip(starts, starts[1:], strict=False):
+        for start, end in pairwise(starts):
             equal = ordered[start:end]
             yield from equal if len(equal) == 1 else sorted(equal, key=jobs.uids.__getitem__)
 
@@ -167,7 +168,7 @@ class Ordering:
             return rows
         if self._is_keyed(points.task_order):
             columns = self._hooks.ask(points.tasks_keyed, TaskRows(self._tables, rows))
-            if all((column == column[0]).all() for column in columns):
+            if all(column.min() == column.max() for column in columns):
                 return rows
             found: AnyArray = rows[np.lexsort(columns[::-1])]
             return found

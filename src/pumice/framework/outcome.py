@@ -1,5 +1,5 @@
-"""What a cycle hands back: what should be written, what was told, and the state that it left. A value: nobody changes it
-afterwards, and it holds no session."""
+"""What a cycle hands back: what should be written, what was told, and the state that it left. A value: nobody changes
+it afterwards, and it holds no session."""
 
 from __future__ import annotations
 

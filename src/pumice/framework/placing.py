@@ -2,14 +2,15 @@
 
 Tasks of a gang are chosen for together and then placed in one operation; each as if those before it had been placed.
 For a run of equal tasks that takes one look at all nodes, and gives exactly what one after the other would give: the
-score of a node depends on that node alone, so at every step at most k-1 of the k best nodes have changed, and one of them
-is still at least as good as any outsider. Otherwise tasks are booked on their nodes for the time of choosing. Source: Volcano's choice of the best node (idle first, then what is being released); of
-equal nodes the first row, where Volcano draws lots.
+score of a node depends on that node alone, so at every step at most k-1 of the k best nodes have changed, and one of
+them is still at least as good as any outsider. Otherwise tasks are booked on their nodes for the time of choosing.
+Source: Volcano's choice of the best node (idle first, then what is being released); of equal nodes the first row, where
+Volcano draws lots.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from heapq import heapify, heapreplace
 from itertools import groupby
@@ -89,12 +90,20 @@ class Placing:
 
     # -- several tasks ------------------------------------------------------------------------------------------------
 
-    def run(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None = None) -> list[int]:
-        """Nodes on idle resources for tasks of one sub-job, in order, each chosen as if those before it had been placed;
-        up to the first task that finds none, or that has to be placed by itself.
+    def run(
+        self,
+        rows: Sequence[int],
+        nodes: NodeRows,
+        open_to: dict[int, Bool] | None = None,
+        between: Callable[[int, int, int], None] | None = None,
+    ) -> list[int]:
+        """Nodes on idle resources for tasks of one sub-job, in order, each chosen as if those before it had been
+        placed; up to the first task that finds none, or that has to be placed by itself.
 
         ``open_to``: by role, which of the nodes have not failed a task of it yet; what these tasks find is noted there.
-        None: every task looks at all nodes. Call ``took`` when all of the nodes have been taken.
+        None: every task looks at all nodes. ``between``: called with a task, its node and the task after it, to put
+        into the journal what hooks see of the latter; it is taken back. Call ``took`` when all of the nodes have been
+        taken.
         """
         self._taking = ((), 0, [])
         classes = self._tables.tasks.cls[rows].tolist()
@@ -106,7 +115,7 @@ class Placing:
             return []
         mark = self._world.journal.mark()
         try:
-            return self._in_turn(rows, classes, nodes, open_to)
+            return self._in_turn(rows, classes, nodes, open_to, between)
         finally:
             self._world.journal.rollback(mark)
 
@@ -121,28 +130,43 @@ class Placing:
         return not isinstance(self._hooks.ask(points.task_scores, task, nodes, 0.0), np.ndarray)
 
     def _in_turn(
-        self, rows: Sequence[int], classes: list[int], nodes: NodeRows, open_to: dict[int, Bool] | None
+        self,
+        rows: Sequence[int],
+        classes: list[int],
+        nodes: NodeRows,
+        open_to: dict[int, Bool] | None,
+        between: Callable[[int, int, int], None] | None,
     ) -> list[int]:
         """Choose for one after the other, with those before booked on their nodes. Whoever asks takes that back."""
         picked: list[int] = []
         for cls, each in groupby(range(len(rows)), classes.__getitem__):
             alike = [rows[i] for i in each]
+            if picked and between is not None:
+                between(rows[len(picked) - 1], picked[-1], alike[0])
             if open_to is None and len(alike) > 1 and self._in_one_go(alike[0], nodes):
                 found = self._equal(cls, len(alike), nodes)
                 if found and self._hold(alike[: len(found)], found):
                     picked += found
             else:
-                found = self._one_by_one(alike, nodes, open_to)
+                found = self._one_by_one(alike, nodes, open_to, between)
                 picked += found
             if len(found) < len(alike):
                 break
         return picked
 
-    def _one_by_one(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None) -> list[int]:
+    def _one_by_one(
+        self,
+        rows: Sequence[int],
+        nodes: NodeRows,
+        open_to: dict[int, Bool] | None,
+        between: Callable[[int, int, int], None] | None,
+    ) -> list[int]:
         """Nodes for tasks of one class, which are left booked there."""
         picked: list[int] = []
         ahead = Ahead.ALL if len(rows) > 1 and self.feasible.at_once else Ahead.NOTHING
         for row in rows:
+            if picked and between is not None:
+                between(rows[len(picked) - 1], picked[-1], row)
             role = int(self._tables.tasks.role[row])
             mask = open_to.get(role) if open_to is not None else None
             choice = self.choose(row, nodes, open_to=mask, explain=False, ahead=ahead)
@@ -172,12 +196,14 @@ class Placing:
         top = top_k(score, count)
         if not len(top):
             return []
-        self._finite(cls, float(score[top].max()))
+        scores: list[float] = score[top].tolist()
+        self._finite(cls, sum(scores))
         rows = top if everywhere else nodes.rows[top]
-        return _Ladder(self._tables, self.feasible, fit, rows, score[top], count).climb()
+        return _Ladder(self._tables, self.feasible, fit, rows, scores, count).climb()
 
     def _finite(self, cls: int, best: float) -> float:
-        """The best score of a class. A score that is no number is the best one for NumPy, so it is found here.
+        """The best score of a class, or the sum of some. A score that is no number is the best one for NumPy, so it is
+        found here.
 
         Raises: PluginFault for what is no number or infinitely good.
         """
@@ -222,8 +248,8 @@ class Placing:
 
         ``open_to`` (rows,): nodes that have not failed its role. ``hypernode``: the one that ``nodes`` are, for
         messages. ``resources`` False leaves out the check of resources (backfill). ``ahead``: how much should be found
-        out for further tasks of its class. A Choice without node and without errors: candidates there were, but none was scored; or nobody wants to
-        know (``explain`` False).
+        out for further tasks of its class. A Choice without node and without errors: candidates there were, but none
+        was scored; or nobody wants to know (``explain`` False).
         """
         task, every, rows = Task(self._tables, row), nodes is self.feasible.all_nodes, nodes.rows
         fit = self.feasible.of(int(self._tables.tasks.cls[row]), ahead)
@@ -296,7 +322,9 @@ class Placing:
         """Sum of mapped scores after each plugin's own reduction; a map without a reduction counts for nothing."""
         total: F64 | float = 0.0
         pairs = zip(
-            self._hooks.by_plugin(points.node_map), self._hooks.by_plugin(points.node_reduce, points.node_map), strict=True
+            self._hooks.by_plugin(points.node_map),
+            self._hooks.by_plugin(points.node_reduce, points.node_map),
+            strict=True,
         )
         for maps, reduces in pairs:
             for mapper, reducer in zip(maps, reduces, strict=False):
@@ -316,14 +344,14 @@ class _Ladder:
     __slots__ = ("_count", "_feasible", "_fit", "_has_more", "_rows", "_steps", "_tables")
 
     def __init__(
-        self, tables: Tables, feasible: Feasibility, fit: ClassFit, rows: AnyArray, score: F64, count: int
+        self, tables: Tables, feasible: Feasibility, fit: ClassFit, rows: AnyArray, score: list[float], count: int
     ) -> None:
         self._tables, self._feasible, self._fit, self._count = tables, feasible, fit, count
         self._rows: list[int] = rows.tolist()
-        second = fit.next_score[rows]
-        if np.isnan(second).any():  # one was placed there meanwhile
-            second = self._look(rows, np.ones(len(rows)))
-        self._steps = [list(both) for both in zip(score.tolist(), second.tolist(), strict=True)]
+        second: list[float] = fit.next_score[rows].tolist()
+        if isnan(sum(second)):  # one was placed there meanwhile
+            second = self._look(rows, np.ones(len(rows))).tolist()
+        self._steps = [list(both) for both in zip(score, second, strict=True)]
         self._has_more = False
 
     def _look_further(self) -> None:

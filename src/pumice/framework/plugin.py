@@ -7,9 +7,11 @@
 
 An instance may name points that its arguments switch off in ``unused_points``; it may have ``figures()``, numbers that
 it publishes by name for metrics and reports, and ``wakes_at()``, the next moment (seconds since the epoch) at which it
-may answer otherwise though nothing has happened, None for never. Keyword parameters are the arguments; a class may have a
-static method ``problems(**arguments)``, which gives a sentence for each value that it cannot use. A name in the conf matches when it is the same after ``.`` and ``-`` become ``_``; a parameter that ends in ``_`` collects every
-argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
+may answer otherwise though nothing has happened, None for never.
+
+Keyword parameters are the arguments; a class may have a static method ``problems(**arguments)``, which gives a sentence
+for each value that it cannot use. A name in the conf matches when it is the same after ``.`` and ``-`` become ``_``; a
+parameter that ends in ``_`` collects every argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from pumice.framework.errors import PluginError, did_you_mean
-from pumice.framework.point import HOOKS_ATTRIBUTE, Mark, Question, Reads
+from pumice.framework.point import HOOKS_ATTRIBUTE, Mark, Question, Reads, spelled
 
 P = TypeVar("P", bound=Callable[..., Any])
 PLUGIN_ATTRIBUTE = "__pumice_plugin__"
@@ -48,7 +50,8 @@ class PluginSpec:
     name: str
     target: Callable[..., Any]
     arguments: dict[str, Argument]
-    hooks: tuple[tuple[Question, str, Reads | None, str | None, str], ...]  # a Mark, and the method (none for a function)
+    #: Of each a Mark, and the method (none for a function).
+    hooks: tuple[tuple[Question, str, Reads | None, str | None, str], ...]
     keeps: str
 
     def build(self, ssn: Any, arguments: Mapping[str, Any]) -> Any:
@@ -121,7 +124,7 @@ def _keywords(function: Callable[..., Any], plugin_name: str) -> dict[str, Argum
             continue
         if parameter.default is inspect.Parameter.empty:
             raise PluginError(f"plugin {plugin_name}: argument {parameter.name} has no default")
-        found[parameter.name] = Argument(parameter.name, str(parameter.annotation), parameter.default)
+        found[parameter.name] = Argument(parameter.name, spelled(parameter.annotation), parameter.default)
     return found
 
 

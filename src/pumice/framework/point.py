@@ -7,8 +7,8 @@ answer is kept for the class; one that takes ``Task`` is asked each time; one th
 
 What an answer rests on, and so how long it holds: the rows that were asked about, the class, and every column of the
 plugin's own. ``reads=`` on the decorator says it anew where that is too little (a hook that reads the clock) or too
-much. A hook about single jobs that has nothing to say of most names a method with ``concerns=``, which takes JobRows and
-gives a mask: of the others it is not thought to say anything.
+much. A hook about single jobs that has nothing to say of most names a method with ``concerns=``, which takes JobRows
+and gives a mask: of the others it is not thought to say anything.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Mark(NamedTuple):
 class Question:
     """The part of a point that has no types. ``name`` is also that of the decorator.
 
-    ``asks``: the question, and what each answer means. ``when``: who asks it, and when. ``switch``: the stem of the conf
-    switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty when the hook cannot be switched off;
-    ``switches``: of these one must be on. ``forms`` maps what a hook may take, as written, to the name of the form.
-    ``tells``: of a plugin that is listed twice, each instance hears it once; at other points the last one is asked at
-    both places.
+    ``asks``: the question, and what each answer means. ``when``: who asks it, and when. ``switch``: the stem of the
+    conf switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty when the hook cannot be switched
+    off; ``switches``: of these one must be on. ``forms`` maps what a hook may take, as written, to the name of the
+    form. ``tells``: of a plugin that is listed twice, each instance hears it once; at other points the last one is
+    asked at both places.
     """
 
     name: str
@@ -108,7 +108,12 @@ def takes(hook: Callable[..., Any], skip: int = 1) -> tuple[str, ...]:
     """Annotations of the positional parameters, as written, without the first ``skip`` of them."""
     code = hook.__code__
     names = code.co_varnames[: code.co_argcount]
-    return tuple(str(hook.__annotations__.get(name, "?")) for name in names[skip:])
+    return tuple(spelled(hook.__annotations__.get(name, "?")) for name in names[skip:])
+
+
+def spelled(annotation: Any) -> str:
+    """An annotation as it is written, whether or not the module has ``from __future__ import annotations``."""
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
 Once = Callable[Concatenate[P, A], R]

@@ -33,17 +33,11 @@ class MarksOverNodes(Protocol[OverRows, OnNode]):
         self, hook: Callable[[P, TaskClass, NodeRows], OverRows], /
     ) -> Callable[[P, TaskClass, NodeRows], OverRows]: ...
     @overload
-    def __call__(
-        self, hook: Callable[[P, Task, NodeRows], OverRows], /
-    ) -> Callable[[P, Task, NodeRows], OverRows]: ...
+    def __call__(self, hook: Callable[[P, Task, NodeRows], OverRows], /) -> Callable[[P, Task, NodeRows], OverRows]: ...
     @overload
-    def __call__(
-        self, hook: Callable[[P, TaskClass, Node], OnNode], /
-    ) -> Callable[[P, TaskClass, Node], OnNode]: ...
+    def __call__(self, hook: Callable[[P, TaskClass, Node], OnNode], /) -> Callable[[P, TaskClass, Node], OnNode]: ...
     @overload
-    def __call__(
-        self, hook: Callable[[P, Task, Node], OnNode], /
-    ) -> Callable[[P, Task, Node], OnNode]: ...
+    def __call__(self, hook: Callable[[P, Task, Node], OnNode], /) -> Callable[[P, Task, Node], OnNode]: ...
 
 
 class OverNodes(Question, Generic[OverRows, OnNode]):
@@ -54,17 +48,11 @@ class OverNodes(Question, Generic[OverRows, OnNode]):
         self, hook: Callable[[P, TaskClass, NodeRows], OverRows], /
     ) -> Callable[[P, TaskClass, NodeRows], OverRows]: ...
     @overload
-    def __call__(
-        self, hook: Callable[[P, Task, NodeRows], OverRows], /
-    ) -> Callable[[P, Task, NodeRows], OverRows]: ...
+    def __call__(self, hook: Callable[[P, Task, NodeRows], OverRows], /) -> Callable[[P, Task, NodeRows], OverRows]: ...
     @overload
-    def __call__(
-        self, hook: Callable[[P, TaskClass, Node], OnNode], /
-    ) -> Callable[[P, TaskClass, Node], OnNode]: ...
+    def __call__(self, hook: Callable[[P, TaskClass, Node], OnNode], /) -> Callable[[P, TaskClass, Node], OnNode]: ...
     @overload
-    def __call__(
-        self, hook: Callable[[P, Task, Node], OnNode], /
-    ) -> Callable[[P, Task, Node], OnNode]: ...
+    def __call__(self, hook: Callable[[P, Task, Node], OnNode], /) -> Callable[[P, Task, Node], OnNode]: ...
     @overload
     def __call__(self, /, *, reads: Reads, concerns: str | None = None) -> MarksOverNodes[OverRows, OnNode]: ...
     def __call__(self, hook: Any = None, /, *, reads: Reads | None = None, concerns: str | None = None) -> Any:
@@ -81,7 +69,7 @@ _OVER_NODES: Mapping[tuple[str, ...], str] = {
 
 job_order: TwoForms[[JobRows], AnyArray, [Job, Job], int, int] = TwoForms(
     "job_order",
-    "Which job goes first? One key a job, smaller first; or compare two (negative: the left one). Ties: older, then UID.",
+    "Which job goes first? One key a job, smaller first; or compare two (negative: left). Ties: older, then UID.",
     "when an action sorts the jobs that it will go through",
     combine.first_nonzero,
     {("JobRows",): "key", ("Job", "Job"): "compare"},
@@ -131,16 +119,16 @@ node_order: OverNodes[F64 | None, float] = OverNodes(
     _OVER_NODES,
     switch="NodeOrder",
 )
-batch_node_order: TwoForms[
-    [TaskClass, NodeRows], F64 | None, [Task, NodeRows], F64 | float | None, F64 | float
-] = TwoForms(
-    "batch_node_order",
-    "The same, seen over all candidates at once. A Task form may answer one number: the same for every candidate, and"
-    " for further tasks of the class.",
-    "where a task can go to more than one node",
-    combine.total,
-    {_CLASS: "class", _TASK: "task"},
-    switch="NodeOrder",
+batch_node_order: TwoForms[[TaskClass, NodeRows], F64 | None, [Task, NodeRows], F64 | float | None, F64 | float] = (
+    TwoForms(
+        "batch_node_order",
+        "The same, seen over all candidates at once. A Task form may answer one number: the same for every candidate,"
+        " and for further tasks of the class.",
+        "where a task can go to more than one node",
+        combine.total,
+        {_CLASS: "class", _TASK: "task"},
+        switch="NodeOrder",
+    )
 )
 node_map: Point[[Task, Node], float, list[float]] = Point(
     "node_map",

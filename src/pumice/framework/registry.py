@@ -10,7 +10,7 @@ from typing import Any
 from pumice.columns.ledger import Accounting
 from pumice.columns.tables import Tables
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE, Argument, PluginSpec
-from pumice.framework.point import Question
+from pumice.framework.point import Question, spelled
 from pumice.model.decisions import PodNotice, Writes
 
 
@@ -28,7 +28,7 @@ def action_spec(name: str, run: Callable[..., None], *, only_for_waiting: bool =
     """An action is a function ``(ssn, *, argument=default)``."""
     keywords = [p for p in inspect.signature(run).parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     return ActionSpec(
-        name, run, {p.name: Argument(p.name, str(p.annotation), p.default) for p in keywords}, only_for_waiting
+        name, run, {p.name: Argument(p.name, spelled(p.annotation), p.default) for p in keywords}, only_for_waiting
     )
 
 
@@ -39,15 +39,17 @@ Switches = Mapping[str, bool]  # stem -> on
 class Dialect:
     """A policy language: its words, and what the core does not know because languages differ in it.
 
-    ``missing`` maps names that the dialect's home knows, but this version does not have, to a sentence that says so.
-    ``features``: switches that gate no point but are an argument of the plugins that have one of that name (in lower
-    case), with their defaults. ``conflict`` says what is wrong with the plugins of one tier together, empty for nothing.
+    ``name`` is what a conf file calls it. ``missing`` maps names that the dialect's home knows, but this version does
+    not have, to a sentence that says so. ``features``: switches that gate no point but are an argument of the plugins
+    that have one of that name (in lower case), with their defaults. ``conflict`` says what is wrong with the plugins of
+    one tier together, empty for nothing.
 
     ``nothing_waits``: whether a session on these tables would move nothing, as long as its actions only work for jobs
-    that wait. ``opens`` is called before the plugins of a session are opened, ``closes`` when they have been told that it
-    ends, for what should be written; ``notices`` gives each waiting pod's reason for an outcome.
+    that wait. ``opens`` is called before the plugins of a session are opened, ``closes`` when they have been told that
+    it ends, for what should be written; ``notices`` gives each waiting pod's reason for an outcome.
     """
 
+    name: str = field(default="", kw_only=True)
     actions: Mapping[str, ActionSpec] = field(default_factory=dict)
     plugins: Mapping[str, PluginSpec] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)

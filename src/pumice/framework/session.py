@@ -6,7 +6,7 @@ are given the session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -26,13 +26,21 @@ from pumice.framework.world import World
 
 V = TypeVar("V")
 
+#: What plugins publish, by name.
+Figures = Mapping[str, AnyArray]
+
+#: The memo's question what plugins published in a session in which nothing waited and nothing was written; it rests on
+#: the tables themselves, and so does everything else that such a session could find.
+PUBLISHED = "published while nothing waited"
+
 
 class Session:
     """Opened on a snapshot under a policy at a moment. ``now`` is seconds since the epoch.
 
     ``tables`` are the state, written through ``journal`` and, for tasks, ``ledger``; ``total`` (R,) is what all nodes
-    have together. ``ask`` puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that
-    hold, ``order`` says who goes first, ``placing`` where tasks go, ``story`` is what is told of all that.
+    have together. ``published``: what plugins had to say when the last session found the same and did nothing. ``ask``
+    puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
+    goes first, ``placing`` where tasks go, ``story`` is what is told of all that.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, memo: Memo) -> None:
@@ -41,6 +49,7 @@ class Session:
         self.is_idle = policy.only_for_waiting and policy.dialect.nothing_waits(snapshot.tables)
         self.world = World(snapshot, now, policy.dialect.accounting, to_write=not self.is_idle)
         memo.begin(self.world, policy, snapshot.shard)
+        self.published: Figures | None = memo.recall(PUBLISHED, (snapshot.tables,)) if self.is_idle else None
         self.tables, self.journal, self.ledger = self.world.tables, self.world.journal, self.world.ledger
         self.total: F64 = self.tables.nodes.facts.total
         self.story = Story(self.tables)
@@ -50,11 +59,14 @@ class Session:
         self._shared: dict[Hashable, Any] = {}
 
     def open(self) -> None:
-        """Open the plugins; in a session where nothing waits, those that are told of its end or publish something.
+        """Open the plugins; in a session where nothing waits, those that are told of its end or publish something, and
+        none where nothing has changed either.
 
         Raises: PluginFault.
         """
         policy = self.policy
+        if self.published is not None:
+            return
         if not self.is_idle:
             policy.dialect.opens(self)
         self.hooks.open(self, policy.heard_when_idle if self.is_idle else range(len(policy.options)))

@@ -109,7 +109,8 @@ class Statement:
         return self._place(Operation(Kind.ALLOCATE, Placement(rows, nodes)))
 
     def pipeline(self, rows: Sequence[int], nodes: Sequence[int], *, evicted: bool = False) -> Refusal | None:
-        """Promise pending tasks of one sub-job the resources that are being released; ``evicted``: some victim left for them."""
+        """Promise pending tasks of one sub-job the resources that are being released; ``evicted``: some victim left for
+        them."""
         return self._place(Operation(Kind.PIPELINE, Placement(rows, nodes), evicted=evicted))
 
     def _place(self, op: Operation) -> Refusal | None:

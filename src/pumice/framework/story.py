@@ -128,14 +128,16 @@ class Trace(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failed attempt without its job: tasks by their position in it. ``number``: equal for failures that say the same.
-    ``trace`` None: nothing was undone. ``queue``: versions of what the queue's answers rest on, where these were not
-    all given before anything stood. ``alone``: the queue took on none of the tasks, and no node was looked at."""
+    """A failed attempt without its job: tasks by their position in it. ``number``: equal for failures that say the
+    same. ``trace`` None: nothing was undone. ``queue``: versions of what the queue's answers rest on; ``asked_again``:
+    these were not all given before anything stood. ``alone``: the queue took on none of the tasks, and no node was
+    looked at."""
 
     number: int
     trace: Trace | None
     errors: tuple[tuple[int, FitErrors], ...]
     asked: tuple[Question, ...]
+    asked_again: bool
     queue: tuple[object, ...]
     told: tuple[tuple[str, str], ...]
     alone: bool
@@ -144,9 +146,10 @@ class Failure(NamedTuple):
 class Story:
     """Everything told in one cycle. ``action`` is the one that runs.
 
-    ``failed_as`` (J,): the number of the failure that befell a job, 0 without one; ``failures`` by number. ``tried``:
-    other jobs of which something was noted, with ``errors`` by job row and task row, in the order of noting.
-    ``rejected``: rows of jobs, and why they were not admitted. ``moved``: jobs whose hypernodes should be remembered.
+    ``failed_as`` (J,): the number of the failure that befell a job, 0 without one; which one it was, ``failure_of``
+    says, for two that say the same may have been on other nodes. ``tried``: other jobs of which something was noted,
+    with ``errors`` by job row and task row, in the order of noting. ``rejected``: rows of jobs, and why they were not
+    admitted. ``moved``: jobs whose hypernodes should be remembered.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -158,7 +161,8 @@ class Story:
         self.rejected: list[tuple[AnyArray, str]] = []
         self.errors: dict[int, dict[int, FitErrors]] = {}
         self.failed_as: I64 = np.zeros(tables.jobs.capacity, dtype=np.int64)
-        self.failures: dict[int, Failure] = {}
+        self._failures: list[Failure] = []
+        self._failed_with: I32 = np.zeros(tables.jobs.capacity, dtype=np.int32)
         self.moved: set[int] = set()
         self.tried: set[int] = set()
         self._undone: Trace | None = None  # of all tasks, made when something is undone
@@ -201,7 +205,7 @@ class Story:
 
     def _unfail(self, job: int) -> None:
         """The job was tried again after it had failed like others: from now on it has notes of its own."""
-        trace, rows = self.failures[int(self.failed_as[job])].trace, self._tables.jobs.tasks[job]
+        trace, rows = self.failure_of(job).trace, self._tables.jobs.tasks[job]
         if trace is not None:
             if self._undone is None:
                 self._undone = Trace.of(self._tables.tasks.capacity)
@@ -210,25 +214,29 @@ class Story:
 
     def fail(self, jobs: AnyArray, failure: Failure) -> None:
         """The failure befalls some jobs of which nothing was noted before."""
-        self.failures[failure.number] = failure
+        if not self._failures or self._failures[-1] is not failure:
+            self._failures.append(failure)
         self.failed_as[jobs] = failure.number
+        self._failed_with[jobs] = len(self._failures) - 1
 
     # -- reading ------------------------------------------------------------------------------------------------------
+
+    def failure_of(self, job: int) -> Failure:
+        """The failure that befell a job which ``failed_as`` something."""
+        return self._failures[int(self._failed_with[job])]
 
     def errors_of(self, job: int) -> Mapping[int, FitErrors]:
         """Why tasks of a job found no node, by row, in the order of trying."""
         noted = self.errors.get(job)
-        number = int(self.failed_as[job])
-        if noted is not None or not number:
+        if noted is not None or not self.failed_as[job]:
             return noted if noted is not None else {}
         rows = self._tables.jobs.tasks[job]
-        return {int(rows[position]): errors for position, errors in self.failures[number].errors}
+        return {int(rows[position]): errors for position, errors in self.failure_of(job).errors}
 
     def undone_of(self, job: int) -> Trace | None:
         """What was taken back of the tasks of a job, in their order; None where nothing was."""
-        number = int(self.failed_as[job])
-        if number:
-            return self.failures[number].trace
+        if self.failed_as[job]:
+            return self.failure_of(job).trace
         rows = self._tables.jobs.tasks[job]
         if self._undone is None or not (self._undone.status[rows] >= 0).any():
             return None

@@ -10,7 +10,7 @@ from pumice.columns.dtypes import AnyArray
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
 from pumice.framework import points
-from pumice.framework.hooks import Hooks
+from pumice.framework.hooks import Hook, Hooks
 from pumice.framework.memo import Ground, Memo, ground, ground_of_rows
 from pumice.framework.point import SIGNATURE, Question
 from pumice.framework.world import World
@@ -21,28 +21,32 @@ _ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.bat
 class Trials:
     """What trials came to, by what was tried and where. A trial asks hooks about tasks and nodes, and at ``asks``."""
 
-    __slots__ = ("_about_tasks", "_columns", "_hooks", "_memo", "_tables", "_world")
+    __slots__ = ("_about_tasks", "_columns", "_hooks", "_memo", "_tables", "_tells_apart", "_world")
 
     def __init__(self, world: World, hooks: Hooks, memo: Memo, asks: tuple[Question, ...]) -> None:
         self._world, self._tables, self._hooks, self._memo = world, world.tables, hooks, memo
         about_nodes = hooks.at(*_ABOUT_NODES)
         self._about_tasks = [hook for hook in about_nodes if hook.form in ("task", "task_node")]
         others = [hook for hook in about_nodes if hook.form in ("class", "class_node")]
-        self._columns = hooks.read(world, (*others, *hooks.at(points.pre_predicate, *asks)))
+        before_nodes = hooks.at(points.pre_predicate)
+        self._tells_apart = any(hook.form == "task" and not _is_for_all_like_it(hook) for hook in before_nodes)
+        self._columns = hooks.read(world, (*others, *before_nodes, *hooks.at(*asks)))
 
-    def rest_on(self, task: Task, nodes: NodeRows) -> list[Column[Any]] | None:
-        """What plugins keep that trials of tasks like this rest on; None where a hook has something to say about the
-        single task, so that no other is like it."""
-        spoke = []
+    def rest_on(self, task: Task, nodes: NodeRows) -> tuple[list[Column[Any]], tuple[float | None, ...]] | None:
+        """What plugins keep that trials of tasks like this rest on, and what hooks say of all nodes alike; None where a
+        hook has something to say about the single task, so that no other is like it."""
+        if self._tells_apart:
+            return None
+        spoke, alike = [], []
         for hook in self._about_tasks:
             answer = self._hooks.ask_one(hook, task, nodes) if hook.form == "task" else nodes
-            if answer is None:
-                continue
-            like_others = hook.reads is not None and SIGNATURE in hook.reads
-            if not like_others and not isinstance(answer, int | float):
+            if answer is None or isinstance(answer, int | float):
+                alike.append(answer)
+            elif _is_for_all_like_it(hook):
+                spoke.append(hook)
+            else:
                 return None
-            spoke.append(hook)
-        return self._columns + self._hooks.read(self._world, spoke)
+        return self._columns + self._hooks.read(self._world, spoke), tuple(alike)
 
     def recall(self, kind: Hashable, columns: list[Column[Any]], nodes: AnyArray) -> Any | None:
         """What trying it on these nodes came to, None where that is not known or may be otherwise now.
@@ -63,3 +67,8 @@ class Trials:
             ground_of_rows(tables.nodes.stamps, nodes),
             *ground(*columns),
         )
+
+
+def _is_for_all_like_it(hook: Hook) -> bool:
+    """Whether a hook says the same of jobs with one signature, and of their tasks."""
+    return hook.reads is not None and SIGNATURE in hook.reads

@@ -24,14 +24,16 @@ STAMPED = ("node", "job", "queue")
 class World:
     """One snapshot, forked: what is written here is seen by nobody else.
 
-    ``now`` is a column of one row, so that what rests on the clock is known to. Not ``to_write``: nothing is copied, and
-    a write is an error. ``futures_differ``: whether on some node what will be idle may be other than what is.
+    ``now`` is a column of one row, so that what rests on the clock is known to. Not ``to_write``: these are the tables
+    of the snapshot itself, and a write is an error. ``before``: those of the snapshot. ``futures_differ``: whether on
+    some node what will be idle may be other than what is.
     """
 
-    __slots__ = ("_axis_of", "columns", "futures_differ", "journal", "ledger", "now", "tables")
+    __slots__ = ("_axis_of", "before", "columns", "futures_differ", "journal", "ledger", "now", "tables", "to_write")
 
     def __init__(self, snapshot: Snapshot, now: float, accounting: Accounting, *, to_write: bool = True) -> None:
-        self.tables = snapshot.tables.fork(to_write=to_write)
+        self.tables = snapshot.tables.fork() if to_write else snapshot.tables
+        self.before, self.to_write = snapshot.tables, to_write
         versions = self.tables.versions
         self.journal = Journal(versions)
         self.ledger = Ledger(self.tables, self.journal, accounting)
@@ -48,7 +50,8 @@ class World:
     def column(
         self, name: str, axis: str = "", *shape: int, values: AnyArray | None = None, per_task: AnyArray | None = None
     ) -> tuple[str, Column[Any]]:
-        """A plugin's own numbers under the name that they have from now on, written through the journal and so rolled back with everything else.
+        """A plugin's own numbers under the name that they have from now on, written through the journal and so rolled
+        back with everything else.
 
         ``name`` is ``plugin.column``. ``axis``: whose rows they are (``AXES``), empty for rows of its own; ``shape``:
         the further axes (all of them without ``axis``). ``values`` to begin with, zero without; they become the
@@ -58,7 +61,7 @@ class World:
         if values is None:
             values = np.zeros((table.capacity, *shape) if table is not None else shape)
         assert "." in name, f"a column is called plugin.column, not {name}"
-        stamps = table.stamps if table is not None and axis in STAMPED else None
+        stamps = table.stamps if table is not None and axis in STAMPED and self.to_write else None
         found: Column[Any] = Column(values, self.tables.versions.next(), stamps)
         found.per_task = per_task
         name = self._free_name(name)

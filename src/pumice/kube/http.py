@@ -66,6 +66,15 @@ class Pages:
         for name, (about, value) in gauges.items():
             yield GaugeMetricFamily(name, about, value=float(value))
         yield CounterMetricFamily("pumice_failed_cycles", "Cycles that failed", value=live.failed_cycles)
+        faults = CounterMetricFamily(
+            "pumice_plugin_faults",
+            "What plugins did wrong; each cost a job, or a phase of a cycle, its turn",
+            labels=["plugin", "point", "hook", "where"],
+        )
+        for culprit, count in dict(live.loop.faults.counts).items():
+            faults.add_metric(culprit, count)
+        if faults.samples:
+            yield faults
         unread = CounterMetricFamily("pumice_objects_not_read", "Objects that could not be read", labels=["kind"])
         for kind, reflector in live.following.reflectors.items():
             if reflector.bad_objects:

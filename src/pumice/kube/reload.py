@@ -42,7 +42,7 @@ def conf_of(policy: Policy, where: str, file: str) -> Conf:
 def described(policy: Policy) -> dict[str, Any]:
     """A policy as plain values, without passwords."""
     return {
-        "dialect": policy.dialect,
+        "dialect": policy.dialect.name,
         "actions": [{"name": action.name, "arguments": dict(action.arguments)} for action in policy.actions],
         "tiers": [[_plugin(option) for option in tier] for tier in policy.tiers],
         "metrics": without_secrets(policy.metrics),

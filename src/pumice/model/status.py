@@ -38,6 +38,7 @@ COMPLETED_STATUSES = frozenset({TaskStatus.FAILED, TaskStatus.SUCCEEDED})
 #: What PodGroup phases count as scheduled.
 SCHEDULED_STATUSES = frozenset({TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED})
 
+
 def status_of_pod(phase: str, *, node_name: str, deleting: bool) -> TaskStatus:
     """The task state that a pod's own fields stand for. Source: Volcano ``getTaskStatus``."""
     if phase in ("Running", "Pending", ""):

@@ -16,6 +16,7 @@ from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Bind, Decision, Refusal
 from pumice.runtime.digest import Digest
+from pumice.runtime.plugin_faults import FaultLog
 from pumice.runtime.ports import Cluster
 from pumice.state.store import Store
 
@@ -55,7 +56,7 @@ class ListPlanner:
 
 class Loop:
     """A store, a policy and a cluster. ``decisions`` are those of the last step; ``cycles`` counts steps; ``memo`` is
-    what one step finds out and the next need not find out again."""
+    what one step finds out and the next need not find out again; ``faults`` is what plugins did wrong."""
 
     def __init__(self, store: Store, policy: Policy, cluster: Cluster) -> None:
         self.store = store
@@ -65,12 +66,14 @@ class Loop:
         self.cycles = 0
         self.decisions: list[Decision] = []
         self.memo = Memo()
+        self.faults = FaultLog()
 
     def take_in(self) -> int:
         """Apply what happened since the last call. Returns the number of events."""
         events = self.cluster.drain()
         for event in events:
             self.store.apply(event)
+        self.store.take_in()
         return len(events)
 
     def step(self, now: float, observe: Observer = _nobody, saw: Callable[[Snapshot], object] = _nobody) -> Outcome:
@@ -82,6 +85,7 @@ class Loop:
         saw(snapshot)
         outcome = run_cycle(snapshot, self.policy, now, planner, observe, self.memo)
         self.cycles += 1
+        self.faults.take(outcome.faults)
         self.decisions = planner.taken
         self.digest.add(now, planner.taken)
         self._write(outcome)

@@ -85,6 +85,7 @@ def measure_cycle(objects: Iterable[Object], policy: Policy) -> Figures:
         elif isinstance(obj, PodGroup):
             groups[obj.key] = obj
             newest = max(newest, obj.creation)
+    store.take_in()
     with old_objects_left_alone():  # as a live scheduler does once it is up
         return _measured(store, policy, newest, pods, groups)
 
@@ -118,6 +119,7 @@ def _carry_out(
     for decision in decisions:
         if isinstance(decision, Bind):
             store.apply(Seen(replace(pods[decision.pod], node_name=decision.node, phase="Running")))
+    store.take_in()
 
 
 def _write(store: Store, outcome: Outcome, groups: dict[str, PodGroup]) -> None:
@@ -129,9 +131,7 @@ def _write(store: Store, outcome: Outcome, groups: dict[str, PodGroup]) -> None:
         store.apply(Seen(replace(store.queues[name], allocated=allocated)))
 
 
-def _later_ms(
-    store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo
-) -> tuple[float, float]:
+def _later_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo) -> tuple[float, float]:
     """The next cycle; then, once nothing is left to write, the median of some in which nothing changed."""
     first, *_ = [_cycle_ms(store, policy, now, groups, memo) for _ in range(SETTLING_CYCLES)]
     leave_old_objects_alone()

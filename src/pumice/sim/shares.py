@@ -13,8 +13,8 @@ from pumice.sim.history import QueueShare
 class ShareWatch:
     """Gives the shares of the queues that changed since the last cycle: of the resource that a queue has most of.
 
-    What a queue deserves is what a plugin publishes as ``queue.deserved``; without one, its weight among the queues with
-    jobs.
+    What a queue deserves is what a plugin publishes as ``queue.deserved``; without one, its weight among the queues
+    with jobs.
     """
 
     def __init__(self) -> None:

@@ -96,6 +96,11 @@ class Store:
         if len(self._came) + len(self._left) >= TAKEN_TOGETHER_MAX:
             self._take_in()
 
+    def take_in(self) -> None:
+        """Carry out what can be done of the next snapshot before somebody waits for it; ``snapshot`` does the rest."""
+        self._take_in()
+        self._jobs.refresh()
+
     def _take_in(self) -> None:
         """Write the pods that came or left one after the other: many that are equal cost little more than one."""
         if self._came:
@@ -209,7 +214,8 @@ class Store:
             self._measure(asked)
 
     def _measure(self, *asked: Resource) -> None:
-        """Find out which resources are to be counted, and count along them. A column stays for good: nodes come back."""
+        """Find out which resources are to be counted, and count along them. A column stays for good: nodes come
+        back."""
         tables, names = self._tables, set(self._tables.axis.offered)
         for node in self.nodes.values():
             names.update(node.allocatable.scalars or (), node.oversubscription.scalars or ())

@@ -245,7 +245,12 @@ def session(
 
 
 def run(
-    state: Store | Snapshot, conf: str | Policy = DEFAULT_CONF, *, now: float = 0.0, memo: Memo | None = None, **more: Any
+    state: Store | Snapshot,
+    conf: str | Policy = DEFAULT_CONF,
+    *,
+    now: float = 0.0,
+    memo: Memo | None = None,
+    **more: Any,
 ) -> Ran:
     """One cycle on the cluster, with every decision taken and none carried out. ``more`` as for ``policy``; a ``memo``
     holds under one Policy, so that two cycles that share one are given that instead of a text."""

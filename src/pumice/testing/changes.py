@@ -24,8 +24,8 @@ Objects = dict[tuple[type[Object], str], Object]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """``text`` says what happened; ``seconds`` how long it took, which is 0 but for the clock. ``carries_out``: what the
-    last cycle decided was done."""
+    """``text`` says what happened; ``seconds`` how long it took, which is 0 but for the clock. ``carries_out``: what
+    the last cycle decided was done."""
 
     text: str
     event: Event | None = None
@@ -88,7 +88,9 @@ def shown(value: Any) -> str:
         case Resource():
             return " ".join(f"{name}={amount}" for name, amount in value.to_list().items() if amount != "0")
         case _ if is_dataclass(value):
-            return f"{type(value).__name__}({', '.join(f'{name}={shown(each)}' for name, each in given(value).items())})"
+            return (
+                f"{type(value).__name__}({', '.join(f'{name}={shown(each)}' for name, each in given(value).items())})"
+            )
         case str():
             return value or '""'
     return repr(value)

@@ -1,9 +1,9 @@
 """Holds a plugin to its contract, on small clusters out of a seed.
 
-    from pumice.testing.check import check_plugin
+from pumice.testing.check import check_plugin
 
-    def test_rack_pack() -> None:
-        check_plugin(RackPack)
+def test_rack_pack() -> None:
+    check_plugin(RackPack)
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from pumice.volcano.table import volcano_registry
 BESIDE = ("priority", "gang", "drf", "predicates", "proportion", "nodeorder")
 SEEDS = range(40)
 STEPS = 6
+SIZE = Size()
 
 DIALECT = "volcano"
 
@@ -51,24 +52,25 @@ def check_plugin(
     alter: Alter | None = None,
     seeds: Iterable[int] = SEEDS,
     steps: int = STEPS,
-    size: Size = Size(),
+    size: Size = SIZE,
 ) -> Checked:
     """Check a plugin, or several together on the same clusters.
 
-    Each seed is a cluster to which ``steps`` things happen one after the other; after each of them the hooks are asked all
-    that they can be asked, and
+    Each seed is a cluster to which ``steps`` things happen one after the other; after each of them the hooks are asked
+    all that they can be asked, and
 
-    * an answer only changes when something has moved that the hook declares (``reads=``): the clock, pods, queues, jobs;
+    * an answer only changes when something has moved that the hook declares (``reads=``): the clock, pods, queues,
+    jobs;
     * a question leaves nothing behind, and after any rollback or refusal every answer and every byte is what it was;
     * rows are answered one by one as together, in any order, and as they will be with more tasks there;
     * whole cycles decide and say the same with a memo and without, and nothing by the clock before ``wakes_at()``;
     * an argument of a wrong type is one PolicyError, and any other value is one that the plugin can live with.
 
     ``plugins``: functions or classes under ``@plugin``, or names, of built-in plugins or of ``folder``'s. ``arguments``
-    and ``switches`` as in a policy file. ``beside``: names of plugins of which some are there too. ``alter(object, dice)``
-    gives nodes, queues, groups and pods what the plugin looks at: labels, annotations; it is also asked for another value
-    when something is to change. Deterministic. Raises: AssertionError with the hook, what happened, the answers before and
-    after, what to write, the seed, and a cluster as small as one can be found that shows it.
+    and ``switches`` as in a policy file. ``beside``: names of plugins of which some are there too. ``alter(object,
+    dice)`` gives nodes, queues, groups and pods what the plugin looks at: labels, annotations; it is also asked for
+    another value when something is to change. Deterministic. Raises: AssertionError with the hook, what happened, the
+    answers before and after, what to write, the seed, and a cluster as small as one can be found that shows it.
     """
     setting = _Setting(_registry(plugins, folder), _names(plugins), tuple(beside), alter, steps, size)
     setting = replace(setting, arguments=_of_one(plugins, arguments), switches=_of_one(plugins, switches))
@@ -78,7 +80,9 @@ def check_plugin(
     for seed in seeds:
         _check_seed(setting, seed, checked)
     if not checked.asked:
-        raise AssertionError(f"nothing was asked of {', '.join(setting.plugins)}: no hook at a point that is asked here")
+        raise AssertionError(
+            f"nothing was asked of {', '.join(setting.plugins)}: no hook at a point that is asked here"
+        )
     return checked
 
 
@@ -114,7 +118,9 @@ class _Setting:
         """A policy with these plugins in two tiers, in some order. Raises: PolicyError."""
         mixed = dice.sample(list(names), len(names))
         cut = dice.randint(0, len(mixed))
-        tiers = [{"plugins": [self._entry(name, arguments) for name in some]} for some in (mixed[:cut], mixed[cut:]) if some]
+        tiers = [
+            {"plugins": [self._entry(name, arguments) for name in some]} for some in (mixed[:cut], mixed[cut:]) if some
+        ]
         actions = dice.choice(("enqueue, allocate, backfill", "enqueue, allocate, backfill", "allocate"))
         return read_policy({"actions": actions, "tiers": tiers}, self.registry)
 
@@ -153,7 +159,7 @@ def _report(walk: Walk, breach: Breach, setting: _Setting, seed: int) -> str:
     """What is wrong, how to see it again, and where it can be seen."""
     found, start, changes = shrunk(walk, breach, setting.alter)
     names = ", ".join(f'"{name}"' for name in setting.plugins)
-    policy = "; ".join(" ".join(option.spec.name for option in tier) for tier in start.policy.tiers)
+    policy = "; ".join(" ".join(option.spec.name for option in tier) for tier in start.policy.tiers if tier)
     happened = "".join(f"\n  then {change.text}" for change in changes)
     return (
         f"{found.text}\n\nAgain: check_plugin({names}, seeds=[{seed}])\nSeen under {policy} at {start.now:g} s in\n"

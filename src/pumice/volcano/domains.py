@@ -73,14 +73,12 @@ class Candidate:
 
 
 class Known(NamedTuple):
-    """A candidate without its job: tasks by their position in the sheet. ``plan`` was found; ``undone``, ``errors`` and
-    ``told`` are what the trial left; ``taken`` is the hypernode that its sub-job took, ``position`` where the sheet
-    stood."""
+    """A candidate without its job: tasks by their position in the sheet. ``plan`` was found, ``undone`` and ``errors``
+    are what the trial left; ``taken`` is the hypernode that its sub-job took, ``position`` where the sheet stood."""
 
     plan: Plan
     undone: Plan
     errors: tuple[tuple[int, FitErrors], ...]
-    told: tuple[tuple[str, str], ...]
     position: int
     score: float
     works: bool
@@ -111,14 +109,15 @@ class JobTrials:
             return None
         if (tables.tasks.nominated[rows] >= 0).any() or tables.tasks.gate[rows].any():
             return None
-        columns = self.known.rest_on(Task(tables, rows[0]), ssn.placing.feasible.all_nodes)
-        if columns is None:
+        known = self.known.rest_on(Task(tables, rows[0]), ssn.placing.feasible.all_nodes)
+        if known is None:
             return None
-        self.columns = columns
+        self.columns, alike = known
         missing, queue = job_missing(ssn, job), Queue(tables, int(jobs.queue[job]))
         cls = int(tables.tasks.cls[rows[0]])
         return (
             "trial",
+            alike,
             tables.classes.identity(cls),
             tables.tasks.pods[rows[0]].role,
             len(rows),
@@ -140,13 +139,14 @@ class JobTrials:
             return self._recalled(hypernode, known)
         before, told = len(self.stmt.undone), len(self.trying.told)
         found = self._try(hypernode)
+        if len(self.trying.told) > told:  # something about the queue, which other jobs may not share
+            return found
         ((sub, sheet),) = self.worksheet.sheets.items()
         position = {row: i for i, row in enumerate(sheet.rows)}
         known = Known(
             _moved(found.plan, position.__getitem__),
             _moved(tuple(self.stmt.undone[before:]), position.__getitem__),
             tuple((position[row], errors) for row, errors in self.trying.errors.items()),
-            tuple(self.trying.told[told:]),
             found.worksheet.sheets[sub].position,
             found.score,
             found.works,
@@ -159,7 +159,6 @@ class JobTrials:
         ((sub, sheet),) = self.worksheet.sheets.items()
         rows = sheet.rows
         self.trying.errors = {rows[at]: errors for at, errors in known.errors}
-        self.trying.told += known.told
         self.stmt.undone += _moved(known.undone, rows.__getitem__)
         left = self.worksheet.copy()
         left.pop()
@@ -252,7 +251,9 @@ def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Workshe
 def _moved(plan: Plan, row_of: Callable[[int], int]) -> Plan:
     """The same operations on other rows."""
     return tuple(
-        Operation(op.kind, Placement([row_of(row) for row in op.placement.rows], op.placement.nodes), op.reason, op.evicted)
+        Operation(
+            op.kind, Placement([row_of(row) for row in op.placement.rows], op.placement.nodes), op.reason, op.evicted
+        )
         for op in plan
     )
 

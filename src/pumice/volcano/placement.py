@@ -30,7 +30,11 @@ class Domain:
         tree = ssn.tables.tree
         self.hypernode = hypernode
         self.is_top = hypernode == len(tree.names) - 1
-        self.nodes = ssn.placing.feasible.all_nodes if self.is_top else NodeRows(ssn.tables, tree.nodes[hypernode].astype(np.int64))
+        self.nodes = (
+            ssn.placing.feasible.all_nodes
+            if self.is_top
+            else NodeRows(ssn.tables, tree.nodes[hypernode].astype(np.int64))
+        )
         self.name = "" if self.is_top else tree.names[hypernode]
 
 
@@ -124,7 +128,8 @@ class _Placer:
             ssn.journal.put(ssn.tables.tasks["job_hypernode"], row, self.hypernode)
         rows = self._together(rows)
         open_to = None if self.open_to is None else dict(self.open_to)
-        nodes = ssn.placing.run(rows, self.domain.nodes, open_to) if rows else []
+        between = self._held_between if self.has_topology else None
+        nodes = ssn.placing.run(rows, self.domain.nodes, open_to, between) if rows else []
         if nodes and self.stmt.allocate(rows[: len(nodes)], nodes) is None:
             ssn.placing.took(len(nodes))
             self.open_to = open_to
@@ -148,7 +153,11 @@ class _Placer:
             cls = sheet.classes[sheet.position + i]
             if row in sheet.nominated:
                 return rows[:i]
-            if i and not (by_class and cls in asked) and ssn.ask(points.task_refused, Task(ssn.tables, row)) is not None:
+            if (
+                i
+                and not (by_class and cls in asked)
+                and ssn.ask(points.task_refused, Task(ssn.tables, row)) is not None
+            ):
                 return rows[:i]
             asked.add(cls)
         return rows
@@ -174,6 +183,12 @@ class _Placer:
             self.ssn.story.tell(self.ssn.tables.tasks.pods[row].key, "placement refused", refusal.reason)
         else:
             self._hold([choice.node])
+
+    def _held_between(self, row: int, node: int, following: int) -> None:
+        """What the sub-job holds when the following task is chosen for."""
+        tree, tasks = self.ssn.tables.tree, self.ssn.tables.tasks
+        held = tree.lca(int(tree.leaf_of[node]), int(tasks.job_hypernode[row]))
+        self.ssn.journal.put(tasks["job_hypernode"], following, held)
 
     def _hold(self, nodes: list[int]) -> None:
         if self.has_topology:
@@ -225,9 +240,7 @@ def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: Sheet, trying
     return True
 
 
-def _nominated_within(
-    ssn: Session, stmt: Statement, sub: int, rows: list[int], domain: Domain, trying: Trying
-) -> bool:
+def _nominated_within(ssn: Session, stmt: Statement, sub: int, rows: list[int], domain: Domain, trying: Trying) -> bool:
     tables = ssn.tables
     inside = set(domain.nodes.rows.tolist())
     queue = int(tables.jobs.queue[tables.subs.job[sub]])

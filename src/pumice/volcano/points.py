@@ -146,8 +146,9 @@ sub_job_pipelined: Point[[SubJob], Vote, bool] = Point(
 )
 job_enqueueable: TwoForms[[Queue, F64], Vote | str, [Job], Vote | str, str | None] = TwoForms(
     "job_enqueueable",
-    "May the job be admitted? Asked only for jobs with minResources. A Vote, or the text of a rejection. A hook that takes"
-    " the queue and what is asked for rejects while others are admitted, too, so equal jobs are not asked for again.",
+    "May the job be admitted? Asked only for jobs with minResources. A Vote, or the text of a rejection. A hook that"
+    " takes the queue and what is asked for rejects while others are admitted, too, so equal jobs are not asked for"
+    " again.",
     "when a pending job has its turn in enqueue",
     combine.rejection,
     {("Queue", "F64"): "amount", ("Job",): "job"},

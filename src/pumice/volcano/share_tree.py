@@ -5,6 +5,7 @@ Source: Volcano drf with enableHierarchy (spec 04 §6); H-DRF (Bhattacharya et a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,36 +33,31 @@ class _Node:
 
 
 class ShareTree:
-    """``allocated`` (J, R) is the plugin's live column: the tree is evaluated anew where its version is another one than
-    last time."""
+    """``allocated`` (J, R) is the plugin's live column: the tree is evaluated anew where its version is another one
+    than last time."""
 
     def __init__(self, ssn: Session, allocated: Column[F64]) -> None:
         self._ssn = ssn
         self._allocated = allocated
         self._root = _Node()
         self._path: dict[int, list[_Node]] = {}
+        names = ssn.tables.queues.names
+        for queue in sorted(range(len(names)), key=names.__getitem__):
+            self._path[queue] = self._nodes_of(ssn.tables.queues.objs[queue].annotations)
         self._request = allocated.array + _pending_by_job(ssn)
         for job in ssn.live_jobs.tolist():
-            self._leaf_of(int(ssn.tables.jobs.queue[job])).jobs.append(job)
+            self._path[int(ssn.tables.jobs.queue[job])][-1].jobs.append(job)
         self._version = -1  # of what was evaluated last
 
-    def _leaf_of(self, queue: int) -> _Node:
-        return self._nodes_of(queue)[-1]
-
-    def _nodes_of(self, queue: int) -> list[_Node]:
-        """The queue's nodes from the root down; made on first sight."""
-        known = self._path.get(queue)
-        if known is not None:
-            return known
-        annotations = self._ssn.tables.queues.objs[queue].annotations
+    def _nodes_of(self, annotations: Mapping[str, str]) -> list[_Node]:
+        """A queue's nodes from the root down. Where queues do not agree on the weight of a node that they share, it is
+        that of the first one by name."""
         names = annotations.get(PATH, "root").split("/")[:DEPTH_MAX]
         weights = annotations.get(WEIGHTS, "").split("/")
         path = [self._root]
         for i, name in enumerate(names[1:], start=1):
-            child = path[-1].children.setdefault(name, _Node())
-            child.weight = _weight(weights[i]) if i < len(weights) else 1.0
-            path.append(child)
-        self._path[queue] = path
+            weight = _weight(weights[i]) if i < len(weights) else 1.0
+            path.append(path[-1].children.setdefault(name, _Node(weight)))
         return path
 
     def compare(self, left: Queue, right: Queue) -> int:
@@ -72,7 +68,7 @@ class ShareTree:
         return self._compare(left.row, right.row)
 
     def _compare(self, left: int, right: int) -> int:
-        a, b = self._nodes_of(left), self._nodes_of(right)
+        a, b = self._path[left], self._path[right]
         depth = min(len(a), len(b))
         for i in range(depth):
             if a[i].saturated != b[i].saturated:

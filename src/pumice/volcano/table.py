@@ -107,5 +107,6 @@ def volcano_registry() -> Registry:
         recover_hypernodes,
         close,
         notices,
+        name="volcano",
     )
     return Registry({"volcano": dialect})

@@ -50,8 +50,8 @@ def _bound(tables: Tables, topology: NetworkTopology | None, widest: int) -> int
 
 
 def nothing_waits(tables: Tables) -> bool:
-    """Whether no job waits for anything: no pending task, no PodGroup to admit; and none is in a hypernode or should be,
-    which is found out at the beginning of a session."""
+    """Whether no job waits for anything: no pending task, no PodGroup to admit; and none is in a hypernode or should
+    be, which is found out at the beginning of a session."""
     jobs = tables.jobs
     waits = (jobs.counts[:, PENDING] > 0) | (jobs.phase == PENDING_PHASE) | jobs.has_topology | (jobs.hypernode >= 0)
     return not (waits & jobs.alive).any()

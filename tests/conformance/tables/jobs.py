@@ -17,7 +17,7 @@ from pumice.model.events import Seen
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
 from pumice.model.podgroup import NetworkTopology, SubGroupPolicy
-from pumice.model.resources import EMPTY, Resource
+from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
 from pumice.testing.build import NAMESPACE, cluster, interned, node, pod, podgroup, pods, session
 from pumice.volcano.admission import still_wanted
@@ -25,7 +25,18 @@ from pumice.volcano.plugins.proportion import Proportion
 from pumice.volcano.status import UNSCHEDULABLE, conditions
 from pumice.volcano.topology import has_hard, job_bound, sub_bound
 from tests.conformance.tables.api import resource, topology
-from tests.conformance.tables.objects import Raw, amount, decoded, homes, in_group, job_row, member, opened, row_of, take_up
+from tests.conformance.tables.objects import (
+    Raw,
+    amount,
+    decoded,
+    homes,
+    in_group,
+    job_row,
+    member,
+    opened,
+    row_of,
+    take_up,
+)
 from tests.conformance.tables.table import Row, difference, disagreement, table
 
 _JOB = "test-job"
@@ -107,7 +118,7 @@ def elastic(row: Row) -> str | None:
     proportion = ssn.hooks.plugin("proportion")
     assert isinstance(proportion, Proportion)
     (queue,) = np.flatnonzero(proportion.takes_part)
-    return difference(amount(ssn.tables.axis, proportion.elastic[queue]), row["want"])
+    return difference(amount(ssn.tables.axis, proportion.elastic.array[queue]), row["want"])
 
 
 @table("plugins-util/TestGetInqueueResource.yaml")
@@ -115,7 +126,7 @@ def promised(row: Row) -> str | None:
     """What is still reserved for a job that holds a part of its minimum; one pod holds it."""
     holder = replace(pod("holder", _JOB, on="n"), spec=interned(PodSpec(resource(row["allocated"]))))
     group = podgroup(_JOB, min_resources=Resource.from_list(row["minRes"]))
-    ssn = opened(cluster(Node("n", EMPTY), group, holder))
+    ssn = opened(cluster(Node("n", Resource.from_list(row["minRes"])), group, holder))
     found = still_wanted(ssn, ssn.live_jobs)[0]
     return difference(amount(ssn.tables.axis, found), row["expected"])
 

@@ -16,7 +16,7 @@ from pumice.model.events import Object
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod
-from pumice.model.resources import EMPTY
+from pumice.model.resources import EMPTY, Resource
 from pumice.model.status import TaskStatus
 from pumice.runtime.loop import ListPlanner
 from pumice.state.store import Store
@@ -66,8 +66,12 @@ def in_group(pods: Iterable[Object], group: str) -> list[Pod]:
 
 
 def homes(pods: Iterable[Pod]) -> list[Node]:
-    """A node of every name that a pod is on; the rows leave them out."""
-    return [Node(name, EMPTY) for name in dict.fromkeys(each.node_name for each in pods) if name]
+    """A node of every name that a pod is on, which offers what its pods ask for; the rows leave them out."""
+    offered: dict[str, Resource] = {}
+    for each in pods:
+        if each.node_name:
+            offered[each.node_name] = offered.get(each.node_name, EMPTY).add(each.spec.request)
+    return [Node(name, amount) for name, amount in offered.items()]
 
 
 def member(raw: Raw, group: str) -> Pod:

@@ -109,7 +109,9 @@ def nodes_by_shard(row: Row) -> str | None:
     if mode != "none" and mine is not None:
         store.shard = Shard(frozenset(names if mode == "hard" else mine), mode == "hard")
     ssn = opened(store)
-    mask = np.ones(len(names), dtype=bool) if ssn.placing.feasible.shard_mask is None else ssn.placing.feasible.shard_mask
+    mask = (
+        np.ones(len(names), dtype=bool) if ssn.placing.feasible.shard_mask is None else ssn.placing.feasible.shard_mask
+    )
     inside, outside = ([names[i] for i in np.flatnonzero(each).tolist()] for each in (mask, ~mask))
     with ssn.statement() as stmt:
         order = []

@@ -233,14 +233,3 @@ def test_a_write_on_what_a_fork_shares_is_an_error() -> None:
     twin = boats(2).freeze().fork()
     with pytest.raises(ValueError, match="read-only"):
         twin["afloat"].data[0] = False
-
-
-def test_a_fork_that_is_not_to_be_written_on_copies_nothing() -> None:
-    frozen = boats(2).freeze()
-    twin = frozen.fork(to_write=False)
-    for name in Boats.FIELDS:
-        assert np.shares_memory(twin[name].data, frozen[name].data)
-    with pytest.raises(ValueError, match="read-only"):
-        twin["berth"].data[0] = 9
-    twin["berth"].version = twin.stamps[0] = 10**9
-    assert frozen["berth"].version != 10**9 and frozen.stamps[0] != 10**9, "versions and stamps are its own"

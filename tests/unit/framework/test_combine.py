@@ -272,6 +272,12 @@ def test_total(answers: Answers, wanted: Any, asked: list[int]) -> None:
     assert (found.tolist() if isinstance(found, np.ndarray) else found, hooks.order) == (wanted, asked)
 
 
+def test_a_finite_total_is_the_same_number() -> None:
+    tiers = [[lambda *_: np.array([1.0, 2.0]), lambda *_: None], [lambda *_: 0.5]]
+    found = combine.finite_total(tiers, *TWO)
+    assert np.array_equal(found, combine.total(tiers, *TWO)) and np.array_equal(found, [1.5, 2.5])
+
+
 def test_a_total_goes_on_from_its_start() -> None:
     """One term after the other, from left to right: equal scores stay equal to the last bit."""
     start, own = np.array([0.1, 0.2]), np.array([0.3, 0.1])
@@ -404,9 +410,9 @@ TWO = ("subject", ["n0", "n1"])
             combine.total, TWO, np.zeros((2, 1)), "one number for each of 2 rows", id="scores of another shape"
         ),
         pytest.param(combine.total, TWO, "high", "an array, a number or None", id="a text for a score"),
-        pytest.param(combine.total, TWO, np.array([1.0, NAN]), "finite numbers", id="a score that is no number"),
-        pytest.param(combine.total, TWO, np.array([INF, 1.0]), "finite numbers", id="an infinite score"),
-        pytest.param(combine.total, TWO, NAN, "finite numbers", id="one score for all that is no number"),
+        pytest.param(combine.finite_total, TWO, np.array([1.0, NAN]), "finite numbers", id="a score that is no number"),
+        pytest.param(combine.finite_total, TWO, np.array([INF, 1.0]), "finite numbers", id="an infinite score"),
+        pytest.param(combine.finite_total, TWO, NAN, "finite numbers", id="one score for all that is no number"),
         pytest.param(combine.keys, TWO[1:], [1, 2], "one key for each of 2 rows", id="a list for keys"),
         pytest.param(combine.keys, TWO[1:], np.zeros(3), "one key for each of 2 rows", id="keys of others"),
         pytest.param(
@@ -432,5 +438,5 @@ def test_an_answer_of_the_wrong_kind_says_whose_it_was_and_what_was_wanted(
 def test_of_several_scores_the_one_that_is_no_number_is_named(culprit: int) -> None:
     hooks = Asked([[np.array([1.0, NAN if i == culprit else 2.0]) for i in range(3)]])
     with pytest.raises(WrongAnswer) as raised:
-        combine.total(hooks.tiers, *TWO)
+        combine.finite_total(hooks.tiers, *TWO)
     assert raised.value.hook is hooks.tiers[0][culprit]

@@ -14,6 +14,7 @@ from pumice.columns.snapshot import Shard
 from pumice.columns.views import Node, Queue, Task, TaskClass
 from pumice.framework import points
 from pumice.framework.errors import PluginFault
+from pumice.framework.feasible import Ahead
 from pumice.framework.memo import Memo
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
@@ -144,15 +145,15 @@ def test_a_class_is_asked_about_once_and_then_only_about_what_changed() -> None:
     assert Counting.asked == [10, 2, 2]
 
 
-@pytest.mark.parametrize("ahead", [False, True])
-def test_what_was_kept_is_what_asking_anew_would_give(ahead: bool) -> None:
+@pytest.mark.parametrize("ahead", Ahead)
+def test_what_was_kept_is_what_asking_anew_would_give(ahead: Ahead) -> None:
     ssn = counted()
     feasible = ssn.placing.feasible
-    feasible.of(0, ahead=ahead)
+    feasible.of(0, ahead)
     stmt = ssn.statement()
     for row, at in ((0, 3), (1, 3), (2, 5)):
         stmt.allocate([row], [at])
-        kept = feasible.of(0, ahead=ahead)
+        kept = feasible.of(0, ahead)
         look = feasible.look(0, feasible.all_nodes)
         assert (kept.allowed == look.allowed).all() and (kept.idle_fits == look.idle_fits).all()
         assert (kept.score == look.score).all() and (kept.idle_score == look.where_idle()).all()
@@ -164,11 +165,11 @@ def test_what_was_kept_is_what_asking_anew_would_give(ahead: bool) -> None:
 def test_a_task_that_went_where_it_was_foreseen_costs_no_question() -> None:
     ssn = counted()
     feasible = ssn.placing.feasible
-    fit = feasible.of(0, ahead=True)
+    fit = feasible.of(0, Ahead.ALL)
     assert Counting.asked == [20], "as it is, and after one more"
     ssn.statement().allocate([0], [4])
     feasible.placed_one(fit, 4)
-    assert feasible.of(0, ahead=True) is fit
+    assert feasible.of(0, Ahead.ALL) is fit
     assert (Counting.asked, fit.score[4]) == ([20], 1000)
 
 
@@ -184,8 +185,8 @@ def test_the_next_cycle_asks_about_what_changed_since() -> None:
     assert Counting.asked == [10], "nothing changed in between"
 
 
-@pytest.mark.parametrize("ahead", [False, True])
-def test_what_could_not_be_found_out_is_not_kept(ahead: bool) -> None:
+@pytest.mark.parametrize("ahead", Ahead)
+def test_what_could_not_be_found_out_is_not_kept(ahead: Ahead) -> None:
     """A plugin that fails is asked again, and not taken for one that has answered."""
     fails = [True]
 
@@ -200,9 +201,9 @@ def test_what_could_not_be_found_out_is_not_kept(ahead: bool) -> None:
     ssn = session(state, "tiers: [{plugins: [{name: moody}]}]", plugins=[moody])
     for _ in range(2):
         with pytest.raises(PluginFault):
-            ssn.placing.feasible.of(0, ahead=ahead)
+            ssn.placing.feasible.of(0, ahead)
     fails[0] = False
-    assert ssn.placing.feasible.of(0, ahead=ahead).allowed.tolist() == [False, True]
+    assert ssn.placing.feasible.of(0, ahead).allowed.tolist() == [False, True]
 
 
 # -- when a gang may be placed in one go

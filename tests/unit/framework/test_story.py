@@ -33,7 +33,7 @@ def full(cpus: int) -> FitErrors:
 
 
 def failure(number: int, *errors: tuple[int, FitErrors], trace: Trace | None = None) -> Failure:
-    return Failure(number, trace, errors, (), (), (), False)
+    return Failure(number, trace, errors, (), False, (), (), False)
 
 
 def placed(kind: Kind, rows: list[int], nodes: list[int], **more: Any) -> Operation:
@@ -154,6 +154,16 @@ def test_a_failure_befalls_several_jobs_in_one_word() -> None:
         trace = told.undone_of(job)
         assert trace is not None and trace.status.tolist() == [TaskStatus.ALLOCATED, -1]
     assert (told.errors_of(1), told.undone_of(1), told.tried) == ({}, None, set())
+
+
+def test_failures_that_say_the_same_of_jobs_keep_apart_where_tasks_would_have_gone() -> None:
+    """Else a user reads of a node that another gang would have got."""
+    found = tables(1, 1)
+    told = Story(found)
+    for job, on in ((0, 4), (1, 5)):
+        told.fail(np.array([job]), failure(7, trace=Trace.of(1, (placed(Kind.ALLOCATE, [0], [on]),))))
+    nodes = [trace.node.tolist() for job in (0, 1) if (trace := told.undone_of(job)) is not None]
+    assert nodes == [[4], [5]]
 
 
 def test_a_job_that_is_tried_again_has_notes_of_its_own_from_then_on() -> None:

@@ -134,7 +134,8 @@ def test_the_digest_is_of_every_byte_that_may_move() -> None:
     seen = {found.digest()}
     for name, array in found.moving():
         column = next(each for each in _columns(found) if each.array is array)
-        column.data.reshape(-1)[0] = not array.reshape(-1)[0] if array.dtype == bool else array.reshape(-1)[0] + 1
+        first = (0,) * array.ndim
+        column.data[first] = not array[first] if array.dtype == bool else array[first] + 1
         assert found.digest() not in seen, name
         seen.add(found.digest())
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.http import Api
 from pumice.apiserver.server import Place, serving
 from pumice.framework.plugin import plugin
+from pumice.framework.registry import Registry, action_spec
 from pumice.framework.session import Session
 from pumice.kube import logs
 from pumice.kube.access import Access
@@ -32,17 +34,18 @@ from pumice.volcano.table import volcano_registry
 from tests.unit.apiserver.worlds import cluster, create, group, node, pod, queue
 
 CONF = """
-actions: "enqueue, allocate"
+actions: "stumble, enqueue, allocate"
 tiers:
-- plugins: [{name: priority}, {name: gang}, {name: stumbles}]
+- plugins: [{name: priority}, {name: gang}]
 - plugins: [{name: predicates}, {name: proportion}]
 """
+WITH_PLUGIN = CONF.replace("stumble, ", "").replace("{name: gang}", "{name: gang}, {name: stumbles}")
 PATIENCE_S = 60.0
 REACHED = ("Assumed", "Bound")
 
 
 class Fault:
-    """What the plugin of these tests does when a session opens."""
+    """What the first action of these tests does."""
 
     def __init__(self) -> None:
         self.opened = 0
@@ -55,16 +58,13 @@ def fault() -> Fault:
 
 
 def conf_file(fault: Fault, path: Path | None = None) -> ConfFile:
-    @plugin("stumbles", keeps="python")
-    class Stumbles:
-        def __init__(self, ssn: Session) -> None:
-            pass
+    def stumble(ssn: Session) -> None:
+        fault.opened += 1
+        fault.do()
 
-        def on_session_open(self, ssn: Session) -> None:
-            fault.opened += 1
-            fault.do()
-
-    return ConfFile(path, volcano_registry().with_plugins("volcano", [Stumbles]), CONF)
+    volcano = volcano_registry().dialects["volcano"]
+    actions = {**volcano.actions, "stumble": action_spec("stumble", stumble)}
+    return ConfFile(path, Registry({"volcano": replace(volcano, actions=actions)}), CONF)
 
 
 class At:
@@ -87,7 +87,8 @@ class At:
     @property
     def pods_known(self) -> int:
         """How many pods the store has. Nothing else of it may be read while a cycle may run."""
-        return len(self.live.loop.store._row_of_pod)
+        store = self.live.loop.store
+        return len({*store._tasks.row_of, *store._came})
 
     async def bound(self, name: str) -> None:
         async def on_node() -> bool:
@@ -113,7 +114,9 @@ async def until(check: Callable[[], Any]) -> None:
 
 
 @asynccontextmanager
-async def scheduling(fault: Fault, election: bool = False, holder: str = "", **settings: Any) -> AsyncIterator[At]:
+async def scheduling(
+    fault: Fault, election: bool = False, holder: str = "", conf: ConfFile | None = None, **settings: Any
+) -> AsyncIterator[At]:
     world = cluster()
     for obj in (node("n0"), node("n1"), queue("q")):
         create(world, obj)
@@ -125,7 +128,7 @@ async def scheduling(fault: Fault, election: bool = False, holder: str = "", **s
             await client.post(LEASES.namespace_path("default"), {"metadata": {"name": "it"}, "spec": spec})
         standing = Election(client, "default", "it", "me", 60.0, 40.0, 0.05) if election else None
         settings = {"period_s": 0.05, "conf_s": 0.02, **settings}
-        live = Live(client, conf_file(fault), Settings(**settings), Metrics(), election=standing)
+        live = Live(client, conf or conf_file(fault), Settings(**settings), Metrics(), election=standing)
         (shown,) = await stack.enter_async_context(pages(live, [("127.0.0.1", 0)]))
         at = At(live, client, world, shown)
         try:
@@ -232,6 +235,35 @@ async def test_a_cycle_that_fails_does_not_end_the_process(fault: Fault, caplog:
     assert sum(record.exc_info is not None for record in failures) == 1, "one traceback, then a line each"
 
 
+async def test_a_plugin_that_fails_is_named_and_the_next_cycle_is_as_usual(
+    fault: Fault, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is no failed cycle; nothing is decided while the plugin cannot be opened."""
+
+    @plugin("stumbles", keeps="python")
+    class Stumbles:
+        def __init__(self, ssn: Session) -> None:
+            pass
+
+        def on_session_open(self, ssn: Session) -> None:
+            if not mended:
+                raise RuntimeError("no\nmore")
+
+    mended: list[bool] = []
+    conf = ConfFile(None, volcano_registry().with_plugins("volcano", [Stumbles]), WITH_PLUGIN)
+    async with scheduling(fault, conf=conf) as at:
+        await at.gang("g", 2)
+        await until(lambda: sum(at.live.loop.faults.counts.values()) >= 2)
+        page = await at.page("/metrics")
+        assert at.live.failed_cycles == 0 and not at.task.done()
+        mended.append(True)
+        await at.bound("g-1")
+    (line,) = [line for line in page.splitlines() if line.startswith("pumice_plugin_faults_total")]
+    assert f'plugin="stumbles",point="opening",hook="__init__",where="{__file__}:' in line
+    told = [record.getMessage() for record in caplog.records if record.name == "pumice.plugins"]
+    assert len(told) == 1 and "RuntimeError: no more; it cost the cycle the turn" in told[0], told
+
+
 async def test_the_store_is_whole_again_after_a_failure(fault: Fault) -> None:
     """Events that a failing cycle has taken in are not lost."""
     async with scheduling(fault) as at:
@@ -330,13 +362,14 @@ async def test_who_loses_the_lease_ends(fault: Fault) -> None:
 
 
 async def test_pages(fault: Fault) -> None:
-    async with scheduling(fault) as at:
-        await until(lambda: at.live.leads)
+    async with scheduling(fault, period_s=3600.0) as at:
+        await until(lambda: at.live.leads and at.live.loop.cycles and at.live.cycle_began is None)
         assert await at.page("/healthz") == "ok\n"
         assert await at.page("/readyz") == "ok\n"
-        assert '"stumbles"' in await at.page("/conf")
+        assert '"stumble"' in await at.page("/conf")
         metrics = await at.page("/metrics")
         assert f'pumice_conf_info{{hash="{at.live.conf.current.hash}"}} 1.0' in metrics
+        assert "pumice_plugin_faults" not in metrics, "nobody has failed"
         at.live.cycle_began = time.monotonic() - 3600
         with pytest.raises(ApiError, match="a cycle has been running for"):
             await at.page("/healthz")

@@ -48,6 +48,16 @@ def problems(folder: Path) -> list[str]:
     return [problem.replace(f"{folder}/", "").replace(str(folder), "FOLDER") for problem in caught.value.problems]
 
 
+def test_a_file_may_have_its_annotations_evaluated(tmp_path: Path) -> None:
+    """Without the import that leaves annotations as they are written."""
+    plain = GOOD.format(name="quiet").replace("from __future__ import annotations\n", "")
+    assert plain != GOOD.format(name="quiet")
+    registry = with_plugins_of(folder_of(tmp_path, a=plain), volcano_registry())
+    spec = registry.plugin("volcano", "quiet")
+    assert spec is not None and spec.arguments["label"].type == "str"
+    assert [form for _, form, *_ in spec.hooks] == ["class_node"]
+
+
 def test_files_become_plugins_of_the_policy_file(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, a=GOOD.format(name="quiet-a"), b=GOOD.format(name="quiet-b"))
     (folder / "notes.txt").write_text("not looked at")

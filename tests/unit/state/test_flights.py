@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pumice.columns.tables import Tables
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Event, Seen, Undone
 from pumice.model.pod import Pod
@@ -29,8 +30,14 @@ def store_of(what: Pod) -> Store:
 
 def state_of(store: Store) -> tuple[TaskStatus, float]:
     """The state of the one task, and the milli-cpu that its node has used."""
+    tables, row = task_of(store)
+    return TaskStatus(int(tables.tasks.status[row])), float(tables.nodes.used[0][0])
+
+
+def task_of(store: Store) -> tuple[Tables, int]:
+    """The one task by its row."""
     tables = store.snapshot().tables
-    return TaskStatus(int(tables.tasks.status[store._row_of_pod["ns/p"]])), float(tables.nodes.used[0][0])
+    return tables, [pod.key if pod else "" for pod in tables.tasks.pods].index("ns/p")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +56,7 @@ def state_of(store: Store) -> tuple[TaskStatus, float]:
 )
 def test_a_bind_in_flight(event: Event, state: tuple[TaskStatus, float]) -> None:
     store = store_of(_WAITING)
-    store.assume(_BIND)
+    store.assume([_BIND])
     assert state_of(store) == (TaskStatus.BINDING, 2000.0)
     store.apply(event)
     assert state_of(store) == state
@@ -67,7 +74,7 @@ def test_a_bind_in_flight(event: Event, state: tuple[TaskStatus, float]) -> None
 )
 def test_an_eviction_in_flight(event: Event, status: TaskStatus) -> None:
     store = store_of(_RUNNING)
-    store.assume(_EVICT)
+    store.assume([_EVICT])
     assert state_of(store)[0] is TaskStatus.RELEASING
     store.apply(event)
     assert state_of(store)[0] is status
@@ -76,8 +83,9 @@ def test_an_eviction_in_flight(event: Event, status: TaskStatus) -> None:
 def test_news_after_undone_counts() -> None:
     """A pod that changed while its bind was in flight is, when given back, what it became."""
     store = store_of(_WAITING)
-    store.assume(_BIND)
+    store.assume([_BIND])
     store.apply(Seen(replace(_WAITING, nominated_node="n1")))
     store.apply(Undone("ns/p", "ns-p"))
     assert state_of(store) == (TaskStatus.PENDING, 0.0)
-    assert store.snapshot().tables.tasks.nominated[store._row_of_pod["ns/p"]] == 0
+    tables, row = task_of(store)
+    assert tables.tasks.nominated[row] == 0

@@ -31,7 +31,7 @@ from pumice.api import (
     points,
 )
 
-# -- reads what it does not declare --------------------------------------------------------------------------------------
+# -- reads what it does not declare ------------------------------------------------------------------------------------
 
 
 @plugin("clock")
@@ -98,7 +98,7 @@ class PlainWeight:
         return queue.obj.weight / self.total
 
 
-# -- rows ----------------------------------------------------------------------------------------------------------------
+# -- rows --------------------------------------------------------------------------------------------------------------
 
 
 @plugin("scaled")
@@ -155,7 +155,7 @@ def second_thoughts(ssn: Session, task: Task, nodes: NodeRows) -> Verdict | None
     return Verdict.of(np.zeros(len(nodes), dtype=bool), Unfit("one is enough"))
 
 
-# -- jobs ----------------------------------------------------------------------------------------------------------------
+# -- jobs --------------------------------------------------------------------------------------------------------------
 
 
 @plugin("odd-names")
@@ -187,7 +187,7 @@ def sleepy(ssn: Session, job: Job) -> Vote:
     return Vote.PERMIT if ssn.now > 1050.0 else Vote.REJECT
 
 
-# -- what is taken back ----------------------------------------------------------------------------------------------------
+# -- what is taken back ------------------------------------------------------------------------------------------------
 
 
 @plugin("plain-count")
@@ -282,7 +282,7 @@ def module_state(ssn: Session, jobs: JobRows) -> F64:
     return np.array(list(first), dtype=np.float64)
 
 
-# -- answers -------------------------------------------------------------------------------------------------------------
+# -- answers -----------------------------------------------------------------------------------------------------------
 
 
 @plugin("raises")
@@ -331,14 +331,14 @@ class FragileTold:
     """Is told of pods without a job, and does not expect it."""
 
     def __init__(self, ssn: Session) -> None:
-        self.ssn, self.taken = ssn, {name: 0 for name in ssn.tables.queues.names[:1]}
+        self.ssn, self.taken = ssn, dict.fromkeys(ssn.tables.queues.names[:1], 0)
 
     @points.on_allocate
     def came(self, run: TaskRun) -> None:
         self.taken[self.ssn.tables.queues.names[run.queue]] += 1
 
 
-# -- arguments -----------------------------------------------------------------------------------------------------------
+# -- arguments ---------------------------------------------------------------------------------------------------------
 
 
 @plugin("divides")

@@ -9,6 +9,8 @@ import numpy as np
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
+from pumice.framework import points
+from pumice.framework.memo import Memo
 from pumice.framework.policy import read_policy
 from pumice.framework.session import Session
 from pumice.model.decisions import Decision
@@ -93,12 +95,16 @@ class Cluster:
         listed = [{"name": name, "arguments": arguments if name == plugins[0] else {}} for name in plugins]
         conf = {"actions": "allocate", "tiers": [{"plugins": listed}]}
         snapshot = store.snapshot()
-        self.ssn = Session(snapshot, read_policy(conf, volcano_registry()), 0.0, Accepting())
+        self.ssn = Session(snapshot, read_policy(conf, volcano_registry()), 0.0, Accepting(), Memo())
+        self.ssn.open()
         self.tables = self.ssn.tables
         tasks = self.tables.tasks
         self.row_of = {tasks.pods[row].name: row for row in np.flatnonzero(tasks.alive).tolist()}
         self.node_of = self.tables.nodes.facts.row_of
         self.names = self.tables.nodes.facts.names
+
+    def plugin(self, name: str) -> Any:
+        return self.ssn.hooks.plugin(name)
 
     def task(self, name: str) -> Task:
         return Task(self.tables, self.row_of[name])
@@ -116,8 +122,7 @@ class Cluster:
     def reasons(self, name: str, *nodes: str) -> dict[str, list[str]]:
         """What all filters say against each node, for nodes with any reason."""
         task, rows = self.task(name), self.rows(*nodes)
-        verdicts = [hook(task.cls, rows) for hook in self.ssn.class_predicates]
-        verdicts += [v for hook in self.ssn.task_predicates if (v := hook(task, rows)) is not None]
+        verdicts = self.ssn.ask(points.class_filters, task.cls, rows) + self.ssn.ask(points.task_filters, task, rows)
         found: dict[str, list[str]] = {}
         for verdict in verdicts:
             for row, code in zip(rows.rows.tolist(), verdict.codes.tolist(), strict=True):
@@ -128,10 +133,7 @@ class Cluster:
     def scores(self, name: str, *nodes: str) -> dict[str, float]:
         """Sum of all scores for each candidate."""
         task, rows = self.task(name), self.rows(*nodes)
-        total = np.zeros(len(rows))
-        for hook in self.ssn.class_scores:
-            total += hook(task.cls, rows)
-        for hook in self.ssn.task_scores:
-            answer = hook(task, rows)
-            total += 0.0 if answer is None else answer
-        return dict(zip([self.names[r] for r in rows.rows.tolist()], total.tolist(), strict=True))
+        total = self.ssn.ask(points.task_scores, task, rows, self.ssn.ask(points.class_scores, task.cls, rows))
+        return dict(
+            zip([self.names[r] for r in rows.rows.tolist()], np.broadcast_to(total, len(rows)).tolist(), strict=True)
+        )

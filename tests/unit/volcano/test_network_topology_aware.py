@@ -41,7 +41,7 @@ def test_any_tiers_give_scores(tiers: tuple[int, int], fading: float) -> None:
         pods("g", 1),
     )
     ssn = session(state, conf(fading))
-    _, _, _, scores = ssn.feasibility.of(int(ssn.tables.tasks.cls[0])).look(ssn.all_nodes)
+    scores = ssn.placing.feasible.of(int(ssn.tables.tasks.cls[0])).score
     assert np.isfinite(scores).all() and (scores >= 0).all() and (scores <= 100).all()
 
 

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pumice.columns.placement import Placement
 from pumice.columns.rows import NodeRows
+from pumice.columns.runs import TaskRun
 from pumice.model.node import Node, NodeImage, Taint
 from pumice.model.pod import (
     LabelSelector,
@@ -153,15 +155,16 @@ def test_allocation_is_exact(
             + weights[2] * reference.balanced(list(asked), held, list(room))
         )
     cls, rows = cluster.task("p0").cls, cluster.rows(*(f"n{i}" for i in range(len(nodes)))).rows
-    room_of = dict(cluster.ssn.plugins)["nodeorder"].room
+    room_of = cluster.plugin("nodeorder").room
     virtual = NodeRows(cluster.tables, rows, after=np.full(len(rows), float(ahead)), cls=cls.row)
     assert room_of(cls, virtual).tolist() == expected
-    view = dict(cluster.ssn.plugins)["predicates"]._view
+    view = cluster.plugin("predicates")
     for k in range(1, ahead + 1):
         for i in range(len(nodes)):
             row = cluster.row_of[f"p{k}"]
-            view.enter(cluster.ssn.run_of([row], [int(rows[i])]))
-            cluster.tables.tasks.view_node[row] = -1  # the same pod on every node, so that each has as many more
+            view.on_allocate(TaskRun(cluster.tables, Placement([row], [int(rows[i])])))
+            # the same pod on every node, so that each has as many more
+            cluster.ssn.journal.put(cluster.tables.tasks["view_node"], row, -1)
     assert room_of(cls, NodeRows(cluster.tables, rows)).tolist() == expected
     one_by_one = [room_of(cls, NodeRows(cluster.tables, rows[i : i + 1])).tolist() for i in range(len(rows))]
     assert one_by_one == [[e] for e in expected]
@@ -249,8 +252,8 @@ def test_without_wishes_the_answer_is_one_number() -> None:
     """So a gang may be placed in one go; None when there is nothing to score."""
     for arguments, expected in ((only(tainttoleration=3, podaffinity=2), 300.0), (only(leastrequested=1), None)):
         cluster = Cluster([node("n"), node("m")], [pod("p")], "nodeorder", **arguments)
-        (hook,) = cluster.ssn.task_scores
-        assert hook(cluster.task("p"), cluster.rows()) == expected
+        among_candidates = cluster.plugin("nodeorder").among_candidates
+        assert among_candidates(cluster.task("p"), cluster.rows()) == expected
 
 
 # -- what other pods say

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from pumice.columns.rows import NodeRows
+from pumice.framework import points
 from pumice.framework.verdict import Code
 from pumice.model.node import Taint
 from pumice.model.pod import NodeSelectorTerm, Requirement, Toleration
+from pumice.volcano.plugins.predicates import TOO_MANY_PODS
 from tests.unit.volcano.cluster import Cluster, node, pod, spec
 
 CORDONED = "node(s) were unschedulable"
@@ -102,7 +104,7 @@ def test_a_full_node_is_said_before_what_else_is_wrong() -> None:
     there = [pod("a", "full"), pod("b", "full-tainted"), pod("c", "free")]
     cluster = Cluster(nodes, [*there, pod("p")], "predicates")
     assert cluster.reasons("p") == {"full": [FULL], "full-tainted": [FULL, TAINTED], "none": [FULL]}
-    verdict = cluster.ssn.class_predicates[0](cluster.task("p").cls, cluster.rows("full", "full-tainted"))
+    verdict = cluster.plugin("predicates").node_filters(cluster.task("p").cls, cluster.rows("full", "full-tainted"))
     codes = [[unfit.code for unfit in verdict.why[c]] for c in verdict.codes]
     assert codes == [[Code.UNSCHEDULABLE], [Code.UNSCHEDULABLE, Code.UNRESOLVABLE]]
 
@@ -113,7 +115,9 @@ def test_a_node_fills_up_while_pods_are_placed() -> None:
     assert cluster.reasons("p") == {}
     cls, rows = cluster.task("p").cls, cluster.rows()
     ahead = NodeRows(cluster.tables, rows.rows, after=np.array([1.0]), cls=cls.row)
-    assert [v.codes.tolist() for v in (cluster.ssn.class_predicates[0](cls, n) for n in (rows, ahead))] == [[0], [4]]
+    node_filters = cluster.plugin("predicates").node_filters
+    assert node_filters(cls, rows) is None, "nothing is against any node"
+    assert [verdict.why[code] for verdict in [node_filters(cls, ahead)] for code in verdict.codes] == [(TOO_MANY_PODS,)]
     cluster.place("b", "n")
     assert cluster.reasons("p") == {"n": [FULL]}
 
@@ -159,5 +163,5 @@ def test_one_node_at_a_time_gives_the_same() -> None:
 )
 def test_pre_filters(terms: dict[str, object], arguments: dict[str, bool], reason: str | None) -> None:
     cluster = Cluster([node("n")], [pod("p", spec=spec(**terms))], "predicates", **arguments)
-    unfit = cluster.ssn.pre_predicate(cluster.task("p"))
+    unfit = cluster.ssn.ask(points.task_refused, cluster.task("p"))
     assert (unfit.reason if unfit else None) == reason

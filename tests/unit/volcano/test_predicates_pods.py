@@ -202,8 +202,8 @@ def test_most_classes_have_nothing_to_say() -> None:
     """None: a gang of them may be placed in one go. One class has another wanting to be apart from one of its pods."""
     pods = [web("meant"), pod("equal"), pod("other", cpu=1.0), pod("apart", anti_required=(near("web"),))]
     cluster = Cluster(NODES, pods, "predicates")
-    (hook,) = cluster.ssn.task_predicates
-    said = {p.name: hook(cluster.task(p.name), cluster.rows()) is not None for p in pods}
+    pod_filters = cluster.plugin("predicates").pod_filters
+    said = {p.name: pod_filters(cluster.task(p.name), cluster.rows()) is not None for p in pods}
     assert said == {"meant": True, "equal": True, "other": False, "apart": True}
 
 
@@ -224,7 +224,7 @@ def test_the_view_follows_placements_and_rollbacks() -> None:
 def test_a_victim_leaves_the_view_at_once() -> None:
     cluster = Cluster(NODES, [web("a", "x1"), web("p", anti_required=(near("web", HOST),))], "predicates")
     stmt = cluster.ssn.statement()
-    stmt.evict(cluster.row_of["a"], "make room")
+    stmt.evict([cluster.row_of["a"]], "make room")
     assert cluster.reasons("p") == {}
     assert not cluster.tables.nodes.view.any()
     stmt.discard()
@@ -236,7 +236,7 @@ def test_simulation_looks_at_inter_pod_terms_only() -> None:
     cluster = Cluster(
         NODES, [a, web("p", anti_required=(near("web", HOST),), host_ports=(HostPort(80),))], "predicates"
     )
-    plugin = dict(cluster.ssn.plugins)["predicates"]
+    plugin = cluster.plugin("predicates")
     task, victim, (on,) = cluster.task("p"), cluster.task("a"), list(cluster.rows("x1"))
     stmt = cluster.ssn.statement()
     with stmt.trial():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,13 @@ class Asking:
             return None
         return said(self.call(hook, question, arguments, use=use))
 
+    def is_silent(self, question: Question) -> bool:
+        """Whether the hook has nothing to say that tells nodes apart: None, or one number. Raises: Breach."""
+        hook, arguments = self.hook(question), self.arguments(question)
+        if hook is None or arguments is None:
+            return False
+        return isinstance(self.call(hook, question, arguments), int | float | None)
+
     def call(self, hook: Hook, question: Question, arguments: Sequence[Any], *, use: bool = False) -> Any:
         """The answer itself. Raises: Breach."""
         try:
@@ -87,10 +95,11 @@ _RAISES = "In a cycle this costs the job that was asked about its turn. Answer, 
 
 
 def said(answer: Any) -> Hashable:
-    """An answer as a value: equal values are equal answers, to the last bit."""
+    """An answer as a value: equal values are equal answers, to the last bit. A verdict against no row is None."""
     match answer:
         case Verdict():
-            return tuple(answer.why[code] for code in answer.codes.tolist())
+            against = tuple(answer.why[code] or None for code in answer.codes.tolist())
+            return against if any(against) else None
         case np.ndarray():
             return tuple(said(each) if isinstance(each, list) else each for each in _bits(answer.tolist()))
         case Row():
@@ -102,14 +111,14 @@ def said(answer: Any) -> Hashable:
         case np.generic():
             return said(answer.item())
         case float():
-            return "nan" if answer != answer else answer
+            return "nan" if math.isnan(answer) else answer
         case _ if isinstance(answer, Hashable):
             return answer
     return repr(answer)
 
 
 def _bits(values: list[Any]) -> list[Any]:
-    return ["nan" if value != value else value for value in values]
+    return ["nan" if isinstance(value, float) and math.isnan(value) else value for value in values]
 
 
 def by_row(answer: Hashable, count: int) -> tuple[Hashable, ...] | None:
@@ -127,7 +136,9 @@ def is_by_row(hook: Hook) -> bool:
     """Whether a hook answers for each of its rows alone: filters and scores of single nodes, keys; and what is said
     about a class, for it is kept node by node."""
     over_rows = hook.form in ("class", "task", "key")
-    return over_rows and (hook.point.name in _SINGLE_ROWS or (hook.form == "class" and hook.point.name == "batch_node_order"))
+    return over_rows and (
+        hook.point.name in _SINGLE_ROWS or (hook.form == "class" and hook.point.name == "batch_node_order")
+    )
 
 
 def rows_at(arguments: Sequence[Any]) -> int:
@@ -135,7 +146,7 @@ def rows_at(arguments: Sequence[Any]) -> int:
     return next((i for i, each in enumerate(arguments) if isinstance(each, NodeRows | JobRows | TaskRows)), -1)
 
 
-# -- use -----------------------------------------------------------------------------------------------------------------
+# -- use ---------------------------------------------------------------------------------------------------------------
 
 
 def _use(hook: Hook, arguments: Sequence[Any], answer: Any) -> None:
@@ -153,7 +164,9 @@ def _use(hook: Hook, arguments: Sequence[Any], answer: Any) -> None:
     elif combinator in _YES_OR_NO:
         _check(hook, answer, Wanted("True or False", lambda found: isinstance(found, bool | np.bool_)))
     elif combinator is combine.fewest and form == "task":
-        _check(hook, answer, Wanted("True, False or an Unfit", lambda found: isinstance(found, bool | np.bool_ | Unfit)))
+        _check(
+            hook, answer, Wanted("True, False or an Unfit", lambda found: isinstance(found, bool | np.bool_ | Unfit))
+        )
     elif hook.point.name == "best_node":
         rows = rows_of(arguments).rows.tolist()
         _check(hook, answer, Wanted(f"None or one of the rows {rows}", lambda found: found is None or found in rows))

@@ -1,4 +1,5 @@
-"""What a policy file may hand to a plugin: every value is one that it can live with, or is refused as the file is read."""
+"""What a policy file may hand to a plugin: every value is one that it can live with, or is refused as the file is
+read."""
 
 from __future__ import annotations
 
@@ -78,4 +79,6 @@ def _is_clear(spec: PluginSpec, argument: Argument, value: Any, error: PolicyErr
 def _breach(
     spec: PluginSpec, argument: Argument, value: Any, problem: str, advice: str, *facts: tuple[str, str]
 ) -> Breach:
-    return Breach("arguments", spec.name, f"argument {argument.name}", problem, [("value", repr(value)), *facts], advice)
+    return Breach(
+        "arguments", spec.name, f"argument {argument.name}", problem, [("value", repr(value)), *facts], advice
+    )

@@ -34,20 +34,25 @@ def rows_are_single(asking: Asking, questions: Iterable[Question], answers: Answ
         if together is None:
             continue
         for among in (range(len(rows)), [i for i in range(len(rows)) if dice.random() < 0.5]):
-            for some in ([[i] for i in among] if isinstance(among, range) else [among]):
+            for some in [[i] for i in among] if isinstance(among, range) else [among]:
                 apart = _asked_about(asking, hook, question, arguments, at, some)
                 wanted = tuple(together[i] for i in some)
                 if not some or by_row(apart, len(some)) == wanted:
                     continue
                 names = question.subjects[at].names
-                facts = [("asked", question.text), ("together", wanted), ("alone", apart), ("about", [names[i] for i in some])]
+                facts = [
+                    ("asked", question.text),
+                    ("together", wanted),
+                    ("alone", apart),
+                    ("about", [names[i] for i in some]),
+                ]
                 problem = "says something else of a row when others are asked about with it"
                 raise Breach("rows", question.plugin, question.where, problem, facts, _ROW_BY_ROW)
 
 
 _ROW_BY_ROW = (
-    "Answer for each row from that row alone: answers are kept row by row, and asked for again for the rows that changed."
-    " What is scaled over the candidates is a batch_node_order hook that takes Task."
+    "Answer for each row from that row alone: answers are kept row by row, and asked for again for the rows that"
+    " changed. What is scaled over the candidates is a batch_node_order hook that takes Task."
 )
 
 
@@ -113,7 +118,7 @@ def _asked_about(
     return said(asking.call(hook, question, [*arguments[:at], fewer, *arguments[at + 1 :]]))
 
 
-# -- jobs that are alike --------------------------------------------------------------------------------------------------
+# -- jobs that are alike -----------------------------------------------------------------------------------------------
 
 
 def jobs_like_it_fare_alike(asking: Asking, questions: Iterable[Question]) -> None:
@@ -170,7 +175,7 @@ def others_are_no_concern(asking: Asking, questions: Iterable[Question]) -> None
 _CONCERNS = "The method that concerns= names gives True for every job of which the hook may say something."
 
 
-# -- tasks of one class ---------------------------------------------------------------------------------------------------
+# -- tasks of one class ------------------------------------------------------------------------------------------------
 
 
 def rows_after_more_are_what_they_will_be(asking: Asking, dice: Random) -> None:
@@ -202,9 +207,9 @@ def rows_after_more_are_what_they_will_be(asking: Asking, dice: Random) -> None:
 
 _OF_NODES = ("predicate", "node_order", "batch_node_order")
 _HYPOTHETICAL = (
-    "Read what moves from the rows: nodes.used, nodes.idle, nodes.read(column), and give a column of nodes its per_task="
-    " (what one task of each class adds), so that rows can be read as they would be. Where that is not possible leave"
-    " ROWS out of reads=: then the plugin's classes are placed one task after the other."
+    "Read what moves from the rows: nodes.used, nodes.idle, nodes.read(column), and give a column of nodes its"
+    " per_task= (what one task of each class adds), so that rows can be read as they would be. Where that is not"
+    " possible leave ROWS out of reads=: then the plugin's classes are placed one task after the other."
 )
 
 
@@ -217,8 +222,8 @@ def _is_near(left: Hashable, right: Hashable) -> bool:
 
 
 def silence_is_for_the_class(asking: Asking, questions: Iterable[Question], dice: Random) -> None:
-    """A hook about one task that has nothing to say (None, or one number for all nodes) has nothing else to say of further
-    tasks of its class, wherever the first ones go. Raises: Breach."""
+    """A hook about one task that has nothing to say (None, or one number for all nodes) has nothing else to say of
+    further tasks of its class, wherever the first ones go. Raises: Breach."""
     ssn, runs = asking.ssn, [run for run in placeable(asking.ssn) if len(run) > 1]
     if not runs:
         return
@@ -226,19 +231,21 @@ def silence_is_for_the_class(asking: Asking, questions: Iterable[Question], dice
     first, second = (ssn.tables.tasks.pods[row].key for row in rows[:2])
     about = [q for q in questions if q.subjects[0].kind == "task" and q.subjects[1:] and q.subjects[1].kind == "nodes"]
     about = [q for q in about if q.point in _OF_NODES and asking.hooks[q.plugin, q.point, q.hook].form == "task"]
-    pairs = [tuple(q._replace(subjects=(Subject("task", (key,)), q.subjects[1])) for key in (first, second)) for q in about]
-    said_first = [(one, two, asking.ask(one)) for one, two in pairs]
+    pairs = [
+        tuple(q._replace(subjects=(Subject("task", (key,)), q.subjects[1])) for key in (first, second)) for q in about
+    ]
+    silent = [(one, two, asking.ask(one)) for one, two in pairs if asking.is_silent(one)]
     with ssn.statement() as stmt:
         if stmt.allocate(rows[:1], [dice.randrange(len(names))]) is not None:
             return
-        for one, two, before in said_first:
-            if (before is None or isinstance(before, int | float)) and (after := asking.ask(two)) != before:
+        for one, two, before in silent:
+            if (after := asking.ask(two)) != before:
                 facts = [("asked", one.text), ("answer", before), (f"of {second}, {first} placed", after)]
                 problem = "had nothing to say of a task, and has of the next one of its class"
                 raise Breach("class", one.plugin, one.where, problem, facts, _SILENCE)
 
 
 _SILENCE = (
-    "None, or one number, stands for all tasks of the class: they are placed together then. Answer an array (or a Verdict)"
-    " over the nodes where the single task may matter."
+    "None, or one number, stands for all tasks of the class: they are placed together then. Answer an array (or a"
+    " Verdict) over the nodes where the single task may matter."
 )

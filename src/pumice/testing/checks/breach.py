@@ -12,7 +12,9 @@ class Breach(Exception):
     """A plugin broke a rule. ``rule`` is one word, ``where`` the hook as ``Class.method at point`` (or an argument),
     ``facts`` what was seen, by label, and ``advice`` what to write."""
 
-    def __init__(self, rule: str, plugin: str, where: str, problem: str, facts: Iterable[tuple[str, Any]], advice: str) -> None:
+    def __init__(
+        self, rule: str, plugin: str, where: str, problem: str, facts: Iterable[tuple[str, Any]], advice: str
+    ) -> None:
         self.rule, self.plugin, self.where, self.problem, self.advice = rule, plugin, where, problem, advice
         self.facts = tuple((label, shown(value)) for label, value in facts)
         super().__init__(self.text)

@@ -83,8 +83,8 @@ def memo_changes_nothing(remembering: Cycle, forgetful: Cycle, plugins: Sequence
 
 
 _MEMO = (
-    "Some answer was kept although it would be another one by now: what it is read from is not in reads=, is kept in plain"
-    " Python, or is written beside the journal."
+    "Some answer was kept although it would be another one by now: what it is read from is not in reads=, is kept in"
+    " plain Python, or is written beside the journal."
 )
 
 
@@ -125,6 +125,6 @@ def sleeps_until_it_wakes(last: Quiet | None, found: Cycle, now: float, plugins:
 
 
 _WAKES = (
-    "Who answers otherwise as time goes by, though nothing happens, gives the next such moment in wakes_at(): nobody asks"
-    " before it in a simulation."
+    "Who answers otherwise as time goes by, though nothing happens, gives the next such moment in wakes_at(): nobody"
+    " asks before it in a simulation."
 )

@@ -196,7 +196,7 @@ def _handed(seen: Seen, subject: Subject) -> object:
     return None
 
 
-# -- the rule --------------------------------------------------------------------------------------------------------------
+# -- the rule ----------------------------------------------------------------------------------------------------------
 
 
 def answers_rest_on_what_is_declared(
@@ -242,14 +242,16 @@ def _breach(hook: Hook, question: Question, moved: Moved, old: Hashable, new: Ha
     choice = "" if len(missing) == 1 else f" (of {', '.join(missing)} what it really reads)"
     advice = (
         f"An answer is kept for as long as what it reads stays the same. Write @points.{question.point}(reads="
-        f"({_listed([*declared, *missing])})){choice}, or read it as the plugin opens into a column of its own (ssn.column)."
+        f"({_listed([*declared, *missing])})){choice}, or read it as the plugin opens into a column of its own"
+        " (ssn.column)."
     )
     return Breach("reads", question.plugin, question.where, "reads what it does not declare", facts, advice)
 
 
 NOTHING = (
-    "A hook may read what its parameters and columns say: not what is taken on other nodes, not the number of the session,"
-    " not plain Python state. Keep what it needs in a column of the plugin (ssn.column), filled as the plugin opens."
+    "A hook may read what its parameters and columns say: not what is taken on other nodes, not the number of the"
+    " session, not plain Python state. Keep what it needs in a column of the plugin (ssn.column), filled as the"
+    " plugin opens."
 )
 
 

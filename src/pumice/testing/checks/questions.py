@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -84,6 +84,23 @@ class Names:
     def nodes(self) -> dict[str, int]:
         return self.tables.nodes.facts.row_of
 
+    def task(self, key: str) -> Task:
+        """A task of a job that belongs to the session. Raises: KeyError."""
+        row = self.tasks[key]
+        return Task(self.tables, row) if self.tables.tasks.job[row] in self._live else self._gone(key)
+
+    def sub_job(self, uid: str) -> SubJob:
+        """Likewise."""
+        row = self.subs[uid]
+        return SubJob(self.tables, row) if self.tables.subs.job[row] in self._live else self._gone(uid)
+
+    @cached_property
+    def _live(self) -> frozenset[int]:
+        return frozenset(self.jobs.values())
+
+    def _gone(self, name: str) -> NoReturn:
+        raise KeyError(name)
+
     def argument(self, subject: Subject) -> Any:
         """What the hook is given. Raises: KeyError where something is not there any more."""
         if subject not in self._made:
@@ -91,8 +108,8 @@ class Names:
         return self._made[subject]
 
     def rows(self, subject: Subject) -> list[int]:
-        """Rows of the nodes, jobs or tasks that a subject is."""
-        of = {"nodes": self.nodes, "jobs": self.jobs, "tasks": self.tasks}[subject.kind]
+        """Rows of the nodes or jobs that a subject is."""
+        of = {"nodes": self.nodes, "jobs": self.jobs}[subject.kind]
         return [of[name] for name in subject.names]
 
     def array(self, subject: Subject) -> Any:
@@ -100,15 +117,15 @@ class Names:
 
 
 _MADE: dict[str, Callable[[Names, Subject], Any]] = {
-    "task": lambda names, s: Task(names.tables, names.tasks[s.names[0]]),
-    "class of": lambda names, s: Task(names.tables, names.tasks[s.names[0]]).cls,
+    "task": lambda names, s: names.task(s.names[0]),
+    "class of": lambda names, s: names.task(s.names[0]).cls,
     "job": lambda names, s: Job(names.tables, names.jobs[s.names[0]]),
-    "sub-job": lambda names, s: SubJob(names.tables, names.subs[s.names[0]]),
+    "sub-job": lambda names, s: names.sub_job(s.names[0]),
     "queue": lambda names, s: Queue(names.tables, names.queues[s.names[0]]),
     "node": lambda names, s: Node(names.tables, names.nodes[s.names[0]]),
     "nodes": lambda names, s: NodeRows(names.tables, names.array(s)),
     "jobs": lambda names, s: JobRows(names.tables, names.array(s)),
-    "tasks": lambda names, s: TaskRows(names.tables, names.array(s)),
+    "tasks": lambda names, s: TaskRows(names.tables, np.array([names.task(key).row for key in s.names])),
     "each job": lambda names, s: [Job(names.tables, names.jobs[name]) for name in s.names],
     "minResources of": lambda names, s: names.tables.jobs.min_resources[names.jobs[s.names[0]]],
     "hypernodes": lambda names, s: np.array([names.tables.tree.row_of[name] for name in s.names], dtype=np.int32),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
+from pumice.framework.policy import PluginOption
 from pumice.model.events import Object
 from pumice.model.pod import Pod
 from pumice.testing.changes import Change, given, shown
@@ -13,7 +15,7 @@ from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.walk import Start, Walk
 from pumice.testing.clusters import Alter, key_of
 
-ATTEMPTS_MAX = 300
+ATTEMPTS_MAX = 200
 CONTEXTS = 6  # more than in a walk, so that fewer of the questions that show it are missed
 
 
@@ -25,19 +27,19 @@ class Shown(NamedTuple):
     changes: tuple[Change, ...]
 
 
+Smaller = tuple[Start, Sequence[Change]]
+
+
 def shrunk(walk: Walk, breach: Breach, alter: Alter | None) -> Shown:
-    """The least that was found to show it; the walk itself where nothing less does."""
+    """Less that shows it too, one thing after the other left out once; the walk itself where nothing less does."""
     tries = _Tries(breach, alter)
     found = Shown(breach, walk.start, tuple(walk.changes))
     if walk.states:
         found = tries.of(replace(walk.states[-1], contexts=CONTEXTS, thorough=True), walk.changes[-1:]) or found
-    smaller: Shown | None = found
-    while smaller is not None:
-        found, smaller = smaller, None
-        for start, changes in _smaller(found):
-            smaller = tries.of(start, changes)
-            if smaller is not None:
-                break
+    for smaller in (_without_changes, _without_plugins, _without_objects, _without_fields):
+        for left_out in smaller(found):
+            less = left_out(found)
+            found = (tries.of(*less) if less is not None else None) or found
     return found
 
 
@@ -59,30 +61,49 @@ class _Tries:
         return None
 
 
-def _smaller(of: Shown) -> Iterator[tuple[Start, Sequence[Change]]]:
-    """With a change less, a plugin beside less, an object less, or a field less of one."""
-    start, objects = of.start, of.start.objects
-    for i in range(len(of.changes)):
-        yield start, of.changes[:i] + of.changes[i + 1 :]
-    for option in start.policy.options:
-        if option.spec.name not in start.plugins:
-            tiers = tuple(tuple(each for each in tier if each is not option) for tier in start.policy.tiers)
-            yield replace(start, policy=replace(start.policy, tiers=tiers)), of.changes
-    for i in reversed(range(len(objects))):
-        yield replace(start, objects=objects[:i] + objects[i + 1 :]), of.changes
-    for i, obj in enumerate(objects):
-        for plainer in _plainer(obj):
-            yield replace(start, objects=(*objects[:i], plainer, *objects[i + 1 :])), of.changes
+LeftOut = Callable[[Shown], Smaller | None]  # the same with one thing less, None where that is not there any more
+
+
+def _without_changes(of: Shown) -> Iterator[LeftOut]:
+    return (partial(_without_change, gone) for gone in of.changes)
+
+
+def _without_change(gone: Change, found: Shown) -> Smaller:
+    return found.start, [each for each in found.changes if each is not gone]
+
+
+def _without_plugins(of: Shown) -> Iterator[LeftOut]:
+    options = of.start.policy.options
+    return (partial(_without_plugin, gone) for gone in options if gone.spec.name not in of.start.plugins)
+
+
+def _without_plugin(gone: PluginOption, found: Shown) -> Smaller:
+    policy = found.start.policy
+    tiers = tuple(tuple(each for each in tier if each is not gone) for tier in policy.tiers)
+    return replace(found.start, policy=replace(policy, tiers=tiers)), found.changes
+
+
+def _without_objects(of: Shown) -> Iterator[LeftOut]:
+    """Pods before their group, and that before its queue."""
+    return (partial(_instead, key_of(gone), lambda obj: None) for gone in reversed(of.start.objects))
+
+
+def _without_fields(of: Shown) -> Iterator[LeftOut]:
+    for obj in of.start.objects:
+        for field in fields(obj):
+            if field.default is not MISSING and field.name not in _KEPT and getattr(obj, field.name) != field.default:
+                yield partial(_instead, key_of(obj), partial(replace, **{field.name: field.default}))
+
+
+def _instead(key: tuple[type[Object], str], plainer: Callable[[Any], Object | None], found: Shown) -> Smaller | None:
+    """With another object in place of one, or none."""
+    objects = found.start.objects
+    others = (plainer(each) if key_of(each) == key else each for each in objects)
+    fewer = tuple(each for each in others if each is not None)
+    return None if fewer == objects else (replace(found.start, objects=fewer), found.changes)
 
 
 _KEPT = ("namespace", "name", "uid", "spec", "queue", "annotations", "allocatable")
-
-
-def _plainer(obj: Object) -> Iterator[Object]:
-    """With one field as by default."""
-    for field in fields(obj):
-        if field.default is not MISSING and field.name not in _KEPT and getattr(obj, field.name) != field.default:
-            yield replace(obj, **{field.name: field.default})
 
 
 def sketch(objects: Sequence[Object]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
+from typing import Any
 
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Node, Task
@@ -21,7 +22,7 @@ Standing = Mapping[str, bytes | int]
 
 _STATE = (
     "What a trial moves has to come back with it: keep it in a column of the session (ssn.column), written through"
-    " ssn.journal; or, for plain Python state, say @plugin(name, keeps=\"python\") and take back in on_deallocate what"
+    ' ssn.journal; or, for plain Python state, say @plugin(name, keeps="python") and take back in on_deallocate what'
     " on_allocate did, and the other way round."
 )
 
@@ -64,7 +65,9 @@ def questions_leave_nothing(before: Standing, asking: Asking, questions: Sequenc
 _ASKED = "Only what is told (on_allocate, on_deallocate, job_enqueued) may write, and a plugin as it opens."
 
 
-def rollback_restores(asking: Asking, questions: Sequence[Question], answers: Answers, dice: Random, depth: int = 2) -> None:
+def rollback_restores(
+    asking: Asking, questions: Sequence[Question], answers: Answers, dice: Random, depth: int = 2
+) -> None:
     """Do things in a statement, with trials inside and questions in between, and discard it. Raises: Breach."""
     ssn, before = asking.ssn, standing(asking.ssn)
     done: list[str] = []
@@ -102,7 +105,12 @@ def _same_answers(
             continue
         found = asking.ask(question)
         if found != answers[question]:
-            facts = [("asked", question.text), ("done", "; ".join(done)), ("before", answers[question]), ("after", found)]
+            facts = [
+                ("asked", question.text),
+                ("done", "; ".join(done)),
+                ("before", answers[question]),
+                ("after", found),
+            ]
             problem = f"answers otherwise {when}"
             raise Breach(rule, question.plugin, question.where, problem, facts, _STATE)
 
@@ -111,7 +119,7 @@ def _differing(before: Standing, after: Standing) -> list[str]:
     return [name for name, value in after.items() if before.get(name) != value]
 
 
-# -- things to do --------------------------------------------------------------------------------------------------------
+# -- things to do ------------------------------------------------------------------------------------------------------
 
 
 def _do(
@@ -161,7 +169,7 @@ _TOLD = "Whoever is told of a placement has to cope with it: any pod, any node, 
 
 def _simulate(ssn: Session, dice: Random, done: list[str]) -> None:
     """What if a task were gone, or were there too: told within a trial."""
-    points = ssn.policy.dialect.points
+    points: Mapping[str, Any] = ssn.policy.dialect.points
     add, remove = points.get("simulate_add_task"), points.get("simulate_remove_task")
     runs, victims = list(placeable(ssn)), _victims(ssn)
     if dice.random() > 0.3 or not runs or not len(ssn.tables.nodes.facts.names):
@@ -170,13 +178,11 @@ def _simulate(ssn: Session, dice: Random, done: list[str]) -> None:
     if victims and remove is not None:
         gone = Task(tables, dice.choice(victims))
         done.append(f"simulate that {gone.key} is gone")
-        for hook in ssn.hooks.at(remove):
-            ssn.hooks.ask_one(hook, task, gone, Node(tables, gone.node))
+        ssn.ask(remove, task, gone, Node(tables, gone.node))
     elif add is not None:
         node = Node(tables, dice.randrange(len(tables.nodes.facts.names)))
         done.append(f"simulate that {task.key} is on {node.name}")
-        for hook in ssn.hooks.at(add):
-            ssn.hooks.ask_one(hook, task, task, node)
+        ssn.ask(add, task, task, node)
 
 
 def placeable(ssn: Session) -> Iterator[list[int]]:
@@ -193,5 +199,3 @@ def _victims(ssn: Session) -> list[int]:
     tasks = ssn.tables.tasks
     rows = [row for status in PREEMPTABLE_STATUSES for row in (tasks.status == status).nonzero()[0].tolist()]
     return sorted(row for row in rows if tasks.job[row] >= 0)
-
-

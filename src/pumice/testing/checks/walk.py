@@ -35,8 +35,8 @@ BEGIN = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a walk begins. ``step`` is the number of its first step, for the dice; ``contexts``: how many questions each
-    hook is asked at a time; ``thorough``: everything is checked at every step."""
+    """Where a walk begins. ``step`` is the number of its first step, for the dice; ``contexts``: how many questions
+    each hook is asked at a time; ``thorough``: everything is checked at every step."""
 
     seed: str
     policy: Policy
@@ -203,8 +203,8 @@ class Walk:
             ask.silence_is_for_the_class(asking, questions, dice)
 
     def _check_others(self, snapshot: Snapshot, questions: Sequence[Question], answers: Answers) -> None:
-        """In other sessions on the same cluster: where everything is refused, with a memo, and, in a cluster that has no
-        history yet, with its objects in another order."""
+        """In other sessions on the same cluster: where everything is refused, with a memo, and, in a cluster that has
+        no history yet, with its objects in another order."""
         dice = self._dice("others")
         if self._has_turn(0, 2):
             refused = self._open(snapshot, planner=undoing.RefusingPlanner())
@@ -254,7 +254,9 @@ def opened(ssn: Session, plugins: Sequence[str]) -> Asking:
     except Exception as error:
         plugin, hook = getattr(error, "plugin", plugins[0]), getattr(error, "hook", "")
         facts = [("at", getattr(error, "where", "?"))]
-        raise Breach("raises", plugin, f"{hook} at opening", str(getattr(error, "problem", error)), facts, _OPENING) from error
+        raise Breach(
+            "raises", plugin, f"{hook} at opening", str(getattr(error, "problem", error)), facts, _OPENING
+        ) from error
 
 
 _OPENING = "A plugin that cannot be opened stops every cycle: nothing is decided."

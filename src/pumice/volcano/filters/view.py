@@ -30,10 +30,10 @@ class View:
 
     def enter(self, run: TaskRun) -> None:
         """Tasks that are not in the view appear on their nodes; others stay where they are."""
-        view_node = self._view_node.array
-        there = view_node[run.index] >= 0
-        if there.any():
-            run = TaskRun.on_nodes(self._tables, run.rows, np.where(there, -1, run.nodes).reshape(-1))
+        known = self._view_node.array[run.index].tolist()
+        if (max(known) if len(run) > 1 else known) >= 0:
+            there = self._view_node.array[list(run.rows)] >= 0
+            run = TaskRun.on_nodes(self._tables, run.rows, np.where(there, -1, run.nodes))
             if not run:
                 return
         self._add(self._view, *run.by_node(self._steps))

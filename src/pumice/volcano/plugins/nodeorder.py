@@ -59,7 +59,9 @@ class NodeOrder:
         self.ssn = ssn
         self._facts: Derived = derived(ssn)
         self._cls = ssn.tables.tasks.cls
-        self.allocation = Allocation(ssn.tables, self._facts, leastrequested_weight, mostrequested_weight, balancedresource_weight)
+        self.allocation = Allocation(
+            ssn.tables, self._facts, leastrequested_weight, mostrequested_weight, balancedresource_weight
+        )
         self._node_affinity, self._taints = nodeaffinity_weight, tainttoleration_weight
         self._pod_affinity, self._spread = podaffinity_weight, podtopologyspread_weight
         self._images = imagelocality_weight

@@ -31,12 +31,11 @@ class Proportion:
         count, width = len(tables.queues), len(tables.axis)
         jobs, held = tables.jobs, ssn.holding_jobs
         queue_of, holds = jobs.queue[held], jobs.allocated[held]
-        allocated = sums_by(queue_of, holds, count)
+        above = np.maximum(holds - jobs.min_resources[held], 0.0)
+        allocated, elastic = np.hsplit(sums_by(queue_of, np.hstack((holds, above)), count), (width,))
         self.request = allocated + pending_by_queue(ssn)
-        elastic = sums_by(queue_of, np.maximum(holds - jobs.min_resources[held], 0.0), count)
-        inqueue = np.zeros((count, width))
-        for rows, wanted in promised(ssn):
-            inqueue += sums_by(jobs.queue[rows], wanted, count)
+        rows, wanted = (np.concatenate(both) for both in zip(*promised(ssn), strict=True))
+        inqueue = sums_by(jobs.queue[rows], wanted, count)
         self.takes_part = np.bincount(jobs.queue[ssn.live_jobs], minlength=count).astype(bool)
         capability = real_capability(ssn, tables.queues.guarantee)
         deserved = self._deserved(capability)
@@ -162,6 +161,8 @@ def pending_by_queue(ssn: Session) -> F64:
     req = tables.classes.req
     rows = (tables.tasks.status == PENDING).nonzero()[0]
     rows = rows[tables.tasks.job[rows] >= 0]
+    if not len(rows):
+        return np.zeros((len(tables.queues), len(tables.axis)))
     queue = tables.jobs.queue[tables.tasks.job[rows]]
     rows, queue = rows[queue >= 0], queue[queue >= 0]
     shape = len(tables.queues), len(req)

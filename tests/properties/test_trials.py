@@ -1,15 +1,19 @@
-"""Dry runs that are recalled instead of repeated decide nothing differently."""
+"""Trials that are recalled instead of repeated decide nothing differently."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pumice.framework.memo import Memo
+from pumice.framework.trials import Trials
 from pumice.model.events import Object
 from pumice.model.topology import HyperNode
-from pumice.testing.build import Ran, cluster, hypernode, node, podgroup, pods, queue, resource, run
-from pumice.volcano.dry_runs import DryRuns
+from pumice.testing.build import cluster, hypernode, node, podgroup, pods, queue, resource, run
 from tests.properties.plugins import FewEach
 
 CONF = """
@@ -21,9 +25,9 @@ FIRST- plugins: [{name: priority}, {name: gang}]
 CONFS = {
     "plain": CONF.replace("FIRST", "").replace("MORE", ""),
     "queues": CONF.replace("FIRST", "").replace("MORE", ", {name: proportion}, {name: binpack}"),
+    "limit": CONF.replace("FIRST", "").replace("MORE", ", {name: few-each}"),
     "sla": CONF.replace("FIRST", "- plugins: [{name: sla}]\n").replace("MORE", ", {name: proportion}"),
 }
-ONE_BY_ONE = CONF.replace("FIRST", "").replace("MORE", ", {name: few-each}")
 
 
 @st.composite
@@ -60,43 +64,37 @@ def fabrics(draw: st.DrawFn) -> list[Object]:
     return found
 
 
-def never(self: DryRuns, kind: object, hypernode: int) -> None:
-    """Nothing is recalled."""
+@pytest.fixture
+def recalled() -> Iterator[list[bool]]:
+    """Of each time that a trial was asked for, whether it was recalled."""
+    found: list[bool] = []
+    recall = Trials.recall
 
-
-def with_and_without(objects: list[Object], conf: str, **more: object) -> tuple[Ran, Ran, int]:
-    """The cycle with recalled dry runs and without, and how many were recalled."""
-    recalled = []
-    real = DryRuns.recall
-
-    def counting(self: DryRuns, kind: object, hypernode: int) -> object:
-        found = real(self, kind, hypernode)  # type: ignore[arg-type]
-        recalled.append(found is not None)
-        return found
+    def counting(self: Trials, *args: Any) -> Any:
+        trial = recall(self, *args)
+        found.append(trial is not None)
+        return trial
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DryRuns, "recall", counting)
-        ours = run(cluster(objects), conf, now=50.0, **more)
-        patch.setattr(DryRuns, "recall", never)
-        plain = run(cluster(objects), conf, now=50.0, **more)
-    return ours, plain, sum(recalled)
+        patch.setattr(Trials, "recall", counting)
+        yield found
 
 
 @pytest.mark.parametrize("conf", CONFS.values(), ids=CONFS)
 @given(objects=fabrics())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_same_decisions_with_and_without(conf: str, objects: list[Object]) -> None:
-    ours, plain, recalled = with_and_without(objects, conf, plugins=(FewEach,))
-    assume(recalled)
+    ours = run(cluster(objects), conf, now=50.0, plugins=(FewEach,))
+    plain = run(cluster(objects), conf, now=50.0, plugins=(FewEach,), memo=Memo(keeps=False))
     assert ours.decisions == plain.decisions
     assert ours.pipelined == plain.pipelined
-    assert ours.outcome.job_hypernodes == plain.outcome.job_hypernodes
-    assert ours.outcome.sub_hypernodes == plain.outcome.sub_hypernodes
-    assert ours.outcome.groups == plain.outcome.groups
+    assert ours.outcome.writes == plain.outcome.writes
 
 
-@given(objects=fabrics())
-@settings(max_examples=20)
-def test_a_limit_asked_for_each_task_is_asked_each_time(objects: list[Object]) -> None:
-    _, _, recalled = with_and_without(objects, ONE_BY_ONE, plugins=(FewEach,))
-    assert recalled == 0
+def test_equal_gangs_recall_what_domains_came_to(recalled: list[bool]) -> None:
+    objects: list[Object] = [node(f"n{i}", 4) for i in range(6)]
+    objects += [hypernode(f"rack{r}", 1, [f"n{2 * r}", f"n{2 * r + 1}"]) for r in range(3)]
+    for g in range(3):
+        objects += [podgroup(f"g{g}", 2, tier=1), *pods(f"g{g}", 2, cpu=3)]
+    assert len(run(cluster(objects), CONFS["plain"]).binds) == 6
+    assert any(recalled)

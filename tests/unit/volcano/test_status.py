@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pumice.columns.jobs import INQUEUE_PHASE
-from pumice.framework.outcome import Outcome
+from pumice.framework.closing import close_session
+from pumice.framework.memo import Memo
 from pumice.framework.session import Session
-from pumice.framework.status import close_session
+from pumice.framework.story import Attempt, Failure
+from pumice.model.events import Seen
 from pumice.model.podgroup import PodGroupCondition, PodGroupStatus
-from pumice.testing.build import cluster, node, pod, podgroup, pods, queue, resource, session
+from pumice.runtime.loop import ListPlanner
+from pumice.state.store import Store
+from pumice.testing.build import cluster, node, pod, podgroup, pods, policy, queue, resource, session
+from pumice.volcano.status import conditions, jobs_to_close
 
 NOBODY = "tiers: []"
 
@@ -71,14 +77,14 @@ def test_phase(states: str, minimum: int, unschedulable: bool, phase: str, befor
     """``after`` is the phase where the tasks do not decide: admitted stays admitted, anything else waits."""
     ssn = opened(states, minimum, before)
     if unschedulable:
-        ssn.conditions.set(0, "Unschedulable", "NotEnoughResources", "")
+        conditions(ssn).set(0, "Unschedulable", "NotEnoughResources", "")
     found = written(ssn)
     assert (found.phase if found else before) == (after if phase == "AS IT WAS" else phase)
 
 
 def test_admission_in_this_session_counts() -> None:
     ssn = opened("Pending", 1, "Pending")
-    ssn.set_phase(0, INQUEUE_PHASE)
+    ssn.journal.put(ssn.tables.jobs["phase"], 0, INQUEUE_PHASE)
     assert written(ssn) == PodGroupStatus("Inqueue")
 
 
@@ -136,14 +142,14 @@ SAID = PodGroupCondition("Scheduled", "True", "ready", "all is well", "an earlie
 )
 def test_a_condition_is_written_when_it_says_something_new(kind: str, reason: str, message: str, differs: bool) -> None:
     ssn = opened("Pending", 1, status=PodGroupStatus("Inqueue", (SAID,)), now=70.0)
-    ssn.conditions.set(0, kind, reason, message)
+    conditions(ssn).set(0, kind, reason, message)
     assert (written(ssn) is not None) is differs
 
 
 def test_a_condition_that_was_false_is_written() -> None:
     was = PodGroupStatus("Inqueue", (PodGroupCondition("Scheduled", "False", "ready", "all is well"),))
     ssn = opened("Pending", 1, status=was)
-    ssn.conditions.set(0, "Scheduled", "ready", "all is well")
+    conditions(ssn).set(0, "Scheduled", "ready", "all is well")
     assert written(ssn) is not None
 
 
@@ -171,25 +177,96 @@ def test_conditions_are_merged(before: str, fresh: str, after: str) -> None:
     status = PodGroupStatus("Inqueue", tuple(PodGroupCondition(kind, "True", "old") for kind in before.split()))
     ssn = opened("Pending", 1, status=status, now=70.0)
     for kind in fresh.split():
-        ssn.conditions.set(0, kind, "new", f"{kind} now")
-    found = written(ssn)
+        conditions(ssn).set(0, kind, "new", f"{kind} now")
+    uid, found = ssn.uid, written(ssn)
     assert found is not None
     names = [condition.type + "*" * (condition.reason == "new") for condition in found.conditions]
     assert " ".join(names) == after
     ours = next(condition for condition in found.conditions if condition.reason == "new")
-    assert ours == PodGroupCondition(ours.type, "True", "new", f"{ours.type} now", ssn.uid, 70.0)
+    assert ours == PodGroupCondition(ours.type, "True", "new", f"{ours.type} now", uid, 70.0)
 
 
-def test_a_job_is_settled_when_nothing_is_to_be_written_and_nothing_was_tried() -> None:
-    groups = [podgroup(name, creation=float(i), phase="Inqueue") for i, name in enumerate(("calm", "tried", "new"))]
-    state = cluster(node("n"), groups, pods("calm", 1), pods("tried", 1), pods("new", 1, on="n"))
-    ssn = session(state, NOBODY)
-    rows = {uid: row for row, uid in enumerate(ssn.tables.jobs.uids)}
-    with ssn.statement() as stmt:
-        stmt.allocate(ssn.tables.jobs.tasks[rows["ns/tried"]].tolist(), [0])
-    outcome = close_session(ssn)
-    assert outcome.settled.tolist() == [rows["ns/calm"]]
-    assert [update.job for update in outcome.groups] == ["ns/new"]
+# -- which jobs are looked at
+
+
+POLICY = policy(NOBODY, actions="allocate")
+
+
+class Cycles:
+    """Sessions on one store, with one memory. Three jobs: one waits, one runs, one runs and says so."""
+
+    def __init__(self) -> None:
+        groups = [
+            podgroup("waits", phase="Inqueue"),
+            podgroup("runs", phase="Inqueue", creation=1.0),
+            podgroup("says-so", status=PodGroupStatus("Running", (), running=1), creation=2.0),
+        ]
+        members = [pods("waits", 1), pods("runs", 1, on="n"), pods("says-so", 1, on="n")]
+        self.store: Store = cluster(node("n"), groups, *members)
+        self.memo = Memo()
+
+    def open(self) -> Session:
+        ssn = Session(self.store.snapshot(), POLICY, 0.0, ListPlanner(), self.memo)
+        ssn.open()
+        return ssn
+
+
+def to_close(ssn: Session) -> str:
+    return " ".join(ssn.tables.jobs.uids[row].removeprefix("ns/") for row in jobs_to_close(ssn).tolist())
+
+
+def row_of(ssn: Session, name: str) -> int:
+    return list(ssn.tables.jobs.uids).index(f"ns/{name}")
+
+
+def test_a_job_whose_status_is_in_order_is_not_looked_at_again() -> None:
+    cycles = Cycles()
+    ssn = cycles.open()
+    assert to_close(ssn) == "waits runs says-so", "nothing is known at first"
+    assert [update.job for update in close_session(ssn).groups] == ["ns/runs"]
+    ssn = cycles.open()
+    assert to_close(ssn) == "runs", "what should be written has not been seen written"
+    cycles.store.apply(Seen(podgroup("runs", status=PodGroupStatus("Running", (), running=1), creation=1.0)))
+    ssn = cycles.open()
+    assert to_close(ssn) == "runs", "it changed"
+    assert close_session(ssn).groups == ()
+    assert to_close(cycles.open()) == ""
+
+
+def moved(ssn: Session) -> None:
+    ssn.statement().allocate(ssn.tables.jobs.tasks[row_of(ssn, "waits")].tolist(), [0])
+
+
+def tried(ssn: Session) -> None:
+    ssn.story.take(row_of(ssn, "waits"), Attempt())
+
+
+def failed(ssn: Session) -> None:
+    ssn.story.fail(np.array([row_of(ssn, "waits")]), Failure(5, None, (), (), False, (), (), False))
+
+
+def said(ssn: Session) -> None:
+    conditions(ssn).set(row_of(ssn, "waits"), "Unschedulable", "NotEnoughResources", "")
+
+
+@pytest.mark.parametrize("happens", [moved, tried, failed, said])
+def test_a_job_of_which_there_is_news_is_looked_at(happens: Any) -> None:
+    cycles = Cycles()
+    close_session(cycles.open())
+    ssn = cycles.open()
+    happens(ssn)
+    assert to_close(ssn) == "waits runs"
+
+
+def test_a_job_that_fails_as_it_did_when_it_was_in_order_is_no_news() -> None:
+    cycles = Cycles()
+    for _ in range(2):
+        ssn = cycles.open()
+        failed(ssn)
+        looked_at = to_close(ssn)
+        close_session(ssn)
+    assert looked_at == "runs"
+    assert to_close(cycles.open()) == "waits runs", "it does not fail now"
 
 
 def test_updates_come_by_job() -> None:
@@ -263,28 +340,3 @@ def test_which_tasks_hold(state: str, holds: bool) -> None:
     ssn = session(cluster(node("n"), podgroup("g"), in_state(state)), NOBODY)
     (amount,) = close_session(ssn).queues.values()
     assert (amount.milli_cpu, amount.scalars) == ((1000, {"pods": 1}) if holds else (0, {}))
-
-
-# -- notices and the story
-
-
-def test_notices_go_to_waiting_pods_without_gates() -> None:
-    waiting = [pod("a", "g"), pod("gated", "g", gates=("example.com/wait",)), pod("runs", "g", on="n"), pod("b", "g")]
-    ssn = session(cluster(node("n"), podgroup("g", 4), waiting), NOBODY)
-    assert [(notice.pod, notice.reason) for notice in Outcome(ssn).notices()] == [
-        ("ns/a", "Unschedulable"),
-        ("ns/b", "Unschedulable"),
-    ]
-
-
-def test_the_story_tells_of_many_jobs_one_by_one() -> None:
-    groups = [podgroup("a"), podgroup("b", creation=1.0), podgroup("c", creation=2.0)]
-    ssn = session(cluster(node("n"), groups, [p for g in "abc" for p in pods(g, 1)]), NOBODY)
-    ssn.action = "enqueue"
-    ssn.tell("ns/x", "looked at")
-    ssn.tell_of_jobs(ssn.live_jobs()[1:], "rejected", "too much")
-    assert [tuple(entry) for entry in Outcome(ssn).story] == [
-        ("enqueue", "ns/x", "looked at", ""),
-        ("enqueue", "ns/b", "rejected", "too much"),
-        ("enqueue", "ns/c", "rejected", "too much"),
-    ]

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.columns.dtypes import I64
 from pumice.columns.views import Job, Queue, Task
-from pumice.cycle import run_cycle
 from pumice.framework import points
+from pumice.framework.failures import Failures
+from pumice.framework.memo import Memo
 from pumice.framework.plugin import plugin
+from pumice.framework.point import NOW
 from pumice.framework.policy import Policy
 from pumice.framework.session import Session
-from pumice.framework.validity import Invalid
+from pumice.framework.story import Attempt
+from pumice.framework.verdict import Invalid
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.pod import QUEUE_GATE, Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
 from pumice.model.queue import PriorityClass
-from pumice.runtime.loop import ListPlanner
 from pumice.runtime.why import why_jobs_wait, why_pods_wait
 from pumice.state.store import Store
 from pumice.testing.build import Ran, cluster, node, pod, podgroup, policy, queue, resource, run
-from pumice.volcano.alike import Failure, Failures
 from tests.properties.plugins import FewEach
 
 CONF = """
@@ -34,22 +34,19 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: drf}, {name: predicates}, {name: nodeorder}MORE]
 """
-#: Plugins that answer by shape; network-topology-aware as far as it has nothing to say about single tasks.
-BY_SHAPE = {
+MORE = {
     "plain": "",
     "proportion": ", {name: overcommit}, {name: proportion}, {name: binpack}",
     "topology": ", {name: network-topology-aware, arguments: {hypernode.binpack.normal-pod.enable: false}}",
     "limit": ", {name: few-each}",
-}
-ONE_BY_ONE = {
-    "sla": ", {name: sla}",
-    "names": ", {name: odd-names}",
-    "normal-pods": ", {name: network-topology-aware}",
+    "deadlines": ", {name: sla}",
+    "single jobs": ", {name: odd-names}",
+    "single pods": ", {name: network-topology-aware}",
 }
 
 
-@plugin("not-yet", by_shape=True)
-@points.allocatable
+@plugin("not-yet")
+@points.allocatable(reads=(NOW,))
 def not_yet(ssn: Session, queue: Queue, task: Task) -> bool:
     """No queue has room at first."""
     return ssn.now > 50.0
@@ -58,11 +55,8 @@ def not_yet(ssn: Session, queue: Queue, task: Task) -> bool:
 @plugin("odd-names")
 @points.job_valid
 def odd_names(ssn: Session, job: Job) -> Invalid | None:
-    """Looks at what no shape knows."""
+    """Looks at what no signature knows."""
     return None if int(job.group.name[1:]) % 2 else Invalid("Even", "its name is even")
-
-
-NOBODY: I64 = np.zeros(0, dtype=np.int64)
 
 
 class Kind(NamedTuple):
@@ -140,36 +134,32 @@ def crowds(draw: st.DrawFn) -> list[Object]:
     return found
 
 
-def never(self: Failures, job: int) -> bool:
-    """Every job is tried."""
-    return False
+@pytest.fixture
+def failed() -> Iterator[list[int]]:
+    """Jobs that were tried and failed."""
+    found: list[int] = []
+    keep = Failures.keep
 
+    def noting(self: Failures, job: int, attempt: Attempt) -> None:
+        found.append(job)
+        keep(self, job, attempt)
 
-def with_and_without(objects: list[Object], more: str) -> tuple[Ran, Ran, int]:
-    """The cycle with failures that are taken over and without, and how many were."""
-    taken_over = []
-    real = Failures.repeat
-
-    def counting(self: Failures, job: int) -> bool:
-        found = real(self, job)
-        taken_over.append(found)
-        return found
-
-    conf = CONF.replace("MORE", more)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Failures, "repeat", counting)
-        ours = run(cluster(objects), conf, now=50.0, plugins=(FewEach, odd_names))
-        patch.setattr(Failures, "repeat", never)
-        plain = run(cluster(objects), conf, now=50.0, plugins=(FewEach, odd_names))
-    return ours, plain, sum(taken_over)
+        patch.setattr(Failures, "keep", noting)
+        yield found
 
 
-@pytest.mark.parametrize("more", BY_SHAPE.values(), ids=BY_SHAPE)
+def cycle(objects: list[Object], more: str, *, keeps: bool = True) -> Ran:
+    """A cycle, with failures that are taken over and without."""
+    conf = CONF.replace("MORE", more)
+    return run(cluster(objects), conf, now=50.0, memo=Memo(keeps=keeps), plugins=(FewEach, odd_names))
+
+
+@pytest.mark.parametrize("more", MORE.values(), ids=MORE)
 @given(objects=crowds())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_same_with_and_without(more: str, objects: list[Object]) -> None:
-    ours, plain, taken_over = with_and_without(objects, more)
-    assume(taken_over)
+    ours, plain = cycle(objects, more), cycle(objects, more, keeps=False)
     assert ours.decisions == plain.decisions
     assert ours.pipelined == plain.pipelined
     assert ours.outcome.groups == plain.outcome.groups
@@ -200,65 +190,74 @@ def later(draw: st.DrawFn) -> list[Event]:
     return found
 
 
-def story_of(store: Store, changes: list[list[Event]], conf: Policy, *, forgetful: bool) -> list[Any]:
-    """All that comes of a cycle at first, and after each of the changes; statuses are written. A forgetful one keeps
-    no failures, and looks at every status every time."""
-    found = []
+def story_of(store: Store, changes: list[list[Event]], conf: Policy, *, keeps: bool) -> list[Any]:
+    """All that comes of a cycle at first, and after each of the changes; statuses are written."""
+    found, memo = [], Memo(keeps=keeps)
     for i, events in enumerate([[], *changes]):
         for event in events:
             store.apply(event)
-        snapshot = store.snapshot()
-        planner = ListPlanner()
-        outcome = run_cycle(replace(snapshot, memory={}) if forgetful else snapshot, conf, 50.0 + i, planner)
-        found.append((planner.taken, outcome.groups, list(outcome.notices()), list(outcome.story)))
+        ran = run(store, conf, now=50.0 + i, memo=memo)
+        outcome = ran.outcome
+        found.append((ran.decisions, outcome.groups, list(outcome.notices()), outcome.entries))
         found.append((why_jobs_wait(outcome), why_pods_wait(outcome)))
-        settled = (NOBODY, NOBODY) if forgetful else (outcome.settled, outcome.settled_as)
-        store.remember(outcome.job_hypernodes, outcome.sub_hypernodes, *settled)
-        for group in [group for group in outcome.session.tables.jobs.groups if group is not None]:
-            for update in [update for update in outcome.groups if update.job == group.key]:
-                store.apply(Seen(replace(group, status=update.status)))
-        for decision in planner.taken:
-            store.assume(decision)
+        store.remember(outcome.writes.job_hypernodes, outcome.writes.sub_hypernodes)
+        groups = {group.key: group for group in outcome.tables.jobs.groups if group is not None}
+        for update in outcome.groups:
+            store.apply(Seen(replace(groups[update.job], status=update.status)))
+        store.assume(ran.decisions)
     return found
 
 
-@pytest.mark.parametrize("more", BY_SHAPE.values(), ids=BY_SHAPE)
+@pytest.mark.parametrize("more", MORE.values(), ids=MORE)
 @given(objects=crowds(), changes=st.lists(later(), min_size=2, max_size=5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_same_with_and_without_what_the_last_cycle_found(
     more: str, objects: list[Object], changes: list[list[Event]]
 ) -> None:
-    recalled = []
-    real = Failures._recall
-
-    def counting(self: Failures, kind: tuple[int, int], job: int) -> Failure | None:
-        found = real(self, kind, job)
-        recalled.append(found is not None)
-        return found
-
     conf = policy(CONF.replace("MORE", more), plugins=(FewEach, odd_names))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Failures, "_recall", counting)
-        ours = story_of(cluster(objects), changes, conf, forgetful=False)
-    assume(any(recalled))
-    assert ours == story_of(cluster(objects), changes, conf, forgetful=True)
+    ours = story_of(cluster(objects), changes, conf, keeps=True)
+    assert ours == story_of(cluster(objects), changes, conf, keeps=False)
 
 
-@pytest.mark.parametrize("more", ONE_BY_ONE.values(), ids=ONE_BY_ONE)
-@given(objects=crowds())
-@settings(max_examples=20, deadline=None)
-def test_plugins_that_look_at_the_single_job_see_every_one(more: str, objects: list[Object]) -> None:
-    _, _, taken_over = with_and_without(objects, more)
-    assert taken_over == 0
+ONE = Kind(((1, 0, "worker", (), 1),), 1, (), shy=False)
+LARGE = Kind(((9, 0, "worker", (), 1),), 1, (), shy=False)
+
+
+def hopeless(count: int, **first: Any) -> list[Object]:
+    """So many equal jobs that fit nowhere; ``first``: what the PodGroup of the first one has beside."""
+    found: list[Object] = [node("n0", 4), queue("a")]
+    for number in range(1, 2 * count, 2):
+        found += gang(f"g{number}", LARGE, "", queue="a", **(first if number == 1 else {}))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("more", "objects", "tried"),
+    [
+        pytest.param("", hopeless(4), 1, id="one stands for all"),
+        pytest.param(", {name: sla}", hopeless(4), 1, id="nobody has a deadline"),
+        pytest.param(
+            ", {name: sla}",
+            hopeless(4, annotations={"sla-waiting-time": "1s"}),
+            2,
+            id="one has a deadline: it stands for itself",
+        ),
+        pytest.param(", {name: odd-names}", hopeless(4), 4, id="a plugin that looks at each job"),
+    ],
+)
+def test_how_many_jobs_are_tried(failed: list[int], more: str, objects: list[Object], tried: int) -> None:
+    """One plugin that looks at single jobs costs those jobs, not the policy, its failures in common."""
+    conf = CONF.replace("MORE", more).replace("enqueue, allocate, backfill", "allocate")
+    run(cluster(objects), conf, now=50.0, plugins=(FewEach, odd_names))
+    assert len(failed) == tried
 
 
 def test_a_job_that_differs_in_a_label_that_others_mind_is_tried() -> None:
     """The first fails for its label only."""
-    alone = Kind(((1, 0, "worker", (), 1),), 1, (), shy=False)
     objects: list[Object] = [node("n0", 4), queue("a"), podgroup("old", 1, "a", phase="Running")]
     objects.append(pod("old-0", "old", 1, on="n0", affinity=shyness()))
-    objects += gang("g0", alone, "b", queue="a") + gang("g1", alone, "c", queue="a")
-    ours, plain, _ = with_and_without(objects, "")
+    objects += gang("g0", ONE, "b", queue="a") + gang("g1", ONE, "c", queue="a")
+    ours, plain = cycle(objects, ""), cycle(objects, "", keeps=False)
     assert ours.binds == plain.binds == {"ns/g1-0": "n0"}
 
 
@@ -271,7 +270,7 @@ def test_a_job_that_is_ready_without_a_task_comes_back_for_each() -> None:
         *gang("g0", two, "", queue="a"),
         *gang("g1", two, "", queue="a"),
     ]
-    ours, plain, _ = with_and_without(objects, "")
+    ours, plain = cycle(objects, ""), cycle(objects, "", keeps=False)
     said = {notice.message for notice in ours.outcome.notices()}
     assert said == {"0/1 nodes are unavailable: 1 Insufficient cpu."}
     assert list(ours.outcome.notices()) == list(plain.outcome.notices())
@@ -279,9 +278,8 @@ def test_a_job_that_is_ready_without_a_task_comes_back_for_each() -> None:
 
 def test_a_failure_is_not_taken_over_when_the_queue_has_room_by_now() -> None:
     conf = policy(CONF.replace("MORE", ", {name: not-yet}"), plugins=(not_yet,))
-    one = Kind(((1, 0, "worker", (), 1),), 1, (), shy=False)
-    store = cluster([node("n0", 4), queue("a"), *gang("g0", one, "", queue="a")])
-    (first, _, _, told), _, (second, *_), _ = story_of(store, [[]], conf, forgetful=False)
+    store = cluster([node("n0", 4), queue("a"), *gang("g0", ONE, "", queue="a")])
+    (first, _, _, told), _, (second, *_), _ = story_of(store, [[]], conf, keeps=True)
     assert not first
     assert [entry.what for entry in told if entry.action == "allocate"] == ["queue full"]
     assert [decision.pod for decision in second] == ["ns/g0-0"]

@@ -1,0 +1,54 @@
+"""What plugins did wrong, for whoever runs them: one line in the log when it begins, and how often it was."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from pumice.framework.story import Fault
+
+_log = logging.getLogger("pumice.plugins")
+_NAMED_MAX = 3
+
+
+class Culprit(NamedTuple):
+    """One place in one plugin. ``where``: file and line."""
+
+    plugin: str
+    point: str
+    hook: str
+    where: str
+
+
+def by_culprit(faults: Iterable[Fault]) -> Iterator[tuple[Culprit, str]]:
+    """Each culprit with a sentence: who, where, what the first time, and whom it cost the turn."""
+    found: dict[Culprit, list[Fault]] = {}
+    for fault in faults:
+        found.setdefault(Culprit(fault.plugin, fault.point, fault.hook, fault.where), []).append(fault)
+    for culprit, each in found.items():
+        subjects = list(dict.fromkeys(fault.subject for fault in each))
+        more = f" and {len(subjects) - _NAMED_MAX} more" if len(subjects) > _NAMED_MAX else ""
+        yield culprit, f"{each[0].text}; it cost {', '.join(subjects[:_NAMED_MAX])}{more} the turn"
+
+
+class FaultLog:
+    """``counts``: faults so far, by culprit. A culprit that goes on failing is logged again after a cycle without it."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[Culprit] = Counter()
+        self._failing: set[Culprit] = set()
+
+    def take(self, faults: Iterable[Fault]) -> None:
+        """Those of one cycle."""
+        faults = list(faults)
+        if not faults and not self._failing:
+            return
+        for fault in faults:
+            self.counts[Culprit(fault.plugin, fault.point, fault.hook, fault.where)] += 1
+        told = dict(by_culprit(faults))
+        for culprit, text in told.items():
+            if culprit not in self._failing:
+                _log.error("%s", text, extra={"fields": culprit._asdict()})
+        self._failing = set(told)

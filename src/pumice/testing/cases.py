@@ -1,0 +1,201 @@
+"""Cases: a small cluster, what should come of one cycle, and the sentence that says why; about 20 lines of YAML.
+
+- case: a gang that does not fit as a whole leaves its room to others
+  plugins: [gang, predicates]
+  nodes: {a: {cpu: 4}}
+  gangs:
+    big: {min: 3, pods: 3, cpu: 2}
+    small: {min: 1, pods: 1, cpu: 2, creation: 1}
+  bound: {small-0: a}
+  waits: {big-2: "0/1 nodes are unavailable: 1 Insufficient cpu."}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from pumice.columns.rows import TaskRows
+from pumice.columns.views import Task
+from pumice.framework.policy import Policy
+from pumice.model.events import Object
+from pumice.model.node import Taint
+from pumice.model.pod import Toleration
+from pumice.model.queue import PriorityClass
+from pumice.state.store import Store
+from pumice.testing.build import (
+    Ran,
+    cluster,
+    hypernode,
+    node,
+    pod,
+    podgroup,
+    policy,
+    queue,
+    resource,
+    run,
+    session,
+)
+
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``case`` is the sentence. A cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes`` with the fields of
+    ``pumice.testing.build``; ``priorities`` the values of priority classes. A policy: ``plugins`` (a name, or a name
+    with its arguments, switches among them) and ``actions``. ``now``: seconds since the epoch.
+
+    Of a gang, ``min``, ``queue``, ``priority``, ``phase`` (Inqueue unless said), ``tier``, ``soft``, ``wants`` (its
+    minResources), ``creation`` and ``notes`` are the group's; ``pods`` is how many, or the names with what is special
+    of each; all else is every pod's: ``node`` that it runs on, ``tolerates`` keys of taints, what it asks for.
+
+    What should come of it: ``bound`` (pod -> node, and no other), ``waits`` (pod -> what it is told), ``phases`` (gang
+    -> phase that is written), ``first`` (pods in the order of their decisions); ``victims``: which of some pods a
+    plugin lets a pod take the place of: {at: point, for: pod, among: [pods], are: [pods]}.
+    """
+
+    case: str
+    plugins: tuple[str | Fields, ...]
+    nodes: Mapping[str, Fields]
+    gangs: Mapping[str, Fields]
+    actions: str = "allocate"
+    now: float = 0.0
+    queues: Mapping[str, Fields] = field(default_factory=dict)
+    hypernodes: Mapping[str, Fields] = field(default_factory=dict)
+    priorities: Mapping[str, int] = field(default_factory=dict)
+    bound: Mapping[str, str] = field(default_factory=dict)
+    waits: Mapping[str, str] = field(default_factory=dict)
+    phases: Mapping[str, str] = field(default_factory=dict)
+    first: tuple[str, ...] = ()
+    victims: Fields = field(default_factory=dict)
+
+
+def read_cases(path: Path) -> list[Case]:
+    """The cases of a file, which is a list. Raises: ValueError for a key that no case has."""
+    found = []
+    known = {each.name for each in fields(Case)}
+    for document in yaml.safe_load(path.read_text(encoding="utf-8")):
+        unknown = document.keys() - known
+        if unknown:
+            raise ValueError(
+                f"{path}, case {document.get('case')!r}: found {sorted(unknown)}, wanted of {sorted(known)}"
+            )
+        document = {key: tuple(value) if isinstance(value, list) else value for key, value in document.items()}
+        found.append(Case(**document))
+    return found
+
+
+def check_case(case: Case, plugins: Iterable[Callable[..., Any]] = ()) -> Ran:
+    """Run the cycle and compare; ``plugins`` are known beside the built-in ones. Raises: AssertionError, with what was
+    found, and ValueError or TypeError for a cluster that cannot be made."""
+    state, under = cluster_of(case), policy_of(case, plugins)
+    ran = run(state, under, now=case.now)
+    told = {notice.pod.partition("/")[2]: notice.message for notice in ran.outcome.notices()}
+    bound = {key.partition("/")[2]: where for key, where in ran.binds.items()}
+    phases = {key.partition("/")[2]: phase for key, phase in ran.phases.items()}
+    _compare(case, "bound", dict(case.bound), bound)
+    _compare(case, "waits", dict(case.waits), {name: told.get(name) for name in case.waits})
+    _compare(case, "phases", dict(case.phases), {name: phases.get(name) for name in case.phases})
+    if case.first:
+        _compare(case, "first", case.first, tuple(bound)[: len(case.first)])
+    if case.victims:
+        _compare(case, "victims", case.victims["are"], victims_in(case, state, under))
+    return ran
+
+
+def _compare(case: Case, what: str, wanted: object, found: object) -> None:
+    assert found == wanted, f"{case.case}: {what}: found {found}, wanted {wanted}"
+
+
+def policy_of(case: Case, plugins: Iterable[Callable[..., Any]] = ()) -> Policy:
+    """All of its plugins in one tier. Raises: PolicyError."""
+    entries = [_entry(each) for each in case.plugins]
+    return policy(yaml.safe_dump({"actions": case.actions, "tiers": [{"plugins": entries}]}), plugins=plugins)
+
+
+def _entry(plugin: str | Fields) -> Fields:
+    if isinstance(plugin, str):
+        return {"name": plugin}
+    ((name, given),) = plugin.items()
+    switches = {key: value for key, value in given.items() if key.startswith("enable")}
+    return {"name": name, **switches, "arguments": {key: value for key, value in given.items() if key not in switches}}
+
+
+def victims_in(case: Case, state: Store, under: Policy) -> list[str]:
+    """Pods that the policy's plugins let another one take the place of."""
+    asked, ssn = case.victims, session(state, under, now=case.now)
+    point: Any = under.dialect.points[asked["at"]]
+    tasks = ssn.tables.tasks
+    row_of = {tasks.pods[row].name: row for row in tasks.alive.nonzero()[0].tolist()}
+    among = TaskRows(ssn.tables, np.array([row_of[name] for name in asked["among"]]))
+    mask = ssn.ask(point, Task(ssn.tables, row_of[asked["for"]]), among)
+    return [name for name, may in zip(asked["among"], mask, strict=True) if may]
+
+
+# -- the cluster -------------------------------------------------------------------------------------------------------
+
+
+def cluster_of(case: Case) -> Store:
+    """Raises: ValueError or TypeError for what cannot be made."""
+    found: list[Object] = [PriorityClass(name, value) for name, value in case.priorities.items()]
+    found += [node(name, **_with_taints(given)) for name, given in case.nodes.items()]
+    found += [queue(name, **_with_amounts(given)) for name, given in case.queues.items()]
+    found += [hypernode(name, **given) for name, given in case.hypernodes.items()]
+    for name, given in case.gangs.items():
+        found += _gang(name, dict(given))
+    return cluster(found)
+
+
+def _with_taints(given: Fields) -> Fields:
+    """``taints: [key=value:Effect]``"""
+    if "taints" not in given:
+        return given
+    taints = []
+    for text in given["taints"]:
+        what, _, effect = text.partition(":")
+        key, _, value = what.partition("=")
+        taints.append(Taint(key, value, effect))
+    return {**given, "taints": taints}
+
+
+_AMOUNTS = ("capability", "guarantee", "deserved", "allocated", "wants")
+
+
+def _with_amounts(given: Fields) -> dict[str, Any]:
+    return {key: resource(**value) if key in _AMOUNTS else value for key, value in given.items()}
+
+
+_OF_GROUP = {
+    "min": "minimum",
+    "queue": "queue",
+    "priority": "priority_class",
+    "tier": "tier",
+    "soft": "soft",
+    "wants": "min_resources",
+    "creation": "creation",
+    "notes": "annotations",
+}
+
+
+def _gang(name: str, given: dict[str, Any]) -> list[Object]:
+    """The group and its pods."""
+    members, phase = given.pop("pods", 1), given.pop("phase", "Inqueue")
+    of_group = {_OF_GROUP[key]: value for key, value in _with_amounts(given).items() if key in _OF_GROUP}
+    of_pods = {key: value for key, value in given.items() if key not in _OF_GROUP}
+    group = podgroup(name, phase=phase, **of_group)
+    named = {f"{name}-{i}": {} for i in range(members)} if isinstance(members, int) else members
+    return [group, *(pod(each, name, **_of_pod({**of_pods, **(special or {})})) for each, special in named.items())]
+
+
+def _of_pod(given: dict[str, Any]) -> dict[str, Any]:
+    """``node`` it runs on, ``tolerates`` keys of taints."""
+    if "tolerates" in given:
+        given["tolerations"] = tuple(Toleration(key, "Exists") for key in given.pop("tolerates"))
+    on = given.pop("node", "")
+    return {**given, "on": on}
