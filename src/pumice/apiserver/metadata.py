@@ -88,8 +88,14 @@ def continued(resource: Resource, old: Obj, obj: Obj) -> Obj:
 def check_metadata(resource: Resource, metadata: Obj) -> None:
     """Raises: Refusal 422 that names every field that is wrong."""
     name = metadata.get("name")
-    causes = list(_name_causes(resource, name))
-    causes += _text_causes(metadata, "labels", _label_problem)
+    causes = [*_name_causes(resource, name), *metadata_causes(metadata)]
+    if causes:
+        raise invalid(resource.kind, resource.group, name if isinstance(name, str) else "", causes)
+
+
+def metadata_causes(metadata: Obj) -> list[Cause]:
+    """What is wrong with metadata, but for the name, whose rule depends on the kind."""
+    causes = _text_causes(metadata, "labels", _label_problem)
     causes += _text_causes(metadata, "annotations", _annotation_problem)
     annotations = metadata.get("annotations")
     if isinstance(annotations, dict) and sum(map(len, map(str, annotations.values()))) > ANNOTATIONS_BYTES_MAX:
@@ -98,8 +104,7 @@ def check_metadata(resource: Resource, metadata: Obj) -> None:
     finalizers = metadata.get("finalizers")
     if finalizers is not None and not (isinstance(finalizers, list) and all(isinstance(f, str) for f in finalizers)):
         causes.append(Cause("metadata.finalizers", "Invalid value: wanted a list of strings"))
-    if causes:
-        raise invalid(resource.kind, resource.group, name if isinstance(name, str) else "", causes)
+    return causes
 
 
 def _name_causes(resource: Resource, name: object) -> list[Cause]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pumice.apiserver.bounds import BUDGET_STEPS_MAX, Work
 from pumice.apiserver.objects import Deletion, Objects, Target
 from pumice.apiserver.refusals import Cause, Refusal, bad_request, conflict, invalid, success
 from pumice.apiserver.selectors import matches
@@ -48,26 +49,38 @@ def bind(objects: Objects, target: Target, binding: Obj, dry_run: bool = False) 
 
 
 def evict(objects: Objects, target: Target, eviction: Obj, how: Deletion) -> Obj:
-    """Delete a pod unless a budget forbids it. Raises: Refusal 429 where it does, 404."""
+    """Delete a pod unless a budget forbids it.
+
+    Raises: Refusal 429 where one does, 500 where several cover the pod (as Kubernetes says it), 404.
+    """
     wanted = (eviction.get("metadata") or {}).get("name", target.name)
     if wanted != target.name:
         raise bad_request(f"name in URL does not match name in Eviction object: {wanted!r:.80}")
     pod = objects.get(target).obj
     if _is_up(pod):
-        for row in objects.store.rows(_BUDGETS, prefix=f"{target.namespace}/"):
-            selector = (row.obj.get("spec") or {}).get("selector")
-            if selector is not None and matches(selector, pod["metadata"].get("labels") or {}):
-                _check_budget(objects, target.namespace, row.obj)
+        work = Work(BUDGET_STEPS_MAX, "what this namespace's disruption budgets say")
+        labels = pod["metadata"].get("labels") or {}
+        covering = [
+            row.obj
+            for row in objects.store.rows(_BUDGETS, prefix=f"{target.namespace}/")
+            if (row.obj.get("spec") or {}).get("selector") is not None
+            and matches(row.obj["spec"]["selector"], labels, work)
+        ]
+        if len(covering) > 1:
+            why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            raise Refusal(500, "InternalError", why)
+        for budget in covering:
+            _check_budget(objects, target.namespace, budget, work)
     objects.delete(target, how)
     return success()
 
 
-def _check_budget(objects: Objects, namespace: str, budget: Obj) -> None:
+def _check_budget(objects: Objects, namespace: str, budget: Obj, work: Work) -> None:
     spec = budget["spec"]
     labels = [
         (row.obj, row.obj["metadata"].get("labels") or {}) for row in objects.store.rows("pods", prefix=f"{namespace}/")
     ]
-    covered = [pod for pod, found in labels if matches(spec["selector"], found)]
+    covered = [pod for pod, found in labels if matches(spec["selector"], found, work)]
     up = sum(map(_is_up, covered))
     if "maxUnavailable" in spec:
         needed = len(covered) - _amount(spec["maxUnavailable"], len(covered))
@@ -83,7 +96,7 @@ def _check_budget(objects: Objects, namespace: str, budget: Obj) -> None:
 
 def _amount(wanted: Any, of: int) -> int:
     """A number of pods, or a share of them in percent, rounded up."""
-    if isinstance(wanted, str) and wanted.endswith("%") and wanted[:-1].isdigit():
+    if isinstance(wanted, str) and wanted.endswith("%") and wanted[:-1].isdecimal() and len(wanted) < 10:
         return -(-of * int(wanted[:-1]) // 100)
     return wanted if isinstance(wanted, int) else 0
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from pumice.apiserver.bounds import check_value
 from pumice.apiserver.objects import Deletion, Options, Target
 from pumice.apiserver.refusals import Refusal, bad_request, no_such_path
 from pumice.apiserver.registry import Registry
@@ -51,11 +52,13 @@ def body_of(raw: bytes) -> Obj:
 
 
 def json_of(raw: bytes) -> object:
-    """Raises: Refusal 400."""
+    """Raises: Refusal 400, also where it is nested too deep; 413 where there is too much in it."""
     try:
-        return _decode(raw)
+        found = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"the body is no JSON: {error}") from None
+    check_value(found, raw)
+    return found
 
 
 def options_of(query: Mapping[str, str], user_agent: str) -> Options:

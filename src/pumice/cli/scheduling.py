@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,18 @@ _IDENTITY = "pumice-serve"  # one a server, and it dies with it: the next one ne
 _PERIOD_S, _PERIOD_MIN_S = 1.0, 0.1
 
 
-async def schedule(access: Access, conf: ConfFile, metrics: Metrics, speed: float, stop: asyncio.Event) -> None:
+async def schedule(
+    access: Access, conf: ConfFile, metrics: Metrics, speed: float, stop: asyncio.Event, before: Callable[[], None]
+) -> None:
     """Schedule until ``stop``: then the cycle is finished, what was decided is written, the Lease given back.
 
     ``speed``: cycles come as much closer together as pods are faster, at most ten a second. Leadership that is lost,
-    as after a machine has slept, is stood for again.
+    as after a machine has slept, is stood for again. ``before``: what to do each time before that. Raises: KubeError.
     """
     from pumice.kube.live import LeadershipLost
 
     while not stop.is_set():
+        before()
         with suppress(LeadershipLost):  # it is in the log
             await _term(access, conf, metrics, speed, stop)
 

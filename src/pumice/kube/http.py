@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from aiohttp import web
 from prometheus_client import PROCESS_COLLECTOR
@@ -12,9 +12,11 @@ from prometheus_client.core import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from pumice.kube.live import Live
+from pumice.runtime.listening import ConnectionLimits, Connections, Place, connections_here, listening
 from pumice.runtime.metrics import CONTENT_TYPE
 
-_STOP_S = 1.0
+_AT_WORK_MAX = 64  # requests that are answered at a time, at each place
+_HEALTH = ("/healthz", "/readyz")
 
 
 class Pages:
@@ -78,17 +80,14 @@ class Pages:
 
 @asynccontextmanager
 async def serving(live: Live, places: Iterable[tuple[str, int]]) -> AsyncIterator[list[str]]:
-    """The URLs of the places, which are (address, port), port 0 for a free one. Raises: OSError."""
-    runner = web.AppRunner(Pages(live).application(), access_log=None, shutdown_timeout=_STOP_S)
-    await runner.setup()
-    try:
+    """The URLs of the places, which are (address, port), port 0 for a free one. Raises: OSError.
+
+    Each has connections of its own: whoever takes all of the metrics' leaves those of the health pages.
+    """
+    async with AsyncExitStack() as stack:
         urls = []
         for address, port in places:
-            site = web.TCPSite(runner, address or None, port)
-            await site.start()
-            taken = runner.addresses[-1]
-            shown = f"[{taken[0]}]" if ":" in taken[0] else taken[0]
-            urls.append(f"http://{shown}:{taken[1]}")
+            connections = Connections(ConnectionLimits(connections_here(_AT_WORK_MAX)), _HEALTH)
+            pages = Pages(live).application()
+            urls.append(await stack.enter_async_context(listening(pages, Place(address, port), connections)))
         yield urls
-    finally:
-        await runner.cleanup()

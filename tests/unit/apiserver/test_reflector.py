@@ -9,12 +9,13 @@ import pytest
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.http import Api
 from pumice.apiserver.objects import Deletion
-from pumice.apiserver.server import Place, serving
+from pumice.apiserver.server import serving
 from pumice.kube.access import Access
 from pumice.kube.client import Client
 from pumice.kube.kinds import POD_GROUPS, PODS
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
+from pumice.runtime.listening import Place
 from tests.kube.reflecting import reflecting
 from tests.kube.waiting import happens, until
 from tests.unit.apiserver.worlds import cluster, create, group, node, pod, target

@@ -15,7 +15,7 @@ import pytest
 
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.http import Api
-from pumice.apiserver.server import Place, serving
+from pumice.apiserver.server import serving
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.kube import logs
@@ -27,6 +27,7 @@ from pumice.kube.kinds import LEASES, NODES, POD_GROUPS, PODS, QUEUES
 from pumice.kube.lease import Election
 from pumice.kube.live import LeadershipLost, Live, Settings
 from pumice.kube.reload import ConfFile
+from pumice.runtime.listening import Place
 from pumice.runtime.metrics import Metrics
 from pumice.volcano.table import volcano_registry
 from tests.unit.apiserver.worlds import cluster, create, group, node, pod, queue
