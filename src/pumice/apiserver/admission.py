@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pumice.apiserver.lists import identity
+from pumice.apiserver.metadata import DNS_LABEL
 from pumice.apiserver.refusals import Cause, forbidden, invalid
 from pumice.apiserver.resources import BUILT_IN, CRDS, Resource
 from pumice.apiserver.schema import schema_problem
@@ -22,6 +23,7 @@ _SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-cri
 _PODS_PER_NODE = "110"
 #: Of one definition, and how many of them: every object, list and discovery document is worked out along these.
 _DEFINITIONS_MAX, _VERSIONS_MAX, _COLUMNS_MAX, _SELECTABLE_MAX = 500, 32, 64, 8
+_LABEL_MAX = 63
 _OWN_GROUPS = frozenset(resource.group for resource in BUILT_IN)
 
 
@@ -229,6 +231,9 @@ def _check_definition(resource: Resource, obj: Obj) -> None:
     causes = [
         Cause(f"spec.{key}", "Required value", "FieldValueRequired") for key, value in needed.items() if not value
     ]
+    for key in ("kind", "listKind", "singular"):
+        if len(names.get(key) or "") > _LABEL_MAX:
+            causes.append(Cause(f"spec.names.{key}", f"Too long: may not be more than {_LABEL_MAX} bytes"))
     if spec.get("group") in _OWN_GROUPS:
         causes.append(Cause("spec.group", f"Invalid value: {spec['group']} is a group of Kubernetes' own"))
     if len(versions) > _VERSIONS_MAX:
@@ -239,6 +244,8 @@ def _check_definition(resource: Resource, obj: Obj) -> None:
         where = f"spec.versions[{i}]"
         if not version.get("name"):
             causes.append(Cause(f"{where}.name", "Required value", "FieldValueRequired"))
+        elif len(version["name"]) > _LABEL_MAX or not DNS_LABEL.fullmatch(version["name"]):
+            causes.append(Cause(f"{where}.name", "Invalid value: wanted a lowercase RFC 1123 label"))
         for key, wanted, most in _LISTED:
             if len(version.get(key) or ()) > most:
                 causes.append(Cause(f"{where}.{key}", f"Too many: must have at most {most} items"))

@@ -126,7 +126,7 @@ def open_journal(
         require_own_folder(folder)
     except NotPrivate as error:
         raise DataError(str(error)) from None
-    lock = open(folder / "lock", "ab", opener=open_private)
+    lock = open(folder / "lock", "ab", opener=open_private)  # noqa: SIM115 - it is held as long as the folder
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -15,7 +15,7 @@ from pumice.runtime.controllers.writes import stamp
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 _NAME_MAX = 253
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _PATH_SEGMENT = re.compile(r"(?!\.\.?$)[^/%\x00-\x1f]+")
 _LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
@@ -114,7 +114,7 @@ def _name_causes(resource: Resource, name: object) -> list[Cause]:
     if resource.group == "rbac.authorization.k8s.io":
         pattern, wanted = _PATH_SEGMENT, "a path segment without / and %"
     elif resource.full_name == "namespaces":
-        pattern, most, wanted = _DNS_LABEL, 63, "a lowercase RFC 1123 label"
+        pattern, most, wanted = DNS_LABEL, 63, "a lowercase RFC 1123 label"
     if isinstance(name, str) and len(name) <= most and pattern.fullmatch(name):
         return []
     shown = repr(str(name)[:80])

@@ -292,14 +292,14 @@ def unsound(table: str, key: str, obj: Obj) -> str:
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict):
         return "metadata: wanted an object"
-    for field in ("name", "uid", "resourceVersion"):
-        if not isinstance(metadata.get(field), str) or not metadata[field]:
-            return f"metadata.{field}: wanted a text"
+    for text in ("name", "uid", "resourceVersion"):
+        if not isinstance(metadata.get(text), str) or not metadata[text]:
+            return f"metadata.{text}: wanted a text"
     if key not in (metadata["name"], f"{metadata.get('namespace')}/{metadata['name']}"):
         return "it is kept under another name"
-    for field in ("spec", "status") if table in _ACTED_ON else ():
-        if not isinstance(obj.get(field), dict):
-            return f"{field}: wanted an object"
+    for part in ("spec", "status") if table in _ACTED_ON else ():
+        if not isinstance(obj.get(part), dict):
+            return f"{part}: wanted an object"
     if is_too_deep(obj):
         return "it is nested too deep"
     return "; ".join(f"{cause.field}: {cause.message}" for cause in metadata_causes(metadata))

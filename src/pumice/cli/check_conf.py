@@ -11,6 +11,7 @@ from pumice.cli.output import console, print_json, say
 from pumice.cli.params import require_there
 from pumice.cli.policies import plugins_option, registry_of
 from pumice.report.units import counted
+from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
     from pumice.framework.policy import PluginOption, Policy
@@ -87,17 +88,17 @@ def _print(conf: Path, policy: Policy) -> None:
     from rich.table import Table
 
     out = console()
-    out.print(f"{conf}: OK")
+    out.print(escaped(f"{conf}: OK"))
     out.print(f"dialect {policy.dialect}; actions: " + ", ".join(action.name for action in policy.actions))
     for action in policy.actions:
         for name, value in action.arguments.items():
-            out.print(f"  {action.name}: {name} = {value}")
+            out.print(escaped(f"  {action.name}: {name} = {value}"))
     table = Table(box=None, pad_edge=False)
     for heading in ("tier", "plugin", "arguments", "switched off"):
         table.add_column(heading)
     for number, tier in enumerate(policy.tiers, 1):
         for option in tier:
             given = ((name, value) for name, value in _arguments(option).items() if value not in (None, ""))
-            arguments = ", ".join(f"{name} = {value}" for name, value in given)
+            arguments = escaped(", ".join(f"{name} = {value}" for name, value in given))
             table.add_row(str(number), option.spec.name, arguments, ", ".join(f"enable{s}" for s in _off(option)))
     out.print(table)

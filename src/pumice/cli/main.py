@@ -66,6 +66,7 @@ def main() -> None:
       pumice check-conf volcano-scheduler.conf
 
     Every command takes --help and answers with examples. With --json it prints one JSON document to standard output
-    and everything else to standard error. Exit codes: 0 done, 1 something failed, 2 wrong input, 130 interrupted.
+    and everything else to standard error. Exit codes: 0 done, 1 something failed or was left out (an error: line says
+    what), 2 wrong input, 130 interrupted.
     PUMICE_DEBUG=1 shows the traceback of an internal error.
     """

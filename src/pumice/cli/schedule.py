@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pumice.cli.errors import InputError
-from pumice.cli.output import print_json, tell_problems
+from pumice.cli.output import described, fail_for, print_json, tell_problems
 from pumice.cli.params import require_there
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, choose_policy, plugins_option
 
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
+@click.pass_context
 def schedule(
+    ctx: click.Context,
     manifests: tuple[str, ...],
     conf: Path | None,
     plugins_dir: str,
@@ -46,7 +48,8 @@ def schedule(
 
     Says what is bound where, what is promised a node that others are leaving (pipelined), what is evicted, and for
     every pod that gets nothing, why. Volcano Jobs are expanded into their PodGroup and pods. Nothing leaves this
-    command: no cluster is asked or changed.
+    command: no cluster is asked or changed. What could not be used is named, the rest is decided on, and the exit code
+    is 1.
 
     \b
     Examples:
@@ -60,18 +63,20 @@ def schedule(
     require_there(manifests)
     found = read_inputs(manifests)
     chosen = choose_policy(conf, found.confs, strict=strict, plugins_dir=plugins_dir)
-    tell_problems(found.scene.problems)
+    problems = found.scene.problems
+    tell_problems(problems)
     if not found.scene.objects and not found.scene.works:
         raise InputError("nothing in the input can be used")
     moment = found.newest if now is None else now
     objects = _objects(found, moment)
     answer = schedule_once(objects, chosen.policy, moment, scheduler_name)
     if as_json:
-        print_json(_described(answer))
-        return
-    from pumice.cli.answer import print_answer
+        print_json(_described(answer) | {"problems": described(problems)})
+    else:
+        from pumice.cli.answer import print_answer
 
-    print_answer(answer, objects, chosen.where)
+        print_answer(answer, objects, chosen.where)
+    fail_for(ctx, problems)
 
 
 def _objects(found: Inputs, now: float) -> list[Object]:
@@ -84,7 +89,7 @@ def _objects(found: Inputs, now: float) -> list[Object]:
 
 
 def _described(answer: Answer) -> dict[str, Any]:
-    """The stable shape of ``pumice schedule --json``."""
+    """The stable shape of ``pumice schedule --json``, but for the problems."""
     return {
         "digest": answer.digest,
         "binds": answer.binds,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -12,9 +11,10 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from pumice.cli.errors import INTERRUPTED, InputError
-from pumice.cli.output import print_json, say, tell_problems, written_whole
+from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
 from pumice.cli.params import SPAN, require_there
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option
+from pumice.runtime.printing import json_text
 
 if TYPE_CHECKING:
     from pumice.report.summary import Summary
@@ -79,7 +79,8 @@ def simulate(
 
     A trace is recognised by its content, or named: philly-gavel:, acme:, tiresias:, swf:, openb: before the path. A
     folder with a volcano-scheduler.conf brings its own policy. The same input gives the same decisions, and so the same
-    digest, always. Ctrl-C ends early with what was done so far.
+    digest, always. Ctrl-C ends early with what was done so far. What could not be used is named, the rest is simulated,
+    and the exit code is 1.
 
     \b
     Examples:
@@ -115,6 +116,7 @@ def simulate(
     if run.result.ending == "interrupted":
         say("interrupted: the figures are those of the time until then")
         ctx.exit(INTERRUPTED)
+    fail_for(ctx, found.scene.problems)
 
 
 def _require_nodes(found: Inputs) -> None:
@@ -130,7 +132,7 @@ def _event_file(path: Path) -> Iterator[Tell]:
     with written_whole(path) as file:
 
         def tell(event: Mapping[str, object]) -> None:
-            file.write(json.dumps(event, ensure_ascii=False) + "\n")
+            file.write(json_text(event) + "\n")
 
         yield tell
 
@@ -183,7 +185,7 @@ def _print(summary: Summary, found: Inputs, chosen: Chosen, seed: int, as_json: 
 
         print_summary(summary, found, chosen.where)
         return
-    problems = [{"severity": p.severity.value, "where": p.where, "what": p.what} for p in found.scene.problems]
+    problems = described(found.scene.problems)
     problems += [{"severity": "warning", "where": "simulation", "what": text} for text in summary.run.result.problems]
     print_json(
         summary.to_json()

@@ -11,6 +11,7 @@ from rich.table import Table
 from pumice.cli.output import console
 from pumice.report.summary import FAIRNESS_OF, waiting_groups
 from pumice.report.units import amount, counted, duration, label_of, percent, some
+from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,7 +49,7 @@ def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
     rest += [f"{summary.to_come:,} to come"] * bool(summary.to_come)
     table = _table("", "", heads_shown=False)
     table.add_row("input", ", ".join(found.sources))
-    table.add_row("policy", conf)
+    table.add_row("policy", escaped(conf))
     table.add_row("cluster", counted(len(found.nodes), "node"))
     table.add_row("jobs", ", ".join([f"{result.completed:,} of {result.jobs:,} done", *rest]))
     table.add_row(
@@ -65,7 +66,7 @@ def _utilisation(out: Console, summary: Summary) -> None:
     table = _table("resource", "capacity", "mean use", "while jobs waited", "peak")
     for each in summary.utilisation:
         table.add_row(
-            label_of(each.resource),
+            escaped(label_of(each.resource)),
             f"{amount(each.capacity)} {each.unit}",
             percent(each.mean),
             percent(each.loaded),
@@ -80,13 +81,13 @@ def _queues(out: Console, summary: Summary) -> None:
     if not shown:
         return
     spread = ("p50", "p90", "p99", "mean", "max")
-    queues: list[tuple[str, QueueSummary | Summary]] = [(queue.name, queue) for queue in shown]
+    queues: list[tuple[str, QueueSummary | Summary]] = [(escaped(queue.name), queue) for queue in shown]
     if len(shown) > 1:
         queues.append(("all", summary))
     counts = _table("queue", "jobs", "done", "waiting", "share", "deserved")
     for queue in shown:
         counts.add_row(
-            queue.name,
+            escaped(queue.name),
             f"{queue.jobs:,}",
             f"{queue.completed:,}",
             f"{queue.pending:,}",
@@ -121,7 +122,7 @@ def _waiting(out: Console, summary: Summary) -> None:
     if total > 0:
         table = _table("what jobs waited for", "job-hours", "of all waiting")
         for cause, seconds in list(causes.items())[:CAUSES_SHOWN]:
-            table.add_row(cause, f"{seconds / 3600:,.1f}", percent(seconds / total))
+            table.add_row(escaped(cause), f"{seconds / 3600:,.1f}", percent(seconds / total))
         _print(out, "Why jobs waited", table)
     _gangs(out, summary)
 
@@ -135,7 +136,7 @@ def _gangs(out: Console, summary: Summary) -> None:
         table.add_column(head, justify="right" if head in ("gangs", "pods", "longest") else "left", overflow="fold")
     for group in groups[:CAUSES_SHOWN]:
         counts = (f"{len(group.jobs):,}", f"{group.pods:,}", duration(group.longest_s))
-        table.add_row(group.why, group.queue, *counts, some(group.jobs, JOBS_NAMED))
+        table.add_row(escaped(group.why), escaped(group.queue), *counts, escaped(some(group.jobs, JOBS_NAMED)))
     left = sum(len(group.jobs) for group in groups[CAUSES_SHOWN:])
     count = len(summary.run.waiting)
     _print(out, f"{counted(count, 'gang')} wait{'s' if count == 1 else ''} at the end", table)
@@ -149,7 +150,7 @@ def _problems(out: Console, summary: Summary, found: Inputs) -> None:
         named = ", ".join(f"{count:,} {name}{'s' if count > 1 else ''}" for name, count in counts.items())
         out.print(f"\nIn the input: {named}, named above.")
     for text in summary.run.result.problems[:CAUSES_SHOWN]:
-        out.print(f"warning: {text}")
+        out.print(f"warning: {escaped(text)}")
 
 
 def _table(*heads: str, left: int = 1, heads_shown: bool = True) -> Table:

@@ -16,7 +16,7 @@ import msgspec
 
 from pumice.kube.access import Access
 from pumice.kube.backoff import Backoff, TokenBucket
-from pumice.kube.errors import AccessError, ApiError, Garbage, KubeError, TooLarge, Unreachable
+from pumice.kube.errors import NO_JSON, AccessError, ApiError, Garbage, KubeError, TooLarge, Unreachable
 from pumice.kube.kinds import Kind
 from pumice.kube.lines import LineSplitter
 
@@ -185,7 +185,7 @@ class Client:
             raw = await self.request("GET", path, params=query, retries=FOR_READS)
             try:
                 page = _page_decoder.decode(raw)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except NO_JSON as error:
                 raise Garbage(f"GET {path}", str(error)) from None
             yield page
             if not page.metadata.continue_:
@@ -319,7 +319,7 @@ class Client:
         raw = await self._read(answer, what, 1 << 20)
         try:
             said = _status_decoder.decode(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except NO_JSON:
             said = _Status(None, raw[:200].decode(errors="replace"))
         raise ApiError(
             answer.status, said.reason or "", said.message or "", what, _retry_after(answer.headers.get("Retry-After"))
@@ -330,7 +330,7 @@ def decoded(raw: bytes, what: str) -> Any:
     """Raises: Garbage."""
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except NO_JSON as error:
         raise Garbage(what, str(error)) from None
 
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from pumice.kube import cuts
-from pumice.kube.errors import ApiError, Garbage, clean
+from pumice.kube.errors import NO_JSON, ApiError, Garbage, clean
 from pumice.kube.kinds import Kind
 from pumice.model.manifest import SUPPORTED_KINDS, Decoder, ManifestError, Value
+from pumice.runtime.problems import unforeseen
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CUTS: dict[str, Any] = {"Pod": cuts.Pod, "Node": cuts.Node, "PriorityClass": cuts.PriorityClass}
-_WRONG = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class Object(NamedTuple):
@@ -66,13 +66,16 @@ class Codec:
         """Raises: BadObject."""
         try:
             found = self._cut.decode(raw)
-        except _WRONG:
+        except NO_JSON:
             found = self._whole(raw)  # the reader knows better what is wrong with it
         try:
             value = self._decoder.decode_as(self.kind.api_version, self.kind.kind, found) if self._modelled else found
         except ManifestError as error:
             key, _, version = self.identity(raw)
             raise BadObject(key, version, str(error)) from None
+        except Exception as error:
+            key, _, version = self.identity(raw)
+            raise BadObject(key, version, unforeseen(error)) from error
         metadata = found.get("metadata")
         if not isinstance(metadata, dict):
             raise BadObject("(no name)", "", "metadata: found none, wanted an object")
@@ -85,13 +88,13 @@ class Codec:
         """
         try:
             return self._identity_of(_meta_decoder.decode(raw).get("metadata") or cuts.Meta())
-        except _WRONG as error:
+        except NO_JSON as error:
             raise BadObject("(no name)", "", str(error)) from None
 
     def _whole(self, raw: bytes | msgspec.Raw) -> dict[str, Any]:
         try:
             found = _any_decoder.decode(raw)
-        except _WRONG as error:
+        except NO_JSON as error:
             raise BadObject("(no name)", "", str(error)) from None
         if not isinstance(found, dict):
             raise BadObject("(no name)", "", f"a {type(found).__name__} where an object is wanted")
@@ -118,7 +121,7 @@ def read_event(line: bytes, what: str) -> WatchEvent:
     """
     try:
         event = _event_decoder.decode(line)
-    except _WRONG as error:
+    except NO_JSON as error:
         raise Garbage(what, f"{error} in {line[:80]!r}") from None
     if event.type == "ERROR":
         raise _error_of(event.object, what)
@@ -129,7 +132,7 @@ def _error_of(raw: msgspec.Raw, what: str) -> Exception:
     try:
         said = _any_decoder.decode(raw)
         return ApiError(int(said.get("code") or 0), str(said.get("reason") or ""), str(said.get("message") or ""), what)
-    except (*_WRONG, AttributeError, TypeError, ValueError):
+    except (*NO_JSON, AttributeError, TypeError, ValueError):
         return Garbage(what, f"an ERROR event with {bytes(raw)[:80]!r}")
 
 
@@ -140,7 +143,7 @@ def read_bookmark(raw: msgspec.Raw, what: str) -> tuple[str, bool]:
     """
     try:
         metadata = _meta_decoder.decode(raw).get("metadata") or cuts.Meta()
-    except _WRONG as error:
+    except NO_JSON as error:
         raise Garbage(what, f"a bookmark: {error}") from None
     annotations = metadata.get("annotations")
     ended = isinstance(annotations, dict) and annotations.get(INITIAL_EVENTS_END) == "true"

@@ -8,7 +8,7 @@ import msgspec
 
 from pumice.kube.codec import BadObject, Codec, Object
 from pumice.kube.cuts import Meta
-from pumice.kube.errors import clean
+from pumice.kube.errors import NO_JSON, clean
 from pumice.kube.kinds import POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
 from pumice.model.manifest import Decoder
 from pumice.model.pod import GROUP_NAME_ANNOTATION
@@ -110,7 +110,7 @@ class PlainCodec(Codec):
         key, uid, version = self.identity(raw)
         try:
             found = self._plain.decode(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except NO_JSON as error:
             raise BadObject(key, version, clean(str(error))) from None
         found["apiVersion"], found["kind"] = self.kind.api_version, self.kind.kind
         if self.kind is PODS and GROUP_NAME_ANNOTATION in (found["metadata"].get("annotations") or ()):

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import msgspec
+
 _SHOWN_MAX = 400
+#: What decoding raises for anything that a server may send, a hundred thousand levels of JSON included.
+NO_JSON: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def clean(text: str, length_max: int = _SHOWN_MAX) -> str:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 from pumice.kube.backoff import TokenBucket
+from pumice.runtime.printing import escaped
 
 #: klog's levels as those of ``logging``: a higher number says more, a lower level does.
 V2, V3, V4, V5 = 19, 15, logging.DEBUG, 5
@@ -98,18 +99,6 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry, default=str)
-
-
-def escaped(text: str) -> str:
-    """On one line, and nothing in it moves a cursor."""
-    return text if text.isprintable() else "".join(map(_escaped, text))
-
-
-def _escaped(char: str) -> str:
-    if char.isprintable():
-        return char
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _time(record: logging.LogRecord) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -18,6 +17,7 @@ from typing import Any
 
 from pumice import __version__
 from pumice.report.data import ReportData
+from pumice.runtime.printing import json_text
 
 SCRIPTS = ("base.js", "curves.js", "charts.js", "jobs.js", "nodes.js", "page.js")
 
@@ -42,7 +42,7 @@ def render(data: ReportData) -> str:
 
 def embedded(value: Any) -> str:
     """JSON that can stand in a script element: without any character that HTML, or a script, reads in its own way."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
+    return json_text(value, dense=True).translate(_ESCAPES)
 
 
 def _filled(template: str, parts: Mapping[str, str]) -> str:

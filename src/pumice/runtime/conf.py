@@ -12,7 +12,7 @@ from pumice.framework.errors import PolicyError
 from pumice.framework.policy import Policy, read_policy
 from pumice.framework.registry import Registry
 from pumice.runtime.documents import yaml_documents
-from pumice.runtime.problems import Problem
+from pumice.runtime.problems import Problem, unforeseen
 
 SIZE_MAX = 1 << 20
 HIDDEN = "(not shown)"
@@ -30,6 +30,8 @@ def policy_of(
         return read_policy(document, registry, strict=strict, unset_switches=unset_switches)
     except PolicyError as error:
         raise PolicyError(f"{where}{problem.removeprefix('conf')}" for problem in error.problems) from None
+    except Exception as error:
+        raise PolicyError([f"{where}: {unforeseen(error)}"]) from error
 
 
 def _document_of(text: str, where: str) -> Any:

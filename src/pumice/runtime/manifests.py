@@ -14,7 +14,7 @@ from typing import Any
 
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind, Value
 from pumice.runtime.documents import Document, documents
-from pumice.runtime.problems import Problem, Severity
+from pumice.runtime.problems import Problem, Severity, unforeseen
 from pumice.runtime.validation import validate_cluster
 
 __all__ = ["Manifests", "Problem", "Severity", "load_manifests", "validate_cluster"]
@@ -98,6 +98,8 @@ class _Reading:
             self.first_unread.setdefault(error.kind, where)
         except ManifestError as error:
             self.problems.append(Problem(where, str(error)))
+        except Exception as error:
+            self.problems.append(Problem(where, unforeseen(error)))
         else:
             self._keep(where, value)
 

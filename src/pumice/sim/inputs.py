@@ -15,7 +15,8 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
 from pumice.model.topology import HyperNode
 from pumice.runtime.manifests import load_manifests, validate_cluster
-from pumice.runtime.problems import Problem, Severity
+from pumice.runtime.printing import escaped
+from pumice.runtime.problems import Problem, Severity, unforeseen
 from pumice.runtime.validation import DEFAULT_QUEUE
 from pumice.sim.manifests import scene_of
 from pumice.sim.scene import Scene
@@ -63,13 +64,16 @@ def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
             source = recognise(path)
             if source is not None:
                 traces.append(source.read())
-                sources.append(f"{source.kind} trace {source.path}")
+                sources.append(f"{source.kind} trace {escaped(str(source.path))}")
                 continue
         except TraceError as error:
             problems.append(Problem("trace", str(error)))
             continue
+        except Exception as error:
+            problems.append(Problem(f"trace {path}", unforeseen(error)))
+            continue
         manifests.append(path)
-        sources.append(path)
+        sources.append(escaped(path))
         if (conf := Path(path) / CONF_NAME).is_file():
             confs.append(conf)
     loaded = load_manifests(manifests)
