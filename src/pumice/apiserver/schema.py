@@ -164,7 +164,7 @@ def _problems(schema: Obj, value: Any, work: Work) -> Iterator[tuple[str, str]]:
                 yield f"Invalid value: {shown(value)}: {text} {schema[key]}", "FieldValueInvalid"
     if isinstance(value, str) and "pattern" in schema:
         pattern = _pattern(schema["pattern"])
-        work.spend(len(value) >> 5)
+        work.spend(len(value) * pattern.size >> 8 if pattern is not None else 1)
         if pattern is not None and not pattern.search(value):
             yield f"Invalid value: {shown(value)}: should match '{schema['pattern']}'", "FieldValueInvalid"
     if isinstance(value, str) and schema.get("format") == "date-time" and epoch_of(value[:_TIME_MAX]) is None:
@@ -236,7 +236,7 @@ def _combined(schema: Obj, value: Any, work: Work) -> Iterator[tuple[str, str]]:
         yield f"Invalid value: {shown(value)}: must not validate the schema (not)", "FieldValueInvalid"
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _pattern(text: str) -> Pattern | None:
     """None for a pattern that cannot be used: it forbids nothing."""
     try:

@@ -89,6 +89,7 @@ class Live:
         self.synced = asyncio.Event()
         self.failed_cycles = 0
         self.cycle_began: float | None = None  # while one runs; by time.monotonic
+        self.failing_since: float | None = None  # since when every cycle failed
         self._election, self._beside = election, beside
         self._rhythm = Rhythm(settings.period_s)
         self._stopping = asyncio.Event()
@@ -227,6 +228,7 @@ class Live:
                 self.loop.take_in()
         except Exception as error:
             self.failed_cycles += 1
+            self.failing_since = self.failing_since or time.monotonic()
             if self._rhythm.failures == 0:
                 _log.exception("a cycle failed: a fault of this program or of a plugin")
             else:
@@ -234,6 +236,7 @@ class Live:
             return True
         finally:
             self.cycle_began = None
+        self.failing_since = None
         return False
 
     def _cycle(self) -> None:
@@ -301,9 +304,14 @@ class Live:
 
     def unwell(self) -> str:
         """Why this process should be started anew; empty when it is well."""
-        began = self.cycle_began
-        stuck_s = time.monotonic() - began if began is not None else 0.0
-        return f"a cycle has been running for {stuck_s:.0f} s" if stuck_s > _STUCK_S else ""
+        now = time.monotonic()
+        for since, what in (
+            (self.cycle_began, "a cycle has been running for"),
+            (self.failing_since, "every cycle has failed for"),
+        ):
+            if since is not None and now - since > _STUCK_S:
+                return f"{what} {now - since:.0f} s"
+        return ""
 
     def unready(self) -> list[str]:
         """Why it could not schedule just now, a line each."""

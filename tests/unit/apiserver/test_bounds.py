@@ -342,7 +342,7 @@ MANY = {f"k{i}": 1 for i in range(1000)}
             [{}] * 5000,
             id="properties",
         ),
-        pytest.param({"type": "string", "pattern": "(a|b)*a(a|b){400}$"}, "abb" * 20_000, id="a pattern"),
+        pytest.param({"type": "string", "pattern": "((a?){30}){30}$"}, "abb" * 200_000, id="a pattern"),
     ],
 )
 def test_judging_by_a_schema_is_bounded(schema: dict[str, Any], value: Any) -> None:

@@ -343,6 +343,27 @@ async def test_pages(fault: Fault) -> None:
             await at.page("/healthz")
 
 
+async def test_a_scheduler_whose_cycles_all_fail_is_not_well(fault: Fault) -> None:
+    """As under a conf that breaks each of them: after a while it says so, and whoever watches it starts it anew."""
+
+    def stumble() -> None:
+        raise ValueError("a fault")
+
+    async with scheduling(fault) as at:
+        await until(lambda: at.live.leads)
+        fault.do = stumble
+        await at.gang("g", 1)
+        await until(lambda: at.live.failed_cycles >= 2)
+        assert await at.page("/healthz") == "ok\n"
+        assert at.live.failing_since is not None
+        at.live.failing_since -= 3600
+        with pytest.raises(ApiError, match="every cycle has failed for"):
+            await at.page("/healthz")
+        fault.do = lambda: None
+        await at.bound("g-0")
+        assert await at.page("/healthz") == "ok\n"
+
+
 async def test_a_dump_is_written_between_cycles(fault: Fault, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pumice")
     async with scheduling(fault) as at:
