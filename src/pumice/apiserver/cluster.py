@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
+from pumice.apiserver.bounds import check_object
 from pumice.apiserver.collector import Collector
 from pumice.apiserver.kubelets import Kubelets
-from pumice.apiserver.metadata import Stamps
+from pumice.apiserver.metadata import Stamps, metadata_of
 from pumice.apiserver.objects import Objects, Options, Target
 from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.registry import Registry
+from pumice.apiserver.requests import body_of
 from pumice.apiserver.store import Store
 from pumice.model.manifest.fields import Obj
 from pumice.runtime.supervision import Health, Supervised
@@ -47,11 +49,15 @@ class Cluster:
         return {part.name: partial(check, part) for part in self._parts}
 
     def place(self, obj: Obj) -> None:
-        """Create an object of a manifest, with its status; one that is there already stays. Raises: Refusal."""
+        """Create an object of a manifest, with its status; one that is there already stays.
+
+        It is taken as a client would have sent it: what JSON cannot say is refused. Raises: Refusal.
+        """
+        obj = body_of(check_object(obj))
         resource = self.registry.of_kind(str(obj.get("apiVersion")), str(obj.get("kind")))
         if resource is None:
             raise Refusal(404, "NotFound", f"{obj.get('apiVersion')} {obj.get('kind')} is not served")
-        metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in ("resourceVersion", "uid")}
+        metadata = {k: v for k, v in metadata_of(obj).items() if k not in ("resourceVersion", "uid")}
         namespace = metadata.get("namespace") or ("default" if resource.namespaced else "")
         target = Target(resource, namespace)
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -14,7 +15,9 @@ from pumice.apiserver.http import Api
 from pumice.apiserver.objects import Deletion, Options
 from pumice.apiserver.patches import json_patched, merge_patched
 from pumice.apiserver.refusals import Refusal
+from pumice.apiserver.seed import place_manifests
 from pumice.apiserver.server import serving
+from pumice.runtime.documents import Document
 from pumice.runtime.listening import Place
 from pumice.runtime.supervision import Health, Supervised
 from tests.unit.apiserver.conftest import Client
@@ -249,3 +252,27 @@ def test_a_namespace_with_very_much_in_it_ends_step_by_step() -> None:
     assert world.store.count("podgroups.scheduling.volcano.sh") == 250  # requests come in between
     settle(world)
     assert found(world, "namespaces", "a") is None
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "\ud800"}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "n": 10**5000},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {None: "x"}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": 5},
+        {"apiVersion": ["v1"], "kind": {}},
+    ],
+    ids=["half a character", "a number beyond JSON", "a key that is none", "no metadata", "no kind"],
+)
+def test_a_manifest_that_no_client_could_send_is_a_problem(tmp_path: Path, obj: dict[str, Any]) -> None:
+    """Or it could be read back no more from what is kept."""
+    world = cluster()
+    documents = [Document("a.yaml document 1", obj), Document("a.yaml document 2", node("n"))]
+    monkey = pytest.MonkeyPatch()
+    with monkey.context() as patched:
+        patched.setattr("pumice.apiserver.seed.documents", lambda path: documents)
+        (problem,) = place_manifests(world, [tmp_path / "a.yaml"])
+    assert problem.where == "a.yaml document 1"
+    assert "nobody foresaw" not in problem.what
+    assert found(world, "nodes", "n") is not None
