@@ -12,20 +12,11 @@ import msgspec
 from pumice.kube import cuts
 from pumice.kube.errors import NO_JSON, ApiError, Garbage, clean
 from pumice.kube.kinds import Kind
-from pumice.model.manifest import SUPPORTED_KINDS, Decoder, ManifestError, Value
+from pumice.model.manifest import SUPPORTED_KINDS, Decoder, ManifestError, Reading, Value
 from pumice.runtime.problems import unforeseen
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CUTS: dict[str, Any] = {"Pod": cuts.Pod, "Node": cuts.Node, "PriorityClass": cuts.PriorityClass}
-
-
-class Object(NamedTuple):
-    """One object: which, which version, and what it says."""
-
-    key: str  # namespace/name, or the name of a cluster-wide one
-    uid: str
-    version: str
-    value: Value | dict[str, Any]  # a dictionary, cut to metadata, spec and status, where the model has no value for it
 
 
 class BadObject(Exception):
@@ -36,6 +27,19 @@ class BadObject(Exception):
         self.key = key
         self.version = version
         self.why = clean(why)
+
+
+class Object(NamedTuple):
+    """One object: which, which version, and what it says.
+
+    ``bad``: what of it cannot be read; ``value`` is then what counts of it all the same.
+    """
+
+    key: str  # namespace/name, or the name of a cluster-wide one
+    uid: str
+    version: str
+    value: Value | dict[str, Any]  # a dictionary, cut to metadata, spec and status, where the model has no value for it
+    bad: BadObject | None = None
 
 
 class WatchEvent(msgspec.Struct, gc=False):
@@ -63,23 +67,30 @@ class Codec:
         self._modelled = (kind.api_version, kind.kind) in SUPPORTED_KINDS
 
     def read(self, raw: bytes | msgspec.Raw) -> Object:
-        """Raises: BadObject."""
+        """Raises: BadObject for one of which nothing counts."""
         try:
             found = self._cut.decode(raw)
         except NO_JSON:
             found = self._whole(raw)  # the reader knows better what is wrong with it
+        if not self._modelled:
+            return self._object(found, found, None)
         try:
-            value = self._decoder.decode_as(self.kind.api_version, self.kind.kind, found) if self._modelled else found
+            reading = self._decoder.read_as(self.kind.api_version, self.kind.kind, found)
         except ManifestError as error:
             key, _, version = self.identity(raw)
             raise BadObject(key, version, str(error)) from None
         except Exception as error:
             key, _, version = self.identity(raw)
             raise BadObject(key, version, unforeseen(error)) from error
+        return self._object(found, reading.value, reading)
+
+    def _object(self, found: dict[str, Any], value: Value | dict[str, Any], reading: Reading | None) -> Object:
         metadata = found.get("metadata")
         if not isinstance(metadata, dict):
             raise BadObject("(no name)", "", "metadata: found none, wanted an object")
-        return Object(*self._identity_of(cast(cuts.Meta, metadata)), value)
+        key, uid, version = self._identity_of(cast(cuts.Meta, metadata))
+        bad = BadObject(key, version, reading.why) if reading is not None and reading.error is not None else None
+        return Object(key, uid, version, value, bad)
 
     def identity(self, raw: bytes | msgspec.Raw) -> tuple[str, str, str]:
         """(key, uid, version) of an object, whatever else it holds.

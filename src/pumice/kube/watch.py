@@ -238,6 +238,8 @@ class Reflector:
                 events += self._gone(found.key)  # another one of the same name: the first was deleted
             elif before.version == found.version:
                 return
+        if found.bad is not None:
+            self._bad(found.bad)
         self.known[found.key] = found
         if self._value is not None:
             events.append(Seen(cast(Told, found.value)))
@@ -263,7 +265,7 @@ class Reflector:
             self._version = version or self._version
 
     def _bad(self, error: BadObject) -> None:
-        """An unreadable object stays as it was known before, and keeps its place in a list."""
+        """An object of which nothing can be read stays as it was known before, and keeps its place in a list."""
         self._saw(error.key, error.version)
         self.bad_objects += 1
         if self.bad_objects <= self._pace.bad_objects_told_max:

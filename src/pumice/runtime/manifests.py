@@ -92,7 +92,7 @@ class _Reading:
             self._take_list(where, obj, depth)
             return
         try:
-            value = self.decoder.decode(obj)
+            reading = self.decoder.read(obj)
         except UnsupportedKind as error:
             self.unread[error.kind] += 1
             self.first_unread.setdefault(error.kind, where)
@@ -101,7 +101,9 @@ class _Reading:
         except Exception as error:
             self.problems.append(Problem(where, unforeseen(error)))
         else:
-            self._keep(where, value)
+            if reading.error is not None:
+                self.problems.append(Problem(where, reading.why))
+            self._keep(where, reading.value)
 
     def _take_list(self, where: str, obj: dict[str, Any], depth: int) -> None:
         """The items of a list. Those of a typed one, such as PodList, may leave their kind to it."""

@@ -97,7 +97,7 @@ def test_a_fault_of_a_reader_is_an_object_that_cannot_be_read(monkeypatch: pytes
     def faulty(*_: object) -> None:
         raise ZeroDivisionError("a fault")
 
-    monkeypatch.setattr(Decoder, "decode_as", faulty)
+    monkeypatch.setattr(Decoder, "read_as", faulty)
     with pytest.raises(BadObject) as refused:
         Codec(PODS, Decoder()).read(b'{"metadata":{"namespace":"a","name":"b","resourceVersion":"7"}}')
     assert (refused.value.key, refused.value.version) == ("a/b", "7")

@@ -84,12 +84,12 @@ def test_what_nobody_foresaw_in_json_is_named(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_what_nobody_foresaw_in_an_object_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    decode = Decoder.decode
+    read = Decoder.read
 
     def sometimes(self: Decoder, obj: Any) -> Any:
-        return faulty() if obj["metadata"]["name"] == "bad" else decode(self, obj)
+        return faulty() if obj["metadata"]["name"] == "bad" else read(self, obj)
 
-    monkeypatch.setattr(Decoder, "decode", sometimes)
+    monkeypatch.setattr(Decoder, "read", sometimes)
     (tmp_path / "a.yaml").write_text(f"{QUEUE}---\n{QUEUE.replace('name: q', 'name: bad')}")
     found = load_manifests([tmp_path])
     assert [obj.name for obj in found.objects] == ["q"]
