@@ -11,10 +11,12 @@ DEMO_REPORT ?= demo.html
 DEMO        ?= $(BIN)/pumice simulate examples/demo --report $(DEMO_REPORT)
 BENCH       ?= $(BIN)/python -m bench
 TEST_ARGS   ?=
+FUZZ_COUNT  ?= 20000
+FUZZ_SEED   ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-kube kube-assets check format bench lock clean
+.PHONY: help setup demo test test-kube fuzz-input kube-assets check format bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +35,9 @@ kube-assets: setup ## build kube-apiserver, etcd, kwok and kubectl for test-kube
 
 test-kube: setup ## the tests against a real Kubernetes API server on loopback (see kube-assets)
 	$(BIN)/python -m pytest -m kube $(TEST_ARGS) tests/kube
+
+fuzz-input: setup ## hostile inputs by the thousand (FUZZ_COUNT, FUZZ_SEED): a quarter of an hour; what is found is kept
+	$(BIN)/python -m tests.fuzz --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)
 
 check: setup ## style, types, import rule, and the rules that are tests
 	$(BIN)/ruff check .

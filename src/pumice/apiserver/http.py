@@ -15,6 +15,7 @@ from pumice.apiserver import discovery, protobuf
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.lists import Shape
 from pumice.apiserver.managed import applied_to, check_config
+from pumice.apiserver.metadata import maybe_metadata
 from pumice.apiserver.objects import Options, Target
 from pumice.apiserver.openapi import Documents
 from pumice.apiserver.patches import json_patched, merge_patched, strategic_patched
@@ -291,7 +292,7 @@ class Api:
         check_config(config, options.manager)
         objects, resource = self.cluster.objects, target.resource
         if self.cluster.store.find(resource.table, target.key) is None and not target.subresource:
-            metadata = {**(config.get("metadata") or {}), "name": target.name}
+            metadata = {**maybe_metadata(config), "name": target.name}
             found = objects.create(target, {**config, "metadata": metadata}, options)
             return self._written(request, target, found, options, 201)
         found = objects.change(target, lambda old: applied_to(resource, old, config, options), options)

@@ -46,6 +46,11 @@ def metadata_of(obj: Obj) -> Obj:
     return found
 
 
+def maybe_metadata(obj: Obj) -> Obj:
+    """Empty where there is none. Raises: Refusal 400 where it is no object."""
+    return {} if obj.get("metadata") is None else metadata_of(obj)
+
+
 def stamped(resource: Resource, obj: Obj, namespace: str, stamps: Stamps) -> Obj:
     """A new object with what the server adds. Raises: Refusal for a name or metadata that cannot be used."""
     metadata = dict(metadata_of(obj))

@@ -61,7 +61,8 @@ class _Document:
 
     @property
     def value(self) -> Any:
-        return self._holder[""]
+        """None where it was removed."""
+        return self._holder.get("")
 
     def operate(self, operation: Obj) -> None:
         path = _pointer(operation["path"])

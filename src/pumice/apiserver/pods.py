@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.apiserver.bounds import BUDGET_STEPS_MAX, Work
+from pumice.apiserver.metadata import maybe_metadata
 from pumice.apiserver.objects import Deletion, Objects, Target
 from pumice.apiserver.refusals import Cause, Refusal, bad_request, conflict, invalid, success
 from pumice.apiserver.selectors import matches
@@ -22,7 +23,7 @@ def bind(objects: Objects, target: Target, binding: Obj, dry_run: bool = False) 
     node = to.get("name") if isinstance(to, dict) else None
     if not node or not isinstance(node, str) or (to or {}).get("kind", "Node") not in ("Node", ""):
         raise invalid("Binding", "", target.name, [Cause("target.name", "Required value: the name of a Node")])
-    metadata = binding.get("metadata") or {}
+    metadata = maybe_metadata(binding)
     for key in ("uid", "resourceVersion"):
         if metadata.get(key, pod["metadata"][key]) != pod["metadata"][key]:
             why = f"Precondition failed: {key} in precondition: {metadata[key]}, in object meta: {pod['metadata'][key]}"
@@ -53,7 +54,7 @@ def evict(objects: Objects, target: Target, eviction: Obj, how: Deletion) -> Obj
 
     Raises: Refusal 429 where one does, 500 where several cover the pod (as Kubernetes says it), 404.
     """
-    wanted = (eviction.get("metadata") or {}).get("name", target.name)
+    wanted = maybe_metadata(eviction).get("name", target.name)
     if wanted != target.name:
         raise bad_request(f"name in URL does not match name in Eviction object: {wanted!r:.80}")
     pod = objects.get(target).obj

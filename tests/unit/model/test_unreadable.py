@@ -191,6 +191,14 @@ def test_a_pod_that_waits_and_cannot_be_read_is_held_back(phase: str | None) -> 
         assert Decoder().read(changed(raw, path, value)).why.endswith("; it is held back")
 
 
+def test_a_pod_that_is_held_back_is_no_member_that_runs_or_asks_for_nothing() -> None:
+    """Else its gang would count it as placed, and begin without it."""
+    raw = changed(changed(changed(POD, "spec.nodeName", None), "status", {"phase": "Running"}), "spec.containers", 5)
+    pod = read(changed(raw, "spec.overhead", None))
+    assert (pod.phase, pod.gates) == ("Pending", (UNREAD_GATE,))
+    assert not pod.spec.request.is_empty()
+
+
 def test_a_pod_that_has_ended_closes_nothing() -> None:
     raw = changed(changed(POD, "status.phase", "Succeeded"), "spec.containers", 5)
     assert not read(raw).closes_node

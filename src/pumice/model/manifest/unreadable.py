@@ -16,12 +16,14 @@ from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, UNREAD_GATE, Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
+from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
 
 _ENDED = ("Succeeded", "Failed")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOSTNAME = "kubernetes.io/hostname"
 _TIER_MAX = INT32_MAX - 1
+_SOMETHING = Resource(1.0)  # a thousandth of a core
 
 
 # -- pods
@@ -33,7 +35,11 @@ def salvaged_pod(obj: Obj, read: Callable[[Obj], Pod]) -> Pod:
     pod = found.value
     if pod.node_name and pod.phase not in _ENDED:
         return replace(pod, unread=found.unread, closes_node=found.forbids)
-    return replace(pod, unread=found.unread, gates=(*pod.gates, UNREAD_GATE))
+    # A pod that asks for nothing would count as placed: its gang could begin without it.
+    request = pod.spec.request.add(_SOMETHING) if pod.spec.request.is_empty() else pod.spec.request
+    phase = pod.phase if pod.phase in _ENDED else "Pending"
+    gates = (*pod.gates, UNREAD_GATE)
+    return replace(pod, unread=found.unread, gates=gates, phase=phase, spec=replace(pod.spec, request=request))
 
 
 def _keeps_all_away(term: object) -> Obj:
