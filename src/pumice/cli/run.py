@@ -55,6 +55,7 @@ class _Wanted:
 )
 @click.option("--default-queue", default="default", show_default=True, help="Of PodGroups that name none.")
 @click.option("--schedule-period", type=SPAN, default="1s", show_default=True, help="Between cycles, at most.")
+@go_flag("--wake-on-change", default=True, help="A cycle as soon as something changes; false: Volcano's rhythm.")
 @go_flag("--leader-elect", default=True, help="Decide only while holding the Lease.")
 @click.option("--leader-elect-lease-duration", type=SPAN, default="15s", show_default=True)
 @click.option("--leader-elect-renew-deadline", type=SPAN, default="10s", show_default=True)
@@ -128,6 +129,7 @@ def run(**given: Any) -> None:
         default_queue=given["default_queue"],
         use_priority_classes=given["priority_class"],
         period_s=given["schedule_period"],
+        on_change=given["wake_on_change"],
         lease_namespace=given["lease_namespace"],
         replay=_replay_flags(given),
     )

@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pumice.kube.binding import Binder, PreBind
@@ -32,6 +32,7 @@ from pumice.kube.truth import ENDED, Truth
 from pumice.model.decisions import Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.manifest import Decoder
+from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
@@ -102,7 +103,7 @@ class KubeCluster:
         self._binder = Binder(client, truth, flights, teller, self._conditions, hooks, timed, self._reached)
         self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=use_eviction)
         self._resync = Resync(client, pods or Codec(PODS, Decoder()), self._settle, Pace())
-        self._failures = Pace(rate=0.0)  # of decisions about a pod: not tried again at once, for ever
+        self._failures = Pace(first_s=0.25, rate=0.0)  # of decisions about a pod: each failure wakes a cycle
         self.binds: Lane[Flight] = Lane("binds", self._send, workers=limits.bind_workers, waiting_max=2 * limits.binds)
         self.evictions: Lane[Flight] = Lane(
             "evictions", self._send, workers=limits.evict_workers, waiting_max=limits.evictions
@@ -124,12 +125,13 @@ class KubeCluster:
     # -- what comes in -------------------------------------------------------------------------------------------------
 
     def sink(self, events: list[Event]) -> None:
-        """What was heard from the API server, oldest first. Echoes of our own writes wake nobody."""
+        """What was heard from the API server, oldest first. Echoes of our own writes wake nobody, nor do heartbeats."""
+        nothing_new = [isinstance(event, Seen) and self._is_heartbeat(event.obj) for event in events]
         self.truth.hear(events)  # first: a pod that is not in flight any more must be known to be bound
         news = False
-        for event in events:
+        for event, is_heartbeat in zip(events, nothing_new, strict=True):
             if isinstance(event, Seen):
-                news |= not self._is_echo(event.obj)
+                news |= not (is_heartbeat or self._is_echo(event.obj))
             else:
                 news = True
                 self._forget(event)
@@ -139,6 +141,13 @@ class KubeCluster:
     def _wake(self) -> None:
         """Call the hook that is set by then."""
         self.changed()
+
+    def _is_heartbeat(self, obj: Object) -> bool:
+        """Whether a node says nothing new to a scheduler: kubelets write its status all the time."""
+        if not isinstance(obj, Node):
+            return False
+        known = self.truth.nodes.get(obj.name)
+        return known is not None and replace(obj, resource_version=known.resource_version) == known
 
     def _is_echo(self, obj: Object) -> bool:
         match obj:

@@ -47,7 +47,8 @@ class LeadershipLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``conf_s``: how often the conf file is read. ``flush_s``: how long, at the end, what was decided may take.
+    """``on_change`` False: a cycle each period and none besides. ``conf_s``: how often the conf file is read. ``flush_s``:
+    how long, at the end, what was decided may take.
 
     ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
     ``pumice schedule`` decides on a dump as this would.
@@ -57,6 +58,7 @@ class Settings:
     default_queue: str = "default"
     use_priority_classes: bool = True
     period_s: float = 1.0
+    on_change: bool = True
     conf_s: float = 2.0
     flush_s: float = 20.0
     lease_namespace: str = ""
@@ -91,7 +93,8 @@ class Live:
         self.cycle_began: float | None = None  # while one runs; by time.monotonic
         self.failing_since: float | None = None  # since when every cycle failed
         self._election, self._beside = election, beside
-        self._rhythm = Rhythm(settings.period_s)
+        self._rhythm = self._new_rhythm()
+        self._on_loop: asyncio.AbstractEventLoop | None = None
         self._stopping = asyncio.Event()
         self._news = asyncio.Event()
         self._turn_over = asyncio.Event()
@@ -112,9 +115,8 @@ class Live:
 
     async def run(self) -> None:
         """Until ``stop``. Raises: LeadershipLost, and whatever is a fault of this program."""
-        on_loop = asyncio.get_running_loop()
-        self.cluster.changed = lambda: None if self._news.is_set() else _tell(on_loop, self._news)
-        self.conf.changed = self._news.set
+        self._on_loop = asyncio.get_running_loop()
+        self.cluster.changed = self.conf.changed = self._change
         watching = asyncio.create_task(self.conf.watch(self.settings.conf_s))
         background = [asyncio.create_task(part) for part in (self.following.run(), self._turns())]
         term = asyncio.create_task(self._term())
@@ -159,7 +161,6 @@ class Live:
     async def _sync(self) -> None:
         await self.following.synced()
         self.synced.set()
-        self._news.set()
         counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in FOLLOWED if kind.needed)
         _log.info("synced: %s", counts)
 
@@ -170,9 +171,9 @@ class Live:
             works.append(self._beside())
         tasks = [asyncio.ensure_future(work) for work in works]
         stopping = asyncio.create_task(self._stopping.wait())
-        self._rhythm = Rhythm(self.settings.period_s)  # the first cycle waits for nothing
+        self._rhythm = self._new_rhythm()  # the first cycle waits for nothing
         self.leads = True
-        self._news.set()
+        self._change()
         try:
             await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
@@ -200,7 +201,7 @@ class Live:
                 failed = await asyncio.get_running_loop().run_in_executor(self._thread, self._turn)
             finally:
                 self._turn_over.set()
-            self._rhythm.end(failed)
+            self._rhythm.end(time.monotonic(), failed)
             if time.monotonic() - self._tidied > _TIDY_S:
                 self._tidied = time.monotonic()
                 await asyncio.get_running_loop().run_in_executor(self._thread, give_back_freed)
@@ -209,15 +210,26 @@ class Live:
 
     async def _due(self) -> None:
         """Wait for the next turn."""
-        while True:
-            news = self._news.is_set()
-            left_s = self._rhythm.due(news) - time.monotonic()
-            if left_s <= 0 or self._stopping.is_set():
-                self._news.clear()
-                self._rhythm.begin(time.monotonic(), news)
+        while not self._stopping.is_set():
+            left_s = self._rhythm.due() - time.monotonic()
+            if left_s <= 0:
+                self._rhythm.begin(time.monotonic())
                 return
+            self._news.clear()
+            waits_for = self._stopping if self._rhythm.changed else self._news
             with suppress(TimeoutError):
-                await asyncio.wait_for((self._stopping if news else self._news).wait(), left_s)
+                await asyncio.wait_for(waits_for.wait(), left_s)
+
+    def _change(self) -> None:
+        """Something happened that may change a decision. From any thread."""
+        is_first = not self._rhythm.changed
+        self._rhythm.change(time.monotonic())
+        if is_first and self._on_loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self._on_loop.call_soon_threadsafe(self._news.set)
+
+    def _new_rhythm(self) -> Rhythm:
+        return Rhythm(self.settings.period_s, on_change=self.settings.on_change)
 
     def _turn(self) -> bool:
         """In the thread of cycles. Whether it failed: that is told, and the process goes on."""
@@ -322,12 +334,6 @@ class Live:
             if not each.synced.is_set()
         ]
         return sorted({*needed, *waiting})
-
-
-def _tell(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
-    """Set an event from any thread."""
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-        loop.call_soon_threadsafe(event.set)
 
 
 async def _ended(*tasks: asyncio.Future[Any]) -> None:

@@ -148,6 +148,25 @@ async def test_a_gang_is_bound_and_it_ends_when_told(fault: Fault) -> None:
         assert lease["spec"]["holderIdentity"] == ""
 
 
+async def test_a_gang_does_not_wait_for_the_period(fault: Fault) -> None:
+    """The first of its objects wakes a cycle, which is too early for the others: they wake one as well."""
+    async with scheduling(fault, period_s=3600.0) as at:
+        await until(lambda: at.live.leads and fault.opened)
+        await at.gang("g", 3)
+        for i in range(3):
+            await at.bound(f"g-{i}")
+
+
+async def test_volcanos_rhythm_is_woken_by_nothing(fault: Fault) -> None:
+    async with scheduling(fault, period_s=3600.0, on_change=False) as at:
+        await until(lambda: at.live.leads and fault.opened)
+        opened = fault.opened
+        await at.gang("g", 3)
+        await until(lambda: len(at.live.cluster.truth.pods) == 3 and at.live._rhythm.changed)
+        assert at.live._rhythm.due() > time.monotonic() + 1800
+        assert fault.opened == opened
+
+
 async def test_how_long_pods_waited_is_measured(fault: Fault) -> None:
     async with scheduling(fault) as at:
         await at.gang("g", 2)
