@@ -34,7 +34,7 @@ ALONE = Deference(lease="")
 @asynccontextmanager
 async def controlling(client: Client, *only: str, **options: Any) -> AsyncIterator[Controllers]:
     settings = ControlSettings(only) if only else ControlSettings()
-    controllers = Controllers(client, settings, pace=FAST, **{"deference": ALONE, **options})
+    controllers = Controllers(client, settings, patience=FAST, **{"deference": ALONE, **options})
     task = asyncio.create_task(controllers.run())
     try:
         yield controllers

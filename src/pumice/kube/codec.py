@@ -22,9 +22,10 @@ _CUTS: dict[str, Any] = {"Pod": cuts.Pod, "Node": cuts.Node, "PriorityClass": cu
 class BadObject(Exception):
     """An object that cannot be read. It is named as far as possible; the rest of the cluster goes on."""
 
-    def __init__(self, key: str, version: str, why: str) -> None:
+    def __init__(self, key: str, version: str, why: str, uid: str = "") -> None:
         super().__init__(key, why)
         self.key = key
+        self.uid = uid
         self.version = version
         self.why = clean(why)
 
@@ -77,11 +78,11 @@ class Codec:
         try:
             reading = self._decoder.read_as(self.kind.api_version, self.kind.kind, found)
         except ManifestError as error:
-            key, _, version = self.identity(raw)
-            raise BadObject(key, version, str(error)) from None
+            key, uid, version = self.identity(raw)
+            raise BadObject(key, version, str(error), uid) from None
         except Exception as error:
-            key, _, version = self.identity(raw)
-            raise BadObject(key, version, unforeseen(error)) from error
+            key, uid, version = self.identity(raw)
+            raise BadObject(key, version, unforeseen(error), uid) from error
         return self._object(found, reading.value, reading)
 
     def _object(self, found: dict[str, Any], value: Value | dict[str, Any], reading: Reading | None) -> Object:
@@ -89,7 +90,7 @@ class Codec:
         if not isinstance(metadata, dict):
             raise BadObject("(no name)", "", "metadata: found none, wanted an object")
         key, uid, version = self._identity_of(cast(cuts.Meta, metadata))
-        bad = BadObject(key, version, reading.why) if reading is not None and reading.error is not None else None
+        bad = BadObject(key, version, reading.why, uid) if reading is not None and reading.error is not None else None
         return Object(key, uid, version, value, bad)
 
     def identity(self, raw: bytes | msgspec.Raw) -> tuple[str, str, str]:

@@ -111,7 +111,7 @@ class PlainCodec(Codec):
         try:
             found = self._plain.decode(raw)
         except NO_JSON as error:
-            raise BadObject(key, version, clean(str(error))) from None
+            raise BadObject(key, version, clean(str(error)), uid) from None
         found["apiVersion"], found["kind"] = self.kind.api_version, self.kind.kind
         if self.kind is PODS and GROUP_NAME_ANNOTATION in (found["metadata"].get("annotations") or ()):
             found.pop("spec", None)  # a pod that has its group is not read again

@@ -15,7 +15,8 @@ from pumice.kube.control_view import Task, View
 from pumice.kube.control_writes import Writing
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.kinds import POD_GROUPS, PODS, QUEUES, Kind
-from pumice.kube.watch import Pace, Reflector
+from pumice.kube.patience import Patience
+from pumice.kube.watch import Reflector
 from pumice.kube.work_queue import WorkQueue
 from pumice.model.events import Event, Seen
 from pumice.model.manifest.fields import Obj
@@ -62,14 +63,14 @@ class ControlLoop:
         settings: ControlSettings,
         clock: Callable[[], float],
         metrics: Metrics | None = None,
-        pace: Pace | None = None,
+        patience: Patience | None = None,
     ) -> None:
         self._client, self._settings, self._clock, self._metrics = client, settings, clock, metrics
-        self._pace = pace or Pace()
+        self._patience = patience or Patience()
         self._queue: WorkQueue[Task] = WorkQueue()
         self.view = View(settings.controllers, settings.default_queue, self._queue.add)
         self._reflectors = {
-            kind: Reflector(client, kind, PlainCodec(kind), partial(self._take, kind), Pod, self._pace)
+            kind: Reflector(client, kind, PlainCodec(kind), partial(self._take, kind), Pod, self._patience)
             for kind in self.view.kinds
         }
         self._writing = Writing(client)
@@ -117,7 +118,7 @@ class ControlLoop:
     async def _look_at(self, task: Task) -> None:
         """Raises: KubeError."""
         if self._reflectors[_NEEDS[task.what]].trouble:  # it has said so itself
-            self._queue.later(task, self._pace.missing_s)
+            self._queue.later(task, self._patience.soon_last_s)
             return
         requests = self.view.take_requests(task.key) if task.what == "job" else ()
         try:

@@ -16,7 +16,7 @@ from pumice.kube.client import Client
 from pumice.kube.control_loop import ControlLoop, ControlSettings
 from pumice.kube.errors import ApiError, KubeError, clean
 from pumice.kube.kinds import LEASES
-from pumice.kube.watch import Pace
+from pumice.kube.patience import Patience
 from pumice.model.manifest.fields import epoch_of
 from pumice.runtime.controllers.writes import part
 from pumice.runtime.metrics import Metrics
@@ -45,11 +45,11 @@ class Controllers:
         *,
         deference: Deference | None = None,
         metrics: Metrics | None = None,
-        pace: Pace | None = None,
+        patience: Patience | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.loop: ControlLoop | None = None
-        self._client, self._metrics, self._pace, self._clock = client, metrics, pace, clock
+        self._client, self._metrics, self._patience, self._clock = client, metrics, patience, clock
         self._settings = settings or ControlSettings()
         self._deference = deference or Deference()
         self._said = ""
@@ -69,7 +69,7 @@ class Controllers:
                 await self._run_until_another()
 
     async def _run_until_another(self) -> None:
-        self.loop = ControlLoop(self._client, self._settings, self._clock, self._metrics, self._pace)
+        self.loop = ControlLoop(self._client, self._settings, self._clock, self._metrics, self._patience)
         task = asyncio.create_task(self.loop.run())
         try:
             while not task.done():

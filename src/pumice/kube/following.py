@@ -9,7 +9,9 @@ from typing import get_args
 from pumice.kube.client import Client
 from pumice.kube.codec import Codec, Object
 from pumice.kube.kinds import FOLLOWED, Kind
-from pumice.kube.watch import Pace, Reflector, Sink, Troubles
+from pumice.kube.patience import Patience
+from pumice.kube.troubles import Troubles
+from pumice.kube.watch import Reflector, Sink
 from pumice.model import events
 from pumice.model.manifest import Decoder
 from pumice.runtime.memory import leave_old_objects_alone
@@ -32,12 +34,12 @@ class Following:
         *,
         decoder: Decoder | None = None,
         kinds: Sequence[Kind] = FOLLOWED,
-        pace: Pace | None = None,
+        patience: Patience | None = None,
     ) -> None:
         decoder = decoder or Decoder()
         self._troubles = Troubles()
         self.reflectors = {
-            kind: Reflector(client, kind, Codec(kind, decoder), sink, _TOLD.get(kind.kind), pace, self._troubles)
+            kind: Reflector(client, kind, Codec(kind, decoder), sink, _TOLD.get(kind.kind), patience, self._troubles)
             for kind in kinds
         }
 

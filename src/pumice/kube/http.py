@@ -70,8 +70,8 @@ class Pages:
         yield CounterMetricFamily("pumice_failed_cycles", "Cycles that failed", value=live.failed_cycles)
         unread = CounterMetricFamily("pumice_objects_not_read", "Objects that could not be read", labels=["kind"])
         for kind, reflector in live.following.reflectors.items():
-            if reflector.bad_objects:
-                unread.add_metric([kind.full_name], reflector.bad_objects)
+            if reflector.unread.count:
+                unread.add_metric([kind.full_name], reflector.unread.count)
         if unread.samples:
             yield unread
         yield CounterMetricFamily("pumice_conf_reloads", "Confs taken over while running", value=live.conf.reloads)

@@ -24,9 +24,9 @@ from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
 from pumice.kube.kinds import FOLLOWED, NAMESPACES
 from pumice.kube.lease import Election
+from pumice.kube.patience import Patience
 from pumice.kube.reload import ConfFile
 from pumice.kube.rhythm import Rhythm
-from pumice.kube.watch import Pace
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
@@ -47,8 +47,8 @@ class LeadershipLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``on_change`` False: a cycle each period and none besides. ``conf_s``: how often the conf file is read. ``flush_s``:
-    how long, at the end, what was decided may take.
+    """``on_change`` False: a cycle each period and none besides. ``conf_s``: how often the conf file is read.
+    ``flush_s``: how long, at the end, what was decided may take.
 
     ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
     ``pumice schedule`` decides on a dump as this would.
@@ -80,12 +80,12 @@ class Live:
         *,
         election: Election | None = None,
         beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
-        pace: Pace | None = None,
+        patience: Patience | None = None,
     ) -> None:
         self.conf, self.metrics, self.settings = conf, metrics, settings
         self.cluster = KubeCluster(client, scheduler=settings.scheduler_names[0], timed=self._timed, aged=self._aged)
         decoder = Decoder(default_queue=settings.default_queue)
-        self.following = Following(client, self.cluster.sink, decoder=decoder, pace=pace)
+        self.following = Following(client, self.cluster.sink, decoder=decoder, patience=patience)
         self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster)
         self.leads = False
         self.synced = asyncio.Event()

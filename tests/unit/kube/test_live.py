@@ -27,6 +27,7 @@ from pumice.kube.kinds import LEASES, NODES, POD_GROUPS, PODS, QUEUES
 from pumice.kube.lease import Election
 from pumice.kube.live import LeadershipLost, Live, Settings
 from pumice.kube.reload import ConfFile
+from pumice.kube.troubles import Cause
 from pumice.runtime.listening import Place
 from pumice.runtime.metrics import Metrics
 from pumice.volcano.table import volcano_registry
@@ -283,7 +284,7 @@ async def test_nothing_is_decided_on_what_is_old(fault: Fault) -> None:
     async with scheduling(fault) as at:
         await until(lambda: at.live.leads and fault.opened)
         nodes = at.live.following.reflectors[NODES]
-        nodes._troubles.tell(NODES, "the API server does not answer")
+        nodes._troubles.tell(NODES, Cause.UNREACHABLE, "the API server does not answer")
         await at.gang("g", 2)
         await until(lambda: at.pods_known == 2)
         with pytest.raises(ApiError, match="503"):
