@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pumice import __version__
-from pumice.cli.errors import FAILED, InputError
-from pumice.cli.output import say
+from pumice.cli.errors import InputError
 from pumice.cli.params import SPAN
 from pumice.cli.policies import plugins_option, registry_of
 from pumice.cli.run_flags import VERBOSITY, go_flag, place, without_meaning
@@ -115,7 +114,7 @@ def run(**given: Any) -> None:
     import asyncio
 
     from pumice.kube.errors import KubeError
-    from pumice.kube.live import LeadershipLost, Settings
+    from pumice.kube.live import Settings
     from pumice.kube.logs import set_up
     from pumice.kube.reload import ConfFile
     from pumice.volcano.table import DEFAULT_CONF
@@ -137,9 +136,6 @@ def run(**given: Any) -> None:
         asyncio.run(_run(wanted, conf, settings))
     except KubeError as error:
         raise InputError(str(error)) from None
-    except LeadershipLost as error:
-        say(f"error: {error}: start anew")
-        raise click.exceptions.Exit(FAILED) from None
 
 
 def _replay_flags(given: dict[str, Any]) -> tuple[str, ...]:

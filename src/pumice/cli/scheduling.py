@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,22 +23,14 @@ async def schedule(
     """Schedule until ``stop``: then the cycle is finished, what was decided is written, the Lease given back.
 
     ``speed``: cycles come as much closer together as pods are faster, at most ten a second. Leadership that is lost,
-    as after a machine has slept, is stood for again. ``before``: what to do each time before that. Raises: KubeError.
+    as after a machine has slept, is stood for again. ``before``: what to do before anything. Raises: KubeError.
     """
-    from pumice.kube.live import LeadershipLost
-
-    while not stop.is_set():
-        before()
-        with suppress(LeadershipLost):  # it is in the log
-            await _term(access, conf, metrics, speed, stop)
-
-
-async def _term(access: Access, conf: ConfFile, metrics: Metrics, speed: float, stop: asyncio.Event) -> None:
     from pumice.kube.client import Client
     from pumice.kube.controlling import Controllers
     from pumice.kube.lease import Election
     from pumice.kube.live import Live, Settings
 
+    before()
     period_s = min(max(_PERIOD_S / speed, _PERIOD_MIN_S), _PERIOD_S)
     async with Client(access) as client, Client(access) as aside:
         live = Live(

@@ -16,6 +16,7 @@ from pumice.kube.control_writes import Writing
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.kinds import POD_GROUPS, PODS, QUEUES, Kind
 from pumice.kube.patience import Patience
+from pumice.kube.troubles import Troubles
 from pumice.kube.watch import Reflector
 from pumice.kube.work_queue import WorkQueue
 from pumice.model.events import Event, Seen
@@ -64,13 +65,14 @@ class ControlLoop:
         clock: Callable[[], float],
         metrics: Metrics | None = None,
         patience: Patience | None = None,
+        troubles: Troubles | None = None,
     ) -> None:
         self._client, self._settings, self._clock, self._metrics = client, settings, clock, metrics
-        self._patience = patience or Patience()
+        self._patience, troubles = patience or Patience(), troubles or Troubles()
         self._queue: WorkQueue[Task] = WorkQueue()
         self.view = View(settings.controllers, settings.default_queue, self._queue.add)
         self._reflectors = {
-            kind: Reflector(client, kind, PlainCodec(kind), partial(self._take, kind), Pod, self._patience)
+            kind: Reflector(client, kind, PlainCodec(kind), partial(self._take, kind), Pod, self._patience, troubles)
             for kind in self.view.kinds
         }
         self._writing = Writing(client)

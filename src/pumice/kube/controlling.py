@@ -17,6 +17,7 @@ from pumice.kube.control_loop import ControlLoop, ControlSettings
 from pumice.kube.errors import ApiError, KubeError, clean
 from pumice.kube.kinds import LEASES
 from pumice.kube.patience import Patience
+from pumice.kube.troubles import Troubles
 from pumice.model.manifest.fields import epoch_of
 from pumice.runtime.controllers.writes import part
 from pumice.runtime.metrics import Metrics
@@ -53,6 +54,7 @@ class Controllers:
         self._settings = settings or ControlSettings()
         self._deference = deference or Deference()
         self._said = ""
+        self._troubles = Troubles()
 
     async def run(self) -> None:
         """For ever, until cancelled."""
@@ -69,7 +71,9 @@ class Controllers:
                 await self._run_until_another()
 
     async def _run_until_another(self) -> None:
-        self.loop = ControlLoop(self._client, self._settings, self._clock, self._metrics, self._patience)
+        self.loop = ControlLoop(
+            self._client, self._settings, self._clock, self._metrics, self._patience, self._troubles
+        )
         task = asyncio.create_task(self.loop.run())
         try:
             while not task.done():

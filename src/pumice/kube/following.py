@@ -35,9 +35,10 @@ class Following:
         decoder: Decoder | None = None,
         kinds: Sequence[Kind] = FOLLOWED,
         patience: Patience | None = None,
+        troubles: Troubles | None = None,
     ) -> None:
         decoder = decoder or Decoder()
-        self._troubles = Troubles()
+        self._troubles = troubles or Troubles()
         self.reflectors = {
             kind: Reflector(client, kind, Codec(kind, decoder), sink, _TOLD.get(kind.kind), patience, self._troubles)
             for kind in kinds
@@ -48,6 +49,11 @@ class Following:
         async with asyncio.TaskGroup() as group:
             for reflector in self.reflectors.values():
                 group.create_task(reflector.run())
+
+    async def answered(self) -> None:
+        """The API server has begun to answer for every kind, or it is clear that there is nothing to wait for."""
+        for reflector in self.reflectors.values():
+            await reflector.answered.wait()
 
     async def synced(self) -> None:
         """The barrier before the first cycle: every kind was listed once and ``sink`` heard all of it.

@@ -120,7 +120,8 @@ class Election:
         renewing.cancel()
         await asyncio.wait((renewing,))
         if lost:
-            _log.error("%s has lost leadership to %s", self.identity, self.leader or "nobody")
+            why = f" to {self.leader}" if self.leader else ": not renewed in time"
+            _log.error("%s has lost leadership%s", self.identity, why)
         else:
             await self._release()
 

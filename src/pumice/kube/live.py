@@ -1,7 +1,8 @@
 """A scheduler that runs: it follows a cluster, stands for leader, and while it leads runs cycle after cycle.
 
 The event loop has the reflectors, the writers, the lease and HTTP; cycles have a thread of their own, so that a long
-one keeps nobody from renewing the lease. Who does not lead takes in what happens, and does nothing else.
+one keeps nobody from renewing the lease. Who does not lead takes in what happens, and does nothing else. Who has lost
+the lease forgets all it knew and begins anew, as a new process would.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from pumice.kube.lease import Election
 from pumice.kube.patience import Patience
 from pumice.kube.reload import ConfFile
 from pumice.kube.rhythm import Rhythm
+from pumice.kube.troubles import Troubles
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
@@ -39,10 +41,6 @@ from pumice.state.store import Store
 _log = logging.getLogger("pumice.run")
 _TIDY_S = 60.0  # how often freed memory is given back
 _STUCK_S = 300.0  # a cycle that takes so long will not end
-
-
-class LeadershipLost(Exception):
-    """Somebody else may lead by now: this process has to end, and may be started anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +67,7 @@ class Live:
     """``run`` is the whole life. ``stop`` ends it in good order, from the loop; ``leads`` says whether it decides.
 
     ``election`` None: it leads from the start. ``beside``: what else runs on the leader, such as controllers.
+    ``cluster`` and ``following`` are of one term: others take their places in the next.
     """
 
     def __init__(
@@ -83,12 +82,10 @@ class Live:
         patience: Patience | None = None,
     ) -> None:
         self.conf, self.metrics, self.settings = conf, metrics, settings
-        self.cluster = KubeCluster(client, scheduler=settings.scheduler_names[0], timed=self._timed, aged=self._aged)
-        decoder = Decoder(default_queue=settings.default_queue)
-        self.following = Following(client, self.cluster.sink, decoder=decoder, patience=patience)
-        self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster)
+        self._client, self._patience, self._troubles = client, patience, Troubles()
         self.leads = False
-        self.synced = asyncio.Event()
+        self._know_nothing()
+        self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster)
         self.failed_cycles = 0
         self.cycle_began: float | None = None  # while one runs; by time.monotonic
         self.failing_since: float | None = None  # since when every cycle failed
@@ -114,45 +111,57 @@ class Live:
         self._thread.submit(self._dump, folder)
 
     async def run(self) -> None:
-        """Until ``stop``. Raises: LeadershipLost, and whatever is a fault of this program."""
+        """Until ``stop``. Raises: KubeError, and whatever is a fault of this program."""
         self._on_loop = asyncio.get_running_loop()
-        self.cluster.changed = self.conf.changed = self._change
+        self.conf.changed = self._change
         watching = asyncio.create_task(self.conf.watch(self.settings.conf_s))
-        background = [asyncio.create_task(part) for part in (self.following.run(), self._turns())]
-        term = asyncio.create_task(self._term())
+        turns, terms = asyncio.create_task(self._turns()), asyncio.create_task(self._terms())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
-            await asyncio.wait({term, stopping, *background}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({terms, stopping, turns}, return_when=asyncio.FIRST_COMPLETED)
             if self.leads and self._stopping.is_set():
-                await asyncio.wait({term})
-            for task in (term, *background):
+                await asyncio.wait({terms})
+            for task in (terms, turns):
                 if task.done():
                     task.result()
         finally:
-            await _ended(term, stopping, watching, *background)
+            await _ended(terms, stopping, watching, turns)
             self._thread.shutdown(wait=True, cancel_futures=True)
 
     # -- leading -------------------------------------------------------------------------------------------------------
 
+    async def _terms(self) -> None:
+        """Term after term, each from nothing: what is left of one that was lost may be half true."""
+        while True:
+            parts = [asyncio.create_task(part) for part in (self._term(), self.following.run(), self._sync())]
+            try:
+                await asyncio.wait(parts[:2], return_when=asyncio.FIRST_COMPLETED)
+                for task in parts:
+                    if task.done():
+                        task.result()
+            finally:
+                await _ended(*parts)
+            if self._stopping.is_set() or self._election is None:
+                return
+            await self._turn_over.wait()
+            self._know_nothing()
+            self.loop.store, self.loop.cluster = self._empty_store(), self.cluster
+
     async def _term(self) -> None:
-        """Stand once everything is known: who leads can decide at once. Raises: LeadershipLost."""
-        await self._sync()
+        """Stand as soon as the API server lets everything be read: it is read meanwhile. Returns when leadership is
+        lost, or the work is done. Raises: KubeError."""
         if self._election is None:
             await self._lead()
             return
-        self._check_namespace()
+        await self.following.answered()
+        if self.settings.lease_namespace:
+            await self.following.reflectors[NAMESPACES].synced.wait()
+            self._check_namespace(self.settings.lease_namespace)
         await self._election.run(self._lead)
-        if not self._stopping.is_set():
-            raise LeadershipLost(f"leadership is lost to {self._election.leader or 'nobody'}")
 
-    def _check_namespace(self) -> None:
+    def _check_namespace(self, name: str) -> None:
         """Raises: KubeError where the Lease cannot be made, rather than to stand for ever."""
-        name = self.settings.lease_namespace
-        if (
-            name
-            and not self.following.reflectors[NAMESPACES].trouble
-            and name not in self.following.objects(NAMESPACES)
-        ):
+        if not self.following.reflectors[NAMESPACES].trouble and name not in self.following.objects(NAMESPACES):
             raise KubeError(
                 f"namespace {name}, where the Lease would be, is not there: create it, name another with"
                 " --leader-elect-resource-namespace, or go without: --leader-elect=false"
@@ -163,17 +172,27 @@ class Live:
         self.synced.set()
         counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in FOLLOWED if kind.needed)
         _log.info("synced: %s", counts)
+        self._at_once()
+
+    def _know_nothing(self) -> None:
+        """The port, and what it hears from, as they are before anything was heard."""
+        settings = self.settings
+        self.cluster = KubeCluster(
+            self._client, scheduler=settings.scheduler_names[0], timed=self._timed, aged=self._aged
+        )
+        self.cluster.changed = self._change
+        decoder = Decoder(default_queue=settings.default_queue)
+        self.following = Following(
+            self._client, self.cluster.sink, decoder=decoder, patience=self._patience, troubles=self._troubles
+        )
+        self.synced, self._decided = asyncio.Event(), asyncio.Event()
 
     async def _lead(self) -> None:
         """Until it is to stop. Cancelled where leadership is lost: then nothing more is written, at once."""
-        works: list[Awaitable[None]] = [self.cluster.run()]
-        if self._beside is not None:
-            works.append(self._beside())
-        tasks = [asyncio.ensure_future(work) for work in works]
+        tasks = [asyncio.create_task(work) for work in (self.cluster.run(), self._run_beside())]
         stopping = asyncio.create_task(self._stopping.wait())
-        self._rhythm = self._new_rhythm()  # the first cycle waits for nothing
         self.leads = True
-        self._change()
+        self._at_once()
         try:
             await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
@@ -187,21 +206,30 @@ class Live:
             self.leads = False
             await _ended(stopping, *tasks)
 
+    async def _run_beside(self) -> None:
+        """Once the first cycle is over: what it reads as well must not stand before that."""
+        await self._decided.wait()
+        if self._beside is not None:
+            await self._beside()
+        await self._stopping.wait()
+
     # -- cycles --------------------------------------------------------------------------------------------------------
 
     async def _turns(self) -> None:
         """Cycle after cycle while this leads; while it does not, what happens is taken in all the same."""
-        await self.synced.wait()
         while not self._stopping.is_set():
             await self._due()
             if self._stopping.is_set():
                 return
             self._turn_over.clear()
+            rhythm = self._rhythm
             try:
                 failed = await asyncio.get_running_loop().run_in_executor(self._thread, self._turn)
             finally:
                 self._turn_over.set()
-            self._rhythm.end(time.monotonic(), failed)
+            if self.leads and self.synced.is_set():
+                self._decided.set()
+            rhythm.end(time.monotonic(), failed)
             if time.monotonic() - self._tidied > _TIDY_S:
                 self._tidied = time.monotonic()
                 await asyncio.get_running_loop().run_in_executor(self._thread, give_back_freed)
@@ -227,6 +255,11 @@ class Live:
         if is_first and self._on_loop is not None:
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 self._on_loop.call_soon_threadsafe(self._news.set)
+
+    def _at_once(self) -> None:
+        """The next turn waits for nothing."""
+        self._rhythm = self._new_rhythm()
+        self._change()
 
     def _new_rhythm(self) -> Rhythm:
         return Rhythm(self.settings.period_s, on_change=self.settings.on_change)

@@ -25,7 +25,7 @@ from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.http import serving as pages
 from pumice.kube.kinds import LEASES, NODES, POD_GROUPS, PODS, QUEUES
 from pumice.kube.lease import Election
-from pumice.kube.live import LeadershipLost, Live, Settings
+from pumice.kube.live import Live, Settings
 from pumice.kube.reload import ConfFile
 from pumice.kube.troubles import Cause
 from pumice.runtime.listening import Place
@@ -81,10 +81,13 @@ class At:
         spec = {"minMember": size, "queue": "q", **more}
         await self.client.post(POD_GROUPS.namespace_path("default"), group(name, **spec))
         for i in range(size):
-            annotations = {"scheduling.k8s.io/group-name": name}
-            containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
-            made = pod(f"{name}-{i}", annotations=annotations, schedulerName="volcano", containers=containers)
-            await self.client.post(PODS.namespace_path("default"), made)
+            await self.client.post(PODS.namespace_path("default"), self.waiting(f"{name}-{i}", name))
+
+    @staticmethod
+    def waiting(name: str, gang: str) -> dict[str, Any]:
+        annotations = {"scheduling.k8s.io/group-name": gang}
+        containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
+        return pod(name, annotations=annotations, schedulerName="volcano", containers=containers)
 
     @property
     def pods_known(self) -> int:
@@ -341,13 +344,32 @@ async def test_the_last_cycle_is_finished_and_written(fault: Fault) -> None:
             assert (await at.client.get(PODS.path(f"default/{name}")))["spec"].get("nodeName")
 
 
-async def test_who_loses_the_lease_ends(fault: Fault) -> None:
+async def test_who_loses_the_lease_decides_nothing_until_it_is_given_back(fault: Fault) -> None:
     async with scheduling(fault, election=True) as at:
-        await until(lambda: at.live.leads)
+        await until(lambda: at.live.leads and fault.opened)
+        known = at.live.following
         await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": "thief"}})
-        with pytest.raises(LeadershipLost, match="thief"):
-            await asyncio.wait_for(at.task, PATIENCE_S)
-        assert not at.live.leads
+        await until(lambda: not at.live.leads)
+        opened = fault.opened
+        await at.gang("g", 2)
+        await until(lambda: at.live.following is not known and at.pods_known == 2)
+        assert fault.opened == opened
+        await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": ""}})
+        await at.bound("g-1")
+        assert not at.task.done()
+
+
+async def test_a_term_begins_from_what_the_server_says(fault: Fault) -> None:
+    async with scheduling(fault, election=True) as at:
+        await at.gang("g", 2)
+        await at.bound("g-1")
+        lost = at.live.loop.store
+        await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": "thief"}})
+        await until(lambda: not at.live.leads)
+        await at.client.post(PODS.namespace_path("default"), at.waiting("late", "g"))
+        await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": ""}})
+        await at.bound("late")
+        assert at.live.loop.store is not lost
 
 
 async def test_pages(fault: Fault) -> None:
@@ -387,7 +409,7 @@ async def test_a_scheduler_whose_cycles_all_fail_is_not_well(fault: Fault) -> No
 async def test_a_dump_is_written_between_cycles(fault: Fault, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pumice")
     async with scheduling(fault) as at:
-        await until(lambda: at.live.leads)
+        await until(lambda: at.live.leads and fault.opened)
         at.live.dump(tmp_path)
         await until(lambda: any("dumped: " in record.getMessage() for record in caplog.records))
         (place,) = tmp_path.iterdir()
