@@ -1,9 +1,9 @@
 """``python -m bench.kube_outage``: how soon a gang is bound after the API server was killed and came back.
 
-``pumice run`` with default flags, as a user that has the roles which are shipped and no other right. Each round kills the
-API server (-9), lets it be for ``--down`` seconds and starts it again; when it says that it is ready, a gang of three is
-created, and the seconds are taken until its last pod is bound. A scheduler that ends is started anew at once, as a
-kubelet does.
+``pumice run`` with default flags, as a user that has the roles which are shipped and no other right. Each round kills
+the API server (-9), lets it be for ``--down`` seconds and starts it again; when it says that it is ready, a gang of
+three is created, and the seconds are taken until its last pod is bound. A scheduler that ends is started anew at
+once, as a kubelet does.
 """
 
 from __future__ import annotations
