@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import get_args
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, get_args
 
 from pumice.kube.client import Client
 from pumice.kube.codec import Codec, Object
 from pumice.kube.kinds import FOLLOWED, Kind
 from pumice.kube.patience import Patience
 from pumice.kube.troubles import Troubles
-from pumice.kube.watch import Reflector, Sink
+from pumice.kube.unread import Unread
+from pumice.kube.watch import Reflector, Sink, every, nobody
 from pumice.model import events
 from pumice.model.manifest import Decoder
 from pumice.runtime.memory import leave_old_objects_alone
 
 #: What events carry, by the name of the kind.
 _TOLD: Mapping[str, type[events.Object]] = {value.__name__: value for value in get_args(events.Object)}
+NOTHING_LEFT_OUT: Mapping[Kind, Callable[[Any], bool]] = MappingProxyType({})
 
 
 class Following:
     """Keeps in step with ``kinds``. ``sink`` hears of those that events carry, in the loop's thread, a batch at a time.
 
     It hears of a kind in the server's order; between kinds there is none. Kinds that no event carries are followed all
-    the same: see ``objects``.
+    the same: see ``objects``. ``takes``, by kind, says which objects count; the others are as if they were not there.
+    ``told`` hears of objects that cannot be read.
     """
 
     def __init__(
@@ -36,11 +40,23 @@ class Following:
         kinds: Sequence[Kind] = FOLLOWED,
         patience: Patience | None = None,
         troubles: Troubles | None = None,
+        takes: Mapping[Kind, Callable[[Any], bool]] = NOTHING_LEFT_OUT,
+        told: Callable[[Kind, Unread], None] = nobody,
     ) -> None:
         decoder = decoder or Decoder()
         self._troubles = troubles or Troubles()
         self.reflectors = {
-            kind: Reflector(client, kind, Codec(kind, decoder), sink, _TOLD.get(kind.kind), patience, self._troubles)
+            kind: Reflector(
+                client,
+                kind,
+                Codec(kind, decoder),
+                sink,
+                _TOLD.get(kind.kind),
+                patience,
+                self._troubles,
+                takes.get(kind, every),
+                told,
+            )
             for kind in kinds
         }
 

@@ -79,15 +79,14 @@ class Pages:
 
 
 @asynccontextmanager
-async def serving(live: Live, places: Iterable[tuple[str, int]]) -> AsyncIterator[list[str]]:
-    """The URLs of the places, which are (address, port), port 0 for a free one. Raises: OSError.
+async def serving(live: Live, places: Iterable[Place]) -> AsyncIterator[list[str]]:
+    """The URLs of the places. Raises: OSError.
 
     Each has connections of its own: whoever takes all of the metrics' leaves those of the health pages.
     """
     async with AsyncExitStack() as stack:
         urls = []
-        for address, port in places:
+        for place in places:
             connections = Connections(ConnectionLimits(connections_here(_AT_WORK_MAX)), _HEALTH)
-            pages = Pages(live).application()
-            urls.append(await stack.enter_async_context(listening(pages, Place(address, port), connections)))
+            urls.append(await stack.enter_async_context(listening(Pages(live).application(), place, connections)))
         yield urls

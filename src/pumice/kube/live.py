@@ -23,7 +23,7 @@ from pumice.kube.cycle_log import tell_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
-from pumice.kube.kinds import FOLLOWED, NAMESPACES
+from pumice.kube.kinds import FOLLOWED, NAMESPACES, NODES
 from pumice.kube.lease import Election
 from pumice.kube.patience import Patience
 from pumice.kube.reload import ConfFile
@@ -32,6 +32,7 @@ from pumice.kube.troubles import Troubles
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
+from pumice.model.node import Node
 from pumice.runtime.cycle_metrics import CycleTimer, report_cycle
 from pumice.runtime.loop import Loop
 from pumice.runtime.memory import give_back_freed
@@ -46,7 +47,8 @@ _STUCK_S = 300.0  # a cycle that takes so long will not end
 @dataclass(frozen=True, slots=True)
 class Settings:
     """``on_change`` False: a cycle each period and none besides. ``conf_s``: how often the conf file is read.
-    ``flush_s``: how long, at the end, what was decided may take.
+    ``flush_s``: how long, at the end, what was decided may take. ``node_labels``: only nodes with one of these (key,
+    value) are there for it; none: all are.
 
     ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
     ``pumice schedule`` decides on a dump as this would.
@@ -57,6 +59,7 @@ class Settings:
     use_priority_classes: bool = True
     period_s: float = 1.0
     on_change: bool = True
+    node_labels: tuple[tuple[str, str], ...] = ()
     conf_s: float = 2.0
     flush_s: float = 20.0
     lease_namespace: str = ""
@@ -183,7 +186,12 @@ class Live:
         self.cluster.changed = self._change
         decoder = Decoder(default_queue=settings.default_queue)
         self.following = Following(
-            self._client, self.cluster.sink, decoder=decoder, patience=self._patience, troubles=self._troubles
+            self._client,
+            self.cluster.sink,
+            decoder=decoder,
+            patience=self._patience,
+            troubles=self._troubles,
+            takes={NODES: self._is_ours} if settings.node_labels else {},
         )
         self.synced, self._decided = asyncio.Event(), asyncio.Event()
 
@@ -205,6 +213,9 @@ class Live:
         finally:
             self.leads = False
             await _ended(stopping, *tasks)
+
+    def _is_ours(self, node: Node) -> bool:
+        return any(node.labels.get(key) == value for key, value in self.settings.node_labels)
 
     async def _run_beside(self) -> None:
         """Once the first cycle is over: what it reads as well must not stand before that."""

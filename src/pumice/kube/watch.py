@@ -36,11 +36,11 @@ _LIVED_S = 5.0  # a connection that lived so long was a good one
 _UNENDED_MAX = 3
 
 
-def _nobody(kind: Kind, unread: Unread) -> None:
+def nobody(kind: Kind, unread: Unread) -> None:
     """Nobody else is told of objects that cannot be read."""
 
 
-def _every(value: object) -> bool:
+def every(value: object) -> bool:
     """Takes whatever there is."""
     return True
 
@@ -63,8 +63,8 @@ class Reflector:
         value: type[Told] | None,
         patience: Patience | None = None,
         troubles: Troubles | None = None,
-        takes: Callable[[Any], bool] = _every,
-        told: Callable[[Kind, Unread], None] = _nobody,
+        takes: Callable[[Any], bool] = every,
+        told: Callable[[Kind, Unread], None] = nobody,
     ) -> None:
         self.kind = kind
         self.known: dict[str, Object] = {}

@@ -131,7 +131,7 @@ async def scheduling(fault: Fault, election: bool = False, holder: str = "", **s
         standing = Election(client, "default", "it", "me", 60.0, 40.0, 0.05) if election else None
         settings = {"period_s": 0.05, "conf_s": 0.02, **settings}
         live = Live(client, conf_file(fault), Settings(**settings), Metrics(), election=standing)
-        (shown,) = await stack.enter_async_context(pages(live, [("127.0.0.1", 0)]))
+        (shown,) = await stack.enter_async_context(pages(live, [Place()]))
         at = At(live, client, world, shown)
         try:
             yield at
@@ -273,6 +273,24 @@ async def test_a_lease_without_namespace_is_an_error(fault: Fault) -> None:
         with pytest.raises(KubeError, match="namespace nowhere"):
             await asyncio.wait_for(at.task, PATIENCE_S)
         assert fault.opened == 0
+
+
+async def test_only_nodes_with_a_wanted_label_are_there(fault: Fault) -> None:
+    async with scheduling(fault, node_labels=(("pool", "batch"), ("pool", "gpu"))) as at:
+        await until(lambda: at.live.leads and fault.opened)
+        await at.gang("g", 2)
+        await until(lambda: at.pods_known == 2)
+        opened = fault.opened
+        await until(lambda: fault.opened > opened + 1)
+        assert not at.live.cluster.truth.nodes
+        for name, pool in (("n0", "gpu"), ("n1", "other")):
+            await at.client.patch(NODES.path(name), {"metadata": {"labels": {"pool": pool}}})
+        await at.bound("g-0")
+        await at.bound("g-1")
+        pods = (await at.client.get(PODS.namespace_path("default")))["items"]
+        assert {each["spec"]["nodeName"] for each in pods} == {"n0"}
+        await at.client.patch(NODES.path("n0"), {"metadata": {"labels": {"pool": "other"}}})
+        await until(lambda: not at.live.cluster.truth.nodes)
 
 
 async def test_who_does_not_lead_takes_in_what_happens(fault: Fault) -> None:

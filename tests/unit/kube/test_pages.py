@@ -13,6 +13,7 @@ from pumice.kube.client import Client
 from pumice.kube.http import serving
 from pumice.kube.live import Live, Settings
 from pumice.kube.reload import ConfFile
+from pumice.runtime.listening import Place
 from pumice.runtime.metrics import Metrics
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 
@@ -22,7 +23,7 @@ async def test_health_is_answered_beside_300_half_open_connections(said: bytes) 
     client = Client(Access("http://127.0.0.1:1"))
     live = Live(client, ConfFile(None, volcano_registry(), DEFAULT_CONF), Settings(), Metrics())
     held = []
-    async with serving(live, [("127.0.0.1", 0), ("127.0.0.1", 0)]) as urls:
+    async with serving(live, [Place(), Place()]) as urls:
         for i in range(300):
             host, _, port = urls[i % 2].rpartition("/")[2].partition(":")
             held.append(await asyncio.open_connection(host, int(port)))
