@@ -14,6 +14,7 @@ from pumice.cli.errors import guarded
 COMMANDS: dict[str, tuple[str, str]] = {
     "simulate": ("simulate", "Run manifests or a trace on a simulated cluster."),
     "run": ("run", "Schedule a Kubernetes cluster."),
+    "log-level": ("log_level", "Have a scheduler that runs say more for a while."),
     "schedule": ("schedule", "Run one cycle on manifests: what is bound where, and why not."),
     "check-conf": ("check_conf", "Check a policy file, and show what it stands for."),
     "serve": ("serve", "Serve a cluster without machines behind the Kubernetes API."),

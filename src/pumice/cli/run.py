@@ -16,7 +16,15 @@ from pumice.cli.errors import InputError
 from pumice.cli.params import SPAN
 from pumice.cli.policies import plugins_option, registry_of
 from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labels_of, not_obeyed
-from pumice.cli.run_pages import Files, Wish, certificate_of, listen_where_volcano_does, places_of, shown_at
+from pumice.cli.run_pages import (
+    Files,
+    Wish,
+    certificate_of,
+    listen_where_volcano_does,
+    log_level_at,
+    places_of,
+    shown_at,
+)
 
 if TYPE_CHECKING:
     from pumice.kube.access import Access
@@ -216,6 +224,7 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
         _on_signals(live, wanted.dump_dir)
         async with AsyncExitStack() as stack:
             places = await shown_at(wanted.places, wanted.certificate, stack)
+            await log_level_at(os.environ.get("DEBUG_SOCKET_DIR", ""), stack)
             try:
                 urls = await stack.enter_async_context(serving(live, places))
             except OSError as error:

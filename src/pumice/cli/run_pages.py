@@ -71,3 +71,14 @@ async def shown_at(places: Iterable[Wish], files: Files | None, stack: AsyncExit
         stack.callback(watching.cancel)
         tls = certificate.context
     return [Place(address, port, tls if over_tls else None) for address, port, over_tls in places]
+
+
+async def log_level_at(folder: str, stack: AsyncExitStack) -> None:
+    """Listen for another log level below a folder, if one is named, until the stack ends. Raises: InputError."""
+    from pumice.kube.level_socket import level_socket
+
+    if folder:
+        try:
+            await stack.enter_async_context(level_socket(Path(folder)))
+        except OSError as error:
+            raise InputError(f"DEBUG_SOCKET_DIR: {error.strerror or error}") from None
