@@ -70,7 +70,7 @@ async def start(server: ApiServer, client: Client, *flags: str) -> dict[str, flo
             cycle = await started.says("cycle 1: ")
             steps = {"synced_s": await started.says("synced: "), "leads_s": await started.says(" leads: ")}
     found = {name: _at(entry) - began_at for name, entry in {**steps, "first_cycle_s": cycle}.items()}
-    return {**found, "first_bound_s": bound, "decided": float(cycle["bound"])}
+    return {**found, "first_bound_s": bound, "decided": float(cycle["to_bind"])}
 
 
 def _at(entry: dict[str, Any]) -> float:

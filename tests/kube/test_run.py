@@ -180,8 +180,8 @@ async def test_the_first_cycle_is_the_simulators(
         cluster.put(obj)  # type: ignore[arg-type]  # none of these is a job
     loop = Loop(Store(), policy_of(DEFAULT_CONF, volcano_registry()), cluster)
     loop.step(said["now"])
-    assert (len(loop.decisions), loop.digest.hex) == (said["bound"], said["digest"])
-    assert said["bound"] == 24
+    assert (len(loop.decisions), loop.digest.hex) == (said["to_bind"], said["digest"])
+    assert said["to_bind"] == 24
 
 
 # -- two of them

@@ -12,7 +12,7 @@ from pumice.kube.errors import KubeError, clean
 from pumice.kube.events_out import Teller, about_pod
 from pumice.kube.flights import Flight, Flights, has_come_true
 from pumice.kube.kinds import PODS
-from pumice.kube.pod_status import PodStatuses
+from pumice.kube.pod_status import SCHEDULER_ERROR, PodStatuses
 from pumice.kube.truth import Truth
 from pumice.model.decisions import Bind, PodNotice
 from pumice.model.pod import Pod
@@ -44,8 +44,8 @@ def _nobody(stage: str, what: object) -> None:
 class Binder:
     """Carries binds out. Nothing is sent twice: where it is not known what came of a request, the pod is read first.
 
-    ``timed`` is told stages (``PreBind``, ``Bind``) and how many seconds they took, ``reached`` which pod (by key) has
-    come to which (``PreBound``, ``Bound``).
+    ``timed`` is told stages (``PreBind``, ``Bind``) and how many seconds they took, ``reached`` which bind has come to
+    which (``PreBound``, ``Bound``).
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Binder:
         statuses: PodStatuses,
         hooks: Sequence[PreBind] = (),
         timed: Callable[[str, float], None] = _nobody,
-        reached: Callable[[str, str], None] = _nobody,
+        reached: Callable[[str, Bind], None] = _nobody,
     ) -> None:
         self._client, self._truth, self._flights = client, truth, flights
         self._tell, self._statuses, self._hooks = tell, statuses, tuple(hooks)
@@ -94,8 +94,8 @@ class Binder:
         else:
             await self._undo(flight, bind)
         if pod is not None and not has_come_true(bind, pod) and self._flights.flies(flight):
-            notice = PodNotice(pod.key, pod.uid, "SchedulerError", flight.why or "the binding was not seen to happen")
-            await self._statuses.say(pod, notice)
+            flight.why = flight.why or "the binding was not seen to happen"
+            await self._statuses.say(pod, PodNotice(pod.key, pod.uid, SCHEDULER_ERROR, flight.why))
             return self._flights.end(flight)  # unless something was heard meanwhile
         self._flights.end(flight)
         if pod is None:
@@ -108,7 +108,7 @@ class Binder:
         if flight.landed is not None:
             return  # asked again, because nobody heard of it
         self._flights.land(flight)
-        self._reached("Bound", bind.pod)
+        self._reached("Bound", bind)
         text = f"Successfully assigned {bind.pod} to {bind.node}"
         self._tell.tell(about_pod(bind), "Normal", "Scheduled", text)
 
@@ -127,7 +127,7 @@ class Binder:
             flight.prepared += 1
         if self._hooks:
             self._timed("PreBind", time.perf_counter() - began)
-            self._reached("PreBound", bind.pod)
+            self._reached("PreBound", bind)
         return annotations
 
     async def _undo(self, flight: Flight, bind: Bind) -> None:

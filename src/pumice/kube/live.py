@@ -33,7 +33,7 @@ from pumice.model.decisions import Bind
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
-from pumice.runtime.cycle_metrics import CycleTimer, report_cycle
+from pumice.runtime.cycle_metrics import CycleTimer, report_bound, report_cycle
 from pumice.runtime.loop import Loop
 from pumice.runtime.memory import give_back_freed
 from pumice.runtime.metrics import Metrics
@@ -303,20 +303,20 @@ class Live:
         outcome = self.loop.step(now, timer)
         decisions = self.loop.decisions
         timer.report(self.metrics)
-        report_cycle(self.metrics, outcome, decisions)
+        report_cycle(self.metrics, outcome)
         tell_cycle(outcome, decisions)
         self.cluster.tell(outcome)
         if decisions:
             binds = sum(isinstance(decision, Bind) for decision in decisions)
             fields = {"cycle": self.loop.cycles, "now": now, "digest": self.loop.digest.hex, "conf": conf.hash}
             _log.info(
-                "cycle %d: %d bound, %d evicted; digest %s at %r",
+                "cycle %d: %d to bind, %d to evict; digest %s at %r",
                 self.loop.cycles,
                 binds,
                 len(decisions) - binds,
                 self.loop.digest.hex,
                 now,
-                extra={"fields": {**fields, "bound": binds, "evicted": len(decisions) - binds}},
+                extra={"fields": {**fields, "to_bind": binds, "to_evict": len(decisions) - binds}},
             )
 
     async def _start_over(self) -> None:
@@ -353,8 +353,16 @@ class Live:
     def _timed(self, stage: str, seconds: float) -> None:
         self.metrics.observe("scheduling_stage_duration_milliseconds", 1000.0 * seconds, stage)
 
-    def _aged(self, stage: str, seconds: float) -> None:
+    def _aged(self, stage: str, bind: Bind, seconds: float) -> None:
+        if stage == "Failed":
+            self.metrics.add("schedule_attempts_total", 1.0, "error")
+            return
         self.metrics.observe("task_scheduling_latency_milliseconds", 1000.0 * seconds, stage)
+        if stage == "Bound":
+            self.metrics.add("schedule_attempts_total", 1.0, "scheduled")
+            group = self.cluster.truth.groups.get(bind.job)
+            if group is not None:
+                report_bound(self.metrics, group, time.time())
 
     # -- what is asked from outside ------------------------------------------------------------------------------------
 

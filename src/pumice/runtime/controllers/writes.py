@@ -157,4 +157,5 @@ def merged(obj: Any, patch: Any) -> Any:
 
 def stamp(now: float) -> str:
     """Seconds since the epoch as RFC 3339, in whole seconds, as Kubernetes writes times."""
-    return datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = datetime.fromtimestamp(int(now), UTC)
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")  # strftime writes the year 1 as 1
