@@ -1,6 +1,7 @@
 """Events on objects, for those who look at them with kubectl: told from any thread, aggregated, bounded.
 
 What is said again is counted on the event that is there, at most once in a while. What cannot be written is dropped.
+An API server keeps an event for an hour after it was written last: what holds for longer has to be told again.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from typing import Any
 from pumice.kube.backoff import TokenBucket
 from pumice.kube.client import FOR_CREATES, Client
 from pumice.kube.errors import ApiError, KubeError, clean
-from pumice.kube.kinds import EVENTS, POD_GROUPS
+from pumice.kube.kinds import EVENTS, POD_GROUPS, Kind
 from pumice.kube.lanes import Lane
+from pumice.kube.unread import Unread
 from pumice.model.decisions import Decision
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
@@ -44,18 +46,22 @@ class _Told:
     written: float = 0.0
 
 
+async def _at_once() -> None:
+    """Nobody goes first."""
+
+
 class Teller:
     """``component`` is who tells: the scheduler's name. ``room`` is waited for before each write: others go first.
 
-    ``again_s``: how long a count may be behind. ``rate`` and ``burst``: writes a second. ``dropped`` counts what was
-    told and will never be written.
+    ``again_s``: how long a count may be behind. ``rate``: writes a second. What was told and will never be written is
+    counted by the client.
     """
 
     def __init__(
         self,
         client: Client,
         component: str,
-        room: Callable[[], Awaitable[None]],
+        room: Callable[[], Awaitable[None]] = _at_once,
         *,
         now: Callable[[], float] = time.time,
         workers: int = 4,
@@ -63,7 +69,6 @@ class Teller:
         rate: float = 500.0,
         again_s: float = 60.0,
     ) -> None:
-        self.dropped = 0
         self.lane: Lane[_Told] = Lane("events", self._write, workers=workers, waiting_max=waiting_max)
         self._client, self._component, self._room, self._now = client, component, room, now
         self._bucket = TokenBucket(rate, rate)
@@ -87,7 +92,7 @@ class Teller:
                 if len(self._told) > self.lane.waiting_max:
                     self._told.popitem(last=False)
         if not self.lane.put(f"{ref.uid} {ref.name} {reason}", told):
-            self.dropped += 1
+            self._client.counts.events_lost += 1
 
     async def _write(self, told: _Told) -> None:
         await self._room()
@@ -100,7 +105,9 @@ class Teller:
                     return
             await self._create(told)
         except KubeError as error:
-            self.dropped += 1
+            if isinstance(error, ApiError) and error.namespace_goes:
+                return  # with all that is in it, events too
+            self._client.counts.events_lost += 1
             _log.info("event %s on %s %s is lost: %s", told.reason, told.ref.kind, told.ref.name, error)
 
     async def _count(self, told: _Told) -> None:
@@ -149,6 +156,12 @@ def about_pod(what: Pod | Decision) -> Ref:
     key = what.key if isinstance(what, Pod) else what.pod
     namespace, _, name = key.partition("/")
     return Ref("v1", "Pod", namespace, name, what.uid)
+
+
+def about_unread(kind: Kind, unread: Unread) -> Ref:
+    """An object that could not be read, to tell something about it."""
+    namespace, _, name = unread.key.rpartition("/")
+    return Ref(kind.api_version, kind.kind, namespace, name, unread.uid)
 
 
 def about_group(group: PodGroup) -> Ref:

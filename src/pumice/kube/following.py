@@ -85,6 +85,10 @@ class Following:
         """Why something is not followed just now, a line each; empty when all is well."""
         return self._troubles.texts()
 
+    def unread(self) -> list[tuple[Kind, Unread]]:
+        """The objects that cannot be read just now."""
+        return [(kind, each) for kind, reflector in self.reflectors.items() for each in reflector.unread.standing()]
+
     def objects(self, kind: Kind) -> Mapping[str, Object]:
         """What the server has of a kind, by ``namespace/name`` or name, as last heard."""
         return self.reflectors[kind].known

@@ -69,11 +69,21 @@ class Pages:
             yield GaugeMetricFamily(name, about, value=float(value))
         yield CounterMetricFamily("pumice_failed_cycles", "Cycles that failed", value=live.failed_cycles)
         unread = CounterMetricFamily("pumice_objects_not_read", "Objects that could not be read", labels=["kind"])
+        standing = GaugeMetricFamily("pumice_objects_unread", "Objects that cannot be read just now", labels=["kind"])
         for kind, reflector in live.following.reflectors.items():
             if reflector.unread.count:
                 unread.add_metric([kind.full_name], reflector.unread.count)
+                standing.add_metric([kind.full_name], len(reflector.unread))
         if unread.samples:
             yield unread
+            yield standing
+        about = "Requests to the API server, by what came of them"
+        requests = CounterMetricFamily("pumice_api_requests", about, labels=["method", "code"])
+        for (method, code), count in sorted(live.counts.answers.items()):
+            requests.add_metric([method, code], count)
+        yield requests
+        lost = live.counts.events_lost
+        yield CounterMetricFamily("pumice_events_lost", "Events for users that were not written", value=lost)
         yield CounterMetricFamily("pumice_conf_reloads", "Confs taken over while running", value=live.conf.reloads)
         yield from PROCESS_COLLECTOR.collect()
 

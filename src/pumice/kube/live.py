@@ -17,18 +17,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pumice.kube.client import Client
+from pumice.kube.client import Client, Counts
 from pumice.kube.cluster import KubeCluster
 from pumice.kube.cycle_log import tell_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
-from pumice.kube.kinds import FOLLOWED, NAMESPACES, NODES
+from pumice.kube.kinds import FOLLOWED, NAMESPACES, NODES, Kind
 from pumice.kube.lease import Election
 from pumice.kube.patience import Patience
 from pumice.kube.reload import ConfFile
+from pumice.kube.reminders import Reminders, tell_of_unread
 from pumice.kube.rhythm import Rhythm
 from pumice.kube.troubles import Troubles
+from pumice.kube.unread import Unread
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
@@ -192,12 +194,15 @@ class Live:
             patience=self._patience,
             troubles=self._troubles,
             takes={NODES: self._is_ours} if settings.node_labels else {},
+            told=self._tell_of_unread,
         )
+        self._reminders = Reminders(self.cluster.truth, self.cluster.teller, self.following.unread)
         self.synced, self._decided = asyncio.Event(), asyncio.Event()
 
     async def _lead(self) -> None:
         """Until it is to stop. Cancelled where leadership is lost: then nothing more is written, at once."""
-        tasks = [asyncio.create_task(work) for work in (self.cluster.run(), self._run_beside())]
+        works = (self.cluster.run(), self._reminders.run(), self._run_beside())
+        tasks = [asyncio.create_task(work) for work in works]
         stopping = asyncio.create_task(self._stopping.wait())
         self.leads = True
         self._at_once()
@@ -216,6 +221,10 @@ class Live:
 
     def _is_ours(self, node: Node) -> bool:
         return any(node.labels.get(key) == value for key, value in self.settings.node_labels)
+
+    def _tell_of_unread(self, kind: Kind, unread: Unread) -> None:
+        if self.leads:  # else who leads tells it, or the reminders do once this leads
+            tell_of_unread(self.cluster.teller, kind, unread)
 
     async def _run_beside(self) -> None:
         """Once the first cycle is over: what it reads as well must not stand before that."""
@@ -306,6 +315,7 @@ class Live:
         report_cycle(self.metrics, outcome)
         tell_cycle(outcome, decisions)
         self.cluster.tell(outcome)
+        self._reminders.note(outcome)
         if decisions:
             binds = sum(isinstance(decision, Bind) for decision in decisions)
             fields = {"cycle": self.loop.cycles, "now": now, "digest": self.loop.digest.hex, "conf": conf.hash}
@@ -365,6 +375,11 @@ class Live:
                 report_bound(self.metrics, group, time.time())
 
     # -- what is asked from outside ------------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> Counts:
+        """What came of the requests to the API server."""
+        return self._client.counts
 
     def unwell(self) -> str:
         """Why this process should be started anew; empty when it is well."""

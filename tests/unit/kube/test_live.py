@@ -23,7 +23,7 @@ from pumice.kube.access import Access
 from pumice.kube.client import Client
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.http import serving as pages
-from pumice.kube.kinds import LEASES, NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.kinds import EVENTS, LEASES, NODES, POD_GROUPS, PODS, QUEUES
 from pumice.kube.lease import Election
 from pumice.kube.live import Live, Settings
 from pumice.kube.reload import ConfFile
@@ -41,6 +41,7 @@ tiers:
 """
 PATIENCE_S = 60.0
 REACHED = ("Assumed", "Bound")
+UNREAD = ("pumice_objects_not_read_total", "pumice_objects_unread")
 
 
 class Fault:
@@ -93,6 +94,11 @@ class At:
     def pods_known(self) -> int:
         """How many pods the store has. Nothing else of it may be read while a cycle may run."""
         return len(self.live.loop.store._row_of_pod)
+
+    async def told(self, reason: str, name: str) -> list[str]:
+        """The messages of events with this reason about an object of this name."""
+        found = (await self.client.get(EVENTS.namespace_path("default")))["items"]
+        return [e["message"] for e in found if (e["reason"], e["involvedObject"]["name"]) == (reason, name)]
 
     async def bound(self, name: str) -> None:
         async def on_node() -> bool:
@@ -195,12 +201,35 @@ async def test_an_object_that_cannot_be_read_costs_only_itself(fault: Fault, cap
         await at.bound("g-1")
 
         async def counted() -> bool:
-            return 'pumice_objects_not_read_total{kind="nodes"} ' in await at.page("/metrics")
+            page = await at.page("/metrics")
+            return all(f'{name}{{kind="nodes"}} ' in page for name in UNREAD)
 
         await until(counted)
+        await until(lambda: at.told("Unreadable", "newer"))
     told = [record.getMessage() for record in caplog.records if "newer" in record.getMessage()]
     assert told
     assert all(line.startswith("nodes: not read, the rest goes on: Node newer: ") for line in told)
+
+
+async def test_who_waits_for_a_queue_that_is_not_there_is_told(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+        await at.gang("g", 1, queue="nowhere")
+        await until(lambda: at.told("QueueNotFound", "g"))
+        (message,) = await at.told("QueueNotFound", "g")
+        assert "queue 'nowhere' does not exist" in message
+
+
+async def test_what_came_of_requests_is_counted(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+        await at.gang("g", 1)
+        await at.bound("g-0")
+        with pytest.raises(ApiError):
+            await at.client.post(PODS.namespace_path("default"), at.waiting("g-0", "g"))
+        page = await at.page("/metrics")
+        assert 'pumice_api_requests_total{method="POST",code="409"} 1.0' in page
+        assert 'pumice_api_requests_total{method="WATCH",code="200"} ' in page
+        assert "pumice_events_lost_total 0.0" in page
+        assert 'volcano_schedule_attempts_total{result="scheduled"} 1.0' in page
 
 
 async def test_names_make_no_lines_of_their_own(fault: Fault, caplog: pytest.LogCaptureFixture) -> None:

@@ -123,6 +123,15 @@ def controller_uid(obj: Obj) -> str:
     return ""
 
 
+def controller_of(obj: Obj) -> Ref | None:
+    """The controlling owner, None where there is none. It is in the same namespace."""
+    for owner in meta(obj).get("ownerReferences") or ():
+        if owner.get("controller"):
+            api_version, kind, name = (str(owner.get(key, "")) for key in ("apiVersion", "kind", "name"))
+            return Ref(api_version, kind, meta(obj).get("namespace", ""), name, str(owner.get("uid", "")))
+    return None
+
+
 def leaving(obj: Obj) -> bool:
     """Whether the object is being deleted."""
     return bool(meta(obj).get("deletionTimestamp"))
