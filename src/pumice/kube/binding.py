@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from pumice.kube.client import Client
-from pumice.kube.errors import KubeError, clean
+from pumice.kube.errors import ApiError, KubeError, clean
 from pumice.kube.events_out import Teller, about_pod
 from pumice.kube.flights import Flight, Flights, has_come_true
 from pumice.kube.kinds import PODS
@@ -77,6 +77,8 @@ class Binder:
             flight.why = f"execute preBind for pod {bind.pod} failed: {error}, resync the task"
         except KubeError as error:
             flight.why = f"failed to bind to node {bind.node}: {error}"
+            if isinstance(error, ApiError) and error.namespace_goes:
+                return False  # with all its pods: not worth a line each
         else:
             self._bound(flight, bind)
             return True
