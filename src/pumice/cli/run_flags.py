@@ -22,7 +22,8 @@ MEANINGLESS = {
     "node-worker-threads": "nodes need no workers of their own",
     "gate-removal-worker-num": "gates need no workers of their own",
     "resource-sync-timeout": "no cycle begins before everything is listed",
-    "ignored-provisioners": "volumes are not looked at yet",
+    "csi-storage": "a pod with a volume claim waits: volumes are not scheduled yet",
+    "ignored-provisioners": "a pod with a volume claim waits: volumes are not scheduled yet",
     "scheduler-sharding-name": "nodes are not shared out yet",
     "enable-pprof": "profiles are Go's; use py-spy",
     "log-flush-frequency": "every line is written at once",
@@ -54,11 +55,9 @@ class Unmet:
     why: str
 
 
-_NO = ("false", "f", "0")
 #: Flags of vc-scheduler that would change decisions, and are refused.
 UNMET = {
     "scheduler-sharding-mode": Unmet(("none",), "nodes are not shared out yet, so pods would go to those of others"),
-    "csi-storage": Unmet(_NO, "volumes are not looked at yet, so pods would go where theirs cannot follow"),
     "leader-elect-resource-lock": Unmet(("leases",), "a Lease is the only lock there is"),
 }
 #: Feature gates of vc-scheduler -> whether they are on here; None where nothing here hangs on them.
