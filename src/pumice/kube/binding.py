@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from pumice.kube.client import Client
 from pumice.kube.errors import ApiError, KubeError, clean
-from pumice.kube.events_out import Teller, about_pod
+from pumice.kube.events_out import Teller
 from pumice.kube.flights import Flight, Flights, has_come_true
 from pumice.kube.kinds import PODS
 from pumice.kube.pod_status import SCHEDULER_ERROR, PodStatuses
@@ -69,7 +69,7 @@ class Binder:
         if not self._flights.flies(flight):
             return True  # the pod has changed while this waited
         try:
-            annotations = await self._prepare(flight, bind)
+            annotations = await self._prepare(flight, bind) if self._hooks else {}
             began = time.perf_counter()
             await self._client.post(PODS.path(bind.pod, "binding"), _binding(bind, annotations))
             self._timed("Bind", time.perf_counter() - began)
@@ -111,8 +111,7 @@ class Binder:
             return  # asked again, because nobody heard of it
         self._flights.land(flight)
         self._reached("Bound", bind)
-        text = f"Successfully assigned {bind.pod} to {bind.node}"
-        self._tell.tell(about_pod(bind), "Normal", "Scheduled", text)
+        self._tell.tell_bound(bind)
 
     async def _prepare(self, flight: Flight, bind: Bind) -> dict[str, str]:
         """Run the hooks in order.
@@ -127,9 +126,8 @@ class Binder:
             except Exception as error:  # whatever a hook of somebody else's does: this pod is not bound, the others are
                 raise _NotPrepared(clean(f"{hook.name}: {error}")) from error
             flight.prepared += 1
-        if self._hooks:
-            self._timed("PreBind", time.perf_counter() - began)
-            self._reached("PreBound", bind)
+        self._timed("PreBind", time.perf_counter() - began)
+        self._reached("PreBound", bind)
         return annotations
 
     async def _undo(self, flight: Flight, bind: Bind) -> None:

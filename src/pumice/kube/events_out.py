@@ -21,7 +21,7 @@ from pumice.kube.errors import ApiError, KubeError, clean
 from pumice.kube.kinds import EVENTS, POD_GROUPS, Kind
 from pumice.kube.lanes import Lane
 from pumice.kube.unread import Unread
-from pumice.model.decisions import Decision
+from pumice.model.decisions import Bind, Decision
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.runtime.controllers.writes import Ref, stamp
@@ -69,7 +69,7 @@ class Teller:
         rate: float = 500.0,
         again_s: float = 60.0,
     ) -> None:
-        self.lane: Lane[_Told] = Lane("events", self._write, workers=workers, waiting_max=waiting_max)
+        self.lane: Lane[_Told | Bind] = Lane("events", self._write, workers=workers, waiting_max=waiting_max)
         self._client, self._component, self._room, self._now = client, component, room, now
         self._bucket = TokenBucket(rate, rate)
         self._again_s = again_s
@@ -94,9 +94,16 @@ class Teller:
         if not self.lane.put(f"{ref.uid} {ref.name} {reason}", told):
             self._client.counts.events_lost += 1
 
-    async def _write(self, told: _Told) -> None:
+    def tell_bound(self, bind: Bind) -> None:
+        """Say that a pod is on its node. It is said of a pod once, so nothing of it is remembered, and while pods are
+        bound nothing is made ready for it."""
+        if not self.lane.put(bind.uid, bind):
+            self._client.counts.events_lost += 1
+
+    async def _write(self, item: _Told | Bind) -> None:
         await self._room()
         await self._bucket.take()
+        told = _of_bind(item, self._now()) if isinstance(item, Bind) else item
         told.written = self._now()
         try:
             if told.name:
@@ -145,6 +152,11 @@ class Teller:
             "firstTimestamp": stamp(told.first),
             "lastTimestamp": stamp(told.written),
         }
+
+
+def _of_bind(bind: Bind, now: float) -> _Told:
+    text = clean(f"Successfully assigned {bind.pod} to {bind.node}", MESSAGE_MAX - 1)
+    return _Told(about_pod(bind), "Normal", "Scheduled", text, now)
 
 
 class _Forgotten(Exception):

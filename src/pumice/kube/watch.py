@@ -34,6 +34,7 @@ _log = logging.getLogger("pumice.kube")
 
 _LIVED_S = 5.0  # a connection that lived so long was a good one
 _UNENDED_MAX = 3
+_GATHER_S = 0.01  # then what has come meanwhile is taken as one: while pods are bound an event comes with each of them
 
 
 def nobody(kind: Kind, unread: Unread) -> None:
@@ -169,6 +170,8 @@ class Reflector:
                     opened = True
                     with collector_off():
                         self._take_lines(lines, what, initial)
+                    if lines and self._listed is None:
+                        await asyncio.sleep(_GATHER_S)
         finally:
             if opened and initial and self._listed is not None:
                 self._unended += 1

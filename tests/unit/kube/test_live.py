@@ -420,8 +420,8 @@ async def test_a_term_begins_from_what_the_server_says(fault: Fault) -> None:
 
 
 async def test_pages(fault: Fault) -> None:
-    async with scheduling(fault) as at:
-        await until(lambda: at.live.leads)
+    async with scheduling(fault, period_s=3600.0) as at:
+        await until(lambda: at.live.leads and fault.opened and not at.live._rhythm.changed)
         assert await at.page("/healthz") == "ok\n"
         assert await at.page("/readyz") == "ok\n"
         assert '"stumbles"' in await at.page("/conf")
