@@ -415,6 +415,24 @@ async def test_volcanos_own_go_first(client: Client, namespace: str, caplog: pyt
     assert f"Lease {key}, held by them" in told()[0]
 
 
+async def test_ours_go_on_while_it_cannot_be_seen_whether_volcanos_run(
+    through: Client, proxy: FaultProxy, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For a moment, such as after a restart of the API server: roles come up last."""
+    caplog.set_level(logging.INFO, "pumice.controllers")
+    blind = Deference(f"{namespace}/vc", check_s=0.02, again_s=0.02)
+    refused = proxy.on("GET", "/leases/vc", answer(403, "Forbidden", "no role yet"), times=3)
+    async with controlling(through, "podgroup", deference=blind) as controllers:
+        await until(lambda: controllers.loop is not None)
+        assert refused.hits == 3, "they do not begin blindly"
+        loop = controllers.loop
+        refused.times = 10**6
+        await until(lambda: refused.hits > 6)
+        assert controllers.loop is loop
+    told = [record.getMessage() for record in caplog.records if record.name == "pumice.controllers"]
+    assert [line.split(": ")[1] for line in told] == ["off", "on"]
+
+
 async def test_a_name_that_belongs_to_another_is_left_alone(client: Client, namespace: str, crds: None) -> None:
     async with controlling(client, "job"):
         it = await JobOnServer.create(client, job(namespace))
