@@ -27,11 +27,15 @@ from pumice.cli.run_pages import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from pumice.kube.access import Access
     from pumice.kube.client import Client
     from pumice.kube.lease import Election
     from pumice.kube.live import Live, Settings
     from pumice.kube.reload import ConfFile
+    from pumice.kube.troubles import Troubles
+    from pumice.runtime.metrics import Metrics
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -206,20 +210,22 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
     from pumice.kube.client import Client
     from pumice.kube.http import serving
     from pumice.kube.live import Live
+    from pumice.kube.troubles import Troubles
     from pumice.runtime.metrics import Metrics
 
     access = await _access(wanted)
     # The election has a client of its own: no list and no burst of binds stands before a renewal.
     async with Client(access, rate=wanted.rate, burst=wanted.burst) as client, Client(access) as aside:
         version = await client.version()
-        metrics = Metrics()
+        metrics, troubles = Metrics(), Troubles()
         live = Live(
             client,
             conf,
             settings,
             metrics,
             election=_election(wanted, aside),
-            beside=_controllers(wanted, client, settings, metrics),
+            beside=_controllers(wanted, client, settings, metrics, Troubles(troubles)),
+            troubles=troubles,
         )
         _on_signals(live, wanted.dump_dir)
         async with AsyncExitStack() as stack:
@@ -265,7 +271,9 @@ def _election(wanted: _Wanted, client: Client) -> Election | None:
     return Election(client, *wanted.lease_key, f"{socket.gethostname()}_{uuid4()}", *wanted.lease)
 
 
-def _controllers(wanted: _Wanted, client: Client, settings: Settings, metrics: Any) -> Any:
+def _controllers(
+    wanted: _Wanted, client: Client, settings: Settings, metrics: Metrics, troubles: Troubles
+) -> Callable[[], Coroutine[Any, Any, None]] | None:
     """What to run beside the scheduler. Raises: InputError."""
     from pumice.kube.control_kinds import WATCHED_BY
     from pumice.kube.control_loop import ControlSettings
@@ -282,7 +290,7 @@ def _controllers(wanted: _Wanted, client: Client, settings: Settings, metrics: A
     deference = Deference(lease="") if wanted.controllers == "on" else None
     groups = GroupSettings(scheduler_names=settings.scheduler_names)
     control = ControlSettings(names, groups, settings.default_queue)
-    return Controllers(client, control, deference=deference, metrics=metrics).run
+    return Controllers(client, control, deference=deference, metrics=metrics, troubles=troubles).run
 
 
 def _on_signals(live: Live, dump_dir: Path | None) -> None:

@@ -58,13 +58,14 @@ class Controllers:
         metrics: Metrics | None = None,
         patience: Patience | None = None,
         clock: Callable[[], float] = time.time,
+        troubles: Troubles | None = None,
     ) -> None:
         self.loop: ControlLoop | None = None
         self._client, self._metrics, self._patience, self._clock = client, metrics, patience, clock
         self._settings = settings or ControlSettings()
         self._deference = deference or Deference()
         self._said = ""
-        self._troubles = Troubles()
+        self._troubles = troubles or Troubles()
 
     async def run(self) -> None:
         """For ever, until cancelled."""

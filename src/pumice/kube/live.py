@@ -85,9 +85,10 @@ class Live:
         election: Election | None = None,
         beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
         patience: Patience | None = None,
+        troubles: Troubles | None = None,
     ) -> None:
         self.conf, self.metrics, self.settings = conf, metrics, settings
-        self._client, self._patience, self._troubles = client, patience, Troubles()
+        self._client, self._patience, self._troubles = client, patience, troubles or Troubles()
         self.leads = False
         self._know_nothing()
         self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster)

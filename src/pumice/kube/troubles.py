@@ -37,12 +37,14 @@ class Troubles:
     """By kind. A cause is said once until it is over, however its words change from try to try and however many kinds
     it concerns; then its end is said.
 
-    ``of`` and ``texts`` know of a trouble at once, also of one that is not said (yet).
+    ``of`` and ``texts`` know of a trouble at once, also of one that is not said (yet). ``beside``: others who follow
+    the same kinds over the same API server have troubles of their own, and what is said of one is said of all.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, beside: Troubles | None = None) -> None:
         self._by_kind: dict[str, _Trouble] = {}
-        self._said: set[tuple[Cause, str]] = set()  # with the kind, empty where many share it
+        #: With the kind, empty where many share it.
+        self._said: set[tuple[Cause, str]] = beside._said if beside is not None else set()
 
     def of(self, kind: Kind) -> str:
         found = self._by_kind.get(kind.full_name)
@@ -56,8 +58,8 @@ class Troubles:
             self._said.add(said)
             _log.log(level, "%s", text)
 
-    def over(self, kind: Kind) -> None:
-        """The kind is followed."""
+    def over(self, kind: Kind, text: str = "") -> None:
+        """The kind is followed. ``text``: what to say, where there is more to it."""
         if self._by_kind.pop(kind.full_name, None) is None:
             return
         for cause in [cause for cause in _SHARED if (cause, "") in self._said]:
@@ -67,7 +69,7 @@ class Troubles:
         own = {(cause, kind.full_name) for cause in Cause} & self._said
         self._said -= own
         if own:
-            _log.info("%s: followed again", kind.full_name)
+            _log.info("%s", text or f"{kind.full_name}: followed again")
 
     def texts(self) -> list[str]:
         return sorted({trouble.text for trouble in self._by_kind.values()})

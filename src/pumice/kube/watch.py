@@ -328,8 +328,7 @@ class Reflector:
             except KubeError as trouble:
                 _log.debug("looking for %s: %s", name, trouble)
             delay = retrying.refused(lasting=True)
-        _log.info("%s is installed now: on", name)
-        self._troubles.over(self.kind)
+        self._troubles.over(self.kind, f"{name} is installed now: on")
 
     def _nothing_to_wait_for(self) -> None:
         if not self.kind.needed:

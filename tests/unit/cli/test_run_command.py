@@ -64,7 +64,9 @@ def reached(told: Told) -> bool:
         pytest.param(("--lock-object-namespace=x", "--kube-api-qps=5", "--kube-api-burst=7"), id="old names"),
         pytest.param(("--node-selector=pool:batch,pool:gpu", "--node-selector=a.b/c:"), id="node labels"),
         pytest.param(("--feature-gates=PriorityClass=false,SchedulingGatesQueueAdmission=false",), id="gates"),
-        pytest.param(("--scheduler-sharding-mode=none", "--leader-elect-resource-lock=leases"), id="values that ask for nothing"),
+        pytest.param(
+            ("--scheduler-sharding-mode=none", "--leader-elect-resource-lock=leases"), id="values that ask for nothing"
+        ),
         pytest.param(("--leader-elect=true", "-v=3", "2>&1"), id="as Volcano's chart ends its arguments"),
     ],
 )

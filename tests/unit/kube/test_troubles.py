@@ -48,3 +48,14 @@ def test_what_passes_at_once_is_not_said_and_known_all_the_same(said: pytest.Log
     troubles.over(PODS)
     assert troubles.texts() == []
     assert said.messages == []
+
+
+def test_who_follows_the_same_kinds_beside_says_nothing_again(said: pytest.LogCaptureFixture) -> None:
+    first = Troubles()
+    second = Troubles(first)
+    for troubles in (first, second):
+        troubles.tell(PODS, Cause.MISSING, "pods are not installed")
+    first.over(PODS, "pods are installed now")
+    assert second.of(PODS) == "pods are not installed"
+    second.over(PODS, "pods are installed now")
+    assert said.messages == ["pods are not installed", "pods are installed now"]
