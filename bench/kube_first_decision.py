@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -67,10 +68,17 @@ async def start(server: ApiServer, client: Client, *flags: str) -> dict[str, flo
         with scheduler(server, server.folder, *flags, default_lease=True) as started:
             await until(lambda: len(heard.bound) > known, 120.0, started.text)
             bound = time.perf_counter() - began
+            peak_mb = memory_mb(started.process.pid)
             cycle = await started.says("cycle 1: ")
             steps = {"synced_s": await started.says("synced: "), "leads_s": await started.says(" leads: ")}
     found = {name: _at(entry) - began_at for name, entry in {**steps, "first_cycle_s": cycle}.items()}
-    return {**found, "first_bound_s": bound, "decided": float(cycle["to_bind"])}
+    return {**found, "first_bound_s": bound, "decided": float(cycle["to_bind"]), "peak_mb": peak_mb}
+
+
+def memory_mb(pid: int) -> float:
+    """The most that a process had resident so far."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
 
 
 def _at(entry: dict[str, Any]) -> float:

@@ -151,7 +151,7 @@ class Live:
                 return
             await self._turn_over.wait()
             self._know_nothing()
-            self.loop.store, self.loop.cluster = self._empty_store(), self.cluster
+            self.loop.begin_anew(self._empty_store(), self.cluster)
 
     async def _term(self) -> None:
         """Stand as soon as the API server lets everything be read: it is read meanwhile. Returns when leadership is

@@ -58,6 +58,13 @@ class Loop:
         self.decisions: list[Decision] = []
         self._last: Outcome | None = None
 
+    def begin_anew(self, store: Store, cluster: Cluster) -> None:
+        """Go on with another store and cluster, and keep nothing of the old ones. Counts and digest go on."""
+        if self._last is not None:
+            self._last.session.let_go()
+            self._last = None
+        self.store, self.cluster, self.decisions = store, cluster, []
+
     def take_in(self) -> int:
         """Apply what happened since the last call. Returns the number of events."""
         events = self.cluster.drain()

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -406,17 +407,18 @@ async def test_who_loses_the_lease_decides_nothing_until_it_is_given_back(fault:
         assert not at.task.done()
 
 
-async def test_a_term_begins_from_what_the_server_says(fault: Fault) -> None:
+async def test_a_term_begins_from_what_the_server_says_and_keeps_nothing(fault: Fault) -> None:
     async with scheduling(fault, election=True) as at:
         await at.gang("g", 2)
         await at.bound("g-1")
-        lost = at.live.loop.store
+        lost, port = at.live.loop.store, ref(at.live.cluster)
         await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": "thief"}})
         await until(lambda: not at.live.leads)
         await at.client.post(PODS.namespace_path("default"), at.waiting("late", "g"))
         await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": ""}})
         await at.bound("late")
         assert at.live.loop.store is not lost
+        await until(lambda: port() is None)
 
 
 async def test_pages(fault: Fault) -> None:
