@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from pumice.cli.output import console
-from pumice.report.summary import FAIRNESS_OF, waiting_groups
-from pumice.report.units import amount, counted, duration, label_of, percent, some
+from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, waiting_groups
+from pumice.report.units import amount, counted, duration, label_of, percent, some, unit_of
 from pumice.runtime.printing import escaped
+from pumice.sim.window import ALWAYS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,11 +43,15 @@ def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
         "until": "until the time given",
         "interrupted": "until interrupted",
         "circles": "until it went in circles",
+        "stuck": "until nothing moved any more",
     }
+    never = sum(each.impossible is not None for each in run.stuck)
     rest = [f"{len(result.unfinished):,} running"] * bool(result.unfinished) + [
         f"{len(result.pending):,} waiting"
     ] * bool(result.pending)
-    rest += [f"{summary.to_come:,} to come"] * bool(summary.to_come)
+    rest += [f"{never:,} of them can never run"] * bool(never) + [f"{len(result.to_come):,} to come"] * bool(
+        result.to_come
+    )
     table = _table("", "", heads_shown=False)
     table.add_row("input", ", ".join(found.sources))
     table.add_row("policy", escaped(conf))
@@ -56,10 +61,23 @@ def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
         "simulated", f"{duration(result.simulated_s)} {ended[result.ending.value]}, in {duration(run.wall_s)}"
     )
     table.add_row("cycles", f"{result.cycles:,}; {result.binds:,} pods bound, {result.evictions:,} evicted")
+    if summary.lost.restarts:
+        hours = (
+            f"{amount(value)} {unit_of(name).removesuffix('s')}-hours" for name, value in summary.lost.hours.items()
+        )
+        table.add_row("lost", f"{counted(summary.lost.restarts, 'gang')} started over: {', '.join(hours)} in vain")
+    if run.history.figures.window != ALWAYS:
+        table.add_row("measured", _measured(summary))
     if run.faults:
         table.add_row("faults", ", ".join(f"{count:,} {kind}" for kind, count in run.faults.items()))
     table.add_row("digest", run.digest)
     out.print(table)
+
+
+def _measured(summary: Summary) -> str:
+    window = summary.window
+    times = f"from {duration(window.from_s)} to {duration(window.to_s)} after the start"
+    return f"{times}: {counted(window.jobs, 'job')} that arrived then"
 
 
 def _utilisation(out: Console, summary: Summary) -> None:
@@ -80,7 +98,7 @@ def _queues(out: Console, summary: Summary) -> None:
     shown = summary.queues[:QUEUES_SHOWN]
     if not shown:
         return
-    spread = ("p50", "p90", "p99", "mean", "max")
+    spread = ("p50", "p90", "p99", "mean", "longest", "jobs", "not over")
     queues: list[tuple[str, QueueSummary | Summary]] = [(escaped(queue.name), queue) for queue in shown]
     if len(shown) > 1:
         queues.append(("all", summary))
@@ -94,26 +112,38 @@ def _queues(out: Console, summary: Summary) -> None:
             percent(queue.share),
             percent(queue.deserved),
         )
-    waits, ends = _table("queue", *spread), _table("queue", *spread)
+    waits, ends, slowdowns = (_table("queue", *spread) for _ in range(3))
     for name, each in queues:
-        waits.add_row(name, *_cells(each.wait))
-        ends.add_row(name, *_cells(each.completion))
+        waits.add_row(name, *_cells(each.wait, duration))
+        ends.add_row(name, *_cells(each.completion, duration))
+        slowdowns.add_row(name, *_cells(each.slowdown, amount))
     _print(out, "Queues (share of the cluster, mean over time)", counts)
     _print(out, "Waiting time: from arrival until the gang runs", waits)
     _print(out, "Completion time: from arrival to the end", ends)
+    if summary.slowdown is not None:
+        _print(out, f"Slowdown: completion over run time, of at least {SLOWDOWN_BOUND_S:g} s", slowdowns)
+    if summary.wait is not None and summary.wait.censored:
+        note = "counts as far as it went: percentiles are Kaplan-Meier estimates, means are at least so much"
+        out.print(f"\n{counted(summary.wait.censored, 'wait')} not over {note}.")
     if len(summary.queues) > len(shown):
         out.print(f"and {len(summary.queues) - len(shown):,} more queues; --json has them all")
 
 
-def _cells(spread: Spread | None) -> Iterable[str]:
+def _cells(spread: Spread | None, text: Callable[[float], str]) -> Iterable[str]:
     if spread is None:
-        return ["–"] * 5
-    return [duration(value) for value in (spread.p50, spread.p90, spread.p99, spread.mean, spread.max)]
+        return ["–"] * 7
+    percentiles = (spread.told(value, text) for value in (spread.p50, spread.p90, spread.p99))
+    mean = f"≥ {text(spread.mean)}" if spread.censored else text(spread.mean)
+    return [*percentiles, mean, text(spread.max), f"{spread.count:,}", f"{spread.censored:,}"]
 
 
 def _fairness(out: Console, summary: Summary) -> None:
-    if summary.fairness is not None:
-        out.print(f"\nFairness {summary.fairness:.3f}. {FAIRNESS_OF}.")
+    fairness = summary.fairness
+    if fairness.jain is None:
+        return
+    contended = "" if fairness.contended is None else f", {fairness.contended:.3f} while contended"
+    part = f" ({percent(fairness.contended_share)} of the time)" if contended else ""
+    out.print(f"\nFairness {fairness.jain:.3f}{contended}{part}. {FAIRNESS_OF}.")
 
 
 def _waiting(out: Console, summary: Summary) -> None:
@@ -149,8 +179,6 @@ def _problems(out: Console, summary: Summary, found: Inputs) -> None:
     if counts:
         named = ", ".join(f"{count:,} {name}{'s' if count > 1 else ''}" for name, count in counts.items())
         out.print(f"\nIn the input: {named}, named above.")
-    for text in summary.run.result.problems[:CAUSES_SHOWN]:
-        out.print(f"warning: {escaped(text)}")
 
 
 def _table(*heads: str, left: int = 1, heads_shown: bool = True) -> Table:

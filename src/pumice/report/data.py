@@ -75,7 +75,7 @@ def report_data(summary: Summary, inputs: Inputs, conf: str) -> ReportData:
         resources=_resources(history, summary, named),
         shares=_shares(history, summary),
         waiting=_stack(history, history.queue_waiting, history.waiting, named),
-        waits=_waits(history),
+        waits=_waits(history, summary.wait),
         gantt=_gantt(history),
         heat=_heat(history),
         queues=[_queue_row(queue) for queue in summary.queues[:QUEUES_LISTED]],
@@ -97,6 +97,7 @@ def _facts(summary: Summary, inputs: Inputs, conf: str) -> list[list[str]]:
         "until": "stopped at the time given",
         "interrupted": "interrupted",
         "circles": "went in circles",
+        "stuck": "nothing moved any more",
     }
     return [
         ["Policy", _cut(conf)],
@@ -119,24 +120,32 @@ def _headlines(summary: Summary) -> list[dict[str, str]]:
     left = [f"{len(result.unfinished):,} running"] * bool(result.unfinished) + [
         f"{len(result.pending):,} waiting"
     ] * bool(result.pending)
-    left += [f"{summary.to_come:,} to come"] * bool(summary.to_come)
+    left += [f"{len(result.to_come):,} to come"] * bool(result.to_come)
     found.append(_headline("Jobs done", f"{result.completed:,}", ", ".join([f"of {result.jobs:,}", *left])))
     if wait is not None:
-        found.append(_headline("Median wait", duration(wait.p50), "from arrival until the gang runs"))
+        found.append(_headline("Median wait", wait.told(wait.p50, duration), "from arrival until the gang runs"))
         found.append(
             _headline(
-                "99 % waited at most", duration(wait.p99), f"mean {duration(wait.mean)}, longest {duration(wait.max)}"
+                "99 % waited at most",
+                wait.told(wait.p99, duration),
+                f"mean {duration(wait.mean)}, longest {duration(wait.max)}",
             )
         )
     if summary.completion is not None:
         ends = summary.completion
         found.append(
             _headline(
-                "Median completion", duration(ends.p50), f"from arrival to the end; 99 % within {duration(ends.p99)}"
+                "Median completion",
+                ends.told(ends.p50, duration),
+                f"from arrival to the end; 99 % within {ends.told(ends.p99, duration)}",
             )
         )
-    if summary.fairness is not None:
-        found.append(_headline("Fairness", f"{summary.fairness:.3f}", "Jain's index over queues; 1 is even"))
+    fairness = summary.fairness
+    if fairness.jain is not None:
+        note = "Jain's index over queues; 1 is even"
+        if fairness.contended is not None:
+            note += f"; {fairness.contended:.3f} while more was asked for than there is"
+        found.append(_headline("Fairness", f"{fairness.jain:.3f}", note))
     return found
 
 
@@ -157,8 +166,10 @@ def _queue_row(queue: QueueSummary) -> dict[str, Any]:
     }
 
 
-def _spread(found: Spread | None) -> dict[str, float] | None:
-    return {name: _round(value) for name, value in asdict(found).items()} if found else None
+def _spread(found: Spread | None) -> dict[str, float | None] | None:
+    if found is None:
+        return None
+    return {name: None if value is None else _round(value) for name, value in asdict(found).items()}
 
 
 def _causes(summary: Summary) -> list[dict[str, Any]]:
@@ -188,7 +199,7 @@ def _pending(summary: Summary) -> list[dict[str, Any]]:
 
 def _problems(summary: Summary, inputs: Inputs) -> list[dict[str, str]]:
     listed = [(p.severity.value, p.where, p.what) for p in inputs.scene.problems]
-    listed += [("warning", "simulation", text) for text in summary.run.result.problems]
+    listed = [(p.severity.value, p.where, p.what) for p in summary.problems] + listed
     listed += [("note", "", note) for note in inputs.scene.notes]
     return [{"severity": s, "where": _cut(where), "what": _cut(what)} for s, where, what in listed[:PROBLEMS_MAX]]
 
@@ -280,7 +291,7 @@ def _shares(history: History, summary: Summary) -> dict[str, Any]:
 # -- distributions, bars, cells
 
 
-def _waits(history: History) -> dict[str, Any]:
+def _waits(history: History, wait: Spread | None) -> dict[str, Any]:
     """Waiting times counted in bins of equal ratio. ``edges``: where each begins; the first has all below a second."""
     found = np.array([r.wait_s for r in history.jobs if r.wait_s is not None])
     never = sum(record.started is None for record in history.jobs)
@@ -289,7 +300,8 @@ def _waits(history: History) -> dict[str, Any]:
     quarters = max(1, int(np.ceil(np.log10(max(float(found.max()), 1.5)) * 4)))
     edges = np.concatenate([[0.0], 10 ** (np.arange(quarters) / 4)])
     counts, _ = np.histogram(found, np.append(edges, np.inf))
-    marks = [[name, _round(float(np.percentile(found, q)))] for name, q in (("p50", 50), ("p90", 90), ("p99", 99))]
+    named = (("p50", wait.p50), ("p90", wait.p90), ("p99", wait.p99)) if wait is not None else ()
+    marks = [[name, _round(value)] for name, value in named if value is not None]
     return {"edges": [_round(e) for e in edges.tolist()], "counts": counts.tolist(), "marks": marks, "never": never}
 
 

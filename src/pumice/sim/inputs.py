@@ -24,7 +24,7 @@ from pumice.sim.telling import key_of
 from pumice.sim.traces.recognise import recognise
 from pumice.sim.traces.shapes import parse_nodes
 from pumice.sim.traces.trace import Trace, TraceError
-from pumice.sim.work import LooseGang, ManifestJob, SimJob, Work
+from pumice.sim.work import Work
 
 CONF_NAME = "volcano-scheduler.conf"
 
@@ -134,7 +134,7 @@ def _merged(scenes: Sequence[Scene], nodes: Sequence[Node] | None) -> Scene:
                 problems.append(Problem(f"job {work.key}", "comes twice; the first is kept", Severity.WARNING))
     for node in nodes or ():
         objects["Node", node.name] = node
-    if ("Queue", DEFAULT_QUEUE) not in objects and any(_queue_of(work) == DEFAULT_QUEUE for work in works.values()):
+    if ("Queue", DEFAULT_QUEUE) not in objects and any(work.queue == DEFAULT_QUEUE for work in works.values()):
         objects["Queue", DEFAULT_QUEUE] = Queue(DEFAULT_QUEUE)
     return Scene(
         tuple(objects.values()),
@@ -142,14 +142,3 @@ def _merged(scenes: Sequence[Scene], nodes: Sequence[Node] | None) -> Scene:
         tuple(note for scene in scenes for note in scene.notes),
         tuple(problems),
     )
-
-
-def _queue_of(work: Work) -> str:
-    match work:
-        case SimJob():
-            return work.queue
-        case ManifestJob():
-            return work.job.queue
-        case LooseGang():
-            return work.group.queue
-    return ""

@@ -38,8 +38,8 @@ def test_simulate(tmp_path: Path) -> None:
     file.write_text("\n".join(TWO_QUEUES))
     out = run("simulate", file).out
     rows = {line.split("  ")[0]: line for line in out.splitlines() if line}
-    assert "2 of 3 done, 1 waiting" in rows["jobs"]
-    assert "2 min 22 s to the end" in rows["simulated"]
+    assert "2 of 3 done, 1 waiting, 1 of them can never run" in rows["jobs"]
+    assert "2 min 22 s until nothing moved any more" in rows["simulated"]
     for title in ("Utilisation", "Queues", "Waiting time", "Completion time", "Fairness", "Why jobs waited"):
         assert any(row.startswith(title) for row in rows), title
     gangs = out.partition("1 gang waits at the end\n")[2]

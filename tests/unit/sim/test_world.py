@@ -60,7 +60,7 @@ def test_jobs_that_can_never_run_are_reported() -> None:
     controller.submit_all([job("fits", 1), job("huge", 5, at=1)])
     sim, _ = simulation(cluster, controller)
     result = sim.run()
-    assert (result.ending, result.completed, result.pending) == (Ending.DONE, 1, ("ns/huge",))
+    assert (result.ending, result.completed, result.pending) == (Ending.STUCK, 1, ("ns/huge",))
 
 
 def test_until_ends_it_in_the_middle() -> None:
