@@ -21,17 +21,18 @@ def fair_shares(total: F64, weight: F64, least: F64, most: F64) -> F64:
     if not len(weight):
         return np.zeros_like(most)
     weights = weight[:, None]
+    columns = np.arange(len(total))
     # As the level rises past least / weight, a vessel fills by its weight; at most / weight it is full.
-    levels = np.concatenate([least, most]) / np.concatenate([weights, weights])
+    levels = np.concatenate((least / weights, most / weights))
     order = levels.argsort(axis=0, kind="stable")
-    levels = np.take_along_axis(levels, order, axis=0)
-    slopes = np.concatenate([weight, -weight])[order].cumsum(axis=0)
-    held = least.sum(axis=0) + np.concatenate(
-        [np.zeros((1, len(total))), (slopes[:-1] * np.diff(levels, axis=0)).cumsum(axis=0)]
-    )
-    last = np.maximum((held < total).sum(axis=0) - 1, 0)[None]  # the last level at which there is still some to pour
-    at, slope = (np.take_along_axis(found, last, axis=0)[0] for found in (levels, slopes))
-    spare = np.maximum(total - np.take_along_axis(held, last, axis=0)[0], 0.0)
-    level = at + np.divide(spare, slope, out=np.zeros_like(spare), where=slope > 0)
+    levels = levels[order, columns]
+    slopes = np.concatenate((weight, -weight))[order].cumsum(axis=0)
+    held = np.empty_like(levels)  # at each level
+    held[0] = least.sum(axis=0)
+    held[1:] = held[0] + (slopes[:-1] * (levels[1:] - levels[:-1])).cumsum(axis=0)
+    last = np.maximum((held < total).sum(axis=0) - 1, 0)  # the last level at which there is still some to pour
+    spare = np.maximum(total - held[last, columns], 0.0)
+    slope = slopes[last, columns]
+    level = levels[last, columns] + np.divide(spare, slope, out=np.zeros_like(spare), where=slope > 0)
     shares: F64 = np.minimum(np.maximum(weights * level, least), most)
     return shares

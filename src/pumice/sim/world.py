@@ -1,8 +1,8 @@
 """A simulation: moves the clock from event to event and has a cycle run when something changed.
 
-A cycle runs at most once a schedule period; a change within the period waits for its end. What the cluster tells back
-of the scheduler's own writes is no change. Source: Volcano runs a cycle each ``--schedule-period`` (1 s); those in
-which nothing could be different are left out here.
+A cycle runs at most once a schedule period; a change within the period waits for its end. Of the scheduler's own writes
+only a PodGroup's phase is a change. Source: Volcano runs a cycle each ``--schedule-period`` (1 s); those in which
+nothing could be different are left out here.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Simulation:
         self._after_event = after_event
         self._after_cycle = after_cycle
         self._earliest = self.start  # no cycle before
-        self._again = False  # the last cycle decided something, or was refused something
+        self._again = False  # the last cycle decided something, was refused something, or wrote a phase
         self._wake_at: float | None = None
         self._moved = (0, 0)
         self._vain_cycles = 0
@@ -172,14 +172,23 @@ class Simulation:
         return None if self._wake_at is None else max(self._wake_at, self._earliest)
 
     def _cycle(self, now: float) -> None:
-        refusals = self.cluster.refusals
+        refusals, phases = self.cluster.refusals, self.cluster.phases_written
         report = self.cycle_fn(now)
         self.cycles += 1
         self._earliest = now + self.period_s
-        self._again = len(report.decisions) > 0 or self.cluster.refusals > refusals
+        self._again = (
+            len(report.decisions) > 0
+            or self.cluster.refusals > refusals
+            or (self.cluster.phases_written > phases and self._somebody_waits())
+        )
         self._wake_at = report.wake_at
         if self._after_cycle is not None:
             self._after_cycle(report.decisions)
+
+    def _somebody_waits(self) -> bool:
+        """Whether a phase may matter to anybody: admission counts what was promised to a gang until its phase says
+        that it runs."""
+        return len(self.controller.live) > self.history.running.value
 
     def _goes_in_circles(self) -> bool:
         """Whether very many cycles have decided something since a job last came or ended."""
