@@ -13,6 +13,7 @@ from pumice.cli.errors import guarded
 #: name -> (module with the command, what ``pumice --help`` says). The command is the module's function of that name.
 COMMANDS: dict[str, tuple[str, str]] = {
     "simulate": ("simulate", "Run manifests or a trace on a simulated cluster."),
+    "compare": ("compare", "Run two policies on the same inputs: what differs."),
     "run": ("run", "Schedule a Kubernetes cluster."),
     "log-level": ("log_level", "Have a scheduler that runs say more for a while."),
     "schedule": ("schedule", "Run one cycle on manifests: what is bound where, and why not."),
@@ -63,6 +64,7 @@ def main() -> None:
     \b
     Examples:
       pumice simulate examples/demo --report demo.html
+      pumice compare old.conf new.conf examples/demo --report compare.html
       pumice schedule manifests/ --conf volcano-scheduler.conf
       pumice check-conf volcano-scheduler.conf
 

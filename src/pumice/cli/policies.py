@@ -50,8 +50,11 @@ class Chosen(NamedTuple):
     where: str
 
 
-def choose_policy(conf: Path | None, found: Sequence[Path], *, strict: bool, plugins_dir: str = "") -> Chosen:
-    """Read the policy and say where it comes from, when that is not plain. Raises: PolicyError, InputError."""
+def choose_policy(
+    conf: Path | None, found: Sequence[Path], *, strict: bool, plugins_dir: str = "", tell: bool = True
+) -> Chosen:
+    """Read the policy and say where it comes from, when that is not plain, and what was left out of it; without
+    ``tell`` in silence. Raises: PolicyError, InputError."""
     from pumice.runtime.conf import load_policy, policy_of
     from pumice.volcano.table import DEFAULT_CONF
 
@@ -60,11 +63,12 @@ def choose_policy(conf: Path | None, found: Sequence[Path], *, strict: bool, plu
         raise InputError(f"several policy files: {', '.join(map(str, found))}; name one with --conf")
     if conf is None and found:
         conf = found[0]
-        say(f"note: policy: {conf}")
+        if tell:
+            say(f"note: policy: {conf}")
     if conf is None:
         return Chosen(policy_of(DEFAULT_CONF, registry), "default")
     require_there((str(conf),))
     policy = load_policy(conf, registry, strict=strict)
-    for warning in policy.warnings:
+    for warning in policy.warnings if tell else ():
         say(f"warning: {warning}")
     return Chosen(policy, str(conf))

@@ -109,6 +109,12 @@ def require_nodes(found: Inputs) -> None:
     raise InputError("there are no nodes in the input; give --nodes, such as --nodes 16x4gpu")
 
 
+def check_settings(found: Inputs, settings: Settings) -> None:
+    """Raises: InputError for settings that do not fit the input."""
+    _window(found, settings)
+    _faults(found, settings)
+
+
 def run_once(
     found: Inputs,
     policy: Policy,

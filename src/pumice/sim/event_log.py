@@ -18,8 +18,8 @@ _UNSCHEDULABLE = "Unschedulable"
 
 
 class EventLog:
-    """Listens from now on. Events: arrival, admitted, unschedulable, bind, evict, refused, running, started, gone (a pod
-    left its node before its time), broken, succeeded, done, node-up, node-down."""
+    """Listens from now on. Events: arrival, admitted, unschedulable, bind, evict, refused, running, started, gone (a
+    pod left its node before its time), broken, succeeded, done, node-up, node-down."""
 
     def __init__(self, cluster: SimCluster, controller: Controller, tell: Tell) -> None:
         self._engine = cluster.engine

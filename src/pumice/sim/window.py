@@ -48,7 +48,7 @@ def window_of(
         last = min(last, until)
     begin = -math.inf if warm_up_s is None else start + warm_up_s
     end = math.inf if cool_down_s is None else start + last - cool_down_s
-    if max(begin, start) >= min(end, math.inf if until is None else start + until):
+    if max(begin, start) >= min(end, start + last):
         given = {"warm-up": warm_up_s, "cool-down": cool_down_s}
         named = " and ".join(f"a {name} of {length:,.10g} s" for name, length in given.items() if length is not None)
         raise WindowError(f"found {named}, which leaves nothing to measure: the last job arrives at {last:,.10g} s")
