@@ -213,7 +213,7 @@ def _compared(
     ]
     if not pairs:
         return None
-    names = (chosen[0].where, chosen[1].where)
+    names = (chosen[0].told, chosen[1].told)
     return Compared(names, tuple(found.sources), len(found.nodes), settings.shake or 0.0, tuple(pairs))
 
 

@@ -20,7 +20,8 @@ CONF_HELP = (
     "Policy file in the format of volcano-scheduler.conf. Default: the one in an input folder, else Volcano's default."
 )
 LENIENT_HELP = (
-    "Leave out what the policy file has and Pumice does not know, with a warning each, as Volcano does in silence."
+    "Leave out what the policy file has and Pumice does not know, actions too, with a warning each, as Volcano does in "
+    "silence."
 )
 
 
@@ -44,10 +45,16 @@ def registry_of(plugins_dir: str) -> Registry:
 
 
 class Chosen(NamedTuple):
-    """``where``: the file it comes from, or ``default``."""
+    """``where``: the file it comes from, or ``default``. ``left_out``: actions that it names and that are not run."""
 
     policy: Policy
     where: str
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """``where``, and what it goes without."""
+        return f"{self.where}, without {', '.join(self.left_out)}" if self.left_out else self.where
 
 
 def choose_policy(
@@ -55,7 +62,7 @@ def choose_policy(
 ) -> Chosen:
     """Read the policy and say where it comes from, when that is not plain, and what was left out of it; without
     ``tell`` in silence. Raises: PolicyError, InputError."""
-    from pumice.runtime.conf import load_policy, policy_of
+    from pumice.runtime.conf import loaded_from_file, policy_of
     from pumice.volcano.table import DEFAULT_CONF
 
     registry = registry_of(plugins_dir)
@@ -68,7 +75,9 @@ def choose_policy(
     if conf is None:
         return Chosen(policy_of(DEFAULT_CONF, registry), "default")
     require_there((str(conf),))
-    policy = load_policy(conf, registry, strict=strict)
-    for warning in policy.warnings if tell else ():
+    read = loaded_from_file(conf, registry, strict=strict)
+    for warning in read.policy.warnings if tell else ():
         say(f"warning: {warning}")
-    return Chosen(policy, str(conf))
+    if tell and read.left_out:
+        say(f"warning: THIS IS NOT THE POLICY OF {conf}: it runs without {', '.join(read.left_out)}")
+    return Chosen(read.policy, str(conf), read.left_out)

@@ -71,11 +71,12 @@ def schedule(
     objects = _objects(found, moment)
     answer = schedule_once(objects, chosen.policy, moment, scheduler_name)
     if as_json:
-        print_json(_described(answer) | {"problems": described(problems)})
+        beside = {"left_out_actions": list(chosen.left_out), "problems": described(problems)}
+        print_json(_described(answer) | beside)
     else:
         from pumice.cli.answer import print_answer
 
-        print_answer(answer, objects, chosen.where)
+        print_answer(answer, objects, chosen.told)
     fail_for(ctx, problems)
 
 

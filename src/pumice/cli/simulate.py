@@ -129,14 +129,14 @@ def _write_report(page: IO[str], summary: Summary, found: Inputs, chosen: Chosen
     from pumice.report.data import report_data
     from pumice.report.html import render
 
-    page.write(render(report_data(summary, found, chosen.where)))
+    page.write(render(report_data(summary, found, chosen.told)))
 
 
 def _print(summary: Summary, found: Inputs, chosen: Chosen, settings: Settings, as_json: bool) -> None:
     if not as_json:
         from pumice.cli.summary import print_summary
 
-        print_summary(summary, found, chosen.where)
+        print_summary(summary, found, chosen.told)
         return
     print_json(
         summary.to_json()
@@ -145,6 +145,7 @@ def _print(summary: Summary, found: Inputs, chosen: Chosen, settings: Settings, 
             "notes": list(found.scene.notes),
             "sources": list(found.sources),
             "conf": chosen.where,
+            "left_out_actions": list(chosen.left_out),
             "nodes": len(found.nodes),
             "seed": settings.seed,
             "period_s": settings.period,

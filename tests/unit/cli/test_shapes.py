@@ -100,7 +100,8 @@ def test_nodes_in_place_of_those_of_the_input(two_queues: Path) -> None:
 )
 def test_schedule(example: str, binds: int, unscheduled: int) -> None:
     found = run("schedule", ROOT / "examples" / example, "--json").json
-    assert list(found) == ["digest", "binds", "pipelined", "evicts", "podgroups", "unscheduled", "problems"]
+    keys = ["digest", "binds", "pipelined", "evicts", "podgroups", "unscheduled", "left_out_actions", "problems"]
+    assert list(found) == keys
     assert (len(found["binds"]), found["pipelined"], found["evicts"]) == (binds, {}, [])
     assert len(found["unscheduled"]) == unscheduled and all(found["unscheduled"].values())
     assert all(len(pod.split("/")) == 2 and node.startswith("n") for pod, node in found["binds"].items())
