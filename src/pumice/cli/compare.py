@@ -107,12 +107,17 @@ def compare(
     require_nodes(found)
     check_settings(found, settings)
     with ExitStack() as files:
-        files.enter_context(written_whole(report)) if report else None
+        page = files.enter_context(written_whole(report)) if report else None
         outcomes, interrupted = _run_all(job, repeats, workers or _cores(), chosen)
         compared = _compared(outcomes, found, chosen, settings, repeats)
         if compared is None:
             say("interrupted: no universe has been finished under both policies, so there is nothing to compare")
             ctx.exit(INTERRUPTED)
+        if page is not None:
+            from pumice.report.comparison_page import comparison_data
+            from pumice.report.html import render
+
+            page.write(render(comparison_data(compared)))
     _print(compared, as_json)
     if report is not None:
         say(f"wrote {report}")
@@ -157,7 +162,7 @@ def prepare(job: Job) -> Callable[[Task, Line], RunOutcome]:
             line.tell(_part(now, found, settings))
 
         run = run_once(found, policies[task.side], settings, observe=watch)
-        return outcome_of(summarise(run), settings.seed)
+        return outcome_of(summarise(run), settings.seed, with_curves=task.repeat == 0)
 
     return do
 

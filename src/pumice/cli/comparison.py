@@ -22,8 +22,6 @@ _TEXTS: Mapping[Kind, Callable[[float], str]] = {
     Kind.NUMBER: amount,
 }
 _DIFFERENCES = {**_TEXTS, Kind.SHARE: lambda value: f"{100 * value:.1f} pp"}  # of percentages: in points
-#: Figures that are only worth a row where one of them is not 0.
-_RARE = ("never_run", "evictions", "restarts", "lost")
 
 
 def print_comparison(compared: Compared) -> None:
@@ -43,16 +41,12 @@ def print_comparison(compared: Compared) -> None:
     for i, head in enumerate(("", "A", "B", "B - A", "95 % interval", "better")):
         table.add_column(head, justify="right" if 0 < i < 5 else "left", overflow="fold")
     for row in compared.rows:
-        if _is_worth_a_row(row):
+        if row.tells:
             table.add_row(*_cells(row))
     out.print()
     out.print(table)
     if len(seeds) == 1:
         out.print("\nOne universe: whether a difference is chance cannot be told. Give --repeats.")
-
-
-def _is_worth_a_row(row: Row) -> bool:
-    return row.figure.name not in _RARE or any(value for pair in row.pairs for value in pair)
 
 
 def _cells(row: Row) -> tuple[Text | str, ...]:

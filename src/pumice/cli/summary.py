@@ -17,7 +17,8 @@ from pumice.sim.window import ALWAYS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pumice.report.summary import QueueSummary, Spread, Summary
+    from pumice.report.spread import Spread
+    from pumice.report.summary import QueueSummary, Summary
     from pumice.sim.inputs import Inputs
 
 QUEUES_SHOWN = 40

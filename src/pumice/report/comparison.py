@@ -14,8 +14,13 @@ from typing import Any
 import numpy as np
 
 from pumice.algorithms.intervals import Interval, mean_interval
-from pumice.report.summary import Spread, Summary
+from pumice.report.curves import QUEUES_CHARTED, largest_queues, means, queue_curves, resource_curves
+from pumice.report.spread import Spread, outlasting
+from pumice.report.summary import Summary, wait_lengths
 from pumice.report.units import label_of
+
+#: Figures that are 0 for most policies.
+_RARE = ("never_run", "evictions", "restarts", "lost")
 
 
 class Kind(StrEnum):
@@ -39,12 +44,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """One run: its seed, its digest, how it ended, and its values by figure; None for what cannot be told."""
+    """One run: its seed, its digest, how it ended, and its values by figure; None for what cannot be told. ``curves``
+    is what the report draws of it, of the first universe only."""
 
     seed: int
     digest: str
     ending: str
     values: Mapping[Figure, float | None]
+    curves: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,11 @@ class Row:
     b: float | None
     difference: Interval | None
     pairs: tuple[tuple[float | None, float | None], ...]
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is worth a line: some things hardly ever happen, and then not at all."""
+        return self.figure.name not in _RARE or any(value for pair in self.pairs for value in pair)
 
     @property
     def better(self) -> str:
@@ -117,10 +129,25 @@ def _parts(spread: Spread | None) -> Iterable[tuple[str, str, float | None]]:
         yield part, text, None if spread is None else getattr(spread, part)
 
 
-def outcome_of(summary: Summary, seed: int) -> RunOutcome:
+def outcome_of(summary: Summary, seed: int, *, with_curves: bool = False) -> RunOutcome:
     """What is kept of a run."""
     run = summary.run
-    return RunOutcome(seed, run.digest, run.result.ending.value, figures_of(summary))
+    curves = curves_of(summary) if with_curves else None
+    return RunOutcome(seed, run.digest, run.result.ending.value, figures_of(summary), curves)
+
+
+def curves_of(summary: Summary) -> dict[str, Any]:
+    """What is drawn of one run: use by resource, waiting jobs, how long they waited, shares of the largest queues."""
+    history, window = summary.run.history, summary.run.history.figures.window
+    counted = [record for record in history.jobs if record.submitted in window]
+    over, so_far = wait_lengths(counted, history.now)
+    return {
+        "end_s": summary.run.result.simulated_s,
+        "resources": resource_curves(history, summary),
+        "waiting": means(history.waiting, history.now),
+        "waited": outlasting(over, so_far),
+        "queues": queue_curves(history, summary, largest_queues(summary, QUEUES_CHARTED)),
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,13 @@ count as far as they are (``algorithms.survival``): a scheduler which lets the s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from pumice.algorithms.survival import kaplan_meier
 from pumice.model.resources import PODS
 from pumice.report.problems import problems_of
+from pumice.report.spread import Spread, spread
 from pumice.report.units import per_unit, unit_of
 from pumice.runtime.problems import Problem
 from pumice.sim.fairness import QueueShares
@@ -23,7 +21,6 @@ from pumice.sim.figures import Amount, Figures
 from pumice.sim.history import History, JobRecord
 from pumice.sim.run import Run, Waiting
 
-PERCENTILES = (50, 90, 99)
 #: A job shorter than this counts as this long in its slowdown: a second of waiting is nothing to a job of a second.
 SLOWDOWN_BOUND_S = 10.0
 FAIRNESS_OF = (
@@ -31,43 +28,6 @@ FAIRNESS_OF = (
     "for one of n queues. A queue deserves its part of the cluster by weight, of what its jobs ask for from arrival to "
     "end, admitted or not; contended is the time in which all of them asked for more than the cluster has"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How a quantity is spread over ``count`` jobs, of which ``censored`` had not come to their end.
-
-    Percentiles are Kaplan-Meier estimates, None where too few had come to their end to tell; ``mean`` is at least that
-    where some are censored; ``max`` is the largest seen, ended or not. Units: seconds, or none for a slowdown.
-    """
-
-    count: int
-    censored: int
-    mean: float
-    p50: float | None
-    p90: float | None
-    p99: float | None
-    max: float
-
-    def told(self, percentile: float | None, text: Callable[[float], str]) -> str:
-        """A percentile in words: more than the largest seen, where too few had come to their end to tell."""
-        return f"> {text(self.max)}" if percentile is None else text(percentile)
-
-    def to_json(self) -> dict[str, float | None]:
-        named = {"mean": self.mean, "p50": self.p50, "p90": self.p90, "p99": self.p99, "max": self.max}
-        rounded = {name: None if value is None else round(value, 3) for name, value in named.items()}
-        return {"count": self.count, "censored": self.censored, **rounded}
-
-
-def spread(values: Iterable[float], censored: Iterable[float] = ()) -> Spread | None:
-    """Of values, and of those that were ``censored``: at least so large. None for none of both."""
-    ended, cut_off = (np.fromiter(found, dtype=np.float64) for found in (values, censored))
-    everything = np.concatenate([ended, cut_off])
-    if not len(everything):
-        return None
-    estimate = kaplan_meier(everything, np.arange(len(everything)) >= len(ended))
-    p50, p90, p99 = (estimate.quantile(percentile / 100) for percentile in PERCENTILES)
-    return Spread(len(everything), len(cut_off), estimate.mean, p50, p90, p99, estimate.longest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,10 +229,15 @@ def summarise(run: Run) -> Summary:
 
 def waits(records: Iterable[JobRecord], now: float) -> Spread | None:
     """From arrival until the gang runs; of those that do not run yet, until now."""
+    return spread(*wait_lengths(records, now))
+
+
+def wait_lengths(records: Iterable[JobRecord], now: float) -> tuple[list[float], list[float]]:
+    """Waits that are over, and how far those are that are not."""
     listed = list(records)
-    return spread(
-        (r.wait_s for r in listed if r.wait_s is not None),
-        ((now if r.ended is None else r.ended) - r.submitted for r in listed if r.started is None),
+    return (
+        [r.wait_s for r in listed if r.wait_s is not None],
+        [(now if r.ended is None else r.ended) - r.submitted for r in listed if r.started is None],
     )
 
 

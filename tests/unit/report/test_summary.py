@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pumice.report.summary import WaitingGroup, jain, spread, waiting_groups
+from pumice.report.spread import spread
+from pumice.report.summary import WaitingGroup, jain, waiting_groups
 from pumice.sim.run import Waiting
 from tests.unit.report.kit import NOTHING_RUNS, TWO_QUEUES, inputs, job, node, queue, summary_of
 
