@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pumice.cli.errors import INTERRUPTED, InputError, InternalError
-from pumice.cli.output import print_json, say, tell_problems, written_whole
+from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
 from pumice.cli.params import require_there
 from pumice.cli.policies import LENIENT_HELP, Chosen, choose_policy, plugins_option
 from pumice.cli.simulating import (
@@ -89,7 +89,8 @@ def compare(
     Both see the same universes: --repeats of them, each the input with its arrivals moved by up to --shake (60s unless
     given; none for --repeats 1), by the seeds from --seed on. Differences are taken within each universe; the interval
     holds the true mean in 95 of 100 cases, and where it holds 0 the difference may be chance. The word default stands
-    for Volcano's default policy. Ctrl-C ends early: what both policies have finished is compared.
+    for Volcano's default policy. Ctrl-C ends early: what both policies have finished is compared. What could not
+    be used is named, the rest is simulated, and the exit code is 1.
 
     \b
     Examples:
@@ -118,12 +119,18 @@ def compare(
             from pumice.report.html import render
 
             page.write(render(comparison_data(compared)))
-    _print(compared, as_json)
+    if as_json:
+        print_json(compared.to_json() | {"problems": described(found.scene.problems)})
+    else:
+        from pumice.cli.comparison import print_comparison
+
+        print_comparison(compared)
     if report is not None:
         say(f"wrote {report}")
     if interrupted:
         say(f"interrupted: {len(compared.pairs)} of {repeats} universes are compared")
         ctx.exit(INTERRUPTED)
+    fail_for(ctx, found.scene.problems)
 
 
 def _conf_of(text: str) -> Path | None:
@@ -220,12 +227,3 @@ def _compared(
         return None
     names = (chosen[0].told, chosen[1].told)
     return Compared(names, tuple(found.sources), len(found.nodes), settings.shake or 0.0, tuple(pairs))
-
-
-def _print(compared: Compared, as_json: bool) -> None:
-    if as_json:
-        print_json(compared.to_json())
-        return
-    from pumice.cli.comparison import print_comparison
-
-    print_comparison(compared)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,20 +16,17 @@ _IDENTITY = "pumice-serve"  # one a server, and it dies with it: the next one ne
 _PERIOD_S, _PERIOD_MIN_S = 1.0, 0.1
 
 
-async def schedule(
-    access: Access, conf: ConfFile, metrics: Metrics, speed: float, stop: asyncio.Event, before: Callable[[], None]
-) -> None:
+async def schedule(access: Access, conf: ConfFile, metrics: Metrics, speed: float, stop: asyncio.Event) -> None:
     """Schedule until ``stop``: then the cycle is finished, what was decided is written, the Lease given back.
 
     ``speed``: cycles come as much closer together as pods are faster, at most ten a second. Leadership that is lost,
-    as after a machine has slept, is stood for again. ``before``: what to do before anything. Raises: KubeError.
+    as after a machine has slept, is stood for again. Raises: KubeError.
     """
     from pumice.kube.client import Client
     from pumice.kube.controlling import Controllers
     from pumice.kube.lease import Election
     from pumice.kube.live import Live, Settings
 
-    before()
     period_s = min(max(_PERIOD_S / speed, _PERIOD_MIN_S), _PERIOD_S)
     async with Client(access) as client, Client(access) as aside:
         live = Live(

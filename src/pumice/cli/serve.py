@@ -10,6 +10,7 @@ import socket
 import ssl
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -161,9 +162,7 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
         scheduler = None
         if conf is not None:
             access = _own_access(url, token, certificate)
-            work = partial(
-                schedule, access, conf, metrics, wanted.speed, stop, partial(_place_lease_namespace, cluster)
-            )
+            work = partial(_schedule, cluster, partial(schedule, access, conf, metrics, wanted.speed, stop))
             part = Supervised(logging.getLogger("pumice.run"), "scheduler", work, stop=stop)
             api.checks["scheduler"] = part.health
             scheduler = asyncio.create_task(part.run())
@@ -192,8 +191,13 @@ async def _until(stop: asyncio.Event, journal: Journal | None, scheduler: asynci
         await asyncio.gather(*ends, return_exceptions=True)
 
 
+async def _schedule(cluster: Cluster, schedule_there: Callable[[], Awaitable[None]]) -> None:
+    """The scheduler; before each start there is the namespace of its Lease, which anybody may have deleted."""
+    _place_lease_namespace(cluster)
+    await schedule_there()
+
+
 def _place_lease_namespace(cluster: Cluster) -> None:
-    """The scheduler's Lease needs its namespace, which anybody may have deleted."""
     cluster.place({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LEASE[0]}})
 
 

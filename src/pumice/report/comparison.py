@@ -174,7 +174,7 @@ class Compared:
         return all(a.digest == b.digest for a, b in self.pairs)
 
     def to_json(self) -> dict[str, Any]:
-        """The stable shape of ``pumice compare --json``."""
+        """The stable shape of ``pumice compare --json``, but for the problems."""
         return {
             "a": self.confs[0],
             "b": self.confs[1],

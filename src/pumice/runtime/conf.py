@@ -166,7 +166,13 @@ def _is_secret(key: object, held: Any) -> bool:
 
 
 def shown_text(text: str) -> str:
-    """A conf text that loads, as it may be logged and dumped: itself, or where it holds passwords, written anew."""
+    """A conf text that loads, as it may be logged and dumped: itself, or where it holds passwords, written anew.
+
+    Of a ConfigMap only the conf in it is shown: to whoever reads it as a text, a password in it has no key.
+    """
     document = _document_of(text, "conf")
+    inner = _conf_in(document, "conf")
+    if inner is not None:
+        return shown_text(inner[1])
     shown = without_secrets(document)
     return text if shown == document else yaml.safe_dump(shown, sort_keys=False)

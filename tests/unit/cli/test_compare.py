@@ -115,6 +115,14 @@ def test_wrong_input(two_queues: Path, tmp_path: Path, arguments: list[str], sai
     assert said in told.lines("error")[0]
 
 
+def test_what_could_not_be_used_is_in_the_json_and_ends_with_1(two_queues: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("apiVersion: v1\nkind: Node\nmetadata: 5\n")
+    told = run("compare", "default", "default", two_queues, wrong, "--repeats", 1, "--json")
+    assert (told.code, [each["severity"] for each in told.json["problems"]]) == (1, ["error"])
+    assert run("compare", "default", "default", two_queues, "--repeats", 1, "--json").json["problems"] == []
+
+
 @pytest.mark.slow
 def test_ctrl_c_gives_what_both_have_finished(tmp_path: Path) -> None:
     """The signal goes to the whole group, as from a terminal; nobody of it is left."""

@@ -12,7 +12,7 @@ from pumice.cli.faults import SHARES, SPANS, parse_faults
 from pumice.report.job_table import HEADER
 from pumice.sim.faults import FaultPlan
 from tests.unit.cli.kit import run
-from tests.unit.report.kit import TWO_QUEUES, job, node, queue
+from tests.unit.report.kit import TWO_QUEUES, data_on, job, node, queue
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_shaken_arrivals_are_a_universe_by_seed(two_queues: Path, tmp_path: Path
 def test_a_job_that_can_never_run_is_named_and_what_it_holds(tmp_path: Path) -> None:
     file = written(tmp_path, node("n1"), node("n2"), queue("a"), job("five", cpu=5), job("gang", 5, at=10))
     told = run("simulate", file, "--json")
-    assert told.code == 0  # a problem like any other: it is named, the rest is simulated
+    assert told.code == 1  # an error like any other: it is named, the rest is simulated
     (said,) = told.lines("error")
     assert said.startswith("job default/five: can never run: alone on the empty cluster, 0/2 nodes are unavailable")
     assert "a promise of 5 cores and keeps it for nothing" in said
@@ -140,4 +140,5 @@ def test_a_job_that_can_never_run_is_named_and_what_it_holds(tmp_path: Path) -> 
     assert "1 of them can never run" in run("simulate", file).out
     page = tmp_path / "report.html"
     run("simulate", file, "--report", page)
-    assert "can never run: alone on the empty cluster" in page.read_text()
+    shown = [each["what"] for each in data_on(page.read_text())["problems"]]
+    assert any(what.startswith("can never run: alone on the empty cluster") for what in shown)

@@ -93,3 +93,8 @@ def data_of(folder: Path, manifests: Sequence[str] = TWO_QUEUES, until: float | 
 def unpacked(block: str) -> Any:
     """What a page's script reads of its data."""
     return json.loads(zlib.decompress(base64.b64decode(block), wbits=-zlib.MAX_WBITS))
+
+
+def data_on(page: str) -> Any:
+    """The data of a whole page."""
+    return unpacked(page.partition('id="data">')[2].partition("<")[0])
