@@ -41,6 +41,22 @@ async def test_objects_are_mirrored(world: Cluster, api: Client, streaming: bool
         assert reflector.streaming is streaming
 
 
+async def test_what_can_be_read_in_part_is_told_and_counts(world: Cluster, api: Client) -> None:
+    """It is among the objects that cannot be read for as long as it is so, and among those that are known."""
+    wrong = {**pod("a"), "spec": {**pod("a")["spec"], "nodeName": "n", "tolerations": [{"operator": "Perhaps"}]}}
+    wrong["metadata"] |= {"namespace": "default", "uid": "a"}
+    async with reflecting(api, PODS, Pod) as (reflector, mirror):
+        await happens(reflector.synced)
+        world.store.put("pods", "default/a", wrong)
+        await until(lambda: mirror.names("default") == {"a"})
+        (unread,) = reflector.unread.standing()
+        assert (unread.key, unread.uid) == ("default/a", "a")
+        assert unread.why.endswith("; it counts all the same")
+        world.store.put("pods", "default/a", {**wrong, "spec": {**wrong["spec"], "tolerations": []}})
+        await until(lambda: not reflector.unread.standing())
+        assert mirror.names("default") == {"a"}
+
+
 async def test_a_gap_in_the_history_is_listed_over(world: Cluster, api: Client) -> None:
     create(world, pod("gone"))
     create(world, pod("stays"))
