@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=10.0, help="for one input")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of CPU, for one input")
     parser.add_argument("--megabytes", type=int, default=1024, help="for one input, with the program itself")
     parser.add_argument("--findings", type=int, default=20, help="stop after so many")
     parser.add_argument("--save", type=Path, default=Path("fuzz-findings"), help="folder for what is found")

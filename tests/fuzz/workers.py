@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import resource
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -14,12 +16,13 @@ from typing import Any
 from tests.fuzz.cases import run
 
 _START_S = 60.0
+_WAITED = 20  # times the seconds of CPU: who takes longer than that waits for something
 _AT_ONCE = 500  # inputs before a worker makes way for a fresh one
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """For one input."""
+    """For one input. ``seconds`` are of CPU, so that a busy machine breaks no law."""
 
     seconds: float = 10.0
     megabytes: int = 1024
@@ -40,7 +43,7 @@ class Worker:
     def __init__(self, bounds: Bounds) -> None:
         self.done = 0
         self._bounds = bounds
-        command = [sys.executable, "-m", "tests.fuzz.workers", str(bounds.megabytes)]
+        command = [sys.executable, "-m", "tests.fuzz.workers", str(bounds.megabytes), str(bounds.seconds)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -57,13 +60,12 @@ class Worker:
         self._process.stdin.write(json.dumps(case) + "\n")
         self._process.stdin.flush()
         try:
-            said = self._answer(self._bounds.seconds)
-        except TimeoutError:
+            said = self._answer(self._bounds.seconds * _WAITED)
+        except (TimeoutError, EOFError) as error:
+            too_long = isinstance(error, TimeoutError) or self._process.wait() == -signal.SIGXCPU
             self.end()
-            return Told([f"it takes more than {self._bounds.seconds:g} s"], time.monotonic() - began, self._before)
-        except EOFError:
-            self.end()
-            return Told(["it ended the process"], time.monotonic() - began, self._before)
+            problem = f"it takes more than {self._bounds.seconds:g} s" if too_long else "it ended the process"
+            return Told([problem], time.monotonic() - began, self._before)
         problems, most = said["problems"], said["megabytes"]
         if most > self._bounds.megabytes:
             problems = [*problems, f"it needs {most} MB"]
@@ -113,11 +115,13 @@ class Fresh:
         self._worker.end()
 
 
-def _work(megabytes: int) -> None:
+def _work(megabytes: int, seconds: float) -> None:
     most = 3 * megabytes << 20  # of address space: beyond that it ends with an error rather than take the machine along
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    _, longest = resource.getrlimit(resource.RLIMIT_CPU)
     print(json.dumps({"megabytes": _peak()}), flush=True)
     for line in sys.stdin:
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), longest))
         problems = run(json.loads(line))
         print(json.dumps({"problems": problems, "megabytes": _peak()}), flush=True)
 
@@ -127,4 +131,4 @@ def _peak() -> int:
 
 
 if __name__ == "__main__":
-    _work(int(sys.argv[1]))
+    _work(int(sys.argv[1]), float(sys.argv[2]))
