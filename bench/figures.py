@@ -30,7 +30,8 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """``arguments`` of pumice, which answers a JSON document; the fields of it in ``holds`` must be as given.
+    """``arguments`` of pumice, which answers a JSON document; the fields of it in ``holds`` must be as given, and the
+    exit code as ``ends`` says.
 
     ``runs``: how many, where that is not the caller's choice. ``needs``: a path without which there is no such figure.
     ``equal``: what is run before and after each run, for TO_EQUAL: the machine's speed changes, and cancels out.
@@ -41,6 +42,7 @@ class Figure:
     arguments: tuple[str, ...]
     measures: tuple[Measure, ...]
     holds: Mapping[str, object] = field(default_factory=dict)
+    ends: int = 0
     runs: int | None = None
     quick: bool = False
     needs: Path | None = None
@@ -146,6 +148,8 @@ FIGURES = (
         "the example cluster, simulated; 20 runs, one digest",
         ("simulate", "examples/demo", "--json"),
         (Measure(WALL), Measure(PEAK)),
+        {"jobs": 25, "completed": 24, "pending": 1},
+        ends=1,  # one job can never run
         runs=20,
     ),
     Figure(

@@ -76,10 +76,10 @@ async def prepare(client: Client, nodes: int) -> None:
 
 
 @contextmanager
-def scheduler(server: ApiServer, folder: Path, *flags: str) -> Iterator[Running]:
+def scheduler(server: ApiServer, folder: Path, *flags: str, default_lease: bool = False) -> Iterator[Running]:
     """``pumice run`` as the only one on this server."""
     lease = f"--leader-elect-resource-namespace={SPACE}"
-    with running(folder, server.kubeconfig(), lease, *flags) as started:
+    with running(folder, server.kubeconfig(), lease, *flags, default_lease=default_lease) as started:
         yield started
 
 

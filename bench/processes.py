@@ -32,10 +32,10 @@ class Run:
     digest: str
 
 
-def run(command: Sequence[str], holds: Mapping[str, object], seed: int) -> Run:
+def run(command: Sequence[str], holds: Mapping[str, object], seed: int, ends: int = 0) -> Run:
     """Run it in the root of the repository, with ``seed`` for the hashes of Python.
 
-    Raises: RunError when it fails, or when a field of its answer is not as ``holds`` says.
+    Raises: RunError when its exit code is not ``ends``, or when a field of its answer is not as ``holds`` says.
     """
     environment = os.environ | {"PYTHONHASHSEED": str(seed)}
     with TemporaryFile() as out, TemporaryFile() as err:  # not pipes: nobody reads before the end
@@ -51,7 +51,7 @@ def run(command: Sequence[str], holds: Mapping[str, object], seed: int) -> Run:
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)
-        if process.returncode:
+        if process.returncode != ends:
             complaint = err.read().decode(errors="replace").splitlines()[-_TAIL:]
             raise RunError("\n  ".join((f"exit code {process.returncode}: {' '.join(command)}", *complaint)))
         answer = _document(out.read(), command)

@@ -9,12 +9,13 @@ from contextlib import asynccontextmanager, suppress
 from pumice.kube.client import Client
 from pumice.kube.codec import Codec
 from pumice.kube.kinds import PODS, Kind
-from pumice.kube.watch import Pace, Reflector
+from pumice.kube.patience import Patience
+from pumice.kube.watch import Reflector
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.pod import Pod
 
-FAST = Pace(retry_first_s=0.02, retry_last_s=0.2, missing_s=0.1)
+FAST = Patience(first_s=0.02, unreachable_last_s=0.2, soon_s=0.0, last_s=0.2, missing_s=0.1, believed_s=0.0)
 
 
 class Mirror:
@@ -40,10 +41,10 @@ class Mirror:
 
 @asynccontextmanager
 async def reflecting(
-    client: Client, kind: Kind = PODS, value: type[Object] = Pod, pace: Pace = FAST, streaming: bool = True
+    client: Client, kind: Kind = PODS, value: type[Object] = Pod, patience: Patience = FAST, streaming: bool = True
 ) -> AsyncIterator[tuple[Reflector, Mirror]]:
     mirror = Mirror()
-    reflector = Reflector(client, kind, Codec(kind, Decoder()), mirror.take, value, pace)
+    reflector = Reflector(client, kind, Codec(kind, Decoder()), mirror.take, value, patience)
     reflector.streaming = streaming
     task = asyncio.create_task(reflector.run())
     try:

@@ -79,9 +79,11 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, kubeconfig: Path, *flags: str, quick_lease: bool = False) -> Iterator[Running]:
+def running(
+    folder: Path, kubeconfig: Path, *flags: str, quick_lease: bool = False, default_lease: bool = False
+) -> Iterator[Running]:
     """``folder`` takes its log. Killed at the end, if it still runs."""
-    lease = _QUICK_LEASE if quick_lease else _LONG_LEASE
+    lease = {} if default_lease else _QUICK_LEASE if quick_lease else _LONG_LEASE
     stderr = folder / f"run-{len(list(folder.glob('run-*.log')))}.log"
     words = [
         *_COMMAND,

@@ -107,6 +107,33 @@ async def test_what_was_not_bound_is_given_back(
         assert await at_work.bound("a") == "n1"
 
 
+async def test_why_a_bind_was_refused_is_what_its_pod_says(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str, crds: None
+) -> None:
+    """The next cycle, in which the pod is held back, knows only that its gang is not ready."""
+    queue = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": f"{namespace}-q"}}
+    await client.post(QUEUES.list_path, queue)
+    group = pod_group(namespace, "pair", 2)
+    group["spec"]["queue"] = f"{namespace}-q"
+    await client.post(POD_GROUPS.namespace_path(namespace), group)
+    await create(client, *(gang_pod(namespace, name, "pair") for name in ("pair-0", "pair-1")))
+    proxy.on("POST", "/pair-1/binding$", answer(403, "Forbidden", "denied by the policy of this cluster"), times=10**6)
+    failed: list[str] = []
+    options = {"aged": lambda stage, bind, seconds: failed.append(bind.pod) if stage == "Failed" else None}
+    async with scheduling(through, client, namespace, "n1", **options) as at_work:
+        await at_work.heard("pair-0", "pair-1")
+        for cycle in range(3):
+            await at_work.step(1_000.0 + cycle)
+            await at_work.settled()
+        (condition,) = (await at_work.pod("pair-1"))["status"]["conditions"]
+        assert condition["reason"] == "SchedulerError"
+        assert "denied by the policy of this cluster" in condition["message"]
+        assert set(failed) == {f"{namespace}/pair-1"}
+        told = await at_work.events("FailedScheduling")
+        assert all("denied by the policy" in event["message"] for event in told)
+    await client.delete(QUEUES.path(f"{namespace}-q"))
+
+
 @pytest.mark.parametrize("fault", [pytest.param(lose_answer(), id="lost"), pytest.param(hang(600, True), id="late")])
 async def test_a_binding_without_an_answer_is_looked_up(
     server: ApiServer, client: Client, proxy: FaultProxy, namespace: str, fault: Fault

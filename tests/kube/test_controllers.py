@@ -18,7 +18,7 @@ from pumice.kube.control_kinds import COMMANDS, JOBS, NATIVE_POD_GROUPS, REPLICA
 from pumice.kube.control_loop import ControlSettings
 from pumice.kube.controlling import Controllers, Deference
 from pumice.kube.errors import ApiError
-from pumice.kube.kinds import EVENTS, LEASES, POD_GROUPS, PODS, QUEUES, Kind
+from pumice.kube.kinds import EVENTS, LEASES, POD_GROUPS, PODS, QUEUES, RESOURCE_QUOTAS, Kind
 from pumice.runtime.controllers.writes import stamp
 from pumice.runtime.metrics import Metrics
 from tests.kube.objects import install_crds, pod
@@ -34,7 +34,7 @@ ALONE = Deference(lease="")
 @asynccontextmanager
 async def controlling(client: Client, *only: str, **options: Any) -> AsyncIterator[Controllers]:
     settings = ControlSettings(only) if only else ControlSettings()
-    controllers = Controllers(client, settings, pace=FAST, **{"deference": ALONE, **options})
+    controllers = Controllers(client, settings, patience=FAST, **{"deference": ALONE, **options})
     task = asyncio.create_task(controllers.run())
     try:
         yield controllers
@@ -208,6 +208,63 @@ async def test_what_cannot_be_done_is_told_once(client: Client, namespace: str) 
 
 
 @pytest.mark.usefixtures("crds")
+async def test_why_pods_cannot_be_made_is_told_on_their_job(client: Client, namespace: str) -> None:
+    quota = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
+    await client.post(RESOURCE_QUOTAS.namespace_path(namespace), quota)
+    status = {"status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}}
+    await client.patch(RESOURCE_QUOTAS.path(f"{namespace}/none", "status"), status)  # nobody else is there to do it
+
+    async def told() -> list[str]:
+        query = {"fieldSelector": "involvedObject.name=j,involvedObject.kind=Job,reason=FailedCreate"}
+        found = await client.get(EVENTS.namespace_path(namespace), params=query)
+        return [each["message"] for each in found["items"]]
+
+    async with controlling(client, "job"):
+        it = await JobOnServer.create(client, job(namespace, replicas=3))
+        await it.admit(pods=0)
+        await eventually(told, "nothing is told")
+        (message,) = await told()
+        assert message.startswith("Error creating Pod: ")
+        assert "exceeded quota: none" in message
+        assert message.endswith(" (and 2 more)")
+        await client.delete(RESOURCE_QUOTAS.path(f"{namespace}/none"))
+        await eventually(lambda: it.has_pods(3), "the pods are not made")
+
+
+@pytest.mark.usefixtures("crds")
+async def test_a_namespace_that_goes_is_no_line_an_object(
+    client: Client, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with controlling(client, "job") as controllers:
+        its = [await JobOnServer.create(client, job(namespace, f"j{number}")) for number in range(5)]
+        groups = [POD_GROUPS.path(f"{namespace}/j{number}-{it.uid}") for number, it in enumerate(its)]
+        for path in groups:
+            await eventually(lambda path=path: client.get(path), "there is no PodGroup")
+        await client.delete(f"/api/v1/namespaces/{namespace}")  # nobody is there to clear it away: it stays so
+        caplog.clear()
+        for path in groups:
+            await client.patch(path, {"status": {"phase": "Inqueue"}})
+        assert controllers.loop is not None
+        writing = controllers.loop._queue
+        await until(lambda: len(writing._backoffs) == len(its), what="no pod was tried")
+    assert [r.getMessage() for r in caplog.records if r.levelno >= logging.INFO and namespace in r.getMessage()] == []
+
+
+@pytest.mark.usefixtures("crds")
+async def test_pods_without_a_queue_are_in_that_of_their_namespace(client: Client, namespace: str) -> None:
+    note = {"scheduling.volcano.sh/queue-name": "team"}
+    await client.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"annotations": note}})
+    async with controlling(client):
+        it = await JobOnServer.create(client, job(namespace))
+        await client.post(PODS.namespace_path(namespace), pod(namespace, "bare"))
+        bare = (await client.get(PODS.path(f"{namespace}/bare")))["metadata"]["uid"]
+        for name in (f"j-{it.uid}", f"podgroup-{bare}"):
+            path = POD_GROUPS.path(f"{namespace}/{name}")
+            await eventually(lambda path=path: client.get(path), f"there is no PodGroup {name}")
+            assert (await client.get(path))["spec"]["queue"] == "team"
+
+
+@pytest.mark.usefixtures("crds")
 async def test_an_eviction_is_noticed_and_our_own_deleting_is_not(client: Client, namespace: str) -> None:
     async with controlling(client):
         policies = [{"event": "PodEvicted", "action": "AbortJob"}]
@@ -356,6 +413,24 @@ async def test_volcanos_own_go_first(client: Client, namespace: str, caplog: pyt
         await until(lambda: turns() == ["off", "on", "off"])
         assert controllers.loop is None
     assert f"Lease {key}, held by them" in told()[0]
+
+
+async def test_ours_go_on_while_it_cannot_be_seen_whether_volcanos_run(
+    through: Client, proxy: FaultProxy, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For a moment, such as after a restart of the API server: roles come up last."""
+    caplog.set_level(logging.INFO, "pumice.controllers")
+    blind = Deference(f"{namespace}/vc", check_s=0.02, again_s=0.02)
+    refused = proxy.on("GET", "/leases/vc", answer(403, "Forbidden", "no role yet"), times=3)
+    async with controlling(through, "podgroup", deference=blind) as controllers:
+        await until(lambda: controllers.loop is not None)
+        assert refused.hits == 3, "they do not begin blindly"
+        loop = controllers.loop
+        refused.times = 10**6
+        await until(lambda: refused.hits > 6)
+        assert controllers.loop is loop
+    told = [record.getMessage() for record in caplog.records if record.name == "pumice.controllers"]
+    assert [line.split(": ")[1] for line in told] == ["off", "on"]
 
 
 async def test_a_name_that_belongs_to_another_is_left_alone(client: Client, namespace: str, crds: None) -> None:

@@ -21,6 +21,7 @@ from pumice.kube.kinds import (
     NUMA_TOPOLOGIES,
     RESOURCE_QUOTAS,
 )
+from pumice.kube.patience import Patience
 from tests.kube.objects import crd, create, hypernode, install_crd, node, pod, remove_crd
 from tests.kube.proxy import FaultProxy, answer, lose_request
 from tests.kube.reflecting import FAST, Mirror
@@ -29,9 +30,9 @@ from tests.kube.waiting import PATIENCE_S, until
 
 
 @asynccontextmanager
-async def following(client: Client) -> AsyncIterator[tuple[Following, Mirror]]:
+async def following(client: Client, patience: Patience = FAST) -> AsyncIterator[tuple[Following, Mirror]]:
     mirror = Mirror()
-    it = Following(client, mirror.take, pace=FAST)
+    it = Following(client, mirror.take, patience=patience)
     task = asyncio.create_task(it.run())
     try:
         yield it, mirror
@@ -122,6 +123,15 @@ async def test_one_slow_kind_holds_the_barrier_and_one_bad_one_only_itself(
         await asyncio.wait_for(barrier, PATIENCE_S)
         assert mirror.names(namespace) == {"p"}
         assert it.trouble() == []
+
+
+async def test_rights_that_come_up_late_keep_nobody_waiting(through: Client, crds: None, proxy: FaultProxy) -> None:
+    """As after a restart of the API server, or a first install. Waited out one by one they took minutes."""
+    for kind in FOLLOWED:
+        proxy.on("GET", rf"^{kind.list_path}\?", answer(403, "Forbidden", "no role yet"), times=4)
+    async with following(through, Patience()) as (it, _):
+        await synced(it)
+        await until(lambda: it.trouble() == [])
 
 
 async def test_an_outage_is_one_line_not_one_a_kind(

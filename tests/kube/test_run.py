@@ -180,8 +180,8 @@ async def test_the_first_cycle_is_the_simulators(
         cluster.put(obj)  # type: ignore[arg-type]  # none of these is a job
     loop = Loop(Store(), policy_of(DEFAULT_CONF, volcano_registry()), cluster)
     loop.step(said["now"])
-    assert (len(loop.decisions), loop.digest.hex) == (said["bound"], said["digest"])
-    assert said["bound"] == 24
+    assert (len(loop.decisions), loop.digest.hex) == (said["to_bind"], said["digest"])
+    assert said["to_bind"] == 24
 
 
 # -- two of them
@@ -259,6 +259,23 @@ async def test_the_api_server_is_killed_and_comes_back(
         await world.gang("late", 3)
         await world.bound("late", 3)
         assert len(it.said(" leads: ")) == 1
+
+
+async def test_an_outage_longer_than_the_lease_is_outlived(
+    world: World, server: ApiServer, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    """It stops deciding, and leads again as soon as the server is back: the Lease, of ten minutes, is still its own."""
+    await world.nodes(2)
+    with running(tmp_path, server.kubeconfig(), *flags, "--leader-elect-renew-deadline=2s") as it:
+        await leads(it)
+        server.stop_api(kill=True)
+        await it.says("has lost leadership: not renewed")
+        await asyncio.to_thread(server.start_api)
+        await world.gang("late", 3)
+        await world.bound("late", 3)
+        assert len(it.said(" leads: ")) == 2
+        assert len(it.said("the API server does not answer")) == 1
+        assert it.said("the API server answers again")
 
 
 async def test_the_conf_is_taken_over_while_it_runs(

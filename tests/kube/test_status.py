@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.model.resources import Resource
 from tests.kube.objects import create, pod
 from tests.kube.proxy import FaultProxy, answer
+from tests.kube.running import eventually
 from tests.kube.scheduling import Scheduling, by_hand, pod_group, scheduling
 from tests.kube.waiting import until
 
@@ -105,9 +107,46 @@ async def test_a_status_that_was_not_written_is_wanted_again(
         at_work.cluster.write_group(PodGroupUpdate(key, _STATUS))
         await at_work.settled()
         assert await group_status(at_work) == {"phase": "Pending"}
-        at_work.cluster.write_group(PodGroupUpdate(key, _STATUS))
+
+        async def written() -> bool:
+            at_work.cluster.write_group(PodGroupUpdate(key, _STATUS))
+            await at_work.settled()
+            return (await group_status(at_work))["phase"] == "Inqueue"
+
+        await eventually(written)
+
+
+async def test_a_status_that_is_refused_is_not_sent_again_with_each_cycle(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str, crds: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A hundred such groups were a hundred requests a second."""
+    await client.post(POD_GROUPS.namespace_path(namespace), pod_group(namespace, "g", 3, "Pending"))
+    proxy.on("PATCH", "/podgroups/g", answer(422, "Invalid", "no such status"), times=10**6)
+    async with scheduling(through, client, namespace, follow=(POD_GROUPS,)) as at_work:
+        key = f"{namespace}/g"
+        await until(lambda: key in at_work.cluster.truth.groups)
+        for session in range(50):
+            condition = replace(_CONDITION, message=f"{session}/3 tasks")
+            at_work.cluster.write_group(PodGroupUpdate(key, replace(_STATUS, conditions=(condition,))))
+            await at_work.settled()
+    assert 1 <= proxy.count("PATCH", "/podgroups/g") <= 5
+    assert len([r for r in caplog.records if "not written" in r.getMessage()]) == 1
+
+
+async def test_a_time_of_the_year_1_is_written_back_as_it_is(client: Client, namespace: str, crds: None) -> None:
+    """What some clients write for no time at all: it came back as 1-01-01, and was refused for ever."""
+    group = pod_group(namespace, "g", 3, "Pending")
+    zero = "0001-01-01T00:00:00Z"
+    group["status"]["conditions"] = [{"type": "Scheduled", "status": "True", "lastTransitionTime": zero}]
+    await client.post(POD_GROUPS.namespace_path(namespace), group)
+    async with scheduling(client, client, namespace, follow=(POD_GROUPS,)) as at_work:
+        key = f"{namespace}/g"
+        await until(lambda: key in at_work.cluster.truth.groups)
+        known = at_work.cluster.truth.groups[key].status.conditions
+        at_work.cluster.write_group(PodGroupUpdate(key, replace(_STATUS, conditions=(*known, _CONDITION))))
         await at_work.settled()
-        assert (await group_status(at_work))["phase"] == "Inqueue"
+        conditions: Any = (await group_status(at_work))["conditions"]
+        assert [condition["lastTransitionTime"] for condition in conditions] == [zero, "1970-01-01T00:16:40Z"]
 
 
 async def test_what_somebody_else_overwrote_is_written_again(client: Client, namespace: str, crds: None) -> None:

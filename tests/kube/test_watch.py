@@ -198,7 +198,7 @@ async def test_one_bad_object_does_not_stop_the_rest(
         proxy.on("GET", r"[?&]resourceVersion=\d", chunks)
         proxy.cut("watch=1")
         await until(lambda: "good" in mirror.names(namespace))
-        assert reflector.bad_objects == 1
+        assert reflector.unread.count == 1
     assert any("spec: found a list of 0, wanted an object" in r.getMessage() for r in caplog.records)
 
 
@@ -251,7 +251,7 @@ async def test_server_gone_and_back(assets_server: ApiServer) -> None:
     async with Client(bearer(server.url, server.token(), server.ssl_context())) as client:
         await client.post("/api/v1/namespaces", {"metadata": {"name": "it"}})
         await create(client, pod("it", "a"))
-        async with reflecting(client, pace=FAST) as (reflector, mirror):
+        async with reflecting(client, patience=FAST) as (reflector, mirror):
             await happens(reflector.synced)
             server.stop_api(kill=True)
             await until(lambda: reflector.trouble != "")

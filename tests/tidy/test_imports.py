@@ -1,5 +1,5 @@
-"""What the core may import from outside, as a list of what is allowed: import-linter can only list what is not. And that
-no two modules of the core need each other."""
+"""What the core may import from outside, as a list of what is allowed: import-linter can only list what is not. And
+that no two modules of the core need each other."""
 
 import ast
 import sys

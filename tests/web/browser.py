@@ -28,10 +28,11 @@ _SWITCHES = (
     "--disable-sync",
     "--remote-debugging-port=0",
 )
-# Two frames: the observers that draw have run.
+# The page has read its data, and three frames have passed: the observers have drawn what is looked at.
 _DRAWN = """new Promise((done) => {
-  const frames = () => requestAnimationFrame(() => requestAnimationFrame(done));
-  document.readyState === "complete" ? frames() : addEventListener("load", frames);
+  const frame = requestAnimationFrame, frames = () => frame(() => frame(() => frame(done)));
+  const begin = () => (typeof READY === "undefined" ? frames() : READY.then(frames, frames));
+  document.readyState === "complete" ? begin() : addEventListener("load", begin);
 }).then(() => null)"""
 
 
@@ -71,6 +72,21 @@ class Page:
     async def point(self, x: float, y: float) -> None:
         """Move the mouse."""
         await self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    async def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Press the mouse, move it in a few steps, let go."""
+        button = {"button": "left", "buttons": 1, "clickCount": 1}
+        await self.call("Input.dispatchMouseEvent", type="mousePressed", x=start[0], y=start[1], **button)
+        for part in (0.25, 0.5, 0.75, 1.0):
+            x, y = (a + part * (b - a) for a, b in zip(start, end, strict=True))
+            await self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y, **button)
+        await self.call("Input.dispatchMouseEvent", type="mouseReleased", x=end[0], y=end[1], **button)
+        await self.drawn()
+
+    async def write(self, text: str) -> None:
+        """Type into what has the focus."""
+        await self.call("Input.insertText", text=text)
+        await self.drawn()
 
     async def press(self, key: str) -> None:
         for kind in ("keyDown", "keyUp"):

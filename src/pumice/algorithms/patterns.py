@@ -32,6 +32,11 @@ class Pattern:
     anchored: bool
     _compiled: Any
 
+    @property
+    def size(self) -> int:
+        """Steps of the compiled pattern: a search takes at most so many for each byte of the text."""
+        return int(self._compiled.programsize)
+
     def search(self, text: str) -> bool:
         """Whether the pattern matches somewhere in the text."""
         if not (text.startswith(self.opening) if self.anchored else self.opening in text):

@@ -6,8 +6,10 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from pumice.apiserver.lists import identity
+from pumice.apiserver.metadata import DNS_LABEL
 from pumice.apiserver.refusals import Cause, forbidden, invalid
-from pumice.apiserver.resources import CRDS, Resource
+from pumice.apiserver.resources import BUILT_IN, CRDS, Resource
 from pumice.apiserver.schema import schema_problem
 from pumice.apiserver.store import Store
 from pumice.model.manifest.fields import FieldError, Obj
@@ -19,6 +21,10 @@ from pumice.model.manifest.qos import qos_class
 _PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 _SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _PODS_PER_NODE = "110"
+#: Of one definition, and how many of them: every object, list and discovery document is worked out along these.
+_DEFINITIONS_MAX, _VERSIONS_MAX, _COLUMNS_MAX, _SELECTABLE_MAX = 500, 32, 64, 8
+_LABEL_MAX = 63
+_OWN_GROUPS = frozenset(resource.group for resource in BUILT_IN)
 
 
 def admitted_new(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
@@ -35,10 +41,19 @@ def admitted_change(resource: Resource, old: Obj, new: Obj) -> Obj:
     """The new state of an object as it is kept. Raises: Refusal."""
     if resource.full_name == "pods":
         _check_pod_change(resource, old, new)
+    if resource.full_name == "nodes" and _differ(old, new):
+        _check_readable(resource, new, lambda: read_node(new))
     if resource.full_name == CRDS:
         _check_definition(resource, new)
+        if old["spec"].get("scope") != new["spec"].get("scope"):
+            raise _wrong(resource, new, Cause("spec.scope", "Invalid value: field is immutable"))
         return _established(new, "")
     return new
+
+
+def _differ(old: Obj, new: Obj) -> bool:
+    """Whether it is more than metadata: what was unreadable before may still lose its last finalizer."""
+    return any(old.get(key) != new.get(key) for key in ("spec", "status"))
 
 
 # -- pods
@@ -132,6 +147,10 @@ def _default_class(store: Store) -> Obj | None:
 
 def _check_pod_change(resource: Resource, old: Obj, new: Obj) -> None:
     """A pod's spec stays, but for images, more tolerations, fewer scheduling gates and a shorter life."""
+    if not _differ(old, new):
+        return
+    _check_readable(resource, new, lambda: read_pod(new, SpecCache(1), ""))
+    _check_containers(resource, new, new.get("spec") or {})
     before, after = _fixed(old["spec"]), _fixed(new.get("spec") or {})
     if before != after:
         differing = sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
@@ -139,8 +158,8 @@ def _check_pod_change(resource: Resource, old: Obj, new: Obj) -> None:
         message = f"Forbidden: pod updates may not change {', '.join(differing)}; what may change is {allowed}"
         raise _wrong(resource, new, Cause("spec", message, "FieldValueForbidden"))
     causes = []
-    kept = [t for t in old["spec"].get("tolerations") or () if t not in (new["spec"].get("tolerations") or ())]
-    if kept:
+    tolerated = set(map(identity, new["spec"].get("tolerations") or ()))
+    if any(identity(each) not in tolerated for each in old["spec"].get("tolerations") or ()):
         causes.append(
             Cause("spec.tolerations", "Forbidden: existing toleration can not be modified except its tolerationSeconds")
         )
@@ -197,6 +216,10 @@ def _new_priority_class(resource: Resource, obj: Obj, store: Store, now: str) ->
 
 def _new_crd(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
     _check_definition(resource, obj)
+    if store.count(CRDS) >= _DEFINITIONS_MAX:
+        raise forbidden(
+            resource.full_name, obj["metadata"]["name"], f"there are {_DEFINITIONS_MAX} definitions already"
+        )
     return _established(obj, now)
 
 
@@ -208,13 +231,24 @@ def _check_definition(resource: Resource, obj: Obj) -> None:
     causes = [
         Cause(f"spec.{key}", "Required value", "FieldValueRequired") for key, value in needed.items() if not value
     ]
+    for key in ("kind", "listKind", "singular"):
+        if len(names.get(key) or "") > _LABEL_MAX:
+            causes.append(Cause(f"spec.names.{key}", f"Too long: may not be more than {_LABEL_MAX} bytes"))
+    if spec.get("group") in _OWN_GROUPS:
+        causes.append(Cause("spec.group", f"Invalid value: {spec['group']} is a group of Kubernetes' own"))
+    if len(versions) > _VERSIONS_MAX:
+        causes.append(Cause("spec.versions", f"Too many: must have at most {_VERSIONS_MAX} items"))
     if not any(version.get("served") for version in versions):
         causes.append(Cause("spec.versions", "Required value: one that is served", "FieldValueRequired"))
     for i, version in enumerate(versions):
         where = f"spec.versions[{i}]"
         if not version.get("name"):
             causes.append(Cause(f"{where}.name", "Required value", "FieldValueRequired"))
-        for key, wanted in (("additionalPrinterColumns", ("name", "jsonPath")), ("selectableFields", ("jsonPath",))):
+        elif len(version["name"]) > _LABEL_MAX or not DNS_LABEL.fullmatch(version["name"]):
+            causes.append(Cause(f"{where}.name", "Invalid value: wanted a lowercase RFC 1123 label"))
+        for key, wanted, most in _LISTED:
+            if len(version.get(key) or ()) > most:
+                causes.append(Cause(f"{where}.{key}", f"Too many: must have at most {most} items"))
             if not all(each.get(name) for each in version.get(key) or () for name in wanted):
                 causes.append(Cause(f"{where}.{key}", f"Required value: {', '.join(wanted)}", "FieldValueRequired"))
         problem = schema_problem((version.get("schema") or {}).get("openAPIV3Schema") or {}, f"{where}.schema")
@@ -224,6 +258,13 @@ def _check_definition(resource: Resource, obj: Obj) -> None:
         causes.append(Cause("metadata.name", f'Invalid value: wanted "{names["plural"]}.{spec["group"]}"'))
     if causes:
         raise _wrong(resource, obj, *causes)
+
+
+#: Lists of a version: what their items must say, and how many there may be.
+_LISTED = (
+    ("additionalPrinterColumns", ("name", "jsonPath"), _COLUMNS_MAX),
+    ("selectableFields", ("jsonPath",), _SELECTABLE_MAX),
+)
 
 
 def _established(obj: Obj, now: str) -> Obj:

@@ -6,19 +6,23 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
+from pumice.apiserver.bounds import check_object
 from pumice.apiserver.collector import Collector
 from pumice.apiserver.kubelets import Kubelets
-from pumice.apiserver.metadata import Stamps
+from pumice.apiserver.metadata import Stamps, metadata_of
 from pumice.apiserver.objects import Objects, Options, Target
 from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.registry import Registry
+from pumice.apiserver.requests import body_of
 from pumice.apiserver.store import Store
 from pumice.model.manifest.fields import Obj
+from pumice.runtime.supervision import Health, Supervised
 
 _log = logging.getLogger("pumice.apiserver")
 
@@ -32,13 +36,28 @@ class Cluster:
     objects: Objects
     collector: Collector
     kubelets: Kubelets
+    _parts: tuple[Supervised, ...]
+
+    def checks(self) -> dict[str, Callable[[], Health]]:
+        """How what is behind the objects is."""
+        spared = {"nodes": self.kubelets.spared, "garbage-collection": self.collector.spared}
+
+        def check(part: Supervised) -> Health:
+            health = part.health()
+            return Health(health.well, "; ".join(filter(None, (health.note, spared[part.name].note))))
+
+        return {part.name: partial(check, part) for part in self._parts}
 
     def place(self, obj: Obj) -> None:
-        """Create an object of a manifest, with its status; one that is there already stays. Raises: Refusal."""
+        """Create an object of a manifest, with its status; one that is there already stays.
+
+        It is taken as a client would have sent it: what JSON cannot say is refused. Raises: Refusal.
+        """
+        obj = body_of(check_object(obj))
         resource = self.registry.of_kind(str(obj.get("apiVersion")), str(obj.get("kind")))
         if resource is None:
             raise Refusal(404, "NotFound", f"{obj.get('apiVersion')} {obj.get('kind')} is not served")
-        metadata = {k: v for k, v in (obj.get("metadata") or {}).items() if k not in ("resourceVersion", "uid")}
+        metadata = {k: v for k, v in metadata_of(obj).items() if k not in ("resourceVersion", "uid")}
         namespace = metadata.get("namespace") or ("default" if resource.namespaced else "")
         target = Target(resource, namespace)
         try:
@@ -50,22 +69,13 @@ class Cluster:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """With nodes and garbage collection at work."""
-        tasks = [asyncio.create_task(_told(work)) for work in (self.kubelets.run, self.collector.run)]
+        tasks = [asyncio.create_task(part.run()) for part in self._parts]
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _told(work: Callable[[], Awaitable[None]]) -> None:
-    """Work in the background whose end, which is not planned, is told at once."""
-    try:
-        await work()
-    except Exception:
-        _log.exception("nodes or garbage collection stopped: a fault of this program")
-        raise
 
 
 def make_cluster(
@@ -81,7 +91,9 @@ def make_cluster(
     registry = Registry(store)
     objects = Objects(store, registry, Stamps(now, uid, Random(seed)))
     objects.at_start()
-    cluster = Cluster(store, registry, objects, Collector(objects), Kubelets(objects, now, speed))
+    collector, kubelets = Collector(objects), Kubelets(objects, now, speed)
+    parts = Supervised(_log, "nodes", kubelets.run), Supervised(_log, "garbage-collection", collector.run)
+    cluster = Cluster(store, registry, objects, collector, kubelets, parts)
     for definition in definitions:
         cluster.place(definition)
     return cluster

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from contextlib import suppress
 
@@ -11,15 +12,22 @@ from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.resources import Resource
 from pumice.apiserver.store import Change, Stored
 from pumice.model.manifest.fields import Obj
+from pumice.runtime.supervision import Spared
 
+_log = logging.getLogger("pumice.apiserver")
+_AT_ONCE = 200  # objects of a namespace that are deleted before requests come again
 _Place = tuple[str, str]  # table, key
 
 
 class Collector:
-    """Hears every change, notes what to look at, and looks at it in ``step``: never within the change itself."""
+    """Hears every change, notes what to look at, and looks at it in ``step``: never within the change itself.
+
+    ``spared``: what it could not deal with.
+    """
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
+        self.spared = Spared(_log, "garbage collection")
         self._owned: dict[str, dict[_Place, None]] = {}  # uid of an owner -> what it owns, in the order it came
         self._alive: set[str] = set()
         self._orphaned: deque[str] = deque()  # uids of owners that went
@@ -29,16 +37,17 @@ class Collector:
         store = objects.store
         for table in store.tables():
             for row in store.rows(table):
-                self._appeared(table, row)
+                with self.spared.whatever(f"{table} {row.key}"):
+                    self._appeared(table, row)
         store.sinks.append(self._hear)
 
     async def run(self) -> None:
         """For ever, until cancelled."""
         while True:
-            await self._work.wait()
             self._work.clear()
             while self.step():
                 await asyncio.sleep(0)  # requests come first
+            await self._work.wait()
 
     def step(self) -> bool:
         """Look at one thing; whether there was one."""
@@ -47,10 +56,15 @@ class Collector:
                 self._suspects.append(place)
             return True
         if self._suspects:
-            self._judge(*self._suspects.popleft())
+            table, key = self._suspects.popleft()
+            with self.spared.whatever(f"{table} {key}"):
+                self._judge(table, key)
             return True
         if self._ending:
-            self._end(next(iter(self._ending)))
+            namespace = next(iter(self._ending))
+            del self._ending[namespace]
+            with self.spared.whatever(f"namespaces {namespace}"):
+                self._end(namespace)
             return True
         return False
 
@@ -67,6 +81,10 @@ class Collector:
     # -- what is heard -------------------------------------------------------------------------------------------------
 
     def _hear(self, change: Change) -> None:
+        with self.spared.whatever(f"{change.table} {change.now.key}"):
+            self._note(change)
+
+    def _note(self, change: Change) -> None:
         place = change.table, change.now.key
         if change.before is not None:
             for uid in _owners(change.before.obj):
@@ -118,15 +136,23 @@ class Collector:
 
     def _end(self, namespace: str) -> None:
         """Delete what is in a namespace; the namespace itself once nothing is left."""
-        del self._ending[namespace]
         store = self._objects.store
-        empty = True
+        empty, left = True, _AT_ONCE
         for table in store.tables():
             resource = self._objects.registry.of_table(table)
-            if resource is not None and resource.namespaced:
-                for row in list(store.rows(table, prefix=f"{namespace}/")):
+            if resource is None or not resource.namespaced:
+                continue
+            for row in list(store.rows(table, prefix=f"{namespace}/")):
+                if "deletionTimestamp" in row.obj["metadata"]:  # it takes its time: its end is heard
+                    empty = False
+                    continue
+                if left <= 0:
+                    self._ending[namespace] = None  # to be gone on with
+                    return
+                left -= 1
+                with self.spared.whatever(f"{table} {row.key}"):
                     self._delete(resource, row)
-                    empty = empty and store.find(table, row.key) is None
+                empty = empty and store.find(table, row.key) is None
         found = store.find("namespaces", namespace)
         if empty and found is not None and not found.obj["metadata"].get("finalizers"):
             store.remove("namespaces", namespace)

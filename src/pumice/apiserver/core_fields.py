@@ -62,7 +62,7 @@ PodStatus:
   phase string Pending, Running, Succeeded or Failed.
   conditions [Condition] PodScheduled, Ready and others.
   nominatedNodeName string Where room is being made for the pod.
-  startTime string When it began to run.
+  startTime time When it began to run.
   podIP string An address that nothing answers.
   reason string Why it is in its phase, in one word.
   containerStatuses [ContainerStatus] What became of each container.
@@ -76,7 +76,7 @@ Condition:
   status string True, False or Unknown.
   reason string Why, in one word.
   message string Why, in words.
-  lastTransitionTime string When the status changed last.
+  lastTransitionTime time When the status changed last.
 Node: What pods are put on.
   spec NodeSpec What is wanted of it.
   status NodeStatus What it has.
@@ -120,7 +120,7 @@ Reference:
   uid string Its uid.
 Series:
   count integer How often.
-  lastObservedTime string When it happened last.
+  lastObservedTime time When it happened last.
 ConfigMap: Texts by name.
   data {string} The texts.
 Secret: Values by name, in base64.
@@ -148,7 +148,7 @@ Lease: Who leads, and until when.
 LeaseSpec:
   holderIdentity string Who holds it.
   leaseDurationSeconds integer How long after renewTime.
-  renewTime string When it was renewed last.
+  renewTime time When it was renewed last.
 CustomResourceDefinition: A kind of one's own.
   spec Definition Its names and versions.
   status object Whether it is served.
@@ -229,6 +229,8 @@ def _typed(kind: str, about: str) -> Obj:
 def _below(kind: str) -> Obj:
     if kind in _AMOUNTS:
         return {"x-kubernetes-int-or-string": True, "type": "string", "description": _AMOUNTS[kind]}
+    if kind == "time":
+        return {"type": "string", "format": "date-time"}
     if kind == "object":
         return {"type": kind, "x-kubernetes-preserve-unknown-fields": True}
     return {"type": kind} if kind in _PLAIN else _schema(kind)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from aiohttp import web
@@ -15,6 +15,7 @@ from pumice.apiserver import discovery, protobuf
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.lists import Shape
 from pumice.apiserver.managed import applied_to, check_config
+from pumice.apiserver.metadata import maybe_metadata
 from pumice.apiserver.objects import Options, Target
 from pumice.apiserver.openapi import Documents
 from pumice.apiserver.patches import json_patched, merge_patched, strategic_patched
@@ -24,7 +25,9 @@ from pumice.apiserver.refusals import Refusal, method_not_allowed, no_such_path,
 from pumice.apiserver.requests import PLAIN, Form, body_of, deletion_of, form_of, json_of, options_of, target_of, truth
 from pumice.apiserver.store import Stored
 from pumice.apiserver.tls import is_loopback
+from pumice.kube.errors import clean
 from pumice.model.manifest.fields import Obj
+from pumice.runtime.listening import connections_here
 from pumice.runtime.metrics import CONTENT_TYPE, Metrics
 
 _log = logging.getLogger("pumice.apiserver")
@@ -33,23 +36,37 @@ _JSON = "application/json"
 _MERGE, _STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 _JSON_PATCH, _APPLY = "application/json-patch+json", "application/apply-patch+yaml"
 _OPEN_PATHS = ("livez", "readyz", "healthz")
+#: Answered to anybody, and however busy the server is.
+HEALTH: Final = tuple(f"/{path}" for path in _OPEN_PATHS)
+_CHUNK_BYTES = 256 << 10  # of a long answer, at once: it waits in memory until the client has read it
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one client may cost. ``watch_s``: how long a watch takes that does not say."""
+    """What clients may cost. ``connections``: requests that are answered at a time.
+
+    ``watch_s``: how long a watch takes that does not say.
+    """
 
     body_bytes: int = 3 << 20
     header_bytes: int = 32 << 10
-    watches: int = 1_000
+    connections: int = 1_000
+    watches: int = 750
     watch_s: float = 1_800.0
     bookmark_s: float = 60.0
+
+    @classmethod
+    def here(cls) -> Limits:
+        """As many connections as this process has file descriptors for, and room beside all watches."""
+        connections = connections_here(cls().connections)
+        return cls(connections=connections, watches=connections * 3 // 4)
 
 
 class Api:
     """Answers requests. With no ``token`` only those that come to the loopback interface by its name are taken.
 
-    ``metrics``: those of a scheduler in this process, at ``/metrics``.
+    ``metrics``: those of a scheduler in this process, at ``/metrics``. ``checks``, by name: how what is at work beside
+    this is, for ``/readyz`` to tell; others may add theirs.
     """
 
     def __init__(
@@ -57,7 +74,8 @@ class Api:
     ) -> None:
         self.cluster = cluster
         self._metrics = metrics
-        self.limits = limits or Limits()
+        self.checks = cluster.checks()
+        self.limits = limits or Limits.here()
         self._token = token
         self._documents = Documents(cluster.registry)
         self._watches = 0
@@ -79,28 +97,32 @@ class Api:
             self._check_allowed(request, parts[0])
             return await self._answer(request, parts)
         except Refusal as refusal:
-            return _refused(refusal)
+            return refused(refusal)
         except web.HTTPRequestEntityTooLarge:
-            return _refused(too_large("the body", self.limits.body_bytes))
+            return refused(too_large("the body", self.limits.body_bytes))
         except (web.HTTPException, ConnectionError):
             raise
         except Exception as error:
             _log.exception("%s %s: a fault of this program", request.method, request.path)
-            return _refused(Refusal(500, "InternalError", f"an error of this server: {type(error).__name__}"))
+            return refused(Refusal(500, "InternalError", f"an error of this server: {type(error).__name__}"))
 
     # -- who may ask ---------------------------------------------------------------------------------------------------
 
     def _check_allowed(self, request: web.Request, first: str) -> None:
         """Raises: Refusal 401 without the token; 403 for what a web page had a browser send."""
         if self._token:
-            given = request.headers.get("Authorization", "").encode(errors="replace")
-            if first not in _OPEN_PATHS and not hmac.compare_digest(given, f"Bearer {self._token}".encode()):
+            if first not in _OPEN_PATHS and not self._is_known(request):
                 raise Refusal(401, "Unauthorized", "Unauthorized")
             return
         host = request.headers.get("Host", "")
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
         if not is_loopback(name.strip("[]")) or "Origin" in request.headers:
             raise Refusal(403, "Forbidden", "without a token this server answers programs on this machine only")
+
+    def _is_known(self, request: web.Request) -> bool:
+        """Whether it came with the token, or none is asked for."""
+        given = request.headers.get("Authorization", "").encode(errors="replace")
+        return not self._token or hmac.compare_digest(given, f"Bearer {self._token}".encode())
 
     # -- where it goes -------------------------------------------------------------------------------------------------
 
@@ -115,7 +137,7 @@ class Api:
         if request.method != "GET":
             raise no_such_path() if first not in _OPEN_PATHS else method_not_allowed()
         if first in _OPEN_PATHS and len(parts) == 1:
-            return web.Response(text="ok")
+            return self._ready(request) if first == "readyz" else web.Response(text="ok")
         if parts == ["version"]:
             return _json(discovery.version())
         if parts == ["metrics"] and self._metrics is not None:
@@ -127,6 +149,19 @@ class Api:
         if parts == [""]:
             return _json({"paths": ["/api", "/apis", "/openapi/v3", "/readyz", "/version"]})
         raise no_such_path()
+
+    def _ready(self, request: web.Request) -> web.Response:
+        """A line for each part where there is something to say, in Kubernetes' form. 503 where a part is not at work:
+        requests are answered all the same. Strangers are not told why."""
+        found = {name: check() for name, check in self.checks.items()}
+        why = {name: f": {clean(health.note)}" for name, health in found.items()} if self._is_known(request) else {}
+        lines = [
+            f"[{'+' if health.well else '-'}]{name} {'ok' if health.well else 'failed'}{why.get(name, '')}"
+            for name, health in found.items()
+            if health.note or not health.well
+        ]
+        well = all(health.well for health in found.values())
+        return web.Response(status=200 if well else 503, text="\n".join(["ok" if well else "not ready", *lines]))
 
     def _discover(self, request: web.Request, parts: list[str]) -> web.Response:
         if request.method != "GET":
@@ -186,7 +221,7 @@ class Api:
         if truth(request.query, "watch"):
             return await self._watch(request, target)
         view = self._view(request, target, "Table", "PartialObjectMetadataList")
-        return _raw(page(self.cluster.store, view, request.query))
+        return await _streamed(request, page(self.cluster.store, view, request.query))
 
     async def _watch(self, request: web.Request, target: Target) -> web.StreamResponse:
         if self._watches >= self.limits.watches:
@@ -257,7 +292,7 @@ class Api:
         check_config(config, options.manager)
         objects, resource = self.cluster.objects, target.resource
         if self.cluster.store.find(resource.table, target.key) is None and not target.subresource:
-            metadata = {**(config.get("metadata") or {}), "name": target.name}
+            metadata = {**maybe_metadata(config), "name": target.name}
             found = objects.create(target, {**config, "metadata": metadata}, options)
             return self._written(request, target, found, options, 201)
         found = objects.change(target, lambda old: applied_to(resource, old, config, options), options)
@@ -277,7 +312,7 @@ class Api:
         rows = list(selected(self.cluster.store, target, selection_of(target, request.query)))
         self.cluster.objects.delete_all(target.resource, rows, how)
         view = View(target, PLAIN, "None", self.cluster.objects.stamps.now)
-        return _raw(view.many(rows, {"resourceVersion": str(self.cluster.store.version)}))
+        return await _streamed(request, view.many(rows, {"resourceVersion": str(self.cluster.store.version)}))
 
     async def _pod_part(self, request: web.Request, target: Target) -> web.StreamResponse:
         body, options = await _body(request), _options(request)
@@ -326,7 +361,26 @@ def _raw(body: bytes, code: int = 200) -> web.Response:
     return web.Response(body=body, status=code, content_type=_JSON)
 
 
-def _refused(refusal: Refusal) -> web.Response:
+async def _streamed(request: web.Request, parts: Iterable[bytes]) -> web.StreamResponse:
+    """An answer that may be long: what the client has not read is not made yet."""
+    chunk, size, answer = [], 0, None
+    for part in parts:
+        chunk.append(part)
+        size += len(part)
+        if size >= _CHUNK_BYTES:
+            if answer is None:
+                answer = web.StreamResponse(headers={"Content-Type": _JSON})
+                await answer.prepare(request)
+            await answer.write(b"".join(chunk))
+            chunk, size = [], 0
+    if answer is None:
+        return _raw(b"".join(chunk))
+    await answer.write(b"".join(chunk))
+    await answer.write_eof()
+    return answer
+
+
+def refused(refusal: Refusal) -> web.Response:
     answer = _json(refusal.status(), refusal.code)
     if refusal.retry_after_s is not None:
         answer.headers["Retry-After"] = str(refusal.retry_after_s)

@@ -1,7 +1,8 @@
 """What survives a restart: every change as a line of JSON, and now and then all objects anew.
 
 A change is written before it is answered, so a killed process loses nothing; it is forced to the disk once a second,
-so a power cut loses a second at most. A line that was cut off at the end is dropped, with a message.
+so a power cut loses a second at most. A line that was cut off at the end is dropped, with a message. So is one that is
+damaged, or says of an object what no server wrote: the others are there all the same.
 """
 
 from __future__ import annotations
@@ -10,24 +11,27 @@ import asyncio
 import fcntl
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated
 
 import msgspec
 
 from pumice.apiserver.store import Change, Store
+from pumice.kube.errors import clean
 from pumice.model.manifest.fields import Obj
+from pumice.runtime.private import NotPrivate, open_private, require_own_folder
 
 LOG_BYTES_MAX = 64 << 20
 SYNC_S = 1.0
 _FORMAT = 1
+_TOLD_MAX = 20  # lines that are left out, each by itself
 _log = logging.getLogger("pumice.apiserver")
 _encode = msgspec.json.Encoder().encode
 
 
 class DataError(Exception):
-    """A data folder that cannot be used: which file, what is wrong with it."""
+    """A data folder that cannot be used: which, and why."""
 
 
 class _Head(msgspec.Struct):
@@ -38,12 +42,13 @@ class _Head(msgspec.Struct):
 class _Line(msgspec.Struct):
     """One object at one version; ``o`` is None where it was deleted."""
 
-    v: int
+    v: Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
     t: str
     k: str
     o: Obj | None
 
 
+_DAMAGED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _head_decoder = msgspec.json.Decoder(_Head)
 _line_decoder = msgspec.json.Decoder(_Line)
 
@@ -56,7 +61,7 @@ class Journal:
         self.failed = asyncio.Event()
         self._folder, self._store, self._lock = folder, store, lock
         self._log_bytes_max = log_bytes_max
-        self._log = open(folder / "log.jsonl", "ab", buffering=0, opener=_private)  # noqa: SIM115 - `close` closes it
+        self._log = open(folder / "log.jsonl", "ab", buffering=0, opener=open_private)  # noqa: SIM115 - `close` closes it
         self._dirty = False
 
     async def run(self) -> None:
@@ -94,7 +99,7 @@ class Journal:
     def _rewrite(self) -> None:
         """All objects in one new file; the log begins anew. Lines that the new file holds are skipped when read."""
         made = self._folder / "objects.part"
-        with open(made, "wb", opener=_private) as file:
+        with open(made, "wb", opener=open_private) as file:
             file.write(_encode(_Head(self._store.version, _FORMAT)) + b"\n")
             for table in self._store.tables():
                 file.writelines(_line(table, row.key, row.version, row.raw) for row in self._store.rows(table))
@@ -105,20 +110,30 @@ class Journal:
         self._log.truncate(0)
 
 
-def open_journal(folder: Path, store: Store, log_bytes_max: int = LOG_BYTES_MAX) -> Journal:
+def open_journal(
+    folder: Path,
+    store: Store,
+    unsound: Callable[[str, str, Obj], str] = lambda table, key, obj: "",
+    log_bytes_max: int = LOG_BYTES_MAX,
+) -> Journal:
     """Load a data folder into a store, and have the store's changes written to it from now on.
 
-    Raises: DataError for files that are damaged or in use by another server, OSError.
+    ``unsound`` (table, key, object): why an object is none that this server can have kept; it is left out then.
+    Raises: DataError for a folder that another server uses, or others may write to; OSError.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = (folder / "lock").open("ab")
+    try:
+        require_own_folder(folder)
+    except NotPrivate as error:
+        raise DataError(str(error)) from None
+    lock = open(folder / "lock", "ab", opener=open_private)  # noqa: SIM115 - it is held as long as the folder
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
         raise DataError(f"{folder}: another server uses this folder") from None
     try:
-        store.loaded(_load(folder, store))
+        store.loaded(_load(folder, store, _LeftOut(unsound)))
     except BaseException:
         lock.close()
         raise
@@ -127,17 +142,18 @@ def open_journal(folder: Path, store: Store, log_bytes_max: int = LOG_BYTES_MAX)
     return journal
 
 
-def _load(folder: Path, store: Store) -> int:
+def _load(folder: Path, store: Store, left_out: _LeftOut) -> int:
     """The version of the newest change."""
     version = 0
     objects = folder / "objects.jsonl"
     if objects.exists():
-        with objects.open("rb") as file:
-            version = _head_of(objects, file.readline())
+        with open(objects, "rb", opener=open_private) as file:
+            version = _head_of(objects, file.readline(), left_out)
             for number, raw in enumerate(file, 2):
-                line = _decoded(objects, number, raw)
-                store.load(line.t, line.k, line.v, line.o or {})
-    for line in _log_lines(folder / "log.jsonl"):
+                if (line := left_out.decoded(objects, number, raw)) is not None and line.o is not None:
+                    store.load(line.t, line.k, line.v, line.o)
+                    version = max(version, line.v)
+    for line in _log_lines(folder / "log.jsonl", left_out):
         if line.v <= version:
             continue
         version = line.v
@@ -145,39 +161,67 @@ def _load(folder: Path, store: Store) -> int:
             store.unload(line.t, line.k)
         else:
             store.load(line.t, line.k, line.v, line.o)
+    left_out.tell(folder)
     return version
 
 
-def _log_lines(path: Path) -> Iterator[_Line]:
+def _log_lines(path: Path, left_out: _LeftOut) -> Iterator[_Line]:
     """The changes in the log. What was cut off at its end is taken off the file."""
     if not path.exists():
         return
     good = 0
-    with path.open("r+b") as file:
+    with open(path, "r+b", opener=open_private) as file:
         for number, raw in enumerate(file, 1):
             if not raw.endswith(b"\n"):
                 _log.warning("%s: the last line was cut off after %d bytes and is dropped", path, len(raw))
                 break
-            yield _decoded(path, number, raw)
+            if (line := left_out.decoded(path, number, raw)) is not None:
+                yield line
             good += len(raw)
         file.truncate(good)
 
 
-def _head_of(path: Path, raw: bytes) -> int:
+def _head_of(path: Path, raw: bytes, left_out: _LeftOut) -> int:
+    """The version of the objects in a file; 0, which is below all of them, where its first line cannot be read.
+
+    Raises: DataError for another format, which another version of this program wrote.
+    """
     try:
         head = _head_decoder.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} line 1: {error}") from None
+    except _DAMAGED as error:
+        left_out.add(path, 1, str(error))
+        return 0
     if head.format != _FORMAT:
         raise DataError(f"{path}: found format {head.format}, wanted {_FORMAT}")
     return head.version
 
 
-def _decoded(path: Path, number: int, raw: bytes) -> _Line:
-    try:
-        return _line_decoder.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{path} line {number} is damaged: {error}") from None
+class _LeftOut:
+    """Lines that cannot be used: the first are told one by one, all are counted."""
+
+    def __init__(self, unsound: Callable[[str, str, Obj], str]) -> None:
+        self._unsound = unsound
+        self._count = 0
+
+    def decoded(self, path: Path, number: int, raw: bytes) -> _Line | None:
+        try:
+            line = _line_decoder.decode(raw)
+        except _DAMAGED as error:
+            self.add(path, number, str(error))
+            return None
+        why = "" if line.o is None else self._unsound(line.t, line.k, line.o)
+        if why:
+            self.add(path, number, f"{line.t} {line.k}: {why}")
+        return None if why else line
+
+    def add(self, path: Path, number: int, why: str) -> None:
+        self._count += 1
+        if self._count <= _TOLD_MAX:
+            _log.error("%s line %d is left out: %s", path, number, clean(why))
+
+    def tell(self, folder: Path) -> None:
+        if self._count:
+            _log.error("%s: %d lines were left out; the files keep them until the log is large", folder, self._count)
 
 
 def _line(table: str, key: str, version: int, raw: bytes | None) -> bytes:
@@ -189,11 +233,6 @@ def _write_all(file: IO[bytes], data: bytes) -> None:
     done = file.write(data)
     while done < len(data):  # an unbuffered file may take less than it is given
         done += file.write(data[done:])
-
-
-def _private(path: str, flags: int) -> int:
-    """Objects hold secrets: only their owner reads the files."""
-    return os.open(path, flags, 0o600)
 
 
 def _sync_folder(folder: Path) -> None:

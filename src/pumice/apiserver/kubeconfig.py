@@ -6,8 +6,9 @@ import base64
 import json
 from pathlib import Path
 
-from pumice.apiserver.tls import AccessError, write_private
+from pumice.apiserver.tls import AccessError
 from pumice.model.manifest.fields import Obj
+from pumice.runtime.private import write_private
 
 _MARK = "# Written by pumice serve; the next one writes it anew.\n"
 

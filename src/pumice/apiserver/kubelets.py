@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import logging
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
 from ipaddress import IPv4Address
 
 from pumice.apiserver.discovery import KUBERNETES
@@ -20,19 +20,25 @@ from pumice.apiserver.pods import with_condition
 from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.resources import Resource
 from pumice.apiserver.store import Change, Stored
-from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.fields import Obj, epoch_of
+from pumice.runtime.supervision import Spared
 from pumice.sim.spans import DURATION_ANNOTATION, seconds_of
 
+_log = logging.getLogger("pumice.apiserver")
 _ENDED = ("Succeeded", "Failed")
 _POD_NETWORK = int(IPv4Address("10.64.0.0"))
 _POD_ADDRESSES = 2**22
 
 
 class Kubelets:
-    """All nodes at once. ``clock``: seconds since the epoch; ``speed``: seconds of a pod in one of the clock."""
+    """All nodes at once. ``clock``: seconds since the epoch; ``speed``: seconds of a pod in one of the clock.
+
+    ``spared``: what they could not deal with.
+    """
 
     def __init__(self, objects: Objects, clock: Callable[[], float], speed: float = 1.0) -> None:
         self._objects, self._clock, self._speed = objects, clock, speed
+        self.spared = Spared(_log, "nodes")
         self._todo: deque[tuple[str, str]] = deque()  # table, key
         self._ends: list[tuple[float, str, str]] = []  # when, key, uid
         self._timed: set[str] = set()  # uids of pods in ``_ends``
@@ -44,7 +50,8 @@ class Kubelets:
         self._nodes: Resource = nodes
         for table in ("nodes", "pods"):
             for row in objects.store.rows(table):
-                self._note(table, row, _started(row.obj))
+                with self.spared.whatever(f"{table} {row.key}"):
+                    self._note(table, row, _started(row.obj))
         objects.store.sinks.append(self._hear)
 
     async def run(self) -> None:
@@ -62,27 +69,35 @@ class Kubelets:
         """Do what is to be done by now, at most so many things; when the next pod ends, None where none will."""
         for _ in range(min(count_max, len(self._todo))):
             table, key = self._todo.popleft()
-            row = self._objects.store.find(table, key)
-            if row is None:
-                continue
-            if table == "nodes":
-                self._make_ready(row)
-            else:
-                self._care_for(row)
+            with self.spared.whatever(f"{table} {key}"):
+                self._look_at(table, key)
         now = self._clock()
-        while self._ends and self._ends[0][0] <= now:
+        for _ in range(count_max):
+            if not self._ends or self._ends[0][0] > now:
+                break
             _, key, uid = heapq.heappop(self._ends)
             self._timed.discard(uid)
-            row = self._objects.store.find("pods", key)
-            if row is not None and row.obj["metadata"]["uid"] == uid and row.obj["status"]["phase"] == "Running":
-                self._end(row)
+            with self.spared.whatever(f"pods {key}"):
+                row = self._objects.store.find("pods", key)
+                if row is not None and row.obj["metadata"]["uid"] == uid and _phase(row.obj) == "Running":
+                    self._end(row)
         return self._ends[0][0] if self._ends else None
+
+    def _look_at(self, table: str, key: str) -> None:
+        row = self._objects.store.find(table, key)
+        if row is None:
+            return
+        if table == "nodes":
+            self._make_ready(row)
+        else:
+            self._care_for(row)
 
     # -- what is heard -------------------------------------------------------------------------------------------------
 
     def _hear(self, change: Change) -> None:
         if change.table in ("pods", "nodes") and not change.deleted:
-            self._note(change.table, change.now, None)
+            with self.spared.whatever(f"{change.table} {change.now.key}"):
+                self._note(change.table, change.now, None)
 
     def _note(self, table: str, row: Stored, started: float | None) -> None:
         status = row.obj.get("status") or {}
@@ -90,10 +105,9 @@ class Kubelets:
             wanted = not status.get("conditions")
         else:
             going = "deletionTimestamp" in row.obj["metadata"]
-            running = status.get("phase") == "Running"
-            wanted = (
-                bool(row.obj["spec"].get("nodeName")) and status.get("phase") not in _ENDED and (going or not running)
-            )
+            phase = _phase(row.obj)
+            running = phase == "Running"
+            wanted = bool(row.obj["spec"].get("nodeName")) and phase not in _ENDED and (going or not running)
             if running and not going:
                 self._await_end(row, self._clock() if started is None else started)
         if wanted:
@@ -141,16 +155,16 @@ class Kubelets:
         self._objects.write(self._nodes, node, {**node.obj, "status": status})
 
     def _care_for(self, pod: Stored) -> None:
-        metadata, status = pod.obj["metadata"], pod.obj["status"]
+        metadata = pod.obj["metadata"]
         if "deletionTimestamp" in metadata:
             with suppress(Refusal):
                 self._objects.delete(Target(self._pods, metadata["namespace"], metadata["name"]), Deletion(grace_s=0))
-        elif status.get("phase") == "Pending" and self._objects.store.find("nodes", pod.obj["spec"]["nodeName"]):
+        elif _phase(pod.obj) == "Pending" and self._objects.store.find("nodes", pod.obj["spec"]["nodeName"]):
             self._start(pod)
 
     def _start(self, pod: Stored) -> None:
         now = self._objects.stamps.time()
-        status = {**pod.obj["status"], "phase": "Running", "startTime": now, "hostIP": "127.0.0.1"}
+        status = {**(pod.obj.get("status") or {}), "phase": "Running", "startTime": now, "hostIP": "127.0.0.1"}
         for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready"):
             status = with_condition(status, kind, "True", now)
         address = str(IPv4Address(_POD_NETWORK + self._addresses % _POD_ADDRESSES + 1))
@@ -173,8 +187,8 @@ def _containers(pod: Obj, ready: bool, state: Obj) -> list[Obj]:
     return [
         {
             "name": container["name"],
-            "image": container["image"],
-            "imageID": container["image"],
+            "image": container.get("image", ""),
+            "imageID": container.get("image", ""),
             "containerID": f"none://{pod['metadata']['uid']}/{container['name']}",
             "ready": ready,
             "started": ready,
@@ -186,7 +200,12 @@ def _containers(pod: Obj, ready: bool, state: Obj) -> list[Obj]:
     ]
 
 
+def _phase(pod: Obj) -> str:
+    """A pod whose phase was taken away has not begun."""
+    return (pod.get("status") or {}).get("phase") or "Pending"
+
+
 def _started(pod: Obj) -> float | None:
     """When a pod started, seconds since the epoch, as it was written down in whole seconds."""
     text = (pod.get("status") or {}).get("startTime")
-    return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
+    return epoch_of(text) if isinstance(text, str) else None

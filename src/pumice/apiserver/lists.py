@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Final
+
+import msgspec
 
 from pumice.apiserver.resources import Resource
 from pumice.model.manifest.fields import Obj
@@ -35,6 +38,16 @@ _PORT_KEYS: Final = (("containerPort", "protocol"), ("port", "protocol"))
 _SETS: Final = frozenset({"finalizers", "podCIDRs"})
 #: Strategic merge patch knows one key only, where server-side apply has two.
 _STRATEGIC: Final = {"taints": "key", "topologySpreadConstraints": "topologyKey"}
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def identity(value: Any) -> Hashable:
+    """What stands for a value in a set: equal ones have the same. Looking an item up by it costs nothing of the list.
+
+    A plain value stands for itself, anything else is told by its JSON.
+    """
+    return (_encode(value),) if isinstance(value, dict | list) else value
 
 
 class Shape:

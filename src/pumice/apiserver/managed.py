@@ -6,11 +6,12 @@ carries no ``managedFields``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from pumice.apiserver.lists import Shape
+import msgspec
+
+from pumice.apiserver.lists import Shape, identity
 from pumice.apiserver.metadata import metadata_of
 from pumice.apiserver.refusals import Cause, Refusal, bad_request
 from pumice.apiserver.resources import Resource
@@ -21,6 +22,8 @@ Path = tuple[
 ]  # as in FieldsV1: f:name of a field, k:{…} of an item, v:… of a value in a set, "." the item itself
 
 MANAGERS_MAX = 64
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 _IDENTITY = frozenset(
     {"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"}
     | {"generateName", "deletionTimestamp", "deletionGracePeriodSeconds"}
@@ -47,16 +50,16 @@ def applied_to(resource: Resource, old: Obj, config: Obj, writer: Writer) -> Obj
     """
     shape = Shape.of(resource)
     owners = _owners(old)
-    wanted = set(_fields(config, shape))
+    wanted = dict(_values(config, shape))
     if not writer.force:
-        _check_conflicts(resource, old, config, shape, owners, wanted, writer.manager)
+        _check_conflicts(resource, dict(_values(old, shape)), wanted, owners, writer.manager)
     found: Obj = _laid_over(old, config, shape)
-    dropped = owners.get((writer.manager, "Apply", ""), set()) - wanted
-    others = [fields for owner, fields in owners.items() if owner != (writer.manager, "Apply", "")]
-    for path in sorted(dropped, key=len, reverse=True):
-        if not any(path in fields for fields in others):
-            _remove(found, shape, path)
-    return found
+    dropped = owners.get((writer.manager, "Apply", ""), set()) - wanted.keys()
+    for owner, fields in owners.items():
+        if owner != (writer.manager, "Apply", ""):
+            dropped -= fields
+    kept: Obj = _without(found, shape, _nested(dropped))
+    return kept
 
 
 def keep_owners(resource: Resource, old: Obj | None, new: Obj, writer: Writer, now: str, subresource: str = "") -> Obj:
@@ -68,17 +71,19 @@ def keep_owners(resource: Resource, old: Obj | None, new: Obj, writer: Writer, n
     owners = {} if old is None else _owners(old)
     times = {_owner_of(entry): entry.get("time", now) for entry in before or ()}
     there = dict(_values(new, shape))
+    was = dict(_values(old, shape)) if old is not None else {}
     if writer.applied is not None:
-        mine, written = (writer.manager, "Apply", ""), set(_fields(writer.applied, shape))
+        mine, written = (writer.manager, "Apply", ""), {path for path, _ in _values(writer.applied, shape)}
         owners[mine] = written
+        # What an apply left as it was is shared with those who owned it.
+        taken = {path for path in written if was.get(path, _ABSENT) != there.get(path, _ABSENT)}
     else:
         mine = (writer.manager or "unknown", "Update", subresource)
-        was = dict(_values(old, shape)) if old is not None else {}
-        written = {path for path, value in there.items() if was.get(path, _ABSENT) != value}
+        taken = written = {path for path, value in there.items() if was.get(path, _ABSENT) != value}
         owners[mine] = owners.get(mine, set()) | written
     for owner, fields in owners.items():
         if owner != mine:
-            fields -= {path for path in written if writer.applied is None or not _agrees(there, old, shape, path)}
+            fields -= taken
         fields &= there.keys()
     if written:
         times[mine] = now
@@ -96,18 +101,11 @@ def check_config(config: Obj, manager: str) -> None:
         raise bad_request("metadata.managedFields must be nil")
 
 
-def _agrees(there: dict[Path, Any], old: Obj | None, shape: Shape, path: Path) -> bool:
-    """Whether an apply left the field as it was: it is shared then."""
-    return old is not None and _at(old, shape, path) == there.get(path, _ABSENT)
-
-
 def _check_conflicts(
     resource: Resource,
-    old: Obj,
-    config: Obj,
-    shape: Shape,
+    there: dict[Path, Any],
+    wanted: dict[Path, Any],
     owners: dict[tuple[str, str, str], set[Path]],
-    wanted: set[Path],
     manager: str,
 ) -> None:
     causes = []
@@ -116,7 +114,7 @@ def _check_conflicts(
         if owner == (manager, "Apply", ""):
             continue
         differing = [
-            p for p in sorted(fields & wanted) if p[-1] != _ITSELF and _at(old, shape, p) != _at(config, shape, p)
+            p for p in sorted(fields & wanted.keys()) if p[-1] != _ITSELF and there.get(p, _ABSENT) != wanted[p]
         ]
         if differing:
             with_whom = f'"{owner[0]}" using {resource.api_version}'
@@ -138,11 +136,6 @@ def _conflicts(causes: list[Cause], message: str) -> Refusal:
 # -- fields of an object
 
 
-def _fields(obj: Obj, shape: Shape) -> Iterator[Path]:
-    for path, _ in _values(obj, shape):
-        yield path
-
-
 def _values(obj: Obj, shape: Shape) -> Iterator[tuple[Path, Any]]:
     """(path, value) of each field that can have an owner."""
     for key, value in obj.items():
@@ -159,7 +152,7 @@ def _below(path: Path, value: Any, shape: Shape) -> Iterator[tuple[Path, Any]]:
             yield from _below((*path, f"f:{key}"), part, shape.below(key))
     elif isinstance(value, list) and shape.is_set:
         for item in value:
-            yield (*path, f"v:{json.dumps(item)}"), item
+            yield (*path, f"v:{_encode(item).decode()}"), item
     elif isinstance(value, list) and value and (keys := shape.keys(value)):
         for item in value:
             place = (*path, _key_of(item, keys))
@@ -171,34 +164,10 @@ def _below(path: Path, value: Any, shape: Shape) -> Iterator[tuple[Path, Any]]:
 
 
 def _key_of(item: Obj, keys: Sequence[str]) -> str:
-    return "k:" + json.dumps({key: item.get(key, _KEY_DEFAULTS.get(key)) for key in keys}, separators=(",", ":"))
+    return "k:" + _encode({key: item.get(key, _KEY_DEFAULTS.get(key)) for key in keys}).decode()
 
 
 _KEY_DEFAULTS = {"protocol": "TCP"}
-
-
-def _at(obj: Any, shape: Shape, path: Path) -> Any:
-    """The value at a path; ``_ABSENT`` where there is none."""
-    for part in path:
-        kind, name = part[:2], part[2:]
-        if part == _ITSELF:
-            return None
-        if kind == "f:":
-            if not isinstance(obj, dict) or name not in obj:
-                return _ABSENT
-            obj, shape = obj[name], shape.below(name)
-        elif not isinstance(obj, list):
-            return _ABSENT
-        elif kind == "v:":
-            value = json.loads(name)
-            return value if value in obj else _ABSENT
-        else:
-            keys = shape.keys(obj)
-            obj = next((item for item in obj if keys and _key_of(item, keys) == part), _ABSENT)
-            shape = shape.item()
-            if obj is _ABSENT:
-                return _ABSENT
-    return obj
 
 
 def _laid_over(old: Any, config: Any, shape: Shape) -> Any:
@@ -212,7 +181,8 @@ def _laid_over(old: Any, config: Any, shape: Shape) -> Any:
     if not (isinstance(old, list) and isinstance(config, list)):
         return config
     if shape.is_set:
-        return [*old, *(item for item in config if item not in old)]
+        known = set(map(identity, old))
+        return [*old, *(item for item in config if identity(item) not in known)]
     keys = shape.keys([*old, *config])
     if not keys:
         return config
@@ -221,35 +191,40 @@ def _laid_over(old: Any, config: Any, shape: Shape) -> Any:
     return [*merged, *wanted.values()]
 
 
-def _remove(obj: Any, shape: Shape, path: Path) -> Any:
-    """Take a field out, in place of copies made on the way; what is left empty by it goes too."""
-    part, rest = path[0], path[1:]
-    if part.startswith("f:"):
-        name = part[2:]
-        if not isinstance(obj, dict) or name not in obj:
-            return obj
-        if not rest and isinstance(obj[name], dict) and obj[name]:
-            return obj  # it was empty when it was applied; others have filled it since
-        left = _remove(_copied(obj[name]), shape.below(name), rest) if rest else None
-        if left in (None, {}, []):
-            del obj[name]
-        else:
-            obj[name] = left
-        return obj
+def _without(obj: Any, shape: Shape, gone: Obj) -> Any:
+    """What is left without the fields of a tree of paths; what is left empty by that goes too."""
+    if isinstance(obj, dict):
+        return _object_without(obj, shape, gone)
     if not isinstance(obj, list):
         return obj
-    if part.startswith("v:"):
-        return [item for item in obj if item != json.loads(part[2:])]
+    values = {identity(_decode(part[2:])) for part in gone if part.startswith("v:")}
     keys = shape.keys(obj)
-    if not keys:
-        return obj
-    if rest == (_ITSELF,):
-        return [item for item in obj if _key_of(item, keys) != part]
-    return [_remove(dict(item), shape.item(), rest) if _key_of(item, keys) == part else item for item in obj]
+    found = []
+    for item in obj:
+        below = gone.get(_key_of(item, keys)) if keys else None
+        if below is None:
+            if not values or identity(item) not in values:
+                found.append(item)
+        elif _ITSELF not in below:
+            found.append(_without(item, shape.item(), below))
+    return found
 
 
-def _copied(value: Any) -> Any:
-    return dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else value
+def _object_without(obj: Obj, shape: Shape, gone: Obj) -> Obj:
+    found = dict(obj)
+    for part, below in gone.items():
+        name = part[2:]
+        if not part.startswith("f:") or name not in found:
+            continue
+        if below:
+            left = _without(found[name], shape.below(name), below)
+            if left in (None, {}, []):
+                del found[name]
+            else:
+                found[name] = left
+        elif not (isinstance(found[name], dict) and found[name]):  # it was empty when applied, and still is
+            del found[name]
+    return found
 
 
 # -- managedFields
@@ -275,12 +250,17 @@ def _flat(fields: Obj, path: Path) -> Iterator[Path]:
             yield (*path, key)
 
 
-def _entry(resource: Resource, owner: tuple[str, str, str], fields: set[Path], time: str) -> Obj:
-    nested: Obj = {}
-    for path in sorted(fields):
-        at = nested
+def _nested(paths: set[Path]) -> Obj:
+    """Paths as the tree that FieldsV1 is."""
+    tree: Obj = {}
+    for path in sorted(paths):
+        at = tree
         for part in path:
             at = at.setdefault(part, {})
+    return tree
+
+
+def _entry(resource: Resource, owner: tuple[str, str, str], fields: set[Path], time: str) -> Obj:
     manager, operation, subresource = owner
     found = {
         "manager": manager,
@@ -288,7 +268,7 @@ def _entry(resource: Resource, owner: tuple[str, str, str], fields: set[Path], t
         "apiVersion": resource.api_version,
         "time": time,
         "fieldsType": "FieldsV1",
-        "fieldsV1": nested,
+        "fieldsV1": _nested(fields),
     }
     return found | ({"subresource": subresource} if subresource else {})
 
@@ -299,7 +279,7 @@ def _dotted(path: Path) -> str:
         if part.startswith("f:"):
             text += f".{part[2:]}"
         elif part.startswith("k:"):
-            text += "[" + ",".join(f"{key}={json.dumps(value)}" for key, value in json.loads(part[2:]).items()) + "]"
+            text += "[" + ",".join(f"{key}={_encode(value).decode()}" for key, value in _decode(part[2:]).items()) + "]"
         elif part.startswith("v:"):
             text += f"[={part[2:]}]"
     return text

@@ -15,7 +15,7 @@ from pumice.runtime.controllers.writes import stamp
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 _NAME_MAX = 253
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _PATH_SEGMENT = re.compile(r"(?!\.\.?$)[^/%\x00-\x1f]+")
 _LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
@@ -44,6 +44,11 @@ def metadata_of(obj: Obj) -> Obj:
     if not isinstance(found, dict):
         raise bad_request("metadata: wanted an object")
     return found
+
+
+def maybe_metadata(obj: Obj) -> Obj:
+    """Empty where there is none. Raises: Refusal 400 where it is no object."""
+    return {} if obj.get("metadata") is None else metadata_of(obj)
 
 
 def stamped(resource: Resource, obj: Obj, namespace: str, stamps: Stamps) -> Obj:
@@ -88,8 +93,14 @@ def continued(resource: Resource, old: Obj, obj: Obj) -> Obj:
 def check_metadata(resource: Resource, metadata: Obj) -> None:
     """Raises: Refusal 422 that names every field that is wrong."""
     name = metadata.get("name")
-    causes = list(_name_causes(resource, name))
-    causes += _text_causes(metadata, "labels", _label_problem)
+    causes = [*_name_causes(resource, name), *metadata_causes(metadata)]
+    if causes:
+        raise invalid(resource.kind, resource.group, name if isinstance(name, str) else "", causes)
+
+
+def metadata_causes(metadata: Obj) -> list[Cause]:
+    """What is wrong with metadata, but for the name, whose rule depends on the kind."""
+    causes = _text_causes(metadata, "labels", _label_problem)
     causes += _text_causes(metadata, "annotations", _annotation_problem)
     annotations = metadata.get("annotations")
     if isinstance(annotations, dict) and sum(map(len, map(str, annotations.values()))) > ANNOTATIONS_BYTES_MAX:
@@ -98,8 +109,7 @@ def check_metadata(resource: Resource, metadata: Obj) -> None:
     finalizers = metadata.get("finalizers")
     if finalizers is not None and not (isinstance(finalizers, list) and all(isinstance(f, str) for f in finalizers)):
         causes.append(Cause("metadata.finalizers", "Invalid value: wanted a list of strings"))
-    if causes:
-        raise invalid(resource.kind, resource.group, name if isinstance(name, str) else "", causes)
+    return causes
 
 
 def _name_causes(resource: Resource, name: object) -> list[Cause]:
@@ -109,7 +119,7 @@ def _name_causes(resource: Resource, name: object) -> list[Cause]:
     if resource.group == "rbac.authorization.k8s.io":
         pattern, wanted = _PATH_SEGMENT, "a path segment without / and %"
     elif resource.full_name == "namespaces":
-        pattern, most, wanted = _DNS_LABEL, 63, "a lowercase RFC 1123 label"
+        pattern, most, wanted = DNS_LABEL, 63, "a lowercase RFC 1123 label"
     if isinstance(name, str) and len(name) <= most and pattern.fullmatch(name):
         return []
     shown = repr(str(name)[:80])

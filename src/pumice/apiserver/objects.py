@@ -7,9 +7,18 @@ from dataclasses import dataclass, field
 
 from pumice.apiserver.admission import admitted_change, admitted_new
 from pumice.apiserver.advice import advice
+from pumice.apiserver.bounds import STORE_BYTES_MAX, check_object, is_too_deep
 from pumice.apiserver.managed import keep_owners
-from pumice.apiserver.metadata import Stamps, check_version, continued, metadata_of, stamped, unversioned
-from pumice.apiserver.refusals import already_exists, bad_request, conflict, forbidden, not_found, success
+from pumice.apiserver.metadata import (
+    Stamps,
+    check_version,
+    continued,
+    metadata_causes,
+    metadata_of,
+    stamped,
+    unversioned,
+)
+from pumice.apiserver.refusals import Refusal, already_exists, bad_request, conflict, forbidden, not_found, success
 from pumice.apiserver.registry import Registry
 from pumice.apiserver.resources import CRDS, Resource
 from pumice.apiserver.schema import conformed
@@ -21,6 +30,9 @@ from pumice.runtime.controllers.writes import stamp
 NAMESPACES_AT_START = ("default", "kube-node-lease", "kube-public", "kube-system", "volcano-system")
 _NEVER_DELETED = frozenset({"default", "kube-system", "kube-public"})
 _NAME_TRIES = 8
+_ACTED_ON = ("pods", "nodes", CRDS)
+_GRACE_S = 30
+_GRACE_MAX_S = 10 * 365 * 86_400  # of a deletion: what is longer has no end that can be written as a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,7 @@ class Objects:
         obj = conformed(resource, obj, options)
         obj = admitted_new(resource, as_stored(resource, obj), self.store, self.stamps.time())
         obj = keep_owners(resource, None, obj, options, self.stamps.time())
+        self._check_room(check_object(obj), b"")
         options.warnings.extend(advice(resource, obj, self.store))
         if options.dry_run:
             return as_seen(resource, obj)
@@ -134,6 +147,7 @@ class Objects:
         if _has_new_generation(resource, old.obj, new):
             new["metadata"]["generation"] = old.obj["metadata"].get("generation", 0) + 1
         new = keep_owners(resource, old.obj, new, options, self.stamps.time(), target.subresource)
+        self._check_room(check_object(new), old.raw)
         if options.dry_run or _same(old.obj, new):
             return as_seen(resource, new)
         return as_seen(resource, self.write(resource, old, new).obj)
@@ -203,6 +217,12 @@ class Objects:
 
     # -- pieces --------------------------------------------------------------------------------------------------------
 
+    def _check_room(self, raw: bytes, before: bytes) -> None:
+        """Raises: Refusal 507 for what grows where everything together is as large as it may be."""
+        grows = len(raw) - len(before)
+        if grows > 0 and self.store.bytes + grows > STORE_BYTES_MAX:
+            raise Refusal(507, "InsufficientStorage", f"all objects together are {STORE_BYTES_MAX} bytes: delete some")
+
     def _check_namespace(self, target: Target) -> None:
         if not target.resource.namespaced:
             return
@@ -240,7 +260,8 @@ def _grace(resource: Resource, obj: Obj, asked_s: int | None) -> int:
         return 0
     if not obj["spec"].get("nodeName") or obj["status"].get("phase") in ("Succeeded", "Failed"):
         return 0
-    return int(obj["spec"].get("terminationGracePeriodSeconds", 30)) if asked_s is None else max(asked_s, 0)
+    wanted = obj["spec"].get("terminationGracePeriodSeconds") if asked_s is None else asked_s
+    return min(max(wanted, 0), _GRACE_MAX_S) if isinstance(wanted, int) else _GRACE_S
 
 
 def _may_go(obj: Obj) -> bool:
@@ -261,3 +282,24 @@ def _has_new_generation(resource: Resource, old: Obj, new: Obj) -> bool:
         return False
     apart = {"metadata", "status"} if resource.status else {"metadata"}
     return {k: v for k, v in old.items() if k not in apart} != {k: v for k, v in new.items() if k not in apart}
+
+
+def unsound(table: str, key: str, obj: Obj) -> str:
+    """Why what is kept under a key is no object that was created here; empty where it may be.
+
+    Those who act on objects without being asked (nodes, garbage collection) count on what this looks at.
+    """
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        return "metadata: wanted an object"
+    for text in ("name", "uid", "resourceVersion"):
+        if not isinstance(metadata.get(text), str) or not metadata[text]:
+            return f"metadata.{text}: wanted a text"
+    if key not in (metadata["name"], f"{metadata.get('namespace')}/{metadata['name']}"):
+        return "it is kept under another name"
+    for part in ("spec", "status") if table in _ACTED_ON else ():
+        if not isinstance(obj.get(part), dict):
+            return f"{part}: wanted an object"
+    if is_too_deep(obj):
+        return "it is nested too deep"
+    return "; ".join(f"{cause.field}: {cause.message}" for cause in metadata_causes(metadata))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pumice.apiserver.bounds import BUDGET_STEPS_MAX, Work
+from pumice.apiserver.metadata import maybe_metadata
 from pumice.apiserver.objects import Deletion, Objects, Target
 from pumice.apiserver.refusals import Cause, Refusal, bad_request, conflict, invalid, success
 from pumice.apiserver.selectors import matches
@@ -21,7 +23,7 @@ def bind(objects: Objects, target: Target, binding: Obj, dry_run: bool = False) 
     node = to.get("name") if isinstance(to, dict) else None
     if not node or not isinstance(node, str) or (to or {}).get("kind", "Node") not in ("Node", ""):
         raise invalid("Binding", "", target.name, [Cause("target.name", "Required value: the name of a Node")])
-    metadata = binding.get("metadata") or {}
+    metadata = maybe_metadata(binding)
     for key in ("uid", "resourceVersion"):
         if metadata.get(key, pod["metadata"][key]) != pod["metadata"][key]:
             why = f"Precondition failed: {key} in precondition: {metadata[key]}, in object meta: {pod['metadata'][key]}"
@@ -48,26 +50,38 @@ def bind(objects: Objects, target: Target, binding: Obj, dry_run: bool = False) 
 
 
 def evict(objects: Objects, target: Target, eviction: Obj, how: Deletion) -> Obj:
-    """Delete a pod unless a budget forbids it. Raises: Refusal 429 where it does, 404."""
-    wanted = (eviction.get("metadata") or {}).get("name", target.name)
+    """Delete a pod unless a budget forbids it.
+
+    Raises: Refusal 429 where one does, 500 where several cover the pod (as Kubernetes says it), 404.
+    """
+    wanted = maybe_metadata(eviction).get("name", target.name)
     if wanted != target.name:
         raise bad_request(f"name in URL does not match name in Eviction object: {wanted!r:.80}")
     pod = objects.get(target).obj
     if _is_up(pod):
-        for row in objects.store.rows(_BUDGETS, prefix=f"{target.namespace}/"):
-            selector = (row.obj.get("spec") or {}).get("selector")
-            if selector is not None and matches(selector, pod["metadata"].get("labels") or {}):
-                _check_budget(objects, target.namespace, row.obj)
+        work = Work(BUDGET_STEPS_MAX, "what this namespace's disruption budgets say")
+        labels = pod["metadata"].get("labels") or {}
+        covering = [
+            row.obj
+            for row in objects.store.rows(_BUDGETS, prefix=f"{target.namespace}/")
+            if (row.obj.get("spec") or {}).get("selector") is not None
+            and matches(row.obj["spec"]["selector"], labels, work)
+        ]
+        if len(covering) > 1:
+            why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            raise Refusal(500, "InternalError", why)
+        for budget in covering:
+            _check_budget(objects, target.namespace, budget, work)
     objects.delete(target, how)
     return success()
 
 
-def _check_budget(objects: Objects, namespace: str, budget: Obj) -> None:
+def _check_budget(objects: Objects, namespace: str, budget: Obj, work: Work) -> None:
     spec = budget["spec"]
     labels = [
         (row.obj, row.obj["metadata"].get("labels") or {}) for row in objects.store.rows("pods", prefix=f"{namespace}/")
     ]
-    covered = [pod for pod, found in labels if matches(spec["selector"], found)]
+    covered = [pod for pod, found in labels if matches(spec["selector"], found, work)]
     up = sum(map(_is_up, covered))
     if "maxUnavailable" in spec:
         needed = len(covered) - _amount(spec["maxUnavailable"], len(covered))
@@ -83,7 +97,7 @@ def _check_budget(objects: Objects, namespace: str, budget: Obj) -> None:
 
 def _amount(wanted: Any, of: int) -> int:
     """A number of pods, or a share of them in percent, rounded up."""
-    if isinstance(wanted, str) and wanted.endswith("%") and wanted[:-1].isdigit():
+    if isinstance(wanted, str) and wanted.endswith("%") and wanted[:-1].isdecimal() and len(wanted) < 10:
         return -(-of * int(wanted[:-1]) // 100)
     return wanted if isinstance(wanted, int) else 0
 

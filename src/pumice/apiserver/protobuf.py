@@ -16,6 +16,7 @@ from pumice.model.manifest.fields import Obj
 
 MEDIA: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\x00"
+_ENTRIES_MAX = 50_000  # fields of one message
 
 #: Message -> number of a field -> (name, type). ``type?``: zero is a value; ``[]type``: a list; ``{}type``: by name.
 _MESSAGES: Final[dict[str, dict[int, tuple[str, str]]]] = {
@@ -175,7 +176,9 @@ def _bytes(value: int | bytes) -> bytes:
 def _entries(raw: bytes) -> Iterator[tuple[int, int | bytes]]:
     """(number of a field, value) of each field, as they come."""
     at = 0
-    while at < len(raw):
+    for _ in range(_ENTRIES_MAX):
+        if at >= len(raw):
+            return
         tag, at = _varint(raw, at)
         match tag & 7:
             case 0:
@@ -193,6 +196,7 @@ def _entries(raw: bytes) -> Iterator[tuple[int, int | bytes]]:
                 at += 4
             case other:
                 raise ValueError(f"wire type {other}")
+    raise ValueError(f"a message of more than {_ENTRIES_MAX} fields")
 
 
 def _varint(raw: bytes, at: int) -> tuple[int, int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -23,7 +24,7 @@ from pumice.apiserver.views import as_seen
 from pumice.model.manifest.fields import Obj
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-BATCH = 500  # lines that are written at once
+BATCH, BATCH_BYTES = 500, 256 << 10  # lines that are written at once, and what they may come to
 _encode = msgspec.json.Encoder().encode
 
 
@@ -51,19 +52,30 @@ class View:
             return _encode(table(self.target.resource, [obj], version, self.now(), self.include, head))
         return _encode(partial(obj))
 
-    def many(self, rows: list[Stored], metadata: Obj) -> bytes:
-        """A list in the form that was asked for."""
+    def many(self, rows: list[Stored], metadata: Obj) -> Iterator[bytes]:
+        """A list in the form that was asked for, in parts: one a row. A long list is never in memory as a whole."""
         resource = self.target.resource
+        items: Iterable[bytes] = map(self.raw, rows)
+        place = "items"
         if self.form.as_ == "Table":
-            objects = [as_seen(resource, row.obj) for row in rows]
-            return _encode(table(resource, objects, metadata, self.now(), self.include))
-        kind, api_version = f"{resource.kind}List", resource.api_version
-        items = [self.raw(row) for row in rows]
-        if self.form.as_:
-            kind, api_version = "PartialObjectMetadataList", "meta.k8s.io/v1"
-            items = [_encode(partial(row.obj)) for row in rows]
-        head = _encode({"kind": kind, "apiVersion": api_version, "metadata": metadata})
-        return head[:-1] + b',"items":[' + b",".join(items) + b"]}"
+            head, place = table(resource, [], metadata, 0.0, self.include), "rows"
+            items = map(self._cells, rows)
+        elif self.form.as_:
+            head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
+            items = (_encode(partial(row.obj)) for row in rows)
+        else:
+            head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
+        head.pop(place, None)
+        yield _encode(head)[:-1] + b',"' + place.encode() + b'":['
+        for i, item in enumerate(items):
+            yield b"," + item if i else item
+        yield b"]}"
+
+    def _cells(self, row: Stored) -> bytes:
+        """The row of a Table."""
+        seen = as_seen(self.target.resource, row.obj)
+        (found,) = table(self.target.resource, [seen], {}, self.now(), self.include)["rows"]
+        return _encode(found)
 
 
 def selection_of(target: Target, query: Mapping[str, str]) -> Selection:
@@ -93,8 +105,11 @@ class _Token(NamedTuple):
     key: str
 
 
-def page(store: Store, view: View, query: Mapping[str, str]) -> bytes:
-    """A list, or a page of it. Raises: Refusal 400, 410 for a page of too old a list, 504 for a version to come."""
+def page(store: Store, view: View, query: Mapping[str, str]) -> Iterator[bytes]:
+    """A list, or a page of it, in parts.
+
+    Raises: Refusal 400, 410 for a page of too old a list, 504 for a version to come.
+    """
     target, chosen = view.target, selection_of(view.target, query)
     limit, wanted = number(query, "limit") or 0, number(query, "resourceVersion") or 0
     if wanted > store.version:
@@ -163,7 +178,10 @@ def watching_of(store: Store, target: Target, query: Mapping[str, str], seconds:
 async def watched(
     store: Store, view: View, watching: Watching, bookmark_s: float, alive: Callable[[], bool]
 ) -> AsyncIterator[list[bytes]]:
-    """The lines of a watch, in batches. It ends with its time, with an ERROR where it fell behind, or not ``alive``."""
+    """The lines of a watch, in batches. It ends with its time, with an ERROR where it fell behind, or not ``alive``.
+
+    Nothing is held while a batch is written: who does not read falls behind, and is told so when it reads again.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + watching.seconds
     name = view.target.resource.table
@@ -171,24 +189,23 @@ async def watched(
         told = _Told(view, watching)
         cursor = store.version if watching.version is None else watching.version
         if watching.version is None:
-            there = list(selected(store, view.target, watching.chosen))
-            for i in range(0, len(there), BATCH):
-                yield [told.line("ADDED", row) for row in there[i : i + BATCH]]
+            there = deque(selected(store, view.target, watching.chosen))
+            while there:
+                yield told.first(there)
             if watching.initial:
                 yield [told.bookmark(cursor, {INITIAL_EVENTS_END: "true"})]
         next_bookmark = loop.time() + bookmark_s
         while alive():
             bell.clear()
             try:
-                changes = store.since(name, cursor)
+                lines, cursor = told.changes(store.since(name, cursor, BATCH), cursor)
             except Refusal as refusal:
                 yield [_line("ERROR", _encode(refusal.status()))]
                 return
-            for i in range(0, len(changes), BATCH):
-                if lines := [line for change in changes[i : i + BATCH] if (line := told.change(change))]:
-                    yield lines
-                cursor = changes[i : i + BATCH][-1].version
-            if bell.is_set():
+            if lines:
+                yield lines
+            if cursor < store.last(name):
+                await asyncio.sleep(0)  # others come first
                 continue
             cursor = store.version  # nothing of this kind happened since
             if watching.bookmarks and loop.time() >= min(next_bookmark, deadline):
@@ -219,6 +236,28 @@ class _Told:
         if not (before or now):
             return None
         return self.line("MODIFIED" if before and now else "ADDED" if now else "DELETED", change.now)
+
+    def first(self, there: deque[Stored]) -> list[bytes]:
+        """The next lines about what is there when a watch begins; their objects are taken off."""
+        lines: list[bytes] = []
+        size = 0
+        while there and len(lines) < BATCH and size < BATCH_BYTES:
+            lines.append(self.line("ADDED", there.popleft()))
+            size += len(lines[-1])
+        return lines
+
+    def changes(self, changes: list[Change], cursor: int) -> tuple[list[bytes], int]:
+        """The next lines about changes after ``cursor``, and the version up to which all has been told by them."""
+        lines: list[bytes] = []
+        size = 0
+        for change in changes:
+            if size >= BATCH_BYTES:
+                break
+            cursor = change.version
+            if line := self.change(change):
+                lines.append(line)
+                size += len(line)
+        return lines, cursor
 
     def line(self, kind: str, row: Stored) -> bytes:
         head, self._head = self._head, False

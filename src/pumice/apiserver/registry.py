@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 
 from pumice.apiserver.resources import BUILT_IN, CRDS, Resource, defined
 from pumice.apiserver.store import Change, Store
+from pumice.runtime.supervision import Spared
 
+_log = logging.getLogger("pumice.apiserver")
 _VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
 _STAGES = {None: 2, "beta": 1, "alpha": 0}
 
@@ -17,10 +20,12 @@ class Registry:
 
     def __init__(self, store: Store) -> None:
         self.generation = 0
+        self._spared = Spared(_log, "kinds")
         self._found: dict[tuple[str, str, str], Resource] = {(r.group, r.version, r.plural): r for r in BUILT_IN}
         self._defined: dict[str, list[Resource]] = {}
         for row in store.rows(CRDS):
-            self._define(row.key, defined(row.obj))
+            with self._spared.whatever(f"definition {row.key}"):
+                self._define(row.key, defined(row.obj))
         store.sinks.append(self._hear)
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
@@ -49,7 +54,8 @@ class Registry:
 
     def _hear(self, change: Change) -> None:
         if change.table == CRDS:
-            self._define(change.now.key, [] if change.deleted else defined(change.now.obj))
+            with self._spared.whatever(f"definition {change.now.key}"):
+                self._define(change.now.key, [] if change.deleted else defined(change.now.obj))
 
     def _define(self, name: str, resources: Iterable[Resource]) -> None:
         for old in self._defined.pop(name, ()):

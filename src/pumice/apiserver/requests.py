@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from pumice.apiserver.bounds import check_value
 from pumice.apiserver.objects import Deletion, Options, Target
 from pumice.apiserver.refusals import Refusal, bad_request, no_such_path
 from pumice.apiserver.registry import Registry
@@ -51,11 +52,13 @@ def body_of(raw: bytes) -> Obj:
 
 
 def json_of(raw: bytes) -> object:
-    """Raises: Refusal 400."""
+    """Raises: Refusal 400, also where it is nested too deep; 413 where there is too much in it."""
     try:
-        return _decode(raw)
+        found = _decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise bad_request(f"the body is no JSON: {error}") from None
+    check_value(found, raw)
+    return found
 
 
 def options_of(query: Mapping[str, str], user_agent: str) -> Options:
@@ -71,25 +74,33 @@ def options_of(query: Mapping[str, str], user_agent: str) -> Options:
     )
 
 
-def deletion_of(query: Mapping[str, str], body: Obj) -> tuple[Deletion, bool]:
+def deletion_of(query: Mapping[str, str], body: object) -> tuple[Deletion, bool]:
     """How to delete, and whether what the object owns is to live on. Raises: Refusal 400."""
+    if not isinstance(body, dict):
+        raise bad_request("the options of a deletion are an object")
     preconditions = body.get("preconditions") or {}
+    if not isinstance(preconditions, dict) or not all(
+        isinstance(preconditions.get(key) or "", str) for key in ("uid", "resourceVersion")
+    ):
+        raise bad_request("preconditions: wanted an object with texts as uid and resourceVersion")
     grace = body.get("gracePeriodSeconds")
     if grace is None:
         grace = number(query, "gracePeriodSeconds")
-    if grace is not None and not isinstance(grace, int):
+    if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
         raise bad_request("gracePeriodSeconds: wanted a whole number")
     policy = query.get("propagationPolicy") or body.get("propagationPolicy") or "Background"
-    if policy not in ("Background", "Foreground", "Orphan"):
+    if not isinstance(policy, str) or policy not in ("Background", "Foreground", "Orphan"):
         raise bad_request(f"propagationPolicy: found {str(policy)[:40]!r}, wanted Background, Foreground or Orphan")
-    dry = query.get("dryRun") or ",".join(body.get("dryRun") or ())
+    dry = query.get("dryRun") or body.get("dryRun") or ""
+    if isinstance(dry, list):
+        dry = ",".join(map(str, dry[:2]))
     how = Deletion(grace, preconditions.get("uid") or "", preconditions.get("resourceVersion") or "", _dry_run(dry))
     return how, policy == "Orphan"
 
 
-def _dry_run(text: str) -> bool:
-    if text not in ("", "All"):
-        raise bad_request(f"dryRun: found {text[:40]!r}, wanted All")
+def _dry_run(text: object) -> bool:
+    if not isinstance(text, str) or text not in ("", "All"):
+        raise bad_request(f"dryRun: found {str(text)[:40]!r}, wanted All")
     return bool(text)
 
 

@@ -10,7 +10,7 @@ from pumice.apiserver.refusals import Refusal
 from pumice.model.manifest.fields import Obj
 from pumice.model.node import Node
 from pumice.runtime.documents import Document, documents
-from pumice.runtime.problems import Problem
+from pumice.runtime.problems import Problem, unforeseen
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _FIRST = ("CustomResourceDefinition", "Namespace", "PriorityClass", "Queue")  # what others refer to
@@ -43,6 +43,8 @@ def place_manifests(cluster: Cluster, paths: Iterable[Path]) -> list[Problem]:
             _place(cluster, document.obj)
         except Refusal as refusal:
             problems.append(Problem(document.where, refusal.message))
+        except Exception as error:
+            problems.append(Problem(document.where, unforeseen(error)))
     return problems
 
 

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pumice.apiserver.bounds import Work
 from pumice.apiserver.refusals import bad_request
 from pumice.model.manifest.fields import Obj
 
 Test = Callable[[Obj], bool]
 
 TEXT_MAX = 16_384
+TERMS_MAX = 100  # each is looked at for every object
 _KEY = r"(?:[a-z0-9A-Z.-]+/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
 _VALUE = r"[-A-Za-z0-9_.]*"
 _SET = re.compile(rf"\s*(?P<key>{_KEY})\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)\s*")
@@ -37,8 +39,11 @@ def selection(labels: str, fields: str, known_fields: frozenset[str]) -> Selecti
     """Raises: Refusal 400 for what is no selector, or names a field that this kind cannot be selected by."""
     if len(labels) + len(fields) > TEXT_MAX:
         raise bad_request(f"a selector of more than {TEXT_MAX} characters")
-    tests, name = _field_tests(fields, known_fields)
-    return Selection((*_label_tests(labels), *tests), name)
+    found, name = _field_tests(fields, known_fields)
+    tests = (*_label_tests(labels), *found)
+    if len(tests) > TERMS_MAX:
+        raise bad_request(f"a selector of more than {TERMS_MAX} terms")
+    return Selection(tests, name)
 
 
 # -- labels
@@ -134,11 +139,16 @@ def _text(found: object) -> str:
 # -- label selectors inside objects
 
 
-def matches(selector: Obj, labels: dict[str, str]) -> bool:
-    """Whether labels fit a selector of an object (``matchLabels`` and ``matchExpressions``); an empty one fits all."""
+def matches(selector: Obj, labels: dict[str, str], work: Work) -> bool:
+    """Whether labels fit a selector of an object (``matchLabels`` and ``matchExpressions``); an empty one fits all.
+
+    Raises: Refusal 413 where there is no ``work`` left.
+    """
+    terms = selector.get("matchExpressions") or ()
+    work.spend(1 + len(selector.get("matchLabels") or ()) + sum(1 + len(each.get("values") or ()) for each in terms))
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
-    return all(_fits(each, labels) for each in selector.get("matchExpressions") or ())
+    return all(_fits(each, labels) for each in terms)
 
 
 def _fits(requirement: Obj, labels: dict[str, str]) -> bool:

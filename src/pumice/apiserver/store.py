@@ -16,10 +16,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from pumice.apiserver.bounds import weight
 from pumice.apiserver.refusals import Refusal, expired
 from pumice.model.manifest.fields import Obj
 
 HISTORY_MAX = 20_000  # changes that are kept, of each kind
+HISTORY_BYTES_MAX = 128 << 20  # what they may take in memory, of all kinds together
 
 _encode = msgspec.json.Encoder().encode
 _version_of = attrgetter("version")
@@ -55,17 +57,26 @@ class _Table:
     rows: dict[str, Stored] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
     history: list[Change] = field(default_factory=list)
+    history_bytes: int = 0
     bells: set[Event] = field(default_factory=set)
 
 
 class Store:
-    """``version`` is that of the last change. ``sinks`` hear of each change at once, in order, and must not write."""
+    """``version`` is that of the last change. ``sinks`` hear of each change at once, in order, and must not write.
 
-    def __init__(self, version: int = 1, history_max: int = HISTORY_MAX) -> None:
+    ``bytes``: of all objects, as JSON. What is kept of history is bounded by count and by memory: whoever reads on from
+    before that is told 410, and lists anew.
+    """
+
+    def __init__(
+        self, version: int = 1, history_max: int = HISTORY_MAX, history_bytes_max: int = HISTORY_BYTES_MAX
+    ) -> None:
         self.version = version
+        self.bytes = 0
         self.sinks: list[Sink] = []
         self._first_version = version
-        self._history_max = history_max
+        self._history_max, self._history_bytes_max = history_max, history_bytes_max
+        self._history_bytes = 0
         self._tables: dict[str, _Table] = {}
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -108,6 +119,7 @@ class Store:
         before = rows.rows.get(key)
         now = self._next(key, obj)
         rows.rows[key] = now
+        self.bytes += len(now.raw) - (len(before.raw) if before is not None else 0)
         if before is None:
             insort(rows.keys, key)
         self._tell(rows, Change(table, now.version, before, now, False))
@@ -117,6 +129,7 @@ class Store:
         """Forget an object. The answer is what it was last, at the version of its deletion."""
         rows = self._table(table)
         before = rows.rows.pop(key)
+        self.bytes -= len(before.raw)
         del rows.keys[bisect_left(rows.keys, key)]
         now = self._next(key, before.obj)
         self._tell(rows, Change(table, now.version, before, now, True))
@@ -124,15 +137,18 @@ class Store:
 
     def load(self, table: str, key: str, version: int, obj: Obj) -> None:
         """Put back what was kept on disk: no change that anybody hears of."""
+        self.unload(table, key)
         rows = self._table(table)
-        if key not in rows.rows:
-            insort(rows.keys, key)
+        insort(rows.keys, key)
         rows.rows[key] = Stored(key, version, obj, _encode(obj))
+        self.bytes += len(rows.rows[key].raw)
 
     def unload(self, table: str, key: str) -> None:
         """The deletion among what was kept on disk."""
         rows = self._table(table)
-        if rows.rows.pop(key, None) is not None:
+        before = rows.rows.pop(key, None)
+        if before is not None:
+            self.bytes -= len(before.raw)
             del rows.keys[bisect_left(rows.keys, key)]
 
     def loaded(self, version: int) -> None:
@@ -143,14 +159,23 @@ class Store:
 
     # -- following -----------------------------------------------------------------------------------------------------
 
-    def since(self, table: str, version: int) -> list[Change]:
-        """The changes after that version. Raises: Refusal 410 where they are no longer kept, or are yet to come."""
+    def since(self, table: str, version: int, count_max: int | None = None) -> list[Change]:
+        """The first changes after that version.
+
+        Raises: Refusal 410 where they are no longer kept, or are yet to come.
+        """
         rows = self._table(table)
         if version < rows.floor:
             raise _too_old(version, rows.floor)
         if version > self.version:
             raise expired(f"too large resource version: {version} ({self.version})")
-        return rows.history[bisect_right(rows.history, version, key=_version_of) :]
+        first = bisect_right(rows.history, version, key=_version_of)
+        return rows.history[first : None if count_max is None else first + count_max]
+
+    def last(self, table: str) -> int:
+        """The version of the last change of that kind, as far as it is kept."""
+        rows = self._table(table)
+        return rows.history[-1].version if rows.history else rows.floor
 
     @contextmanager
     def bell(self, table: str) -> Iterator[Event]:
@@ -187,14 +212,31 @@ class Store:
 
     def _tell(self, rows: _Table, change: Change) -> None:
         rows.history.append(change)
+        added = _weight(change)
+        rows.history_bytes += added
+        self._history_bytes += added
         if len(rows.history) > 2 * self._history_max:  # in large steps: cutting a list costs its length
-            cut = len(rows.history) - self._history_max
-            rows.floor = rows.history[cut - 1].version
-            del rows.history[:cut]
+            self._forget(rows, len(rows.history) - self._history_max)
+        while self._history_bytes > self._history_bytes_max:
+            largest = max(self._tables.values(), key=lambda table: table.history_bytes)
+            self._forget(largest, (len(largest.history) + 1) // 2)
         for sink in self.sinks:
             sink(change)
         for bell in rows.bells:
             bell.set()
+
+    def _forget(self, rows: _Table, count: int) -> None:
+        """The oldest changes of a kind."""
+        freed = sum(map(_weight, rows.history[:count]))
+        rows.history_bytes -= freed
+        self._history_bytes -= freed
+        rows.floor = rows.history[count - 1].version
+        del rows.history[:count]
+
+
+def _weight(change: Change) -> int:
+    """What it holds in memory, about."""
+    return weight(change.now.raw) + (weight(change.before.raw) if change.before is not None else 0)
 
 
 def _too_old(version: int, floor: int) -> Refusal:

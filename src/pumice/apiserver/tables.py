@@ -52,7 +52,7 @@ def age(stamp: Any, now: float) -> str:
     """How long ago, as kubectl writes it: 45s, 10m, 3h12m, 5d."""
     try:
         seconds = int(now - datetime.fromisoformat(stamp).timestamp())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return "<unknown>"
     return _span(max(seconds, 0))
 

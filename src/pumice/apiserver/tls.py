@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pumice.runtime.private import NotPrivate, read_secret, require_own_folder, write_private
+
 TOKEN_MIN = 16
 _DAYS = "365"
 
@@ -32,7 +34,13 @@ class Certificate:
         return self.certificate.read_bytes()
 
     def context(self) -> ssl.SSLContext:
-        """Raises: AccessError for files that do not hold a certificate and its key."""
+        """Raises: AccessError for files that do not hold a certificate and its key, or for a key that all may read."""
+        try:
+            read_secret(self.key)
+        except NotPrivate as error:
+            raise AccessError(str(error)) from None
+        except OSError:
+            pass  # told below
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
@@ -51,15 +59,19 @@ def is_loopback(address: str) -> bool:
 
 
 def read_token(path: Path) -> str:
-    """Raises: AccessError for a file that holds no token, OSError."""
-    token = path.read_text(encoding="utf-8", errors="replace").strip()
+    """Raises: AccessError for a file that holds no token, or that everybody may read, OSError."""
+    try:
+        token = read_secret(path).strip()
+    except NotPrivate as error:
+        raise AccessError(str(error)) from None
     if len(token) < TOKEN_MIN or not token.isascii() or not token.isprintable() or " " in token:
         raise AccessError(f"{path}: wanted a token of at least {TOKEN_MIN} printable characters without spaces")
     return token
 
 
 def kept_token(folder: Path) -> str:
-    """The token in a folder of ours, made where there is none."""
+    """The token in a folder of ours, made where there is none. Raises: AccessError, OSError."""
+    _require_own(folder)
     path = folder / "token"
     if not path.exists():
         write_private(path, secrets.token_urlsafe(32) + "\n")
@@ -69,8 +81,9 @@ def kept_token(folder: Path) -> str:
 def kept_certificate(folder: Path, names: Sequence[str]) -> Certificate:
     """The certificate in a folder of ours for these names and addresses, made by ``openssl`` where there is none.
 
-    Raises: AccessError without openssl.
+    Raises: AccessError without openssl, or for a folder in which others may put files.
     """
+    _require_own(folder)
     found = Certificate(folder / "tls.crt", folder / "tls.key")
     if found.certificate.exists() and found.key.exists():
         return found
@@ -93,18 +106,16 @@ def kept_certificate(folder: Path, names: Sequence[str]) -> Certificate:
     return found
 
 
+def _require_own(folder: Path) -> None:
+    try:
+        require_own_folder(folder)
+    except NotPrivate as error:
+        raise AccessError(str(error)) from None
+
+
 def _is_address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)
     except ValueError:
         return False
     return True
-
-
-def write_private(path: Path, text: str) -> None:
-    """A file that only its owner reads, whole or not at all."""
-    made = path.with_name(f".{path.name}.{os.getpid()}.part")
-    descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    made.replace(path)

@@ -17,6 +17,7 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.report.units import counted, some
 from pumice.runtime.plugin_faults import by_culprit
+from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +53,7 @@ def print_answer(answer: Answer, objects: Sequence[Object], conf: str) -> None:
         f"{len(answer.unscheduled):,} not scheduled"
     )
     out.print(f"{counted(nodes, 'node')}, {counted(len(jobs), 'job')}: {counts}")
-    out.print(f"policy {conf}", style="dim")
+    out.print(f"policy {escaped(conf)}", style="dim")
     for _, text in by_culprit(answer.outcome.faults):
         out.print(Text(f"a plugin failed: {text}", style="red"))
     touched = [job for job in jobs if job.waiting or job.pipelined or job.evicted or job.bound]
@@ -89,11 +90,11 @@ def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:
 
 
 def _block(out: Console, job: _Job, answer: Answer) -> None:
-    head = Text(f"\n{job.key}", style="bold")
+    head = Text(f"\n{escaped(job.key)}", style="bold")
     if job.group is not None:
         phase = answer.statuses[job.key].phase
         facts = f"queue {job.group.queue}, {counted(len(job.pods), 'pod')}, minMember {job.group.min_member}, {phase}"
-        head.append(f"  {facts}", style="not bold dim")
+        head.append(f"  {escaped(facts)}", style="not bold dim")
     out.print(head)
     lines = Table.grid(padding=(0, 1, 0, 1))
     lines.add_column(no_wrap=True)
@@ -101,16 +102,15 @@ def _block(out: Console, job: _Job, answer: Answer) -> None:
     lines.add_column(overflow="fold")
     for what, style, placed in (("bound", "green", job.bound), ("pipelined", "yellow", job.pipelined)):
         if placed:
-            lines.add_row(Text(what, style), f"{len(placed):,}", _by_node(placed))
+            lines.add_row(Text(what, style), f"{len(placed):,}", escaped(_by_node(placed)))
     for pod, where in job.evicted.items():
-        lines.add_row(Text("evicted", "red"), "1", f"{pod} from {where}")
+        lines.add_row(Text("evicted", "red"), "1", escaped(f"{pod} from {where}"))
     for why, pods in _by_reason(job.waiting):
-        lines.add_row(Text("waiting", "red"), f"{len(pods):,}", f"{some(pods, NAMES_SHOWN)}: {why}")
+        lines.add_row(Text("waiting", "red"), f"{len(pods):,}", escaped(f"{some(pods, NAMES_SHOWN)}: {why}"))
     for condition in answer.statuses[job.key].conditions if job.group is not None else ():
         if condition.type == "Unschedulable" and condition.status == "True" and job.waiting:
-            lines.add_row(
-                Text("condition", "dim"), "", Text(f"{condition.type}, {condition.reason}: {condition.message}", "dim")
-            )
+            said = f"{condition.type}, {condition.reason}: {condition.message}"
+            lines.add_row(Text("condition", "dim"), "", Text(escaped(said), "dim"))
     out.print(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +12,21 @@ from pumice.cli.output import console, print_json, say
 from pumice.cli.params import require_there
 from pumice.cli.policies import plugins_option, registry_of
 from pumice.report.units import counted
+from pumice.runtime.printing import escaped
+
+STDIN = "-"
 
 if TYPE_CHECKING:
     from pumice.framework.policy import PluginOption, Policy
 
 
 @click.command("check-conf")
-@click.argument("conf", type=click.Path(path_type=Path))
+@click.argument("conf", metavar="CONF")
 @plugins_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document: ok, problems, and the policy.")
 @click.pass_context
-def check_conf(ctx: click.Context, conf: Path, plugins_dir: str, as_json: bool) -> None:
-    """Check the policy file CONF.
+def check_conf(ctx: click.Context, conf: str, plugins_dir: str, as_json: bool) -> None:
+    """Check the policy file CONF, or the ConfigMap that holds it; - is standard input.
 
     Names every problem at once: unknown actions, plugins, arguments and switches, wrong types. With none, prints the
     actions, and the tiers with each plugin's arguments and the switches that are off.
@@ -31,25 +35,35 @@ def check_conf(ctx: click.Context, conf: Path, plugins_dir: str, as_json: bool) 
     Examples:
       pumice check-conf volcano-scheduler.conf
       pumice check-conf volcano-scheduler.conf --json | jq .problems
+      kubectl get cm -n volcano-system volcano-scheduler-configmap -o yaml | pumice check-conf -
     """
     from pumice.framework.errors import PolicyError
-    from pumice.runtime.conf import load_policy
 
-    require_there((str(conf),))
+    shown = "standard input" if conf == STDIN else conf
     try:
-        policy = load_policy(conf, registry_of(plugins_dir))
+        policy = _read(conf, plugins_dir)
     except PolicyError as error:
         if as_json:
             print_json({"ok": False, "problems": list(error.problems)})
         else:
             for problem in error.problems:
                 say(f"error: {problem}")
-            say(f"{conf}: {counted(len(error.problems), 'problem')}")
+            say(f"{shown}: {counted(len(error.problems), 'problem')}")
         ctx.exit(2)
     if as_json:
         print_json({"ok": True, "problems": [], "policy": _described(policy)})
         return
-    _print(conf, policy)
+    _print(shown, policy)
+
+
+def _read(conf: str, plugins_dir: str) -> Policy:
+    from pumice.runtime.conf import SIZE_MAX, load_policy, loaded_from_bytes
+
+    if conf != STDIN:
+        require_there((conf,))
+        return load_policy(Path(conf), registry_of(plugins_dir))
+    raw = sys.stdin.buffer.read(SIZE_MAX + 1)
+    return loaded_from_bytes(raw, registry_of(plugins_dir), where="standard input").policy
 
 
 def _described(policy: Policy) -> dict[str, Any]:
@@ -83,21 +97,21 @@ def _off(option: PluginOption) -> list[str]:
     return sorted({switch for point in points for switch in point.any_switch if not option.switches.get(switch, False)})
 
 
-def _print(conf: Path, policy: Policy) -> None:
+def _print(conf: str, policy: Policy) -> None:
     from rich.table import Table
 
     out = console()
-    out.print(f"{conf}: OK")
+    out.print(escaped(f"{conf}: OK"))
     out.print(f"dialect {policy.dialect.name}; actions: " + ", ".join(action.name for action in policy.actions))
     for action in policy.actions:
         for name, value in action.arguments.items():
-            out.print(f"  {action.name}: {name} = {value}")
+            out.print(escaped(f"  {action.name}: {name} = {value}"))
     table = Table(box=None, pad_edge=False)
     for heading in ("tier", "plugin", "arguments", "switched off"):
         table.add_column(heading)
     for number, tier in enumerate(policy.tiers, 1):
         for option in tier:
             given = ((name, value) for name, value in _arguments(option).items() if value not in (None, ""))
-            arguments = ", ".join(f"{name} = {value}" for name, value in given)
+            arguments = escaped(", ".join(f"{name} = {value}" for name, value in given))
             table.add_row(str(number), option.spec.name, arguments, ", ".join(f"enable{s}" for s in _off(option)))
     out.print(table)

@@ -14,6 +14,8 @@ from typing import IO, Any
 
 import click
 
+from pumice.runtime.printing import escaped
+
 WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 _OURS_TO_NAME = (errno.ENOENT, errno.EACCES, errno.EISDIR, errno.ENOTDIR, errno.EPERM, errno.ENAMETOOLONG, errno.EROFS)
 
@@ -29,7 +31,7 @@ class InputError(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         for problem in self.problems:
-            click.echo(f"error: {problem}", file=file or sys.stderr)
+            click.echo(f"error: {escaped(problem)}", file=file or sys.stderr)
 
 
 class InternalError(click.ClickException):
@@ -38,7 +40,7 @@ class InternalError(click.ClickException):
     exit_code = FAILED
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"internal error: {self.message}", file=file or sys.stderr)
+        click.echo(f"internal error: {escaped(self.message)}", file=file or sys.stderr)
         click.echo("Set PUMICE_DEBUG=1 to see where, and please report it with the input.", file=file or sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""``--faults refused=2%,late=5%,node-gone=6h,pod-deleted=1h``: a plan of what goes wrong."""
+"""``--faults refused=2%,node-gone=6h,restart=1d``: a plan of what goes wrong."""
 
 from __future__ import annotations
 
@@ -10,9 +10,18 @@ from pumice.cli.errors import InputError
 from pumice.cli.params import SPAN
 from pumice.sim.faults import FaultPlan
 
-_SHARES = ("refused", "late")
-_SPANS = ("node-gone", "pod-deleted")
-_KNOWN = (*_SHARES, *_SPANS)
+#: What may be written, and the field of FaultPlan that it fills: shares, and lengths of time.
+SHARES = {"refused": "refused_share", "late": "late_share"}
+SPANS = {
+    "late-by": "late_max_s",
+    "node-gone": "node_gone_every_s",
+    "node-back": "node_back_after_s",
+    "pod-deleted": "pod_deleted_every_s",
+    "pod-killed": "pod_killed_every_s",
+    "told-again": "told_again_every_s",
+    "restart": "restart_every_s",
+}
+_KNOWN = (*SHARES, *SPANS)
 
 
 def parse_faults(text: str, quiet_after_s: float) -> FaultPlan:
@@ -26,14 +35,11 @@ def parse_faults(text: str, quiet_after_s: float) -> FaultPlan:
             raise InputError(
                 f"--faults: found {part.strip()[:40]!r}, wanted some of {', '.join(f'{k}=…' for k in _KNOWN)}{hint}"
             )
-        found[name] = _share(name, value) if name in _SHARES else _span(name, value)
-    return FaultPlan(
-        quiet_after_s,
-        refused_share=found.get("refused", 0.0),
-        late_share=found.get("late", 0.0),
-        node_gone_every_s=found.get("node-gone", 0.0),
-        pod_deleted_every_s=found.get("pod-deleted", 0.0),
-    )
+        field = SHARES.get(name) or SPANS[name]
+        if field in found:
+            raise InputError(f"--faults: found {name} twice")
+        found[field] = _share(name, value) if name in SHARES else _span(name, value)
+    return FaultPlan(quiet_after_s, **found)
 
 
 def _share(name: str, text: str) -> float:

@@ -13,7 +13,9 @@ from pumice.cli.errors import guarded
 #: name -> (module with the command, what ``pumice --help`` says). The command is the module's function of that name.
 COMMANDS: dict[str, tuple[str, str]] = {
     "simulate": ("simulate", "Run manifests or a trace on a simulated cluster."),
+    "compare": ("compare", "Run two policies on the same inputs: what differs."),
     "run": ("run", "Schedule a Kubernetes cluster."),
+    "log-level": ("log_level", "Have a scheduler that runs say more for a while."),
     "schedule": ("schedule", "Run one cycle on manifests: what is bound where, and why not."),
     "check-conf": ("check_conf", "Check a policy file, and show what it stands for."),
     "serve": ("serve", "Serve a cluster without machines behind the Kubernetes API."),
@@ -62,10 +64,12 @@ def main() -> None:
     \b
     Examples:
       pumice simulate examples/demo --report demo.html
+      pumice compare old.conf new.conf examples/demo --report compare.html
       pumice schedule manifests/ --conf volcano-scheduler.conf
       pumice check-conf volcano-scheduler.conf
 
     Every command takes --help and answers with examples. With --json it prints one JSON document to standard output
-    and everything else to standard error. Exit codes: 0 done, 1 something failed, 2 wrong input, 130 interrupted.
+    and everything else to standard error. Exit codes: 0 done, 1 something failed or was left out (an error: line says
+    what), 2 wrong input, 130 interrupted.
     PUMICE_DEBUG=1 shows the traceback of an internal error.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -14,7 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from pumice.cli.errors import InputError
+from pumice.cli.errors import FAILED, InputError
+from pumice.runtime.printing import escaped, json_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,27 +57,20 @@ def _umask() -> int:
 
 def print_json(value: Any) -> None:
     """One JSON document to standard output."""
-    click.echo(json.dumps(value, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False, allow_nan=False))
+    click.echo(json_text(value, indent=2 if sys.stdout.isatty() else None))
 
 
 def console(*, err: bool = False) -> Console:
     """Where tables go. Not a terminal: wide, so that nothing is cut."""
-    from rich.console import Console
+    from pumice.cli.printable import printable_console
 
     stream = sys.stderr if err else sys.stdout
-    return Console(
-        file=stream,
-        width=None if stream.isatty() else WIDTH_UNSEEN,
-        highlight=False,
-        soft_wrap=False,
-        emoji=False,
-        markup=False,
-    )
+    return printable_console(stream, None if stream.isatty() else WIDTH_UNSEEN)
 
 
 def say(text: str) -> None:
-    """A message beside the result."""
-    click.echo(text, err=True)
+    """A message beside the result, on a line of its own."""
+    click.echo(escaped(text), err=True)
 
 
 def tell_problems(problems: Iterable[Problem], shown_max: int = PROBLEMS_SHOWN) -> None:
@@ -87,12 +80,20 @@ def tell_problems(problems: Iterable[Problem], shown_max: int = PROBLEMS_SHOWN) 
     order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
     listed = sorted(problems, key=lambda problem: order[problem.severity])
     for problem in listed[:shown_max]:
-        say(_one_line(str(problem)))
+        say(str(problem))
     if len(listed) > shown_max:
         left = Counter(problem.severity.value for problem in listed[shown_max:])
         say("and " + ", ".join(f"{count} more {name}{'s' if count > 1 else ''}" for name, count in left.items()))
 
 
-def _one_line(text: str) -> str:
-    """Names come from users: nothing in them may move the cursor or start a line."""
-    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+def fail_for(ctx: click.Context, problems: Iterable[Problem]) -> None:
+    """End with exit code 1 where something that was named could not be used: the answer is of the rest."""
+    from pumice.runtime.problems import Severity
+
+    if any(problem.severity is Severity.ERROR for problem in problems):
+        ctx.exit(FAILED)
+
+
+def described(problems: Iterable[Problem]) -> list[dict[str, str]]:
+    """The stable shape of problems in JSON."""
+    return [{"severity": p.severity.value, "where": p.where, "what": p.what} for p in problems]

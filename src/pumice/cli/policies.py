@@ -15,12 +15,14 @@ from pumice.cli.params import require_there
 if TYPE_CHECKING:
     from pumice.framework.policy import Policy
     from pumice.framework.registry import Registry
+    from pumice.runtime.conf import LoadedPolicy
 
 CONF_HELP = (
     "Policy file in the format of volcano-scheduler.conf. Default: the one in an input folder, else Volcano's default."
 )
 LENIENT_HELP = (
-    "Leave out what the policy file has and Pumice does not know, with a warning each, as Volcano does in silence."
+    "Leave out what the policy file has and Pumice does not know, actions too, with a warning each, as Volcano does in "
+    "silence."
 )
 
 
@@ -44,16 +46,26 @@ def registry_of(plugins_dir: str) -> Registry:
 
 
 class Chosen(NamedTuple):
-    """``where``: the file it comes from, or ``default``. ``text``: what is in it."""
+    """``where``: the file it comes from, or ``default``. ``text``: what is in it. ``left_out``: actions that it names
+    and that are not run."""
 
     policy: Policy
     where: str
     text: str
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """``where``, and what it goes without."""
+        return f"{self.where}, without {', '.join(self.left_out)}" if self.left_out else self.where
 
 
-def choose_policy(conf: Path | None, found: Sequence[Path], *, strict: bool, plugins_dir: str = "") -> Chosen:
-    """Read the policy and say where it comes from, when that is not plain. Raises: PolicyError, InputError."""
-    from pumice.runtime.conf import conf_text
+def choose_policy(
+    conf: Path | None, found: Sequence[Path], *, strict: bool, plugins_dir: str = "", tell: bool = True
+) -> Chosen:
+    """Read the policy and say where it comes from, when that is not plain, and what was left out of it; without
+    ``tell`` in silence. Raises: PolicyError, InputError."""
+    from pumice.runtime.conf import loaded_from_file, loaded_from_text
     from pumice.volcano.table import DEFAULT_CONF
 
     registry = registry_of(plugins_dir)
@@ -61,22 +73,24 @@ def choose_policy(conf: Path | None, found: Sequence[Path], *, strict: bool, plu
         raise InputError(f"several policy files: {', '.join(map(str, found))}; name one with --conf")
     if conf is None and found:
         conf = found[0]
-        say(f"note: policy: {conf}")
+        if tell:
+            say(f"note: policy: {conf}")
     if conf is None:
-        return _told(DEFAULT_CONF, registry, "default", strict=True)
+        return _chosen(loaded_from_text(DEFAULT_CONF, registry, where="default"), "default", tell=tell)
     require_there((str(conf),))
-    return _told(conf_text(conf), registry, str(conf), strict=strict)
+    return _chosen(loaded_from_file(conf, registry, strict=strict), str(conf), tell=tell)
 
 
 def saved_policy(text: str, where: str, *, strict: bool, plugins_dir: str = "") -> Chosen:
     """The policy that was saved with a snapshot. Raises: PolicyError."""
-    return _told(text, registry_of(plugins_dir), where, strict=strict)
+    from pumice.runtime.conf import loaded_from_text
+
+    return _chosen(loaded_from_text(text, registry_of(plugins_dir), where=where, strict=strict), where)
 
 
-def _told(text: str, registry: Registry, where: str, *, strict: bool) -> Chosen:
-    from pumice.runtime.conf import policy_of
-
-    policy = policy_of(text, registry, where=where, strict=strict)
-    for warning in policy.warnings:
+def _chosen(read: LoadedPolicy, where: str, *, tell: bool = True) -> Chosen:
+    for warning in read.policy.warnings if tell else ():
         say(f"warning: {warning}")
-    return Chosen(policy, where, text)
+    if tell and read.left_out:
+        say(f"warning: THIS IS NOT THE POLICY OF {where}: it runs without {', '.join(read.left_out)}")
+    return Chosen(read.policy, where, read.text, read.left_out)

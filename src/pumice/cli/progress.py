@@ -79,3 +79,21 @@ def simulating(start: float, until: float | None) -> Iterator[Callable[[Progress
             bar.update(task, completed=now.ended, total=max(now.jobs, 1), what=" · ".join(parts))
 
         yield show
+
+
+@contextmanager
+def sharing_out(count: int) -> Iterator[Callable[[int, float], None]]:
+    """``show(task, part)``: so much of one of ``count`` tasks is done, 0 to 1. One bar over all of them."""
+    if not wanted():
+        yield lambda task, part: None
+        return
+    with _bar("{task.percentage:.0f} %", "{task.fields[what]}") as bar:
+        shown = bar.add_task("", total=float(count), what="starting")
+        parts: dict[int, float] = {}
+
+        def show(task: int, part: float) -> None:
+            parts[task] = part
+            ended = sum(each >= 1.0 for each in parts.values())
+            bar.update(shown, completed=sum(parts.values()), what=f"{ended} of {count} runs")
+
+        yield show

@@ -12,18 +12,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pumice import __version__
-from pumice.cli.errors import FAILED, InputError
-from pumice.cli.output import say
+from pumice.cli.errors import InputError
 from pumice.cli.params import SPAN
 from pumice.cli.policies import plugins_option, registry_of
-from pumice.cli.run_flags import VERBOSITY, go_flag, place, without_meaning
+from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labels_of, not_obeyed
+from pumice.cli.run_pages import (
+    Files,
+    Wish,
+    certificate_of,
+    listen_where_volcano_does,
+    log_level_at,
+    places_of,
+    shown_at,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from pumice.kube.access import Access
     from pumice.kube.client import Client
     from pumice.kube.lease import Election
     from pumice.kube.live import Live, Settings
     from pumice.kube.reload import ConfFile
+    from pumice.kube.troubles import Troubles
+    from pumice.runtime.metrics import Metrics
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -38,9 +50,10 @@ class _Wanted:
     burst: float
     lease: tuple[float, float, float] | None
     lease_key: tuple[str, str]
-    places: tuple[tuple[str, int], ...]
+    places: tuple[Wish, ...]
+    certificate: Files | None
     controllers: str
-    dump_dir: Path
+    dump_dir: Path | None
 
 
 @click.command()
@@ -55,6 +68,7 @@ class _Wanted:
 )
 @click.option("--default-queue", default="default", show_default=True, help="Of PodGroups that name none.")
 @click.option("--schedule-period", type=SPAN, default="1s", show_default=True, help="Between cycles, at most.")
+@go_flag("--wake-on-change", default=True, help="A cycle as soon as something changes; false: Volcano's rhythm.")
 @go_flag("--leader-elect", default=True, help="Decide only while holding the Lease.")
 @click.option("--leader-elect-lease-duration", type=SPAN, default="15s", show_default=True)
 @click.option("--leader-elect-renew-deadline", type=SPAN, default="10s", show_default=True)
@@ -70,11 +84,25 @@ class _Wanted:
 )
 @click.option("--kube-api-qps", type=click.FloatRange(0), default=2000.0, show_default=True, help="0: no limit.")
 @click.option("--kube-api-burst", type=click.IntRange(1), default=2000, show_default=True)
+@click.option(
+    "--node-selector", multiple=True, metavar="L:V", help="Only nodes with this label. May be given again: any of them."
+)
+@click.option(
+    "--feature-gates", multiple=True, metavar="G=BOOL", help="Volcano's; those that are not obeyed are refused."
+)
+@go_flag("--disable-default-scheduler-config", default=False, help="Without --scheduler-conf, end.")
 @go_flag("--priority-class", default=True, help="Take priorities from PriorityClasses.")
 @go_flag("--enable-metrics", default=True, help="Serve /metrics and /conf.")
 @click.option("--listen-address", default="127.0.0.1:8080", show_default=True, help=":8080 means every address.")
 @go_flag("--enable-healthz", default=True, help="Serve /healthz and /readyz.")
-@click.option("--healthz-address", default="127.0.0.1:11251", show_default=True)
+@click.option("--healthz-address", default="127.0.0.1:11251", show_default=True, help=":11251 means every address.")
+@click.option("--tls-cert-file", type=_FILE, metavar="F", help="Serve /healthz and /readyz over TLS.")
+@click.option("--tls-private-key-file", type=_FILE, metavar="F", help="Of --tls-cert-file.")
+@click.option(
+    "--ca-cert-file", type=_FILE, metavar="F", help="Clients' certificates, where shown, are signed by these."
+)
+@go_flag("--metrics-tls", default=False, help="Serve /metrics and /conf over TLS as well.")
+@go_flag("--cache-dumper", default=True, help="Whether SIGUSR2 writes a dump.")
 @click.option(
     "--controllers",
     default="auto",
@@ -97,13 +125,15 @@ class _Wanted:
     "--strict-conf/--lenient-conf", "strict", default=True, help="Whether unknown parts of the policy file are errors."
 )
 @click.version_option(__version__, prog_name="pumice")
-@without_meaning
+@click.argument("nothing", nargs=-1, type=REDIRECTION, metavar="")
+@not_obeyed
 def run(**given: Any) -> None:
     """Schedule the pods of a Kubernetes cluster.
 
     Follows pods, nodes, PodGroups, queues and what else decides; binds gangs whole or not at all. Takes the flags of
-    Volcano's scheduler and its policy file; what a flag means that does nothing here is said when it is given. SIGTERM
-    and Ctrl-C finish the cycle, write what was decided and give the lease back; SIGUSR2 dumps what is known.
+    Volcano's scheduler and its policy file. A flag that does nothing here is said when it is given; one that would
+    change decisions and is not obeyed is refused. SIGTERM and Ctrl-C finish the cycle, write what was decided and give
+    the lease back; SIGUSR2 dumps what is known.
 
     \b
     Examples:
@@ -114,11 +144,13 @@ def run(**given: Any) -> None:
     import asyncio
 
     from pumice.kube.errors import KubeError
-    from pumice.kube.live import LeadershipLost, Settings
+    from pumice.kube.live import Settings
     from pumice.kube.logs import set_up
     from pumice.kube.reload import ConfFile
     from pumice.volcano.table import DEFAULT_CONF
 
+    gates = gates_of(given["feature_gates"])
+    listen_where_volcano_does(given)
     wanted = _wanted(given)
     set_up(given["verbosity"], given["log_format"] == "json")
     registry = registry_of(given["plugins_dir"])
@@ -126,8 +158,10 @@ def run(**given: Any) -> None:
     settings = Settings(
         scheduler_names=tuple(dict.fromkeys(given["scheduler_name"])),
         default_queue=given["default_queue"],
-        use_priority_classes=given["priority_class"],
+        use_priority_classes=given["priority_class"] and gates.get("PriorityClass", True),
         period_s=given["schedule_period"],
+        on_change=given["wake_on_change"],
+        node_labels=labels_of(given["node_selector"]),
         lease_namespace=given["lease_namespace"],
         replay=_replay_flags(given),
     )
@@ -135,9 +169,6 @@ def run(**given: Any) -> None:
         asyncio.run(_run(wanted, conf, settings))
     except KubeError as error:
         raise InputError(str(error)) from None
-    except LeadershipLost as error:
-        say(f"error: {error}: start anew")
-        raise click.exceptions.Exit(FAILED) from None
 
 
 def _replay_flags(given: dict[str, Any]) -> tuple[str, ...]:
@@ -158,11 +189,9 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
         if not retry < renew < duration:
             raise InputError("wanted --leader-elect-retry-period < --leader-elect-renew-deadline < …-lease-duration")
         lease = (duration, renew, retry)
-    places = []
-    if given["enable_metrics"]:
-        places.append(place("--listen-address", given["listen_address"]))
-    if given["enable_healthz"] and given["healthz_address"] != given["listen_address"]:
-        places.append(place("--healthz-address", given["healthz_address"]))
+    if given["disable_default_scheduler_config"] and given["scheduler_conf"] is None:
+        raise InputError("--disable-default-scheduler-config: found no --scheduler-conf, wanted one")
+    certificate = certificate_of(given)
     return _Wanted(
         given["kubeconfig"],
         given["master"],
@@ -170,9 +199,10 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
         float(given["kube_api_burst"]),
         lease,
         (given["lease_namespace"], given["leader_elect_resource_name"]),
-        tuple(places),
+        tuple(places_of(given, certificate is not None)),
+        certificate,
         given["controllers"],
-        given["dump_dir"],
+        given["dump_dir"] if given["cache_dumper"] else None,
     )
 
 
@@ -180,25 +210,29 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
     from pumice.kube.client import Client
     from pumice.kube.http import serving
     from pumice.kube.live import Live
+    from pumice.kube.troubles import Troubles
     from pumice.runtime.metrics import Metrics
 
     access = await _access(wanted)
     # The election has a client of its own: no list and no burst of binds stands before a renewal.
     async with Client(access, rate=wanted.rate, burst=wanted.burst) as client, Client(access) as aside:
         version = await client.version()
-        metrics = Metrics()
+        metrics, troubles = Metrics(), Troubles()
         live = Live(
             client,
             conf,
             settings,
             metrics,
             election=_election(wanted, aside),
-            beside=_controllers(wanted, client, settings, metrics),
+            beside=_controllers(wanted, client, settings, metrics, Troubles(troubles)),
+            troubles=troubles,
         )
         _on_signals(live, wanted.dump_dir)
         async with AsyncExitStack() as stack:
+            places = await shown_at(wanted.places, wanted.certificate, stack)
+            await log_level_at(os.environ.get("DEBUG_SOCKET_DIR", ""), stack)
             try:
-                urls = await stack.enter_async_context(serving(live, wanted.places))
+                urls = await stack.enter_async_context(serving(live, places))
             except OSError as error:
                 raise InputError(f"{error.strerror or error}: see --listen-address, --healthz-address") from None
             _tell(access, version, urls)
@@ -237,7 +271,9 @@ def _election(wanted: _Wanted, client: Client) -> Election | None:
     return Election(client, *wanted.lease_key, f"{socket.gethostname()}_{uuid4()}", *wanted.lease)
 
 
-def _controllers(wanted: _Wanted, client: Client, settings: Settings, metrics: Any) -> Any:
+def _controllers(
+    wanted: _Wanted, client: Client, settings: Settings, metrics: Metrics, troubles: Troubles
+) -> Callable[[], Coroutine[Any, Any, None]] | None:
     """What to run beside the scheduler. Raises: InputError."""
     from pumice.kube.control_kinds import WATCHED_BY
     from pumice.kube.control_loop import ControlSettings
@@ -254,10 +290,10 @@ def _controllers(wanted: _Wanted, client: Client, settings: Settings, metrics: A
     deference = Deference(lease="") if wanted.controllers == "on" else None
     groups = GroupSettings(scheduler_names=settings.scheduler_names)
     control = ControlSettings(names, groups, settings.default_queue)
-    return Controllers(client, control, deference=deference, metrics=metrics).run
+    return Controllers(client, control, deference=deference, metrics=metrics, troubles=troubles).run
 
 
-def _on_signals(live: Live, dump_dir: Path) -> None:
+def _on_signals(live: Live, dump_dir: Path | None) -> None:
     import asyncio
     import signal
 
@@ -265,7 +301,10 @@ def _on_signals(live: Live, dump_dir: Path) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, live.stop)
     for number in (signal.SIGUSR2, signal.SIGUSR1):  # Volcano's dumps: by one to the log, by the other to a file
-        loop.add_signal_handler(number, live.dump, dump_dir)
+        if dump_dir is None:
+            signal.signal(number, signal.SIG_IGN)
+        else:
+            loop.add_signal_handler(number, live.dump, dump_dir)
 
 
 def _tell(access: Access, version: str, urls: list[str]) -> None:

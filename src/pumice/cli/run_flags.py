@@ -1,9 +1,10 @@
-"""Flags as Volcano's scheduler writes them: Go's booleans and addresses, and those that mean nothing here."""
+"""Flags as Volcano's scheduler writes them: Go's booleans and addresses, and those that are not obeyed here."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -12,7 +13,7 @@ import click
 from pumice.cli.errors import InputError
 from pumice.cli.output import say
 
-#: Flags of vc-scheduler that are taken and do nothing: name -> why.
+#: Flags of vc-scheduler that are taken, do nothing, and change no decision: name -> why.
 MEANINGLESS = {
     "resync-period": "what is watched is never listed again for the sake of it",
     "minimum-feasible-nodes": "every node is looked at",
@@ -21,18 +22,10 @@ MEANINGLESS = {
     "node-worker-threads": "nodes need no workers of their own",
     "gate-removal-worker-num": "gates need no workers of their own",
     "resource-sync-timeout": "no cycle begins before everything is listed",
-    "csi-storage": "volumes are not scheduled yet",
-    "ignored-provisioners": "volumes are not scheduled yet",
-    "node-selector": "every node is taken; use taints or a nodeSelector",
-    "disable-default-scheduler-config": "a policy file that is named must be right at the start",
-    "scheduler-sharding-mode": "nodes are not shared out yet",
+    "csi-storage": "a pod with a volume claim waits: volumes are not scheduled yet",
+    "ignored-provisioners": "a pod with a volume claim waits: volumes are not scheduled yet",
     "scheduler-sharding-name": "nodes are not shared out yet",
-    "feature-gates": "there are none",
-    "cache-dumper": "a dump is written when SIGUSR2 asks for it",
     "enable-pprof": "profiles are Go's; use py-spy",
-    "ca-cert-file": "HTTP is plain, and on loopback unless it is told otherwise",
-    "tls-cert-file": "HTTP is plain, and on loopback unless it is told otherwise",
-    "tls-private-key-file": "HTTP is plain, and on loopback unless it is told otherwise",
     "log-flush-frequency": "every line is written at once",
     "logtostderr": "the log goes to standard error",
     "alsologtostderr": "the log goes to standard error",
@@ -46,14 +39,38 @@ MEANINGLESS = {
     "skip-log-headers": "lines have a form of their own: see --log-format",
     "one-output": "the log goes to standard error",
     "vmodule": "levels are the same everywhere",
-    "leader-elect-resource-lock": "a Lease is the only lock there is",
 }
 #: The same of its environment.
 MEANINGLESS_ENVIRONMENT = {
     "BATCH_BIND_NUM": "binds go out one by one, many at the same time",
-    "MULTI_SCHEDULER_ENABLE": "one scheduler at a time decides, about all pods",
-    "DEBUG_SOCKET_DIR": "the log level stays as it is at the start",
     "PANIC_ON_ERROR": "a fault is logged, and a later cycle tries again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """What a flag asks for and does not get. ``harmless``: values that ask for what is done anyway."""
+
+    harmless: tuple[str, ...]
+    why: str
+
+
+#: Flags of vc-scheduler that would change decisions, and are refused.
+UNMET = {
+    "scheduler-sharding-mode": Unmet(("none",), "nodes are not shared out yet, so pods would go to those of others"),
+    "leader-elect-resource-lock": Unmet(("leases",), "a Lease is the only lock there is"),
+}
+#: Feature gates of vc-scheduler -> whether they are on here; None where nothing here hangs on them.
+GATES: Mapping[str, bool | None] = {
+    "WorkLoadSupport": None,
+    "VolcanoJobSupport": None,
+    "PodDisruptionBudgetsSupport": None,
+    "QueueCommandSync": None,
+    "ResourceTopology": None,
+    "CronVolcanoJobSupport": None,
+    "CSIStorage": None,
+    "SchedulingGatesQueueAdmission": False,
+    "PriorityClass": True,
 }
 _TRUE, _FALSE = ("1", "t", "true"), ("0", "f", "false")
 
@@ -82,7 +99,18 @@ class Verbosity(click.ParamType[int]):
         return int(text)
 
 
-GO_BOOL, VERBOSITY = GoBool(), Verbosity()
+class Redirection(click.ParamType[str]):
+    """``2>&1``, with which Volcano's chart ends its arguments: no shell is there to take it away."""
+
+    name = "nothing"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value != "2>&1":
+            raise click.UsageError(f"Got unexpected extra argument ({str(value)[:60]})", ctx)
+        return str(value)
+
+
+GO_BOOL, VERBOSITY, REDIRECTION = GoBool(), Verbosity(), Redirection()
 
 
 def go_flag(name: str, *, default: bool, help: str) -> Callable[[Any], Any]:
@@ -100,12 +128,50 @@ def place(flag: str, text: str) -> tuple[str, int]:
     return address.strip("[]"), int(port)
 
 
-def without_meaning(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with all flags of Volcano's scheduler that do nothing here. Each that is given gets a note, and so
-    does each variable of its environment."""
+def labels_of(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """(key, value) of each ``key:value``, several with commas between them. Raises: InputError.
+
+    Source: Volcano, where a node counts that has any of these labels.
+    """
+    found = []
+    for text in ",".join(texts).split(",") if texts else ():
+        key, colon, value = (part.strip() for part in text.partition(":"))
+        if not key or not colon or ":" in value:
+            raise InputError(f"--node-selector: found {text[:60]!r}, wanted label:value, such as pool:batch")
+        found.append((key, value))
+    return tuple(found)
+
+
+def gates_of(texts: Sequence[str]) -> dict[str, bool]:
+    """The feature gates of ``Name=true,Other=false``, by name. Raises: InputError for those that are not obeyed."""
+    found = dict(_gates(texts))
+    for name, on in found.items():
+        if name not in GATES:
+            raise InputError(f"--feature-gates: {name[:60]}: not known here, so it is not obeyed")
+        if on and GATES[name] is False:
+            raise InputError(f"--feature-gates: {name}=true is not obeyed here: leave it out")
+    return found
+
+
+def _gates(texts: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    for text in ",".join(texts).split(",") if texts else ():
+        name, equals, value = text.strip().partition("=")
+        if not name or not equals or value.lower() not in _TRUE + _FALSE:
+            raise InputError(f"--feature-gates: found {text[:60]!r}, wanted Name=true or Name=false")
+        yield name, value.lower() in _TRUE
+
+
+def not_obeyed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with all flags of Volcano's scheduler that it does not know of. One that changes nothing gets a note,
+    and so does such a variable of its environment; one that would change decisions is refused."""
 
     @wraps(command)
     def told(**given: Any) -> Any:
+        for name, unmet in UNMET.items():
+            for value in given.pop(_key(name)):
+                if value.lower() not in unmet.harmless:
+                    raise InputError(f"--{name}={value[:40]}: not obeyed here: {unmet.why}")
+        _refuse_shares_of_schedulers(os.environ)
         for name, why in MEANINGLESS.items():
             if given.pop(_key(name)):
                 say(f"note: --{name} does nothing here: {why}")
@@ -115,12 +181,18 @@ def without_meaning(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(**given)
 
     found: Any = told
-    for name in reversed(MEANINGLESS):
+    for name in reversed([*MEANINGLESS, *UNMET]):
         found = click.option(
             f"--{name}", _key(name), multiple=True, is_flag=False, flag_value="true", hidden=True, help="Does nothing."
         )(found)
     return found  # type: ignore[no-any-return]  # click's decorators are not typed so
 
 
+def _refuse_shares_of_schedulers(environ: Mapping[str, str]) -> None:
+    """Raises: InputError where this is to be one of several schedulers, each with pods and nodes of its own."""
+    if environ.get("MULTI_SCHEDULER_ENABLE", "").lower() in _TRUE and environ.get("SCHEDULER_NUM", "1") != "1":
+        raise InputError("MULTI_SCHEDULER_ENABLE: not obeyed here: pods and nodes are not shared out among schedulers")
+
+
 def _key(name: str) -> str:
-    return "ignored_" + name.replace("-", "_")
+    return "not_obeyed_" + name.replace("-", "_")

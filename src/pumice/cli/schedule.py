@@ -11,13 +11,14 @@ import click
 from click.core import ParameterSource
 
 from pumice.cli.errors import InputError
-from pumice.cli.output import print_json, say, tell_problems
+from pumice.cli.output import described, fail_for, print_json, say, tell_problems
 from pumice.cli.params import require_there
-from pumice.cli.policies import CONF_HELP, LENIENT_HELP, choose_policy, plugins_option, saved_policy
+from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option, saved_policy
 
 if TYPE_CHECKING:
     from pumice.model.events import Object
     from pumice.runtime.one_cycle import Answer
+    from pumice.runtime.problems import Problem
     from pumice.sim.inputs import Inputs
 
 
@@ -34,11 +35,12 @@ class _Options:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The answer, on what objects, and under which policy."""
+    """The answer, on what objects, under which policy, and what of the input could not be used."""
 
     answer: Answer
     objects: Sequence[Object]
-    where: str
+    chosen: Chosen
+    problems: Sequence[Problem] = ()
 
 
 @click.command()
@@ -71,7 +73,8 @@ def schedule(
 
     Says what is bound where, what is promised a node that others are leaving (pipelined), what is evicted, and for
     every pod that gets nothing, why. Volcano Jobs are expanded into their PodGroup and pods. Nothing leaves this
-    command: no cluster is asked or changed.
+    command: no cluster is asked or changed. What could not be used is named, the rest is decided on, and the exit code
+    is 1.
 
     A SNAPSHOT is the file that simulate --save-cycle and the dump of a running scheduler write: a cycle with its policy
     and its moment. It decides what that cycle decided, to the byte.
@@ -94,11 +97,13 @@ def schedule(
     else:
         asked = _on_manifests(manifests, options)
     if as_json:
-        print_json(_described(asked.answer))
-        return
-    from pumice.cli.answer import print_answer
+        beside = {"left_out_actions": list(asked.chosen.left_out), "problems": described(asked.problems)}
+        print_json(_described(asked.answer) | beside)
+    else:
+        from pumice.cli.answer import print_answer
 
-    print_answer(asked.answer, asked.objects, asked.where)
+        print_answer(asked.answer, asked.objects, asked.chosen.told)
+    fail_for(ctx, asked.problems)
 
 
 def _on_manifests(paths: Sequence[str], options: _Options) -> _Asked:
@@ -108,13 +113,14 @@ def _on_manifests(paths: Sequence[str], options: _Options) -> _Asked:
 
     found = read_inputs(paths)
     chosen = choose_policy(options.conf, found.confs, strict=options.strict, plugins_dir=options.plugins_dir)
-    tell_problems(found.scene.problems)
+    problems = found.scene.problems
+    tell_problems(problems)
     if not found.scene.objects and not found.scene.works:
         raise InputError("nothing in the input can be used")
     moment = found.newest if options.now is None else options.now
     objects = _objects(found, moment)
     answer = schedule_once(objects, chosen.policy, moment, options.names or SCHEDULER_NAMES)
-    return _Asked(answer, objects, chosen.where)
+    return _Asked(answer, objects, chosen, problems)
 
 
 def _on_snapshot(paths: Sequence[str], options: _Options) -> _Asked:
@@ -142,7 +148,7 @@ def _on_snapshot(paths: Sequence[str], options: _Options) -> _Asked:
         chosen = saved_policy(cycle.conf, f"{path}: policy", strict=strict, plugins_dir=plugins_dir)
     moment = cycle.now if options.now is None else options.now
     objects = objects_in(cycle.snapshot, moment)
-    return _Asked(decide(cycle.snapshot, chosen.policy, moment, objects), objects, chosen.where)
+    return _Asked(decide(cycle.snapshot, chosen.policy, moment, objects), objects, chosen)
 
 
 def _objects(found: Inputs, now: float) -> list[Object]:
@@ -155,7 +161,7 @@ def _objects(found: Inputs, now: float) -> list[Object]:
 
 
 def _described(answer: Answer) -> dict[str, Any]:
-    """The stable shape of ``pumice schedule --json``."""
+    """The stable shape of ``pumice schedule --json``, but for the problems."""
     return {
         "digest": answer.digest,
         "binds": answer.binds,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,16 +20,8 @@ async def schedule(access: Access, conf: ConfFile, metrics: Metrics, speed: floa
     """Schedule until ``stop``: then the cycle is finished, what was decided is written, the Lease given back.
 
     ``speed``: cycles come as much closer together as pods are faster, at most ten a second. Leadership that is lost,
-    as after a machine has slept, is stood for again.
+    as after a machine has slept, is stood for again. Raises: KubeError.
     """
-    from pumice.kube.live import LeadershipLost
-
-    while not stop.is_set():
-        with suppress(LeadershipLost):  # it is in the log
-            await _term(access, conf, metrics, speed, stop)
-
-
-async def _term(access: Access, conf: ConfFile, metrics: Metrics, speed: float, stop: asyncio.Event) -> None:
     from pumice.kube.client import Client
     from pumice.kube.controlling import Controllers
     from pumice.kube.lease import Election

@@ -10,8 +10,10 @@ import socket
 import ssl
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +29,10 @@ from pumice.cli.scheduling import LEASE, schedule
 if TYPE_CHECKING:
     from pumice.apiserver.cluster import Cluster
     from pumice.apiserver.journal import Journal
-    from pumice.apiserver.server import Place
     from pumice.apiserver.tls import Certificate
     from pumice.kube.access import Access
     from pumice.kube.reload import ConfFile
+    from pumice.runtime.listening import Place
 
 DEFAULT_PORT = 8180
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -136,8 +138,10 @@ def serve(**given: Any) -> None:
 async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -> None:
     from pumice.apiserver.http import Api
     from pumice.apiserver.kubeconfig import write_kubeconfig
-    from pumice.apiserver.server import Place, serving
+    from pumice.apiserver.server import serving
+    from pumice.runtime.listening import Place
     from pumice.runtime.metrics import Metrics
+    from pumice.runtime.supervision import Supervised
 
     conf, metrics = _conf(wanted), Metrics()
     place = Place(wanted.listen, wanted.port, certificate.context() if certificate else None)
@@ -158,7 +162,10 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
         scheduler = None
         if conf is not None:
             access = _own_access(url, token, certificate)
-            scheduler = asyncio.create_task(schedule(access, conf, metrics, wanted.speed, stop))
+            work = partial(_schedule, cluster, partial(schedule, access, conf, metrics, wanted.speed, stop))
+            part = Supervised(logging.getLogger("pumice.run"), "scheduler", work, stop=stop)
+            api.checks["scheduler"] = part.health
+            scheduler = asyncio.create_task(part.run())
         await _until(stop, journal, scheduler)
     say("stopped")
 
@@ -166,20 +173,32 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
 async def _until(stop: asyncio.Event, journal: Journal | None, scheduler: asyncio.Task[None] | None) -> None:
     """Until the user stops it; the scheduler ends first, in good order.
 
-    Raises: OSError where nothing can be written to the data folder any more, and what the scheduler raises.
+    Raises: OSError where nothing can be written to the data folder any more.
     """
-    ends: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait()) if scheduler is None else scheduler]
+    ends: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait())]
     if journal is not None:
         ends.append(asyncio.create_task(journal.failed.wait()))
     try:
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if journal is not None and journal.failure is not None:
             raise journal.failure
-        ends[0].result()
+        if scheduler is not None:
+            await scheduler
     finally:
+        ends += [scheduler] if scheduler is not None else []
         for each in ends:
             each.cancel()
         await asyncio.gather(*ends, return_exceptions=True)
+
+
+async def _schedule(cluster: Cluster, schedule_there: Callable[[], Awaitable[None]]) -> None:
+    """The scheduler; before each start there is the namespace of its Lease, which anybody may have deleted."""
+    _place_lease_namespace(cluster)
+    await schedule_there()
+
+
+def _place_lease_namespace(cluster: Cluster) -> None:
+    cluster.place({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LEASE[0]}})
 
 
 def _cannot_listen(place: Place, error: OSError) -> InputError:
@@ -228,11 +247,12 @@ def _cluster(data: Path | None, speed: float) -> tuple[Cluster, Journal | None]:
     from pumice.apiserver.cluster import make_cluster
     from pumice.apiserver.definitions import own_definitions
     from pumice.apiserver.journal import open_journal
+    from pumice.apiserver.objects import unsound
     from pumice.apiserver.store import Store
 
     # Versions go on from the clock: what a client remembers of an earlier life is too old, never something else.
     store = Store(int(time.time() * 1000))
-    journal = open_journal(data, store) if data is not None else None
+    journal = open_journal(data, store, unsound) if data is not None else None
     return make_cluster(store, own_definitions(), speed=speed), journal
 
 
@@ -241,7 +261,7 @@ def _fill(cluster: Cluster, manifests: tuple[str, ...], nodes: str | None) -> No
     from pumice.sim.traces.shapes import parse_nodes
     from pumice.sim.traces.trace import TraceError
 
-    cluster.place({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LEASE[0]}})
+    _place_lease_namespace(cluster)
     try:
         for node in parse_nodes(nodes) if nodes is not None else ():
             cluster.place(node_object(node))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,9 +10,11 @@ from typing import IO, TYPE_CHECKING
 import click
 
 from pumice.cli.errors import INTERRUPTED, InputError
-from pumice.cli.output import print_json, say, tell_problems, written_whole
-from pumice.cli.params import SPAN, require_there
+from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
+from pumice.cli.params import require_there
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option
+from pumice.cli.simulating import Settings, read_scene, require_nodes, run_once, simulation_options
+from pumice.runtime.printing import json_text
 
 if TYPE_CHECKING:
     from pumice.columns.snapshot import Snapshot
@@ -23,45 +23,20 @@ if TYPE_CHECKING:
     from pumice.sim.run import Run
 
 Tell = Callable[[Mapping[str, object]], object]
+_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
 @click.argument("inputs", metavar="INPUT…", nargs=-1, required=True)
 @click.option("--conf", type=click.Path(path_type=Path), help=CONF_HELP)
 @plugins_option
-@click.option(
-    "--nodes",
-    metavar="SPEC",
-    help="The cluster, in place of the input's: 125x4gpu or 16:cpu=32,memory=256Gi,gpu=4, groups split by ;",
-)
-@click.option("--until", type=SPAN, metavar="T", help="Stop after this much simulated time: 90s, 12h, 7d.")
-@click.option(
-    "--faults",
-    metavar="PLAN",
-    help="What goes wrong: refused=2%,late=5%,node-gone=6h,pod-deleted=1h (each is optional).",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63 - 1),
-    default=0,
-    metavar="N",
-    help="Seed of the dice of --faults. Nothing else is random.",
-)
-@click.option(
-    "--events",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="F.jsonl",
-    help="Write every event as a line of JSON.",
-)
-@click.option(
-    "--report",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="F.html",
-    help="Write a report with plots: one HTML file.",
-)
+@simulation_options
+@click.option("--events", type=_FILE, metavar="F.jsonl", help="Write every event as a line of JSON.")
+@click.option("--jobs", type=_FILE, metavar="F.csv", help="Write every job as a row of a table.")
+@click.option("--report", type=_FILE, metavar="F.html", help="Write a report with plots: one HTML file.")
 @click.option(
     "--save-cycle",
-    type=(click.IntRange(1), click.Path(path_type=Path, dir_okay=False)),
+    type=(click.IntRange(1), _FILE),
     metavar="N FILE",
     help="Write what the Nth cycle began with, for pumice schedule: the cluster, the policy, the moment.",
 )
@@ -73,11 +48,9 @@ def simulate(
     inputs: tuple[str, ...],
     conf: Path | None,
     plugins_dir: str,
-    nodes: str | None,
-    until: float | None,
-    faults: str | None,
-    seed: int,
+    settings: Settings,
     events: Path | None,
+    jobs: Path | None,
     report: Path | None,
     save_cycle: tuple[int, Path] | None,
     as_json: bool,
@@ -87,39 +60,39 @@ def simulate(
 
     A trace is recognised by its content, or named: philly-gavel:, acme:, tiresias:, swf:, openb: before the path. A
     folder with a volcano-scheduler.conf brings its own policy. The same input gives the same decisions, and so the same
-    digest, always. Ctrl-C ends early with what was done so far.
+    digest, always. Ctrl-C ends early with what was done so far. What could not be used is named, and so is what can
+    never run; the rest is simulated, and the exit code is 1. What one run proves is little: see --shake.
 
     \b
     Examples:
       pumice simulate examples/demo --report demo.html
       pumice simulate traces/philly-gavel --json
       pumice simulate swf:theta_2022.swf --until 30d --events events.jsonl
+      pumice simulate traces/philly-gavel --until 60d --warm-up 7d --cool-down 7d --jobs jobs.csv
+      pumice simulate examples/demo --shake 60s --seed 3
       pumice simulate jobs.yaml --nodes "8:cpu=64,memory=512Gi,gpu=8" --conf volcano-scheduler.conf
       pumice simulate examples/demo --save-cycle 12 cycle.pumice && pumice schedule cycle.pumice
     """
-    from pumice.sim.inputs import read_inputs
-    from pumice.sim.traces.trace import TraceError
-
     require_there(inputs)
-    try:
-        found = read_inputs(inputs, nodes)
-    except TraceError as error:
-        raise InputError(str(error)) from None
+    found = read_scene(inputs, settings)
     chosen = choose_policy(conf, found.confs, strict=strict, plugins_dir=plugins_dir)
     tell_problems(found.scene.problems)
     for note in found.scene.notes:
         say(f"note: {note}")
-    _require_nodes(found)
+    require_nodes(found)
     with ExitStack() as files:
         tell = files.enter_context(_event_file(events)) if events else None
-        page = files.enter_context(written_whole(report)) if report else None
+        table, page = (files.enter_context(written_whole(path)) if path else None for path in (jobs, report))
         saving = None if save_cycle is None else _Saving(*save_cycle, chosen)
-        run = _run(found, chosen, until, faults, seed, tell, saving)
+        run = _run(found, chosen, settings, tell, saving)
         summary = _summary(run)
+        if table is not None:
+            _write_jobs(table, run)
         if page is not None:
             _write_report(page, summary, found, chosen)
-    _print(summary, found, chosen, seed, as_json)
-    for path in (events, report, saving.path if saving and saving.is_done else None):
+    tell_problems(summary.problems)
+    _print(summary, found, chosen, settings, as_json)
+    for path in (events, jobs, report, saving.path if saving and saving.is_done else None):
         if path is not None:
             say(f"wrote {path}")
     if run.result.ending == "interrupted":
@@ -128,6 +101,7 @@ def simulate(
     if saving and not saving.is_done:
         cycles = run.result.cycles
         raise InputError(f"--save-cycle {saving.number}: there were {cycles} cycles; {saving.path} is not written")
+    fail_for(ctx, [*found.scene.problems, *summary.problems])
 
 
 class _Saving:
@@ -166,43 +140,17 @@ def _event_file(path: Path) -> Iterator[Tell]:
     with written_whole(path) as file:
 
         def tell(event: Mapping[str, object]) -> None:
-            file.write(json.dumps(event, ensure_ascii=False) + "\n")
+            file.write(json_text(event) + "\n")
 
         yield tell
 
 
-def _run(
-    found: Inputs,
-    chosen: Chosen,
-    until: float | None,
-    faults: str | None,
-    seed: int,
-    tell: Tell | None,
-    saving: _Saving | None,
-) -> Run:
+def _run(found: Inputs, chosen: Chosen, settings: Settings, tell: Tell | None, saving: _Saving | None) -> Run:
     from pumice.cli.interrupt import stopped_by_ctrl_c
     from pumice.cli.progress import simulating
-    from pumice.sim.run import simulate as run_simulation
 
-    plan = None
-    if faults is not None:
-        from pumice.cli.faults import parse_faults
-
-        last = max((work.arrival_s for work in found.scene.works), default=0.0)
-        plan = parse_faults(faults, quiet_after_s=last + 3600.0 if until is None else until)
-    with simulating(found.newest, until) as show, stopped_by_ctrl_c(show) as observe:
-        run = run_simulation(
-            found.scene,
-            chosen.policy,
-            start=found.newest,
-            until=until,
-            seed=seed,
-            faults=plan,
-            clock=time.perf_counter,
-            observe=observe,
-            tell=tell,
-            began=saving,
-        )
+    with simulating(found.newest, settings.until) as show, stopped_by_ctrl_c(show) as observe:
+        run = run_once(found, chosen.policy, settings, observe=observe, tell=tell, began=saving)
     if tell is not None:
         result = run.result
         tell({"t": round(result.simulated_s, 6), "event": "end", "ending": result.ending.value, "digest": run.digest})
@@ -215,23 +163,36 @@ def _summary(run: Run) -> Summary:
     return summarise(run)
 
 
+def _write_jobs(table: IO[str], run: Run) -> None:
+    from pumice.report.job_table import write_jobs
+
+    write_jobs(table, run)
+
+
 def _write_report(page: IO[str], summary: Summary, found: Inputs, chosen: Chosen) -> None:
     from pumice.report.data import report_data
     from pumice.report.html import render
 
-    page.write(render(report_data(summary, found, chosen.where)))
+    page.write(render(report_data(summary, found, chosen.told)))
 
 
-def _print(summary: Summary, found: Inputs, chosen: Chosen, seed: int, as_json: bool) -> None:
+def _print(summary: Summary, found: Inputs, chosen: Chosen, settings: Settings, as_json: bool) -> None:
     if not as_json:
         from pumice.cli.summary import print_summary
 
-        print_summary(summary, found, chosen.where)
+        print_summary(summary, found, chosen.told)
         return
-    problems = [{"severity": p.severity.value, "where": p.where, "what": p.what} for p in found.scene.problems]
-    problems += [{"severity": "warning", "where": "simulation", "what": text} for text in summary.run.result.problems]
     print_json(
         summary.to_json()
-        | {"problems": problems, "notes": list(found.scene.notes), "sources": list(found.sources), "conf": chosen.where}
-        | {"nodes": len(found.nodes), "seed": seed}
+        | {
+            "problems": described([*found.scene.problems, *summary.problems]),
+            "notes": list(found.scene.notes),
+            "sources": list(found.sources),
+            "conf": chosen.where,
+            "left_out_actions": list(chosen.left_out),
+            "nodes": len(found.nodes),
+            "seed": settings.seed,
+            "period_s": settings.period,
+            "shake_s": settings.shake or 0.0,
+        }
     )

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 
 from pumice.cli.output import console
-from pumice.report.summary import FAIRNESS_OF, waiting_groups
-from pumice.report.units import amount, counted, duration, label_of, percent, some
+from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, waiting_groups
+from pumice.report.units import amount, counted, duration, label_of, percent, some, unit_of
+from pumice.runtime.printing import escaped
+from pumice.sim.window import ALWAYS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from pumice.report.summary import QueueSummary, Spread, Summary
+    from pumice.report.spread import Spread
+    from pumice.report.summary import QueueSummary, Summary
     from pumice.sim.inputs import Inputs
 
 QUEUES_SHOWN = 40
@@ -41,31 +44,48 @@ def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
         "until": "until the time given",
         "interrupted": "until interrupted",
         "circles": "until it went in circles",
+        "stuck": "until nothing moved any more",
     }
+    never = sum(each.impossible is not None for each in run.stuck)
     rest = [f"{len(result.unfinished):,} running"] * bool(result.unfinished) + [
         f"{len(result.pending):,} waiting"
     ] * bool(result.pending)
-    rest += [f"{summary.to_come:,} to come"] * bool(summary.to_come)
+    rest += [f"{never:,} of them can never run"] * bool(never) + [f"{len(result.to_come):,} to come"] * bool(
+        result.to_come
+    )
     table = _table("", "", heads_shown=False)
     table.add_row("input", ", ".join(found.sources))
-    table.add_row("policy", conf)
+    table.add_row("policy", escaped(conf))
     table.add_row("cluster", counted(len(found.nodes), "node"))
     table.add_row("jobs", ", ".join([f"{result.completed:,} of {result.jobs:,} done", *rest]))
     table.add_row(
         "simulated", f"{duration(result.simulated_s)} {ended[result.ending.value]}, in {duration(run.wall_s)}"
     )
     table.add_row("cycles", f"{result.cycles:,}; {result.binds:,} pods bound, {result.evictions:,} evicted")
+    if summary.lost.restarts:
+        hours = (
+            f"{amount(value)} {unit_of(name).removesuffix('s')}-hours" for name, value in summary.lost.hours.items()
+        )
+        table.add_row("lost", f"{counted(summary.lost.restarts, 'gang')} started over: {', '.join(hours)} in vain")
+    if run.history.figures.window != ALWAYS:
+        table.add_row("measured", _measured(summary))
     if run.faults:
         table.add_row("faults", ", ".join(f"{count:,} {kind}" for kind, count in run.faults.items()))
     table.add_row("digest", run.digest)
     out.print(table)
 
 
+def _measured(summary: Summary) -> str:
+    window = summary.window
+    times = f"from {duration(window.from_s)} to {duration(window.to_s)} after the start"
+    return f"{times}: {counted(window.jobs, 'job')} that arrived then"
+
+
 def _utilisation(out: Console, summary: Summary) -> None:
     table = _table("resource", "capacity", "mean use", "while jobs waited", "peak")
     for each in summary.utilisation:
         table.add_row(
-            label_of(each.resource),
+            escaped(label_of(each.resource)),
             f"{amount(each.capacity)} {each.unit}",
             percent(each.mean),
             percent(each.loaded),
@@ -79,40 +99,52 @@ def _queues(out: Console, summary: Summary) -> None:
     shown = summary.queues[:QUEUES_SHOWN]
     if not shown:
         return
-    spread = ("p50", "p90", "p99", "mean", "max")
-    queues: list[tuple[str, QueueSummary | Summary]] = [(queue.name, queue) for queue in shown]
+    spread = ("p50", "p90", "p99", "mean", "longest", "jobs", "not over")
+    queues: list[tuple[str, QueueSummary | Summary]] = [(escaped(queue.name), queue) for queue in shown]
     if len(shown) > 1:
         queues.append(("all", summary))
     counts = _table("queue", "jobs", "done", "waiting", "share", "deserved")
     for queue in shown:
         counts.add_row(
-            queue.name,
+            escaped(queue.name),
             f"{queue.jobs:,}",
             f"{queue.completed:,}",
             f"{queue.pending:,}",
             percent(queue.share),
             percent(queue.deserved),
         )
-    waits, ends = _table("queue", *spread), _table("queue", *spread)
+    waits, ends, slowdowns = (_table("queue", *spread) for _ in range(3))
     for name, each in queues:
-        waits.add_row(name, *_cells(each.wait))
-        ends.add_row(name, *_cells(each.completion))
+        waits.add_row(name, *_cells(each.wait, duration))
+        ends.add_row(name, *_cells(each.completion, duration))
+        slowdowns.add_row(name, *_cells(each.slowdown, amount))
     _print(out, "Queues (share of the cluster, mean over time)", counts)
     _print(out, "Waiting time: from arrival until the gang runs", waits)
     _print(out, "Completion time: from arrival to the end", ends)
+    if summary.slowdown is not None:
+        _print(out, f"Slowdown: completion over run time, of at least {SLOWDOWN_BOUND_S:g} s", slowdowns)
+    if summary.wait is not None and summary.wait.censored:
+        note = "counts as far as it went: percentiles are Kaplan-Meier estimates, means are at least so much"
+        out.print(f"\n{counted(summary.wait.censored, 'wait')} not over {note}.")
     if len(summary.queues) > len(shown):
         out.print(f"and {len(summary.queues) - len(shown):,} more queues; --json has them all")
 
 
-def _cells(spread: Spread | None) -> Iterable[str]:
+def _cells(spread: Spread | None, text: Callable[[float], str]) -> Iterable[str]:
     if spread is None:
-        return ["–"] * 5
-    return [duration(value) for value in (spread.p50, spread.p90, spread.p99, spread.mean, spread.max)]
+        return ["–"] * 7
+    percentiles = (spread.told(value, text) for value in (spread.p50, spread.p90, spread.p99))
+    mean = f"≥ {text(spread.mean)}" if spread.censored else text(spread.mean)
+    return [*percentiles, mean, text(spread.max), f"{spread.count:,}", f"{spread.censored:,}"]
 
 
 def _fairness(out: Console, summary: Summary) -> None:
-    if summary.fairness is not None:
-        out.print(f"\nFairness {summary.fairness:.3f}. {FAIRNESS_OF}.")
+    fairness = summary.fairness
+    if fairness.jain is None:
+        return
+    contended = "" if fairness.contended is None else f", {fairness.contended:.3f} while contended"
+    part = f" ({percent(fairness.contended_share)} of the time)" if contended else ""
+    out.print(f"\nFairness {fairness.jain:.3f}{contended}{part}. {FAIRNESS_OF}.")
 
 
 def _waiting(out: Console, summary: Summary) -> None:
@@ -121,7 +153,7 @@ def _waiting(out: Console, summary: Summary) -> None:
     if total > 0:
         table = _table("what jobs waited for", "job-hours", "of all waiting")
         for cause, seconds in list(causes.items())[:CAUSES_SHOWN]:
-            table.add_row(cause, f"{seconds / 3600:,.1f}", percent(seconds / total))
+            table.add_row(escaped(cause), f"{seconds / 3600:,.1f}", percent(seconds / total))
         _print(out, "Why jobs waited", table)
     _gangs(out, summary)
 
@@ -135,7 +167,7 @@ def _gangs(out: Console, summary: Summary) -> None:
         table.add_column(head, justify="right" if head in ("gangs", "pods", "longest") else "left", overflow="fold")
     for group in groups[:CAUSES_SHOWN]:
         counts = (f"{len(group.jobs):,}", f"{group.pods:,}", duration(group.longest_s))
-        table.add_row(group.why, group.queue, *counts, some(group.jobs, JOBS_NAMED))
+        table.add_row(escaped(group.why), escaped(group.queue), *counts, escaped(some(group.jobs, JOBS_NAMED)))
     left = sum(len(group.jobs) for group in groups[CAUSES_SHOWN:])
     count = len(summary.run.waiting)
     _print(out, f"{counted(count, 'gang')} wait{'s' if count == 1 else ''} at the end", table)
@@ -148,8 +180,6 @@ def _problems(out: Console, summary: Summary, found: Inputs) -> None:
     if counts:
         named = ", ".join(f"{count:,} {name}{'s' if count > 1 else ''}" for name, count in counts.items())
         out.print(f"\nIn the input: {named}, named above.")
-    for text in summary.run.result.problems[:CAUSES_SHOWN]:
-        out.print(f"warning: {text}")
 
 
 def _table(*heads: str, left: int = 1, heads_shown: bool = True) -> Table:

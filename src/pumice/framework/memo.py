@@ -182,7 +182,8 @@ def _carry_unwritten(now: Table, last: Table, before: Table, versions: Versions)
         return
     same = np.ones(len(rows), dtype=bool)
     for name in now.MOVING:
-        same &= _equal_rows(now.columns[name].array[rows], last.columns[name].array[rows])
+        if now.columns[name].version != last.columns[name].version:
+            same &= _equal_rows(now.columns[name].array[rows], last.columns[name].array[rows])
     now.stamps[rows] = np.where(same, last.stamps[rows], versions.next())
 
 

@@ -163,7 +163,7 @@ def read_arguments(
         wanted = argument.type if not family or name in known else "float"
         read, ok = _convert(value, wanted)
         if not ok:
-            problems.append(f"{where}: argument {key}: found {value!r}, wanted {_WANTED.get(wanted, wanted)}")
+            problems.append(f"{where}: argument {key}: found {value!r:.100}, wanted {_WANTED.get(wanted, wanted)}")
         elif family and name not in known:
             values.setdefault(family, {})[str(key)[len(family) :]] = read
         else:
@@ -171,6 +171,8 @@ def read_arguments(
     return values, problems
 
 
+#: The largest numbers of a conf: products and sums of a few such are still exact, or at least finite.
+INT_MAX, FLOAT_MAX = 2**31 - 1, 1e12
 _WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "Any": "any value"}
 
 
@@ -178,9 +180,9 @@ def _convert(value: Any, wanted: str) -> tuple[Any, bool]:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     match wanted:
         case "int":
-            return value, isinstance(value, int) and not isinstance(value, bool)
+            return value, isinstance(value, int) and not isinstance(value, bool) and abs(value) <= INT_MAX
         case "float":
-            return (float(value), True) if is_number and abs(value) < 1e300 else (value, False)
+            return (float(value), True) if is_number and abs(value) <= FLOAT_MAX else (value, False)
         case "bool":
             if isinstance(value, str):
                 return value.lower() in _TRUE, value.lower() in _TRUE | _FALSE

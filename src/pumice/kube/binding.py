@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from pumice.kube.client import Client
-from pumice.kube.errors import KubeError, clean
-from pumice.kube.events_out import Teller, about_pod
+from pumice.kube.errors import ApiError, KubeError, clean
+from pumice.kube.events_out import Teller
 from pumice.kube.flights import Flight, Flights, has_come_true
 from pumice.kube.kinds import PODS
-from pumice.kube.pod_status import PodStatuses
+from pumice.kube.pod_status import SCHEDULER_ERROR, PodStatuses
 from pumice.kube.truth import Truth
 from pumice.model.decisions import Bind, PodNotice
 from pumice.model.pod import Pod
@@ -44,8 +44,8 @@ def _nobody(stage: str, what: object) -> None:
 class Binder:
     """Carries binds out. Nothing is sent twice: where it is not known what came of a request, the pod is read first.
 
-    ``timed`` is told stages (``PreBind``, ``Bind``) and how many seconds they took, ``reached`` which pod (by key) has
-    come to which (``PreBound``, ``Bound``).
+    ``timed`` is told stages (``PreBind``, ``Bind``) and how many seconds they took, ``reached`` which bind has come to
+    which (``PreBound``, ``Bound``).
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Binder:
         statuses: PodStatuses,
         hooks: Sequence[PreBind] = (),
         timed: Callable[[str, float], None] = _nobody,
-        reached: Callable[[str, str], None] = _nobody,
+        reached: Callable[[str, Bind], None] = _nobody,
     ) -> None:
         self._client, self._truth, self._flights = client, truth, flights
         self._tell, self._statuses, self._hooks = tell, statuses, tuple(hooks)
@@ -69,7 +69,7 @@ class Binder:
         if not self._flights.flies(flight):
             return True  # the pod has changed while this waited
         try:
-            annotations = await self._prepare(flight, bind)
+            annotations = await self._prepare(flight, bind) if self._hooks else {}
             began = time.perf_counter()
             await self._client.post(PODS.path(bind.pod, "binding"), _binding(bind, annotations))
             self._timed("Bind", time.perf_counter() - began)
@@ -77,6 +77,8 @@ class Binder:
             flight.why = f"execute preBind for pod {bind.pod} failed: {error}, resync the task"
         except KubeError as error:
             flight.why = f"failed to bind to node {bind.node}: {error}"
+            if isinstance(error, ApiError) and error.namespace_goes:
+                return False  # with all its pods: not worth a line each
         else:
             self._bound(flight, bind)
             return True
@@ -94,8 +96,8 @@ class Binder:
         else:
             await self._undo(flight, bind)
         if pod is not None and not has_come_true(bind, pod) and self._flights.flies(flight):
-            notice = PodNotice(pod.key, pod.uid, "SchedulerError", flight.why or "the binding was not seen to happen")
-            await self._statuses.say(pod, notice)
+            flight.why = flight.why or "the binding was not seen to happen"
+            await self._statuses.say(pod, PodNotice(pod.key, pod.uid, SCHEDULER_ERROR, flight.why))
             return self._flights.end(flight)  # unless something was heard meanwhile
         self._flights.end(flight)
         if pod is None:
@@ -108,9 +110,8 @@ class Binder:
         if flight.landed is not None:
             return  # asked again, because nobody heard of it
         self._flights.land(flight)
-        self._reached("Bound", bind.pod)
-        text = f"Successfully assigned {bind.pod} to {bind.node}"
-        self._tell.tell(about_pod(bind), "Normal", "Scheduled", text)
+        self._reached("Bound", bind)
+        self._tell.tell_bound(bind)
 
     async def _prepare(self, flight: Flight, bind: Bind) -> dict[str, str]:
         """Run the hooks in order.
@@ -125,9 +126,8 @@ class Binder:
             except Exception as error:  # whatever a hook of somebody else's does: this pod is not bound, the others are
                 raise _NotPrepared(clean(f"{hook.name}: {error}")) from error
             flight.prepared += 1
-        if self._hooks:
-            self._timed("PreBind", time.perf_counter() - began)
-            self._reached("PreBound", bind.pod)
+        self._timed("PreBind", time.perf_counter() - began)
+        self._reached("PreBound", bind)
         return annotations
 
     async def _undo(self, flight: Flight, bind: Bind) -> None:

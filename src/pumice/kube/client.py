@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from time import time
 from types import TracebackType
@@ -16,13 +17,15 @@ import msgspec
 
 from pumice.kube.access import Access
 from pumice.kube.backoff import Backoff, TokenBucket
-from pumice.kube.errors import AccessError, ApiError, Garbage, KubeError, TooLarge, Unreachable
+from pumice.kube.errors import NO_JSON, AccessError, ApiError, Garbage, KubeError, TooLarge, Unreachable
 from pumice.kube.kinds import Kind
 from pumice.kube.lines import LineSplitter
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+
+NO_ANSWER = "none"
 
 #: Failures before anything was sent: nothing can have been applied.
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
@@ -69,9 +72,28 @@ class Page(msgspec.Struct, gc=False):
     items: list[msgspec.Raw] | None = None
 
 
+class _Cause(msgspec.Struct, gc=False):
+    reason: str | None = None
+
+
+class _Details(msgspec.Struct, gc=False):
+    kind: str | None = None
+    causes: list[_Cause] | None = None
+
+
 class _Status(msgspec.Struct, gc=False):
     reason: str | None = None
     message: str | None = None
+    details: _Details | None = None
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came of requests, by method and status code (``none``: there was no answer), and events that were told and
+    are lost."""
+
+    answers: Counter[tuple[str, str]] = field(default_factory=Counter)
+    events_lost: int = 0
 
 
 _page_decoder = msgspec.json.Decoder(Page)
@@ -80,7 +102,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Client:
-    """Use as an async context manager, on one event loop. ``rate`` and ``burst``: requests a second, 0 no limit."""
+    """Use as an async context manager, on one event loop. ``rate`` and ``burst``: requests a second, 0 no limit.
+
+    ``counts`` says what came of requests so far.
+    """
 
     def __init__(
         self,
@@ -93,6 +118,7 @@ class Client:
     ) -> None:
         self.access = access
         self.caps = caps or Caps()
+        self.counts = Counts()
         self._bucket = TokenBucket(rate, burst)
         self._connections_max = connections_max
         self._session: aiohttp.ClientSession | None = None
@@ -185,7 +211,7 @@ class Client:
             raw = await self.request("GET", path, params=query, retries=FOR_READS)
             try:
                 page = _page_decoder.decode(raw)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            except NO_JSON as error:
                 raise Garbage(f"GET {path}", str(error)) from None
             yield page
             if not page.metadata.continue_:
@@ -203,6 +229,7 @@ class Client:
         await self._bucket.take()
         try:
             async with self._exchange("GET", path, None, {**params, "watch": "1"}, JSON, timeout) as answer:
+                self.counts.answers["WATCH", str(answer.status)] += 1
                 if answer.status != 200:
                     await self._refuse(answer, what)
                 yield []
@@ -211,6 +238,7 @@ class Client:
                     if lines:
                         yield lines
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self.counts.answers["WATCH", NO_ANSWER] += 1
             raise Unreachable(what, _why(error), True) from None
 
     async def version(self) -> str:
@@ -259,10 +287,12 @@ class Client:
         timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=self.caps.connect_s)
         try:
             async with self._exchange(method, path, data, params, content_type, timeout) as answer:
+                self.counts.answers[method, str(answer.status)] += 1
                 if answer.status >= 300:
                     await self._refuse(answer, what)
                 return await self._read(answer, what, self.caps.answer_bytes)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self.counts.answers[method, NO_ANSWER] += 1
             raise Unreachable(what, _why(error), not isinstance(error, _NEVER_SENT)) from None
 
     @asynccontextmanager
@@ -319,10 +349,17 @@ class Client:
         raw = await self._read(answer, what, 1 << 20)
         try:
             said = _status_decoder.decode(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except NO_JSON:
             said = _Status(None, raw[:200].decode(errors="replace"))
+        details = said.details or _Details()
         raise ApiError(
-            answer.status, said.reason or "", said.message or "", what, _retry_after(answer.headers.get("Retry-After"))
+            answer.status,
+            said.reason or "",
+            said.message or "",
+            what,
+            _retry_after(answer.headers.get("Retry-After")),
+            causes=tuple(cause.reason or "" for cause in details.causes or ()),
+            kind=details.kind or "",
         )
 
 
@@ -330,7 +367,7 @@ def decoded(raw: bytes, what: str) -> Any:
     """Raises: Garbage."""
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except NO_JSON as error:
         raise Garbage(what, str(error)) from None
 
 

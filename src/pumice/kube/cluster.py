@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pumice.kube.binding import Binder, PreBind
@@ -24,7 +24,7 @@ from pumice.kube.flights import Flight, Flights
 from pumice.kube.kinds import PODS
 from pumice.kube.lanes import Lane
 from pumice.kube.pace import Pace
-from pumice.kube.pod_status import PodStatuses
+from pumice.kube.pod_status import SCHEDULER_ERROR, PodStatuses
 from pumice.kube.resync import Resync
 from pumice.kube.sent import Sent
 from pumice.kube.statuses import Statuses
@@ -32,6 +32,7 @@ from pumice.kube.truth import ENDED, Truth
 from pumice.model.decisions import Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.manifest import Decoder
+from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
@@ -75,8 +76,9 @@ class KubeCluster:
 
     ``pods`` is the reflector's codec of pods, or one of its own. ``scheduler`` signs events and conditions. ``hooks``
     run before each bind. ``use_eviction``: ask the eviction API, which keeps disruption budgets, in place of deleting.
-    ``timed`` is told the stages ``PreBind`` and ``Bind`` with the seconds they took; ``aged`` is told what a pod has
-    come to (``Assumed``, ``PreBound``, ``Bound``) with the seconds since it was created, as far as clocks agree.
+    ``timed`` is told the stages ``PreBind`` and ``Bind`` with the seconds they took; ``aged`` is told what a bind
+    has come to (``Assumed``, ``PreBound``, ``Bound``, ``Failed``) with the seconds since the pod was created, as far as
+    clocks agree.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class KubeCluster:
         use_eviction: bool = False,
         limits: Limits | None = None,
         timed: Callable[[str, float], None] = lambda stage, seconds: None,
-        aged: Callable[[str, float], None] = lambda stage, seconds: None,
+        aged: Callable[[str, Bind, float], None] = lambda stage, bind, seconds: None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.limits = limits = limits or Limits()
@@ -102,7 +104,8 @@ class KubeCluster:
         self._binder = Binder(client, truth, flights, teller, self._conditions, hooks, timed, self._reached)
         self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=use_eviction)
         self._resync = Resync(client, pods or Codec(PODS, Decoder()), self._settle, Pace())
-        self._failures = Pace(rate=0.0)  # of decisions about a pod: not tried again at once, for ever
+        self._failed_binds: dict[str, tuple[str, str]] = {}  # pod -> its uid, and what stood against the last one
+        self._failures = Pace(first_s=0.25, rate=0.0)  # of decisions about a pod: each failure wakes a cycle
         self.binds: Lane[Flight] = Lane("binds", self._send, workers=limits.bind_workers, waiting_max=2 * limits.binds)
         self.evictions: Lane[Flight] = Lane(
             "evictions", self._send, workers=limits.evict_workers, waiting_max=limits.evictions
@@ -124,12 +127,13 @@ class KubeCluster:
     # -- what comes in -------------------------------------------------------------------------------------------------
 
     def sink(self, events: list[Event]) -> None:
-        """What was heard from the API server, oldest first. Echoes of our own writes wake nobody."""
+        """What was heard from the API server, oldest first. Echoes of our own writes wake nobody, nor do heartbeats."""
+        nothing_new = [isinstance(event, Seen) and self._is_heartbeat(event.obj) for event in events]
         self.truth.hear(events)  # first: a pod that is not in flight any more must be known to be bound
         news = False
-        for event in events:
+        for event, is_heartbeat in zip(events, nothing_new, strict=True):
             if isinstance(event, Seen):
-                news |= not self._is_echo(event.obj)
+                news |= not (is_heartbeat or self._is_echo(event.obj))
             else:
                 news = True
                 self._forget(event)
@@ -140,12 +144,19 @@ class KubeCluster:
         """Call the hook that is set by then."""
         self.changed()
 
+    def _is_heartbeat(self, obj: Object) -> bool:
+        """Whether a node says nothing new to a scheduler: kubelets write its status all the time."""
+        if not isinstance(obj, Node):
+            return False
+        known = self.truth.nodes.get(obj.name)
+        return known is not None and replace(obj, resource_version=known.resource_version) == known
+
     def _is_echo(self, obj: Object) -> bool:
         match obj:
             case Pod():
                 ours = self._sent.heard(obj.key, obj.resource_version)
                 if self.flights.heard(obj):
-                    self._failures.forget(obj.key)
+                    self._forgive(obj.key)
                     return True
                 return ours
             case PodGroup():
@@ -161,12 +172,12 @@ class KubeCluster:
             return
         if event.kind is Pod:
             self.flights.gone(event.key)
-            self._sent.gone(event.key)
-            self._failures.forget(event.key)
+            self._conditions.gone(event.key)
+            self._forgive(event.key)
         elif event.kind is PodGroup:
-            self._statuses.groups.gone(event.key)
+            self._statuses.group_gone(event.key)
         elif event.kind is Queue:
-            self._statuses.queues.gone(event.key)
+            self._statuses.queue_gone(event.key)
 
     def drain(self) -> list[Event]:
         """What happened since the last call, oldest first."""
@@ -187,7 +198,7 @@ class KubeCluster:
         self._taking = decision.job
         flight = Flight(decision)
         self.flights.add(flight)
-        self._reached("Assumed", decision.pod)
+        self._reached("Assumed", decision)
         self.binds.put(flight.key, flight)
         return None
 
@@ -216,7 +227,10 @@ class KubeCluster:
             self._statuses.queues.gone(name)
 
     def notice(self, notice: PodNotice) -> None:
-        """As for a PodGroup, with an event."""
+        """As for a PodGroup, with an event. While a pod is held back because its bind failed, that is why it waits."""
+        failed = self._failed_binds.get(notice.pod)
+        if failed is not None and failed[0] == notice.uid and self._failures.left_s(notice.pod):
+            notice = replace(notice, reason=SCHEDULER_ERROR, message=failed[1])
         if self.flights.of(notice.pod) is not None or not self._conditions.begin(notice):
             return
         if not self._notice_lane.put(notice.pod, notice):
@@ -314,16 +328,25 @@ class KubeCluster:
 
     async def _settle(self, flight: Flight, pod: Pod | None) -> None:
         if await self._hand_of(flight).settle(flight, pod):
-            self._failures.delay(flight.decision.pod)
-            self.truth.give_back(flight.decision)
+            decision = flight.decision
+            self._failures.delay(decision.pod)
+            if isinstance(decision, Bind):
+                self._failed_binds[decision.pod] = decision.uid, flight.why
+                self._reached("Failed", decision)
+            self.truth.give_back(decision)
+
+    def _forgive(self, pod: str) -> None:
+        """What failed about a pod is over."""
+        self._failures.forget(pod)
+        self._failed_binds.pop(pod, None)
 
     def _hand_of(self, flight: Flight) -> Binder | Evictor:
         return self._binder if isinstance(flight.decision, Bind) else self._evictor
 
-    def _reached(self, stage: str, key: str) -> None:
-        pod = self.truth.pods.get(key)
-        if pod is not None and pod.creation:
-            self._aged(stage, max(time.time() - pod.creation, 0.0))
+    def _reached(self, stage: str, bind: Bind) -> None:
+        pod = self.truth.pods.get(bind.pod)
+        if pod is not None:
+            self._aged(stage, bind, max(time.time() - pod.creation, 0.0) if pod.creation else 0.0)
 
     async def _confirm(self) -> None:
         """Look up what was accepted and not heard of: room is assumed only so long without the API server's word."""

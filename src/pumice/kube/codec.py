@@ -10,32 +10,37 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from pumice.kube import cuts
-from pumice.kube.errors import ApiError, Garbage, clean
+from pumice.kube.errors import NO_JSON, ApiError, Garbage, clean
 from pumice.kube.kinds import Kind
-from pumice.model.manifest import SUPPORTED_KINDS, Decoder, ManifestError, Value
+from pumice.model.manifest import SUPPORTED_KINDS, Decoder, ManifestError, Reading, Value
+from pumice.runtime.problems import unforeseen
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CUTS: dict[str, Any] = {"Pod": cuts.Pod, "Node": cuts.Node, "PriorityClass": cuts.PriorityClass}
-_WRONG = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-
-
-class Object(NamedTuple):
-    """One object: which, which version, and what it says."""
-
-    key: str  # namespace/name, or the name of a cluster-wide one
-    uid: str
-    version: str
-    value: Value | dict[str, Any]  # a dictionary, cut to metadata, spec and status, where the model has no value for it
 
 
 class BadObject(Exception):
     """An object that cannot be read. It is named as far as possible; the rest of the cluster goes on."""
 
-    def __init__(self, key: str, version: str, why: str) -> None:
+    def __init__(self, key: str, version: str, why: str, uid: str = "") -> None:
         super().__init__(key, why)
         self.key = key
+        self.uid = uid
         self.version = version
         self.why = clean(why)
+
+
+class Object(NamedTuple):
+    """One object: which, which version, and what it says.
+
+    ``bad``: what of it cannot be read; ``value`` is then what counts of it all the same.
+    """
+
+    key: str  # namespace/name, or the name of a cluster-wide one
+    uid: str
+    version: str
+    value: Value | dict[str, Any]  # a dictionary, cut to metadata, spec and status, where the model has no value for it
+    bad: BadObject | None = None
 
 
 class WatchEvent(msgspec.Struct, gc=False):
@@ -63,20 +68,30 @@ class Codec:
         self._modelled = (kind.api_version, kind.kind) in SUPPORTED_KINDS
 
     def read(self, raw: bytes | msgspec.Raw) -> Object:
-        """Raises: BadObject."""
+        """Raises: BadObject for one of which nothing counts."""
         try:
             found = self._cut.decode(raw)
-        except _WRONG:
+        except NO_JSON:
             found = self._whole(raw)  # the reader knows better what is wrong with it
+        if not self._modelled:
+            return self._object(found, found, None)
         try:
-            value = self._decoder.decode_as(self.kind.api_version, self.kind.kind, found) if self._modelled else found
+            reading = self._decoder.read_as(self.kind.api_version, self.kind.kind, found)
         except ManifestError as error:
-            key, _, version = self.identity(raw)
-            raise BadObject(key, version, str(error)) from None
+            key, uid, version = self.identity(raw)
+            raise BadObject(key, version, str(error), uid) from None
+        except Exception as error:
+            key, uid, version = self.identity(raw)
+            raise BadObject(key, version, unforeseen(error), uid) from error
+        return self._object(found, reading.value, reading)
+
+    def _object(self, found: dict[str, Any], value: Value | dict[str, Any], reading: Reading | None) -> Object:
         metadata = found.get("metadata")
         if not isinstance(metadata, dict):
             raise BadObject("(no name)", "", "metadata: found none, wanted an object")
-        return Object(*self._identity_of(cast(cuts.Meta, metadata)), value)
+        key, uid, version = self._identity_of(cast(cuts.Meta, metadata))
+        bad = BadObject(key, version, reading.why, uid) if reading is not None and reading.error is not None else None
+        return Object(key, uid, version, value, bad)
 
     def identity(self, raw: bytes | msgspec.Raw) -> tuple[str, str, str]:
         """(key, uid, version) of an object, whatever else it holds.
@@ -85,13 +100,13 @@ class Codec:
         """
         try:
             return self._identity_of(_meta_decoder.decode(raw).get("metadata") or cuts.Meta())
-        except _WRONG as error:
+        except NO_JSON as error:
             raise BadObject("(no name)", "", str(error)) from None
 
     def _whole(self, raw: bytes | msgspec.Raw) -> dict[str, Any]:
         try:
             found = _any_decoder.decode(raw)
-        except _WRONG as error:
+        except NO_JSON as error:
             raise BadObject("(no name)", "", str(error)) from None
         if not isinstance(found, dict):
             raise BadObject("(no name)", "", f"a {type(found).__name__} where an object is wanted")
@@ -118,7 +133,7 @@ def read_event(line: bytes, what: str) -> WatchEvent:
     """
     try:
         event = _event_decoder.decode(line)
-    except _WRONG as error:
+    except NO_JSON as error:
         raise Garbage(what, f"{error} in {line[:80]!r}") from None
     if event.type == "ERROR":
         raise _error_of(event.object, what)
@@ -129,7 +144,7 @@ def _error_of(raw: msgspec.Raw, what: str) -> Exception:
     try:
         said = _any_decoder.decode(raw)
         return ApiError(int(said.get("code") or 0), str(said.get("reason") or ""), str(said.get("message") or ""), what)
-    except (*_WRONG, AttributeError, TypeError, ValueError):
+    except (*NO_JSON, AttributeError, TypeError, ValueError):
         return Garbage(what, f"an ERROR event with {bytes(raw)[:80]!r}")
 
 
@@ -140,7 +155,7 @@ def read_bookmark(raw: msgspec.Raw, what: str) -> tuple[str, bool]:
     """
     try:
         metadata = _meta_decoder.decode(raw).get("metadata") or cuts.Meta()
-    except _WRONG as error:
+    except NO_JSON as error:
         raise Garbage(what, f"a bookmark: {error}") from None
     annotations = metadata.get("annotations")
     ended = isinstance(annotations, dict) and annotations.get(INITIAL_EVENTS_END) == "true"

@@ -8,8 +8,8 @@ import msgspec
 
 from pumice.kube.codec import BadObject, Codec, Object
 from pumice.kube.cuts import Meta
-from pumice.kube.errors import clean
-from pumice.kube.kinds import POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
+from pumice.kube.errors import NO_JSON, clean
+from pumice.kube.kinds import NAMESPACES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
 from pumice.model.manifest import Decoder
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 
@@ -27,9 +27,9 @@ NATIVE_POD_GROUPS = Kind("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup
 
 #: What each controller watches.
 WATCHED_BY: Final = {
-    "podgroup": (PODS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS),
+    "podgroup": (PODS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS, NAMESPACES),
     "queue": (QUEUES, POD_GROUPS, COMMANDS),
-    "job": (JOBS, PODS, POD_GROUPS, COMMANDS, PRIORITY_CLASSES),
+    "job": (JOBS, PODS, POD_GROUPS, COMMANDS, PRIORITY_CLASSES, NAMESPACES),
 }
 #: Owners of pods, and groups, that are looked up one by one: what they say about their gang is asked for once.
 LOOKED_UP: Final = (
@@ -110,9 +110,9 @@ class PlainCodec(Codec):
         key, uid, version = self.identity(raw)
         try:
             found = self._plain.decode(raw)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise BadObject(key, version, clean(str(error))) from None
+        except NO_JSON as error:
+            raise BadObject(key, version, clean(str(error)), uid) from None
         found["apiVersion"], found["kind"] = self.kind.api_version, self.kind.kind
-        if self.kind is PODS and GROUP_NAME_ANNOTATION in (found["metadata"].get("annotations") or ()):
+        if self.kind is PODS and (found["metadata"].get("annotations") or {}).get(GROUP_NAME_ANNOTATION):
             found.pop("spec", None)  # a pod that has its group is not read again
         return Object(key, uid, version, found)

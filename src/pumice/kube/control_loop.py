@@ -14,8 +14,12 @@ from pumice.kube.control_kinds import JOBS, LOOKED_UP, NATIVE_POD_GROUPS, PlainC
 from pumice.kube.control_view import Task, View
 from pumice.kube.control_writes import Writing
 from pumice.kube.errors import ApiError, KubeError
+from pumice.kube.events_out import Teller
 from pumice.kube.kinds import POD_GROUPS, PODS, QUEUES, Kind
-from pumice.kube.watch import Pace, Reflector
+from pumice.kube.patience import Patience
+from pumice.kube.reminders import AGAIN_S
+from pumice.kube.troubles import Troubles
+from pumice.kube.watch import Reflector
 from pumice.kube.work_queue import WorkQueue
 from pumice.model.events import Event, Seen
 from pumice.model.manifest.fields import Obj
@@ -32,7 +36,7 @@ from pumice.runtime.controllers.queues import (
     missing_queues,
     reconcile_queue,
 )
-from pumice.runtime.controllers.writes import Patch, Wake, Write, meta, part
+from pumice.runtime.controllers.writes import Patch, Tell, Wake, Write, meta, part
 from pumice.runtime.metrics import Metrics
 
 _WORKERS = 5  # as many as Volcano's podgroup controller has
@@ -40,6 +44,7 @@ _RESTS = (
     9  # times as long as a look took: a job of very many pods, which change one by one, takes a tenth of a processor
 )
 _RESTS_FROM_S = 0.005
+_SAID_MAX = 10_000
 _NEEDS = {"pod": POD_GROUPS, "set": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "queues": QUEUES}
 _log = logging.getLogger("pumice.controllers")
 
@@ -62,17 +67,20 @@ class ControlLoop:
         settings: ControlSettings,
         clock: Callable[[], float],
         metrics: Metrics | None = None,
-        pace: Pace | None = None,
+        patience: Patience | None = None,
+        troubles: Troubles | None = None,
     ) -> None:
         self._client, self._settings, self._clock, self._metrics = client, settings, clock, metrics
-        self._pace = pace or Pace()
+        self._patience, troubles = patience or Patience(), troubles or Troubles()
         self._queue: WorkQueue[Task] = WorkQueue()
         self.view = View(settings.controllers, settings.default_queue, self._queue.add)
         self._reflectors = {
-            kind: Reflector(client, kind, PlainCodec(kind), partial(self._take, kind), Pod, self._pace)
+            kind: Reflector(client, kind, PlainCodec(kind), partial(self._take, kind), Pod, self._patience, troubles)
             for kind in self.view.kinds
         }
-        self._writing = Writing(client)
+        self._teller = Teller(client, "pumice", now=clock)
+        self._writing = Writing(client, self._teller.tell)
+        self._said: dict[Task, None] = {}  # what fails, and was said to
         self._specs = SpecCache()
         self._rest_s: dict[Task, float] = {}
 
@@ -86,6 +94,7 @@ class ControlLoop:
                     await reflector.synced.wait()
                 if "queue" in self._settings.controllers:
                     self._queue.add(Task("queues", ""))
+                group.create_task(self._teller.lane.run())
                 for _ in range(_WORKERS):
                     group.create_task(self._work())
         finally:
@@ -105,24 +114,35 @@ class ControlLoop:
             try:
                 await self._look_at(task)
             except KubeError as error:
-                level = logging.DEBUG if isinstance(error, ApiError) and error.status == 409 else logging.WARNING
-                delay = self._queue.failed(task)
-                _log.log(level, "%s %s: %s; again in %.1f s", *task, error, delay)
+                self._say(task, error, self._queue.failed(task))
             except Exception:
                 delay = self._queue.failed(task)
                 _log.exception("%s %s: a fault of this program; again in %.1f s", *task, delay)
             else:
                 self._queue.done(task, self._rest_s.pop(task, 0.0))
+                if task in self._said:
+                    del self._said[task]
+                    _log.info("%s %s: goes on", *task)
+
+    def _say(self, task: Task, error: KubeError, delay: float) -> None:
+        """Once until it goes on. Not what comes of somebody else's change, nor of a namespace that is deleted."""
+        expected = isinstance(error, ApiError) and (error.status == 409 or error.namespace_goes)
+        level = logging.DEBUG if expected or task in self._said else logging.WARNING
+        _log.log(level, "%s %s: %s; again in %.1f s, then later and later", *task, error, delay)
+        if not expected:
+            if len(self._said) >= _SAID_MAX:
+                self._said.clear()
+            self._said[task] = None
 
     async def _look_at(self, task: Task) -> None:
         """Raises: KubeError."""
         if self._reflectors[_NEEDS[task.what]].trouble:  # it has said so itself
-            self._queue.later(task, self._pace.missing_s)
+            self._queue.later(task, self._patience.soon_last_s)
             return
         requests = self.view.take_requests(task.key) if task.what == "job" else ()
         try:
             writes = await self._wanted(task, requests)
-            await self._writing.carry_out(writes, self._clock())
+            await self._writing.carry_out(writes)
         except BaseException:
             self.view.keep(task.key, requests)
             raise
@@ -132,6 +152,8 @@ class ControlLoop:
                 self._queue.later(task, write.after_s)
             elif isinstance(write, Patch) and write.ref.kind == "Pod" and not write.subresource:
                 self.view.assume(write.ref, write.merge)
+            elif isinstance(write, Tell) and write.type == "Warning":
+                self._queue.later(task, AGAIN_S)  # where it still holds then, it is told again
 
     async def _wanted(self, task: Task, requests: tuple[Request, ...]) -> list[Write]:
         match task.what:
@@ -153,7 +175,8 @@ class ControlLoop:
             return []
         group = self.view.find(POD_GROUPS, f"{meta(pod)['namespace']}/{group_name_for(pod)}")
         owner = await self._owner_of(pod) if group is None else None  # it is only asked what to make
-        return reconcile_pod(pod, owner, group, self._settings.groups, self._specs)
+        queue = self.view.namespace_queue(meta(pod)["namespace"])
+        return reconcile_pod(pod, owner, group, self._settings.groups, self._specs, queue)
 
     def _for_set(self, key: str) -> list[Write]:
         plural, _, rest = key.partition("/")
@@ -164,7 +187,8 @@ class ControlLoop:
         uid = meta(owner).get("uid", "")
         group = self.view.find(POD_GROUPS, f"{meta(owner)['namespace']}/podgroup-{uid}")
         pods = list(self.view.pods_of.get(uid, {}).values())
-        return reconcile_set(owner, pods, group, self._settings.groups, self._specs)
+        queue = self.view.namespace_queue(meta(owner)["namespace"])
+        return reconcile_set(owner, pods, group, self._settings.groups, self._specs, queue)
 
     async def _owner_of(self, pod: Obj) -> Obj | None:
         """What says how large a pod's gang is: its native group, else its controlling owner, if that can be read.
@@ -205,6 +229,7 @@ class ControlLoop:
             group,
             list(self.view.commands_for.get(uid, {}).values()),
             requests,
+            self.view.namespace_queue(namespace),
         )
         names = self._settings.groups.scheduler_names
         began = time.perf_counter()

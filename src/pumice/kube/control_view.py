@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pumice.kube.control_kinds import COMMANDS, JOBS, REPLICA_SETS, STATEFUL_SETS, WATCHED_BY
-from pumice.kube.kinds import POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
+from pumice.kube.kinds import NAMESPACES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
 from pumice.model.manifest.fields import Obj
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 from pumice.runtime.controllers.job_policies import Request, lost
 from pumice.runtime.controllers.jobs import command_target
-from pumice.runtime.controllers.podgroups import group_name_for
+from pumice.runtime.controllers.podgroups import group_name_for, queue_of_namespace
 from pumice.runtime.controllers.queues import ROOT
 from pumice.runtime.controllers.writes import JOB_API, Ref, annotations_of, controller_uid, merged, meta, part
 
@@ -97,7 +97,7 @@ class View:
             owner = controller_uid(obj)
             if owner:
                 self.pods_of[owner][key] = obj
-            if GROUP_NAME_ANNOTATION not in annotations_of(obj):
+            if not annotations_of(obj).get(GROUP_NAME_ANNOTATION):
                 self._unnamed[key] = None
         elif kind is POD_GROUPS:
             self.groups_in[self._queue_of(obj)][key] = obj
@@ -170,6 +170,10 @@ class View:
             self._note_task(Task(what, key))
 
     # -- reading
+
+    def namespace_queue(self, namespace: str) -> str:
+        """The queue that a namespace names, empty where it does not."""
+        return queue_of_namespace(self.find(NAMESPACES, namespace))
 
     def priorities(self) -> dict[str, int]:
         """The value of each PriorityClass."""

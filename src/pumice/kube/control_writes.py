@@ -1,22 +1,34 @@
-"""Carries out what controllers want written, in order, and gives up at the first failure."""
+"""Carries out what controllers want written, in order, and gives up at the first failure.
+
+What cannot be made is told on the object that it is for: there is nothing else for a user to look at.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
 from pumice.kube.client import Client
 from pumice.kube.control_kinds import kind_of
-from pumice.kube.errors import ApiError, KubeError, clean
-from pumice.kube.kinds import EVENTS, Kind
+from pumice.kube.errors import ApiError, KubeError
+from pumice.kube.kinds import Kind
 from pumice.model.manifest.fields import Obj
-from pumice.runtime.controllers.writes import Create, Delete, Patch, Ref, Tell, Write, controller_uid, meta, stamp
+from pumice.runtime.controllers.writes import (
+    Create,
+    Delete,
+    Patch,
+    Ref,
+    Tell,
+    Write,
+    controller_of,
+    controller_uid,
+    meta,
+)
 
 _AT_ONCE = 16  # what an API server takes from one client without queueing
-_TOLD_MAX = 10_000
 _log = logging.getLogger("pumice.controllers")
 
 
@@ -27,35 +39,36 @@ class Taken(KubeError):
 class Writing:
     """Creates and deletes that stand next to each other go side by side; everything else one after the other."""
 
-    def __init__(self, client: Client, component: str = "pumice") -> None:
-        self._client = client
-        self._component = component
+    def __init__(self, client: Client, tell: Callable[[Ref, str, str, str], None]) -> None:
+        """``tell``: an event, by object, type, reason and message."""
+        self._client, self._tell = client, tell
         self._slots = asyncio.Semaphore(_AT_ONCE)
-        self._told: dict[tuple[str, str], str] = {}  # (uid, reason) -> message
 
-    async def carry_out(self, writes: Sequence[Write], now: float) -> None:
+    async def carry_out(self, writes: Sequence[Write]) -> None:
         """Raises: KubeError; what stood before in order is done then, what stands behind is not."""
         for _, alike in groupby(writes, key=type):
             batch = list(alike)
             if isinstance(batch[0], Create | Delete):
                 async with asyncio.TaskGroup() as group:
                     tasks = [group.create_task(self._one_of_many(write)) for write in batch]
-                for error in filter(None, (task.result() for task in tasks)):
-                    raise error
+                failed = [(write, error) for write, task in zip(batch, tasks, strict=True) if (error := task.result())]
+                if failed:
+                    self._tell_of_failed(failed)
+                    raise failed[0][1]
             else:
                 for write in batch:
-                    await self._one(write, now)
+                    await self._one(write)
 
     async def _one_of_many(self, write: Write) -> KubeError | None:
         """Its failure is an answer, so that the others go on."""
         async with self._slots:
             try:
-                await self._one(write, 0.0)
+                await self._one(write)
             except KubeError as error:
                 return error
         return None
 
-    async def _one(self, write: Write, now: float) -> None:
+    async def _one(self, write: Write) -> None:
         match write:
             case Create(obj):
                 await self._create(obj)
@@ -63,8 +76,20 @@ class Writing:
                 await self._patch(write)
             case Delete(ref):
                 await self._delete(ref)
-            case Tell():
-                await self._tell(write, now)
+            case Tell(ref, kind, reason, message):
+                self._tell(ref, kind, reason, message)
+
+    def _tell_of_failed(self, failed: Sequence[tuple[Write, KubeError]]) -> None:
+        """On the owner, for the first of them: the others say the same, as a rule."""
+        write, error = failed[0]
+        owner = controller_of(write.obj) if isinstance(write, Create) else None
+        if owner is None or not isinstance(write, Create):
+            return
+        if not isinstance(error, ApiError | Taken) or (isinstance(error, ApiError) and error.namespace_goes):
+            return
+        why = error.message if isinstance(error, ApiError) else str(error)
+        others = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        self._tell(owner, "Warning", "FailedCreate", f"Error creating {write.obj['kind']}: {why}{others}")
 
     async def _create(self, obj: Obj) -> None:
         kind, metadata = _kind(obj["apiVersion"], obj["kind"]), meta(obj)
@@ -101,36 +126,6 @@ class Writing:
         except ApiError as error:
             if error.status not in (404, 409):  # 409: another object of that name by now
                 raise
-
-    async def _tell(self, tell: Tell, now: float) -> None:
-        """An event, unless it would say again what the last one of its reason said. None is worth a failure."""
-        about, message = (tell.ref.uid or tell.ref.name, tell.reason), clean(tell.message, 1000)
-        if self._told.get(about) == message:
-            return
-        if len(self._told) >= _TOLD_MAX:
-            self._told.clear()
-        self._told[about] = message
-        try:
-            await self._client.post(EVENTS.namespace_path(tell.ref.namespace or "default"), self._event(tell, now))
-        except KubeError as error:
-            _log.warning("an event about %s %s was not written: %s", tell.ref.kind, tell.ref.name, error)
-
-    def _event(self, tell: Tell, now: float) -> Obj:
-        ref = tell.ref
-        involved = {"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name, "uid": ref.uid}
-        return {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{ref.name[:200]}.", "namespace": ref.namespace or "default"},
-            "involvedObject": involved | ({"namespace": ref.namespace} if ref.namespace else {}),
-            "type": tell.type,
-            "reason": tell.reason,
-            "message": clean(tell.message, 1000),
-            "source": {"component": self._component},
-            "firstTimestamp": stamp(now),
-            "lastTimestamp": stamp(now),
-            "count": 1,
-        }
 
 
 def _kind(api_version: str, kind: str) -> Kind:

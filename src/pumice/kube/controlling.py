@@ -16,7 +16,8 @@ from pumice.kube.client import Client
 from pumice.kube.control_loop import ControlLoop, ControlSettings
 from pumice.kube.errors import ApiError, KubeError, clean
 from pumice.kube.kinds import LEASES
-from pumice.kube.watch import Pace
+from pumice.kube.patience import Patience
+from pumice.kube.troubles import Troubles
 from pumice.model.manifest.fields import epoch_of
 from pumice.runtime.controllers.writes import part
 from pumice.runtime.metrics import Metrics
@@ -28,11 +29,21 @@ _log = logging.getLogger("pumice.controllers")
 
 @dataclass(frozen=True, slots=True)
 class Deference:
-    """When to give way. ``lease``: namespace/name; empty: never. ``slack_s``: how far clocks may be apart."""
+    """When to give way. ``lease``: namespace/name; empty: never. ``slack_s``: how far clocks may be apart.
+
+    ``again_s``: until the next look where nothing could be seen; ours go on without for ``blind_s``: a server that has
+    just been started refuses at first what it allows a moment later.
+    """
 
     lease: str = VOLCANO_LEASE
     check_s: float = 15.0
     slack_s: float = 30.0
+    again_s: float = 2.0
+    blind_s: float = 60.0
+
+
+class _Unseen(Exception):
+    """Nobody knows whether Volcano's run."""
 
 
 class Controllers:
@@ -45,14 +56,16 @@ class Controllers:
         *,
         deference: Deference | None = None,
         metrics: Metrics | None = None,
-        pace: Pace | None = None,
+        patience: Patience | None = None,
         clock: Callable[[], float] = time.time,
+        troubles: Troubles | None = None,
     ) -> None:
         self.loop: ControlLoop | None = None
-        self._client, self._metrics, self._pace, self._clock = client, metrics, pace, clock
+        self._client, self._metrics, self._patience, self._clock = client, metrics, patience, clock
         self._settings = settings or ControlSettings()
         self._deference = deference or Deference()
         self._said = ""
+        self._troubles = troubles or Troubles()
 
     async def run(self) -> None:
         """For ever, until cancelled."""
@@ -60,22 +73,34 @@ class Controllers:
             return
         names = ", ".join(self._settings.controllers)
         while True:
-            why = await self._why_not()
+            pause = self._deference.check_s
+            try:
+                why = await self._why_not()
+            except _Unseen as error:
+                why, pause = f"it cannot be seen whether Volcano's run: {error}", self._deference.again_s
             if why:
                 self._say(f"controllers {names}: off: {why}")
-                await asyncio.sleep(self._deference.check_s)
+                await asyncio.sleep(pause)
             else:
                 self._say(f"controllers {names}: on")
                 await self._run_until_another()
 
     async def _run_until_another(self) -> None:
-        self.loop = ControlLoop(self._client, self._settings, self._clock, self._metrics, self._pace)
+        self.loop = ControlLoop(
+            self._client, self._settings, self._clock, self._metrics, self._patience, self._troubles
+        )
         task = asyncio.create_task(self.loop.run())
+        seen = time.monotonic()
         try:
             while not task.done():
                 await asyncio.wait({task}, timeout=self._deference.check_s)
-                if await self._why_not():
-                    break
+                try:
+                    if await self._why_not():
+                        break
+                    seen = time.monotonic()
+                except _Unseen:
+                    if time.monotonic() - seen > self._deference.blind_s:
+                        break
         finally:
             self.loop = None
             task.cancel()
@@ -83,17 +108,15 @@ class Controllers:
                 await task
 
     async def _why_not(self) -> str:
-        """Why ours are to be off; empty where they are not."""
+        """Why ours are to be off; empty where they are not. Raises: _Unseen."""
         if not self._deference.lease:
             return ""
         try:
             lease = await self._client.get(LEASES.path(self._deference.lease))
-        except ApiError as error:
-            if error.status == 404:
-                return ""
-            return f"it cannot be seen whether Volcano's run: {error}"
         except KubeError as error:
-            return "" if self.loop else f"it cannot be seen whether Volcano's run: {error}"
+            if isinstance(error, ApiError) and error.status == 404:
+                return ""
+            raise _Unseen(str(error)) from None
         spec = part(lease, "spec")
         renewed = epoch_of(str(spec.get("renewTime", "")))
         valid_s = spec.get("leaseDurationSeconds")

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import msgspec
+
 _SHOWN_MAX = 400
+#: What decoding raises for anything that a server may send, a hundred thousand levels of JSON included.
+NO_JSON: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def clean(text: str, length_max: int = _SHOWN_MAX) -> str:
@@ -17,10 +23,19 @@ class KubeError(Exception):
 
 
 class ApiError(KubeError):
-    """An answer other than yes. ``reason`` is the server's word for it, such as ``AlreadyExists``."""
+    """An answer other than yes. ``reason`` is the server's word for it, such as ``AlreadyExists``; ``causes`` are more
+    such words; ``kind`` is the plural of what it is about."""
 
     def __init__(
-        self, status: int, reason: str, message: str, what: str = "", retry_after_s: float | None = None
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        what: str = "",
+        retry_after_s: float | None = None,
+        *,
+        causes: tuple[str, ...] = (),
+        kind: str = "",
     ) -> None:
         super().__init__(status, reason, message, what)
         self.status = status
@@ -28,6 +43,8 @@ class ApiError(KubeError):
         self.message = clean(message)
         self.what = what  # GET /api/v1/pods
         self.retry_after_s = retry_after_s
+        self.causes = causes
+        self.kind = kind
 
     def __str__(self) -> str:
         said = f"{self.reason}: {self.message}" if self.reason else self.message
@@ -37,6 +54,11 @@ class ApiError(KubeError):
     def expired(self) -> bool:
         """The resource version, or the continue token, is too old: list anew."""
         return self.status == 410 or self.reason in ("Expired", "Gone")
+
+    @property
+    def namespace_goes(self) -> bool:
+        """The namespace is being deleted, or is gone: nothing can be made in it, and nobody misses that."""
+        return "NamespaceTerminating" in self.causes or (self.status == 404 and self.kind == "namespaces")
 
     @property
     def may_pass(self) -> bool:

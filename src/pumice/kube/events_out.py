@@ -1,6 +1,7 @@
 """Events on objects, for those who look at them with kubectl: told from any thread, aggregated, bounded.
 
 What is said again is counted on the event that is there, at most once in a while. What cannot be written is dropped.
+An API server keeps an event for an hour after it was written last: what holds for longer has to be told again.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from typing import Any
 from pumice.kube.backoff import TokenBucket
 from pumice.kube.client import FOR_CREATES, Client
 from pumice.kube.errors import ApiError, KubeError, clean
-from pumice.kube.kinds import EVENTS, POD_GROUPS
+from pumice.kube.kinds import EVENTS, POD_GROUPS, Kind
 from pumice.kube.lanes import Lane
-from pumice.model.decisions import Decision
+from pumice.kube.unread import Unread
+from pumice.model.decisions import Bind, Decision
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.runtime.controllers.writes import Ref, stamp
@@ -44,18 +46,22 @@ class _Told:
     written: float = 0.0
 
 
+async def _at_once() -> None:
+    """Nobody goes first."""
+
+
 class Teller:
     """``component`` is who tells: the scheduler's name. ``room`` is waited for before each write: others go first.
 
-    ``again_s``: how long a count may be behind. ``rate`` and ``burst``: writes a second. ``dropped`` counts what was
-    told and will never be written.
+    ``again_s``: how long a count may be behind. ``rate``: writes a second. What was told and will never be written is
+    counted by the client.
     """
 
     def __init__(
         self,
         client: Client,
         component: str,
-        room: Callable[[], Awaitable[None]],
+        room: Callable[[], Awaitable[None]] = _at_once,
         *,
         now: Callable[[], float] = time.time,
         workers: int = 4,
@@ -63,8 +69,7 @@ class Teller:
         rate: float = 500.0,
         again_s: float = 60.0,
     ) -> None:
-        self.dropped = 0
-        self.lane: Lane[_Told] = Lane("events", self._write, workers=workers, waiting_max=waiting_max)
+        self.lane: Lane[_Told | Bind] = Lane("events", self._write, workers=workers, waiting_max=waiting_max)
         self._client, self._component, self._room, self._now = client, component, room, now
         self._bucket = TokenBucket(rate, rate)
         self._again_s = again_s
@@ -87,11 +92,18 @@ class Teller:
                 if len(self._told) > self.lane.waiting_max:
                     self._told.popitem(last=False)
         if not self.lane.put(f"{ref.uid} {ref.name} {reason}", told):
-            self.dropped += 1
+            self._client.counts.events_lost += 1
 
-    async def _write(self, told: _Told) -> None:
+    def tell_bound(self, bind: Bind) -> None:
+        """Say that a pod is on its node. It is said of a pod once, so nothing of it is remembered, and while pods are
+        bound nothing is made ready for it."""
+        if not self.lane.put(bind.uid, bind):
+            self._client.counts.events_lost += 1
+
+    async def _write(self, item: _Told | Bind) -> None:
         await self._room()
         await self._bucket.take()
+        told = _of_bind(item, self._now()) if isinstance(item, Bind) else item
         told.written = self._now()
         try:
             if told.name:
@@ -100,7 +112,9 @@ class Teller:
                     return
             await self._create(told)
         except KubeError as error:
-            self.dropped += 1
+            if isinstance(error, ApiError) and error.namespace_goes:
+                return  # with all that is in it, events too
+            self._client.counts.events_lost += 1
             _log.info("event %s on %s %s is lost: %s", told.reason, told.ref.kind, told.ref.name, error)
 
     async def _count(self, told: _Told) -> None:
@@ -140,6 +154,11 @@ class Teller:
         }
 
 
+def _of_bind(bind: Bind, now: float) -> _Told:
+    text = clean(f"Successfully assigned {bind.pod} to {bind.node}", MESSAGE_MAX - 1)
+    return _Told(about_pod(bind), "Normal", "Scheduled", text, now)
+
+
 class _Forgotten(Exception):
     """An event that was written is not there any more."""
 
@@ -149,6 +168,12 @@ def about_pod(what: Pod | Decision) -> Ref:
     key = what.key if isinstance(what, Pod) else what.pod
     namespace, _, name = key.partition("/")
     return Ref("v1", "Pod", namespace, name, what.uid)
+
+
+def about_unread(kind: Kind, unread: Unread) -> Ref:
+    """An object that could not be read, to tell something about it."""
+    namespace, _, name = unread.key.rpartition("/")
+    return Ref(kind.api_version, kind.kind, namespace, name, unread.uid)
 
 
 def about_group(group: PodGroup) -> Ref:

@@ -14,13 +14,14 @@ from pumice.model.pod import Pod
 class Flight:
     """One decision. ``prepared`` counts the hooks before binding that ran; ``why`` is what went wrong last.
 
-    ``landed`` is when the API server accepted it, None before.
+    ``landed`` is when the API server accepted it, None before; ``said``: that its outcome cannot be looked up is told.
     """
 
     decision: Decision
     prepared: int = 0
     why: str = ""
     landed: float | None = None
+    said: bool = False
 
     @property
     def key(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from aiohttp import web
 from prometheus_client import PROCESS_COLLECTOR
@@ -12,9 +12,11 @@ from prometheus_client.core import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from pumice.kube.live import Live
+from pumice.runtime.listening import ConnectionLimits, Connections, Place, connections_here, listening
 from pumice.runtime.metrics import CONTENT_TYPE
 
-_STOP_S = 1.0
+_AT_WORK_MAX = 64  # requests that are answered at a time, at each place
+_HEALTH = ("/healthz", "/readyz")
 
 
 class Pages:
@@ -76,28 +78,34 @@ class Pages:
         if faults.samples:
             yield faults
         unread = CounterMetricFamily("pumice_objects_not_read", "Objects that could not be read", labels=["kind"])
+        standing = GaugeMetricFamily("pumice_objects_unread", "Objects that cannot be read just now", labels=["kind"])
         for kind, reflector in live.following.reflectors.items():
-            if reflector.bad_objects:
-                unread.add_metric([kind.full_name], reflector.bad_objects)
+            if reflector.unread.count:
+                unread.add_metric([kind.full_name], reflector.unread.count)
+                standing.add_metric([kind.full_name], len(reflector.unread))
         if unread.samples:
             yield unread
+            yield standing
+        about = "Requests to the API server, by what came of them"
+        requests = CounterMetricFamily("pumice_api_requests", about, labels=["method", "code"])
+        for (method, code), count in sorted(live.counts.answers.items()):
+            requests.add_metric([method, code], count)
+        yield requests
+        lost = live.counts.events_lost
+        yield CounterMetricFamily("pumice_events_lost", "Events for users that were not written", value=lost)
         yield CounterMetricFamily("pumice_conf_reloads", "Confs taken over while running", value=live.conf.reloads)
         yield from PROCESS_COLLECTOR.collect()
 
 
 @asynccontextmanager
-async def serving(live: Live, places: Iterable[tuple[str, int]]) -> AsyncIterator[list[str]]:
-    """The URLs of the places, which are (address, port), port 0 for a free one. Raises: OSError."""
-    runner = web.AppRunner(Pages(live).application(), access_log=None, shutdown_timeout=_STOP_S)
-    await runner.setup()
-    try:
+async def serving(live: Live, places: Iterable[Place]) -> AsyncIterator[list[str]]:
+    """The URLs of the places. Raises: OSError.
+
+    Each has connections of its own: whoever takes all of the metrics' leaves those of the health pages.
+    """
+    async with AsyncExitStack() as stack:
         urls = []
-        for address, port in places:
-            site = web.TCPSite(runner, address or None, port)
-            await site.start()
-            taken = runner.addresses[-1]
-            shown = f"[{taken[0]}]" if ":" in taken[0] else taken[0]
-            urls.append(f"http://{shown}:{taken[1]}")
+        for place in places:
+            connections = Connections(ConnectionLimits(connections_here(_AT_WORK_MAX)), _HEALTH)
+            urls.append(await stack.enter_async_context(listening(Pages(live).application(), place, connections)))
         yield urls
-    finally:
-        await runner.cleanup()

@@ -120,15 +120,17 @@ class Election:
         renewing.cancel()
         await asyncio.wait((renewing,))
         if lost:
-            _log.error("%s has lost leadership to %s", self.identity, self.leader or "nobody")
+            why = f" to {self.leader}" if self.leader else ": not renewed in time"
+            _log.error("%s has lost leadership%s", self.identity, why)
         else:
             await self._release()
 
     # -- the three moves -----------------------------------------------------------------------------------------------
 
     async def _acquire(self) -> None:
-        """Look until nobody else holds the Lease, then take it. What stands in the way is told once."""
-        said = ""
+        """Look until nobody else holds the Lease, then take it. What stands in the way is told once: its end is that
+        this leads."""
+        said = False
         while True:
             began = self._clock()
             try:
@@ -138,15 +140,16 @@ class Election:
                     self._held = began
                     return
             except KubeError as error:
-                if not (isinstance(error, ApiError) and error.status == 409) and said != str(error):
-                    said = str(error)
-                    _log.warning("%s cannot stand for leader: %s", self.identity, said)
+                if not (isinstance(error, ApiError) and error.status == 409):
+                    _log.log(_once(said), "%s cannot stand for leader: %s", self.identity, error)
+                    said = True
             pause = self._retry_s / 4 * (0.5 + random.random())
             left_s = self._seen.left_s(self._lease_s)
             await asyncio.sleep(min(pause, left_s) if left_s else pause)
 
     async def _keep(self) -> None:
-        """Renew; returns when leadership is lost."""
+        """Renew; returns when leadership is lost. That it fails, and that it goes on, is told once each."""
+        said = False
         await asyncio.sleep(self._retry_s)
         while (left_s := self._held + self._renew_s - self._clock()) > 0:
             began = self._clock()
@@ -158,9 +161,14 @@ class Election:
                         return
                     await self._write(self.identity, left_s)
                 self._held = began
+                if said:
+                    _log.info("%s has renewed its leadership", self.identity)
+                said = False
                 await asyncio.sleep(self._retry_s)
             except (KubeError, TimeoutError) as error:
-                _log.warning("%s has not renewed its leadership: %s", self.identity, str(error) or "no answer in time")
+                why = str(error) or "no answer in time"
+                _log.log(_once(said), "%s has not renewed its leadership: %s", self.identity, why)
+                said = True
                 self._seen.lease = {}  # what is there now is read before anything is written
                 await asyncio.sleep(self._retry_s / 4)
 
@@ -209,6 +217,11 @@ class Election:
         body = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
         path = LEASES.namespace_path(self._namespace)
         self._seen.see(decoded(await self._client.post(path, body, **options), f"POST {path}"))
+
+
+def _once(said: bool) -> int:
+    """The level of what is said again and again until it is over."""
+    return logging.DEBUG if said else logging.WARNING
 
 
 def _record(lease: dict[str, Any]) -> dict[str, Any]:

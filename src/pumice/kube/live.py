@@ -1,7 +1,8 @@
 """A scheduler that runs: it follows a cluster, stands for leader, and while it leads runs cycle after cycle.
 
 The event loop has the reflectors, the writers, the lease and HTTP; cycles have a thread of their own, so that a long
-one keeps nobody from renewing the lease. Who does not lead takes in what happens, and does nothing else.
+one keeps nobody from renewing the lease. Who does not lead takes in what happens, and does nothing else. Who has lost
+the lease forgets all it knew and begins anew, as a new process would.
 """
 
 from __future__ import annotations
@@ -9,28 +10,32 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pumice.kube.client import Client
+from pumice.kube.client import Client, Counts
 from pumice.kube.cluster import KubeCluster
 from pumice.kube.cycle_log import tell_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
-from pumice.kube.kinds import FOLLOWED, NAMESPACES
+from pumice.kube.kinds import FOLLOWED, NAMESPACES, NODES, Kind
 from pumice.kube.lease import Election
+from pumice.kube.patience import Patience
 from pumice.kube.reload import ConfFile
+from pumice.kube.reminders import Reminders, tell_of_unread
 from pumice.kube.rhythm import Rhythm
-from pumice.kube.watch import Pace
+from pumice.kube.troubles import Troubles
+from pumice.kube.unread import Unread
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
 from pumice.model.manifest import Decoder
-from pumice.runtime.cycle_metrics import CycleTimer, report_cycle
+from pumice.model.node import Node
+from pumice.runtime.cycle_metrics import CycleTimer, report_bound, report_cycle
 from pumice.runtime.loop import Loop
 from pumice.runtime.memory import give_back_freed
 from pumice.runtime.metrics import Metrics
@@ -41,13 +46,11 @@ _TIDY_S = 60.0  # how often freed memory is given back
 _STUCK_S = 300.0  # a cycle that takes so long will not end
 
 
-class LeadershipLost(Exception):
-    """Somebody else may lead by now: this process has to end, and may be started anew."""
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``conf_s``: how often the conf file is read. ``flush_s``: how long, at the end, what was decided may take.
+    """``on_change`` False: a cycle each period and none besides. ``conf_s``: how often the conf file is read.
+    ``flush_s``: how long, at the end, what was decided may take. ``node_labels``: only nodes with one of these (key,
+    value) are there for it; none: all are.
 
     ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
     ``pumice schedule`` decides on a dump as this would.
@@ -57,6 +60,8 @@ class Settings:
     default_queue: str = "default"
     use_priority_classes: bool = True
     period_s: float = 1.0
+    on_change: bool = True
+    node_labels: tuple[tuple[str, str], ...] = ()
     conf_s: float = 2.0
     flush_s: float = 20.0
     lease_namespace: str = ""
@@ -67,6 +72,7 @@ class Live:
     """``run`` is the whole life. ``stop`` ends it in good order, from the loop; ``leads`` says whether it decides.
 
     ``election`` None: it leads from the start. ``beside``: what else runs on the leader, such as controllers.
+    ``cluster`` and ``following`` are of one term: others take their places in the next.
     """
 
     def __init__(
@@ -78,19 +84,20 @@ class Live:
         *,
         election: Election | None = None,
         beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
-        pace: Pace | None = None,
+        patience: Patience | None = None,
+        troubles: Troubles | None = None,
     ) -> None:
         self.conf, self.metrics, self.settings = conf, metrics, settings
-        self.cluster = KubeCluster(client, scheduler=settings.scheduler_names[0], timed=self._timed, aged=self._aged)
-        decoder = Decoder(default_queue=settings.default_queue)
-        self.following = Following(client, self.cluster.sink, decoder=decoder, pace=pace)
-        self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster)
+        self._client, self._patience, self._troubles = client, patience, troubles or Troubles()
         self.leads = False
-        self.synced = asyncio.Event()
+        self._know_nothing()
+        self.loop = Loop(self._empty_store(), conf.current.policy, self.cluster)
         self.failed_cycles = 0
         self.cycle_began: float | None = None  # while one runs; by time.monotonic
+        self.failing_since: float | None = None  # since when every cycle failed
         self._election, self._beside = election, beside
-        self._rhythm = Rhythm(settings.period_s)
+        self._rhythm = self._new_rhythm()
+        self._on_loop: asyncio.AbstractEventLoop | None = None
         self._stopping = asyncio.Event()
         self._news = asyncio.Event()
         self._turn_over = asyncio.Event()
@@ -110,46 +117,57 @@ class Live:
         self._thread.submit(self._dump, folder)
 
     async def run(self) -> None:
-        """Until ``stop``. Raises: LeadershipLost, and whatever is a fault of this program."""
-        on_loop = asyncio.get_running_loop()
-        self.cluster.changed = lambda: None if self._news.is_set() else _tell(on_loop, self._news)
-        self.conf.changed = self._news.set
+        """Until ``stop``. Raises: KubeError, and whatever is a fault of this program."""
+        self._on_loop = asyncio.get_running_loop()
+        self.conf.changed = self._change
         watching = asyncio.create_task(self.conf.watch(self.settings.conf_s))
-        background = [asyncio.create_task(part) for part in (self.following.run(), self._turns())]
-        term = asyncio.create_task(self._term())
+        turns, terms = asyncio.create_task(self._turns()), asyncio.create_task(self._terms())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
-            await asyncio.wait({term, stopping, *background}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({terms, stopping, turns}, return_when=asyncio.FIRST_COMPLETED)
             if self.leads and self._stopping.is_set():
-                await asyncio.wait({term})
-            for task in (term, *background):
+                await asyncio.wait({terms})
+            for task in (terms, turns):
                 if task.done():
                     task.result()
         finally:
-            await _ended(term, stopping, watching, *background)
+            await _ended(terms, stopping, watching, turns)
             self._thread.shutdown(wait=True, cancel_futures=True)
 
     # -- leading -------------------------------------------------------------------------------------------------------
 
+    async def _terms(self) -> None:
+        """Term after term, each from nothing: what is left of one that was lost may be half true."""
+        while True:
+            parts = [asyncio.create_task(part) for part in (self._term(), self.following.run(), self._sync())]
+            try:
+                await asyncio.wait(parts[:2], return_when=asyncio.FIRST_COMPLETED)
+                for task in parts:
+                    if task.done():
+                        task.result()
+            finally:
+                await _ended(*parts)
+            if self._stopping.is_set() or self._election is None:
+                return
+            await self._turn_over.wait()
+            self._know_nothing()
+            self.loop.begin_anew(self._empty_store(), self.cluster)
+
     async def _term(self) -> None:
-        """Stand once everything is known: who leads can decide at once. Raises: LeadershipLost."""
-        await self._sync()
+        """Stand as soon as the API server lets everything be read: it is read meanwhile. Returns when leadership is
+        lost, or the work is done. Raises: KubeError."""
         if self._election is None:
             await self._lead()
             return
-        self._check_namespace()
+        await self.following.answered()
+        if self.settings.lease_namespace:
+            await self.following.reflectors[NAMESPACES].synced.wait()
+            self._check_namespace(self.settings.lease_namespace)
         await self._election.run(self._lead)
-        if not self._stopping.is_set():
-            raise LeadershipLost(f"leadership is lost to {self._election.leader or 'nobody'}")
 
-    def _check_namespace(self) -> None:
+    def _check_namespace(self, name: str) -> None:
         """Raises: KubeError where the Lease cannot be made, rather than to stand for ever."""
-        name = self.settings.lease_namespace
-        if (
-            name
-            and not self.following.reflectors[NAMESPACES].trouble
-            and name not in self.following.objects(NAMESPACES)
-        ):
+        if not self.following.reflectors[NAMESPACES].trouble and name not in self.following.objects(NAMESPACES):
             raise KubeError(
                 f"namespace {name}, where the Lease would be, is not there: create it, name another with"
                 " --leader-elect-resource-namespace, or go without: --leader-elect=false"
@@ -158,20 +176,37 @@ class Live:
     async def _sync(self) -> None:
         await self.following.synced()
         self.synced.set()
-        self._news.set()
         counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in FOLLOWED if kind.needed)
         _log.info("synced: %s", counts)
+        self._at_once()
+
+    def _know_nothing(self) -> None:
+        """The port, and what it hears from, as they are before anything was heard."""
+        settings = self.settings
+        self.cluster = KubeCluster(
+            self._client, scheduler=settings.scheduler_names[0], timed=self._timed, aged=self._aged
+        )
+        self.cluster.changed = self._change
+        decoder = Decoder(default_queue=settings.default_queue)
+        self.following = Following(
+            self._client,
+            self.cluster.sink,
+            decoder=decoder,
+            patience=self._patience,
+            troubles=self._troubles,
+            takes={NODES: self._is_ours} if settings.node_labels else {},
+            told=self._tell_of_unread,
+        )
+        self._reminders = Reminders(self.cluster.truth, self.cluster.teller, self.following.unread)
+        self.synced, self._decided = asyncio.Event(), asyncio.Event()
 
     async def _lead(self) -> None:
         """Until it is to stop. Cancelled where leadership is lost: then nothing more is written, at once."""
-        works: list[Awaitable[None]] = [self.cluster.run()]
-        if self._beside is not None:
-            works.append(self._beside())
-        tasks = [asyncio.ensure_future(work) for work in works]
+        works = (self.cluster.run(), self._reminders.run(), self._run_beside())
+        tasks = [asyncio.create_task(work) for work in works]
         stopping = asyncio.create_task(self._stopping.wait())
-        self._rhythm = Rhythm(self.settings.period_s)  # the first cycle waits for nothing
         self.leads = True
-        self._news.set()
+        self._at_once()
         try:
             await asyncio.wait({stopping, *tasks}, return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
@@ -185,21 +220,37 @@ class Live:
             self.leads = False
             await _ended(stopping, *tasks)
 
+    def _is_ours(self, node: Node) -> bool:
+        return any(node.labels.get(key) == value for key, value in self.settings.node_labels)
+
+    def _tell_of_unread(self, kind: Kind, unread: Unread) -> None:
+        if self.leads:  # else who leads tells it, or the reminders do once this leads
+            tell_of_unread(self.cluster.teller, kind, unread)
+
+    async def _run_beside(self) -> None:
+        """Once the first cycle is over: what it reads as well must not stand before that."""
+        await self._decided.wait()
+        if self._beside is not None:
+            await self._beside()
+        await self._stopping.wait()
+
     # -- cycles --------------------------------------------------------------------------------------------------------
 
     async def _turns(self) -> None:
         """Cycle after cycle while this leads; while it does not, what happens is taken in all the same."""
-        await self.synced.wait()
         while not self._stopping.is_set():
             await self._due()
             if self._stopping.is_set():
                 return
             self._turn_over.clear()
+            rhythm = self._rhythm
             try:
                 failed = await asyncio.get_running_loop().run_in_executor(self._thread, self._turn)
             finally:
                 self._turn_over.set()
-            self._rhythm.end(failed)
+            if self.leads and self.synced.is_set():
+                self._decided.set()
+            rhythm.end(time.monotonic(), failed)
             if time.monotonic() - self._tidied > _TIDY_S:
                 self._tidied = time.monotonic()
                 await asyncio.get_running_loop().run_in_executor(self._thread, give_back_freed)
@@ -208,15 +259,31 @@ class Live:
 
     async def _due(self) -> None:
         """Wait for the next turn."""
-        while True:
-            news = self._news.is_set()
-            left_s = self._rhythm.due(news) - time.monotonic()
-            if left_s <= 0 or self._stopping.is_set():
-                self._news.clear()
-                self._rhythm.begin(time.monotonic(), news)
+        while not self._stopping.is_set():
+            left_s = self._rhythm.due() - time.monotonic()
+            if left_s <= 0:
+                self._rhythm.begin(time.monotonic())
                 return
+            self._news.clear()
+            waits_for = self._stopping if self._rhythm.changed else self._news
             with suppress(TimeoutError):
-                await asyncio.wait_for((self._stopping if news else self._news).wait(), left_s)
+                await asyncio.wait_for(waits_for.wait(), left_s)
+
+    def _change(self) -> None:
+        """Something happened that may change a decision. From any thread."""
+        is_first = not self._rhythm.changed
+        self._rhythm.change(time.monotonic())
+        if is_first and self._on_loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self._on_loop.call_soon_threadsafe(self._news.set)
+
+    def _at_once(self) -> None:
+        """The next turn waits for nothing."""
+        self._rhythm = self._new_rhythm()
+        self._change()
+
+    def _new_rhythm(self) -> Rhythm:
+        return Rhythm(self.settings.period_s, on_change=self.settings.on_change)
 
     def _turn(self) -> bool:
         """In the thread of cycles. Whether it failed: that is told, and the process goes on."""
@@ -227,6 +294,7 @@ class Live:
                 self.loop.take_in()
         except Exception as error:
             self.failed_cycles += 1
+            self.failing_since = self.failing_since or time.monotonic()
             if self._rhythm.failures == 0:
                 _log.exception("a cycle failed: a fault of this program or of a plugin")
             else:
@@ -234,6 +302,7 @@ class Live:
             return True
         finally:
             self.cycle_began = None
+        self.failing_since = None
         return False
 
     def _cycle(self) -> None:
@@ -244,20 +313,21 @@ class Live:
         outcome = self.loop.step(now, timer)
         decisions = self.loop.decisions
         timer.report(self.metrics)
-        report_cycle(self.metrics, outcome, decisions)
+        report_cycle(self.metrics, outcome)
         tell_cycle(outcome, decisions)
         self.cluster.tell(outcome)
+        self._reminders.note(outcome)
         if decisions:
             binds = sum(isinstance(decision, Bind) for decision in decisions)
             fields = {"cycle": self.loop.cycles, "now": now, "digest": self.loop.digest.hex, "conf": conf.hash}
             _log.info(
-                "cycle %d: %d bound, %d evicted; digest %s at %r",
+                "cycle %d: %d to bind, %d to evict; digest %s at %r",
                 self.loop.cycles,
                 binds,
                 len(decisions) - binds,
                 self.loop.digest.hex,
                 now,
-                extra={"fields": {**fields, "bound": binds, "evicted": len(decisions) - binds}},
+                extra={"fields": {**fields, "to_bind": binds, "to_evict": len(decisions) - binds}},
             )
 
     async def _start_over(self) -> None:
@@ -296,16 +366,34 @@ class Live:
     def _timed(self, stage: str, seconds: float) -> None:
         self.metrics.observe("scheduling_stage_duration_milliseconds", 1000.0 * seconds, stage)
 
-    def _aged(self, stage: str, seconds: float) -> None:
+    def _aged(self, stage: str, bind: Bind, seconds: float) -> None:
+        if stage == "Failed":
+            self.metrics.add("schedule_attempts_total", 1.0, "error")
+            return
         self.metrics.observe("task_scheduling_latency_milliseconds", 1000.0 * seconds, stage)
+        if stage == "Bound":
+            self.metrics.add("schedule_attempts_total", 1.0, "scheduled")
+            group = self.cluster.truth.groups.get(bind.job)
+            if group is not None:
+                report_bound(self.metrics, group, time.time())
 
     # -- what is asked from outside ------------------------------------------------------------------------------------
 
+    @property
+    def counts(self) -> Counts:
+        """What came of the requests to the API server."""
+        return self._client.counts
+
     def unwell(self) -> str:
         """Why this process should be started anew; empty when it is well."""
-        began = self.cycle_began
-        stuck_s = time.monotonic() - began if began is not None else 0.0
-        return f"a cycle has been running for {stuck_s:.0f} s" if stuck_s > _STUCK_S else ""
+        now = time.monotonic()
+        for since, what in (
+            (self.cycle_began, "a cycle has been running for"),
+            (self.failing_since, "every cycle has failed for"),
+        ):
+            if since is not None and now - since > _STUCK_S:
+                return f"{what} {now - since:.0f} s"
+        return ""
 
     def unready(self) -> list[str]:
         """Why it could not schedule just now, a line each."""
@@ -316,12 +404,6 @@ class Live:
             if not each.synced.is_set()
         ]
         return sorted({*needed, *waiting})
-
-
-def _tell(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
-    """Set an event from any thread."""
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-        loop.call_soon_threadsafe(event.set)
 
 
 async def _ended(*tasks: asyncio.Future[Any]) -> None:

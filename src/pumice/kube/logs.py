@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 from pumice.kube.backoff import TokenBucket
+from pumice.runtime.printing import escaped
 
 #: klog's levels as those of ``logging``: a higher number says more, a lower level does.
 V2, V3, V4, V5 = 19, 15, logging.DEBUG, 5
@@ -24,13 +25,9 @@ _LETTERS = ((logging.CRITICAL, "F"), (logging.ERROR, "E"), (logging.WARNING, "W"
 
 
 def set_up(verbosity: int, as_json: bool, stream: IO[str] | None = None) -> None:
-    """Have what Pumice says at this ``-v`` written to ``stream`` (standard error); of other libraries, warnings.
-
-    From ``-v 3`` on nothing is left out.
-    """
+    """Have what Pumice says at this ``-v`` written to ``stream`` (standard error); of other libraries, warnings."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    if verbosity < 3:
-        handler.addFilter(Sparing())
+    handler.addFilter(Sparing())
     handler.setFormatter(JsonLines() if as_json else TextLines())
     root = logging.getLogger()
     for old in list(root.handlers):
@@ -44,10 +41,16 @@ def level_of(verbosity: int) -> int:
     return _LEVELS[min(max(verbosity, 0), 5)]
 
 
+def verbosity_of(level: int) -> int:
+    """The smallest ``-v`` with this level."""
+    return next((verbosity for verbosity, found in _LEVELS.items() if found <= level), max(_LEVELS))
+
+
 class Sparing(logging.Filter):
     """Lets ``at_once`` entries of a kind through, then one a second. The next that passes says how many did not.
 
-    A kind is what one place of the program says, whatever it says it of. Entries with ``fields`` always pass.
+    A kind is what one place of the program says, whatever it says it of. Entries with ``fields`` always pass, and from
+    ``-v 3`` on nothing is left out.
     """
 
     def __init__(self, at_once: int = 50, clock: Callable[[], float] = time.monotonic) -> None:
@@ -56,7 +59,7 @@ class Sparing(logging.Filter):
         self._kinds: dict[tuple[str, str], tuple[TokenBucket, list[int]]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if hasattr(record, "fields"):
+        if hasattr(record, "fields") or logging.getLogger("pumice").isEnabledFor(V3):
             return True
         kind = record.name, str(record.msg)
         if len(self._kinds) > _KINDS_MAX:
@@ -98,18 +101,6 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps(entry, default=str)
-
-
-def escaped(text: str) -> str:
-    """On one line, and nothing in it moves a cursor."""
-    return text if text.isprintable() else "".join(map(_escaped, text))
-
-
-def _escaped(char: str) -> str:
-    if char.isprintable():
-        return char
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _time(record: logging.LogRecord) -> str:

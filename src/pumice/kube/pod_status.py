@@ -5,7 +5,6 @@ Source: Volcano, pod conditions: when they are written and that a nomination is 
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -15,14 +14,14 @@ from pumice.kube.client import ONCE, STRATEGIC_PATCH, Client
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.events_out import Teller, about_pod
 from pumice.kube.kinds import PODS
+from pumice.kube.refusals import Refusals
 from pumice.kube.sent import Sent, version_of
 from pumice.kube.truth import Truth
 from pumice.model.decisions import PodNotice
 from pumice.model.pod import Pod, PodCondition
 from pumice.runtime.controllers.writes import stamp
 
-SCHEDULED = "PodScheduled"
-_log = logging.getLogger("pumice.kube")
+SCHEDULED, SCHEDULER_ERROR = "PodScheduled", "SchedulerError"
 
 
 def difference(pod: Pod, notice: PodNotice) -> dict[str, Any]:
@@ -65,13 +64,19 @@ class PodStatuses:
     ) -> None:
         self._client, self._truth, self._tell, self._sent, self._room, self._now = client, truth, tell, sent, room, now
         self._bucket = TokenBucket(rate, rate)
+        self._refusals = Refusals("condition of pod")
 
     def begin(self, notice: PodNotice) -> bool:
         """Whether the notice is to be written: it says anything new, and it is not on its way already."""
         pod = self._truth.pods.get(notice.pod)
-        if pod is None or pod.uid != notice.uid or pod.node_name or not difference(pod, notice):
+        if pod is None or pod.uid != notice.uid or pod.node_name or self._refusals.holds_back(notice.pod):
             return False
-        return self._sent.begin(notice.pod, notice)
+        return bool(difference(pod, notice)) and self._sent.begin(notice.pod, notice)
+
+    def gone(self, pod: str) -> None:
+        """A pod is not there any more."""
+        self._sent.gone(pod)
+        self._refusals.gone(pod)
 
     async def write(self, notice: PodNotice) -> None:
         """Write a notice and tell an event, unless the pod has changed meanwhile."""
@@ -97,13 +102,11 @@ class PodStatuses:
         path = PODS.path(pod.key, "status")
         try:
             raw = await self._client.patch(path, body, content_type=STRATEGIC_PATCH, retries=ONCE)
-        except ApiError as error:
-            if error.status not in (404, 409):
-                _log.info("pod %s: condition not written: %s", pod.key, error)
-            return False
         except KubeError as error:
-            _log.info("pod %s: condition not written: %s", pod.key, error)
+            if not (isinstance(error, ApiError) and error.status in (404, 409)):
+                self._refusals.refused(pod.key, error)
             return False
+        self._refusals.written(pod.key)
         known = self._truth.pods.get(pod.key)
         self._sent.done(pod.key, notice, version_of(raw), known.resource_version if known is not None else "")
         return True

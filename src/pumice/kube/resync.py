@@ -39,7 +39,9 @@ class Resync:
         try:
             pod = await self._read(flight.decision.pod)
         except (KubeError, BadObject) as error:
-            _log.warning("pod %s: what came of a decision is not known yet: %s", flight.decision.pod, error)
+            level = logging.DEBUG if flight.said else logging.WARNING
+            _log.log(level, "pod %s: what came of a decision is not known yet: %s", flight.decision.pod, error)
+            flight.said = True
             self.put(flight)
             return
         self._pace.forget(flight.decision.pod)

@@ -6,6 +6,10 @@ from collections.abc import Callable
 
 import msgspec
 
+from pumice.kube.errors import NO_JSON
+
+_DIGITS_MAX = 100  # of two resource versions; a server's word for a number is not taken
+
 
 class _Meta(msgspec.Struct, rename="camel"):
     resource_version: str = ""
@@ -22,13 +26,13 @@ def version_of(raw: bytes) -> str:
     """The resource version of an object in an answer; empty where there is none to be read."""
     try:
         return _answer_decoder.decode(raw).metadata.resource_version
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except NO_JSON:
         return ""
 
 
 def is_older(version: str, other: str) -> bool:
     """Whether a resource version is older than another one of the same object. Unknown ones are older than any."""
-    if version.isdecimal() and other.isdecimal():
+    if version.isdecimal() and other.isdecimal() and len(version) + len(other) < _DIGITS_MAX:
         return int(version) < int(other)
     return version != other
 

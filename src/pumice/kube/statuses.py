@@ -1,12 +1,12 @@
 """The statuses of PodGroups and Queues, written as differences from what they are.
 
 Whether a kind has a status subresource is asked of the server: Volcano's PodGroup has none, its Queue has one. What
-could not be written is not tried again here: the next cycle wants it again, from what there is by then.
+could not be written is not tried again here: a later cycle wants it again, from what there is by then. What was refused
+is held back for a while, object by object: else each cycle would be refused again.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,14 +16,13 @@ from pumice.kube.client import ONCE, Client
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.events_out import Teller, about_group
 from pumice.kube.kinds import POD_GROUPS, QUEUES, Kind
+from pumice.kube.refusals import Refusals
 from pumice.kube.sent import Sent, version_of
 from pumice.kube.truth import Truth
 from pumice.model.decisions import PodGroupUpdate
 from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.model.resources import Resource
 from pumice.runtime.controllers.writes import merge_patch, stamp
-
-_log = logging.getLogger("pumice.kube")
 
 
 def group_status(status: PodGroupStatus) -> dict[str, Any]:
@@ -85,14 +84,27 @@ class Statuses:
     ) -> None:
         self.groups = Sent(keep_s, clock)
         self.queues = Sent(keep_s, clock)
+        self._refusals = {kind: Refusals(f"status of {kind.kind}", clock) for kind in (POD_GROUPS, QUEUES)}
         self._client, self._truth, self._tell = client, truth, tell
         self._subresource: dict[Kind, bool] = {}
 
     def begin_group(self, update: PodGroupUpdate) -> bool:
         """Whether this is to be written: it differs from what is known, and is not on its way already."""
         group = self._truth.groups.get(update.job)
-        wanted = group is not None and bool(group_difference(group, update.status))
+        if group is None or self._refusals[POD_GROUPS].holds_back(update.job):
+            return False
+        wanted = bool(group_difference(group, update.status))
         return wanted and self.groups.begin(update.job, group_words(update.status))
+
+    def group_gone(self, job: str) -> None:
+        """A PodGroup is not there any more."""
+        self.groups.gone(job)
+        self._refusals[POD_GROUPS].gone(job)
+
+    def queue_gone(self, name: str) -> None:
+        """As for a PodGroup."""
+        self.queues.gone(name)
+        self._refusals[QUEUES].gone(name)
 
     async def write_group(self, update: PodGroupUpdate) -> None:
         """Write what differs by now, and tell an event."""
@@ -110,8 +122,9 @@ class Statuses:
     def begin_queue(self, name: str, allocated: Resource) -> bool:
         """As for a PodGroup."""
         queue = self._truth.queues.get(name)
-        wanted = queue is not None and bool(queue_difference(queue.allocated, allocated))
-        return wanted and self.queues.begin(name, allocated)
+        if queue is None or self._refusals[QUEUES].holds_back(name):
+            return False
+        return bool(queue_difference(queue.allocated, allocated)) and self.queues.begin(name, allocated)
 
     async def write_queue(self, name: str, allocated: Resource) -> None:
         """Write what differs by now."""
@@ -132,12 +145,15 @@ class Statuses:
             if kind not in self._subresource:
                 self._subresource[kind] = await self._client.served(kind, "status")
             path = kind.path(key, "status" if self._subresource[kind] else "")
-            return version_of(await self._client.patch(path, body, retries=ONCE))
+            version = version_of(await self._client.patch(path, body, retries=ONCE))
         except ApiError as error:
             if error.status == 404:
                 self._subresource.pop(kind, None)  # the object is gone, or another definition was installed
             elif error.status != 409:
-                _log.warning("status of %s %s not written: %s", kind.kind, key, error)
+                self._refusals[kind].refused(key, error)
+            return ""
         except KubeError as error:
-            _log.warning("status of %s %s not written: %s", kind.kind, key, error)
-        return ""
+            self._refusals[kind].refused(key, error)
+            return ""
+        self._refusals[kind].written(key)
+        return version

@@ -13,16 +13,17 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
-from pumice.kube.backoff import Backoff
 from pumice.kube.client import Client
 from pumice.kube.codec import BadObject, Codec, Object, collector_off, read_bookmark, read_event
 from pumice.kube.errors import ApiError, Garbage, KubeError, Unreachable
 from pumice.kube.kinds import Kind
+from pumice.kube.patience import Patience, Retrying
+from pumice.kube.troubles import Cause, Troubles
+from pumice.kube.unread import Unread, UnreadObjects
 from pumice.model.events import Event, Gone, Seen
 from pumice.model.events import Object as Told
 
@@ -31,48 +32,27 @@ Sink = Callable[[list[Event]], None]
 _log = logging.getLogger("pumice.kube")
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How patient a reflector is. ``missing_s``: between looks for a kind that is not installed or not allowed."""
-
-    retry_first_s: float = 0.2
-    retry_last_s: float = 30.0
-    missing_s: float = 30.0
-    watch_s: float = 300.0  # the server ends a watch after this time to twice as much
-    bad_objects_told_max: int = 20
-
-
 _LIVED_S = 5.0  # a connection that lived so long was a good one
 _UNENDED_MAX = 3
+_GATHER_S = 0.01  # then what has come meanwhile is taken as one: while pods are bound an event comes with each of them
 
 
-class Troubles:
-    """Why kinds are not followed just now. What stands in the way of many is said once, and not at each try."""
+def nobody(kind: Kind, unread: Unread) -> None:
+    """Nobody else is told of objects that cannot be read."""
 
-    def __init__(self) -> None:
-        self._by_kind: dict[str, str] = {}
 
-    def of(self, kind: Kind) -> str:
-        return self._by_kind.get(kind.full_name, "")
-
-    def tell(self, kind: Kind, text: str, level: int = logging.WARNING) -> None:
-        if text not in self._by_kind.values():
-            _log.log(level, "%s", text)
-        self._by_kind[kind.full_name] = text
-
-    def over(self, kind: Kind) -> None:
-        self._by_kind.pop(kind.full_name, None)
-
-    def texts(self) -> list[str]:
-        return sorted(set(self._by_kind.values()))
+def every(value: object) -> bool:
+    """Takes whatever there is."""
+    return True
 
 
 class Reflector:
     """Keeps ``known`` (by key) equal to what the server has, and tells ``sink`` every change.
 
-    ``value``: the class of the objects in what is told; None: nothing is told, ``known`` is all there is. ``synced`` is
-    set when the first list is complete, or when it turns out that there is nothing to wait for. ``streaming`` turns
-    False where the server does not offer initial events.
+    ``value``: the class of the objects in what is told; None: nothing is told, ``known`` is all there is. ``takes``: an
+    object to which it says no is as if it were not there. ``told`` hears of objects that cannot be read. ``answered``
+    is set when the server first said yes, ``synced`` when the first list is complete; both, when it turns out that
+    there is nothing to wait for. ``streaming`` turns False where the server does not offer initial events.
     """
 
     def __init__(
@@ -82,18 +62,21 @@ class Reflector:
         codec: Codec,
         sink: Sink,
         value: type[Told] | None,
-        pace: Pace | None = None,
+        patience: Patience | None = None,
         troubles: Troubles | None = None,
+        takes: Callable[[Any], bool] = every,
+        told: Callable[[Kind, Unread], None] = nobody,
     ) -> None:
         self.kind = kind
         self.known: dict[str, Object] = {}
+        self.unread = UnreadObjects(kind, told)
+        self.answered = asyncio.Event()
         self.synced = asyncio.Event()
         self.streaming = True
         self.lists = 0
         self.watches = 0
-        self.bad_objects = 0
-        self._client, self._codec, self._sink, self._value = client, codec, sink, value
-        self._pace = pace or Pace()
+        self._client, self._codec, self._sink, self._value, self._takes = client, codec, sink, value, takes
+        self._patience = patience or Patience()
         self._troubles = troubles or Troubles()
         self._version = ""
         self._listed: set[str] | None = None  # keys of the list that is being read
@@ -106,34 +89,35 @@ class Reflector:
 
     async def run(self) -> None:
         """For ever, until cancelled."""
-        backoff = Backoff(self._pace.retry_first_s, self._pace.retry_last_s)
+        retrying = Retrying(self._patience)
         while True:
             before, started = self._version, time.monotonic()
             try:
                 await self._follow()
                 delay = 0.0
             except ApiError as error:
-                delay = await self._refused(error, backoff)
+                delay = await self._refused(error, retrying)
             except Unreachable as error:
-                delay = backoff.next()
+                delay = retrying.unreachable()
                 if self._version == before:
-                    self._troubles.tell(self.kind, f"the API server does not answer: {error.why}")
+                    text = f"the API server does not answer: {error.why}"
+                    self._troubles.tell(self.kind, Cause.UNREACHABLE, text)
                 _log.debug("%s; next try in %.1f s", error, delay)
             except KubeError as error:
-                delay = self._list_anew(str(error), backoff)
-                self._troubles.tell(self.kind, f"{self.kind.full_name}: {error}")
+                delay = self._list_anew(str(error), retrying)
+                self._troubles.tell(self.kind, Cause.FAILS, f"{self.kind.full_name}: {error}")
             except Exception:
-                delay = self._list_anew("after a fault", backoff)
+                delay = self._list_anew("after a fault", retrying)
                 _log.exception("%s: a fault of this program", self.kind.full_name)
-            if self._version != before or time.monotonic() - started > _LIVED_S:
-                backoff.reset()
-            elif delay == 0.0:
-                delay = backoff.next()  # a watch that ends at once
+            if (self._version and self._version != before) or time.monotonic() - started > _LIVED_S:
+                retrying.well()
+            elif delay == 0.0 and self._version:
+                delay = retrying.refused(lasting=False)  # a watch that ends at once
             await asyncio.sleep(delay)
 
-    def _list_anew(self, why: str, backoff: Backoff) -> float:
+    def _list_anew(self, why: str, retrying: Retrying) -> float:
         self._version = ""
-        delay = backoff.next()
+        delay = retrying.read_anew()
         _log.info("%s: %s; listing anew in %.1f s", self.kind.full_name, why, delay)
         return delay
 
@@ -161,6 +145,7 @@ class Reflector:
         version = ""
         async with aclosing(self._client.pages(self.kind.list_path)) as pages:
             async for page in pages:
+                self._answered()
                 with collector_off():
                     self._take_page(page.items or [])
                 version = page.metadata.resource_version or version
@@ -174,17 +159,19 @@ class Reflector:
         initial = "sendInitialEvents" in params
         if initial:
             self._listed = set()
-        seconds = self._pace.watch_s * (1 + random.random())
+        seconds = self._patience.watch_s * (1 + random.random())
         params = {**params, "allowWatchBookmarks": "true", "timeoutSeconds": str(int(seconds) or 1)}
         self.watches += 1
         opened = False
         try:
             async with aclosing(self._client.watch(self.kind.list_path, params)) as batches:
                 async for lines in batches:
-                    self._troubles.over(self.kind)
+                    self._answered()
                     opened = True
                     with collector_off():
                         self._take_lines(lines, what, initial)
+                    if lines and self._listed is None:
+                        await asyncio.sleep(_GATHER_S)
         finally:
             if opened and initial and self._listed is not None:
                 self._unended += 1
@@ -229,7 +216,13 @@ class Reflector:
         try:
             found = self._codec.read(raw)
         except BadObject as error:
-            self._bad(error)
+            self._saw(error.key, error.version)  # it stays as it was known before, and keeps its place in a list
+            self.unread.note(error)
+            return
+        if found.bad is None:
+            self.unread.read(found.key)
+        if not self._takes(found.value):
+            self._leave_out(found, events)
             return
         self._saw(found.key, found.version)
         before = self.known.get(found.key)
@@ -238,9 +231,19 @@ class Reflector:
                 events += self._gone(found.key)  # another one of the same name: the first was deleted
             elif before.version == found.version:
                 return
+        if found.bad is not None:
+            self.unread.note(found.bad)
         self.known[found.key] = found
         if self._value is not None:
             events.append(Seen(cast(Told, found.value)))
+
+    def _leave_out(self, found: Object, events: list[Event]) -> None:
+        """As if it were not there."""
+        self.unread.gone(found.key)
+        if self._listed is None:
+            self._version = found.version or self._version
+        if self.known.pop(found.key, None) is not None:
+            events += self._gone(found.key)
 
     def _drop(self, raw: msgspec.Raw, events: list[Event]) -> None:
         try:
@@ -248,6 +251,7 @@ class Reflector:
         except BadObject as error:
             raise Garbage(f"WATCH {self.kind.full_name}", f"a deleted object without a name: {error.why}") from None
         self._saw(key, version)
+        self.unread.gone(key)
         if self._listed is not None:
             self._listed.discard(key)
         if self.known.pop(key, None) is not None:
@@ -262,17 +266,10 @@ class Reflector:
         else:
             self._version = version or self._version
 
-    def _bad(self, error: BadObject) -> None:
-        """An unreadable object stays as it was known before, and keeps its place in a list."""
-        self._saw(error.key, error.version)
-        self.bad_objects += 1
-        if self.bad_objects <= self._pace.bad_objects_told_max:
-            last = " (further ones are only counted)" if self.bad_objects == self._pace.bad_objects_told_max else ""
-            _log.error("%s: not read, the rest goes on: %s%s", self.kind.full_name, error.why, last)
-
     def _listing_ended(self, version: str) -> None:
         listed, self._listed = self._listed or set(), None
         self._forget([key for key in self.known if key not in listed])
+        self.unread.keep(listed)
         self._version = version
         self._troubles.over(self.kind)
         self.lists += 1
@@ -286,46 +283,54 @@ class Reflector:
         if gone := self._gone(*keys):
             self._sink(gone)
 
+    def _answered(self) -> None:
+        self._troubles.over(self.kind)
+        self.answered.set()
+
     # -- what goes wrong -----------------------------------------------------------------------------------------------
 
-    async def _refused(self, error: ApiError, backoff: Backoff) -> float:
+    async def _refused(self, error: ApiError, retrying: Retrying) -> float:
         """Deal with an answer other than yes; how long to wait after that."""
         name = self.kind.full_name
-        if error.status == 404:
-            await self._wait_until_served(error)
-            return 0.0
         if error.expired:
-            return self._list_anew(str(error), backoff)
-        delay = backoff.next(error.retry_after_s)
-        if error.status == 403:
-            delay = max(delay, self._pace.missing_s * (0.5 + random.random()))
-            self._troubles.tell(self.kind, f"no right to list and watch {name}: {error.message}", logging.ERROR)
-            self._nothing_to_wait_for()
-        elif error.status == 401:
-            self._troubles.tell(
-                self.kind, f"the API server does not accept these credentials: {error.message}", logging.ERROR
-            )
-        else:
-            self._troubles.tell(self.kind, str(error))
+            return self._list_anew(str(error), retrying)
+        delay = retrying.refused(lasting=error.status in (401, 403), at_least_s=error.retry_after_s)
+        match error.status:
+            case 404 if retrying.believed or not self.known:
+                await self._wait_until_served(delay, retrying)
+                return 0.0
+            case 401:
+                text = f"the API server does not accept these credentials: {error.message}"
+                self._troubles.tell(self.kind, Cause.CREDENTIALS, text, logging.ERROR, aloud=retrying.believed)
+            case 403:
+                text = f"no right to list and watch {name}: {error.message}"
+                self._troubles.tell(self.kind, Cause.FORBIDDEN, text, logging.ERROR, aloud=retrying.believed)
+                if retrying.believed:
+                    self._nothing_to_wait_for()
+            case _:
+                self._troubles.tell(self.kind, Cause.FAILS, str(error), aloud=retrying.believed)
         return delay
 
-    async def _wait_until_served(self, error: ApiError) -> None:
+    async def _wait_until_served(self, delay: float, retrying: Retrying) -> None:
         """The kind is not installed: everything of it is gone, and discovery is asked now and then."""
         name = self.kind.full_name
         self._forget(list(self.known))
+        self.unread.keep(())
         self._version = ""
-        self._troubles.tell(self.kind, f"{name} is not installed: {self.kind.gives} is off until it appears")
+        text = f"{name} is not installed: {self.kind.gives} is off until it appears"
+        self._troubles.tell(self.kind, Cause.MISSING, text)
         self._nothing_to_wait_for()
         while True:
-            await asyncio.sleep(self._pace.missing_s * (0.5 + random.random()))
+            await asyncio.sleep(delay)
             try:
                 if await self._client.served(self.kind):
                     break
             except KubeError as trouble:
                 _log.debug("looking for %s: %s", name, trouble)
-        _log.info("%s is installed now: on", name)
-        self._troubles.over(self.kind)
+            delay = retrying.refused(lasting=True)
+        self._troubles.over(self.kind, f"{name} is installed now: on")
 
     def _nothing_to_wait_for(self) -> None:
         if not self.kind.needed:
+            self.answered.set()
             self.synced.set()

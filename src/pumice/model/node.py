@@ -24,7 +24,10 @@ class NodeImage:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node. ``allocatable`` is status.allocatable in canonical units; ``oversubscription`` comes on top of it."""
+    """One node. ``allocatable`` is status.allocatable in canonical units; ``oversubscription`` comes on top of it.
+
+    ``unread``: what of it could not be read, and why. It is ``unschedulable`` then.
+    """
 
     name: str
     allocatable: Resource
@@ -38,3 +41,4 @@ class Node:
     unschedulable: bool = False
     images: tuple[NodeImage, ...] = ()
     resource_version: str = ""
+    unread: tuple[str, ...] = ()

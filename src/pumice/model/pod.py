@@ -36,6 +36,8 @@ PREEMPTABLE_KEY = "volcano.sh/preemptable"
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 #: Annotations that hold the whole object as its user wrote it, environment and all: never written down.
 WHOLE_OBJECT_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
+#: Among the gates of a pod that has no node and cannot be read: what was not read may say where it must not run.
+UNREAD_GATE = "pumice.dev/unread"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,11 @@ class PodCondition:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One pod. Times are seconds since the epoch."""
+    """One pod. Times are seconds since the epoch.
+
+    ``unread``: what of it could not be read, and why; everything else here is true. ``closes_node``: it is on its node,
+    and may hold more of it than ``spec`` says: as long as it is there, that node takes nothing new.
+    """
 
     namespace: str
     name: str
@@ -180,6 +186,8 @@ class Pod:
     conditions: tuple[PodCondition, ...] = ()
     owner: tuple[str, str, str] | None = None  # kind, name, uid of the controller
     resource_version: str = ""
+    unread: tuple[str, ...] = ()
+    closes_node: bool = False
 
     @property
     def key(self) -> str:

@@ -57,6 +57,10 @@ class PodGroupStatus:
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
+    """The gang. ``unread``: what of it could not be read, and why. ``min_member`` is out of reach then: no pod of it is
+    placed, and those that run count in its queue and are nobody's victims.
+    """
+
     namespace: str
     name: str
     uid: str
@@ -72,6 +76,7 @@ class PodGroup:
     annotations: Mapping[str, str] = EMPTY_MAP
     status: PodGroupStatus = PodGroupStatus()
     resource_version: str = ""
+    unread: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

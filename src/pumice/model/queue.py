@@ -21,7 +21,11 @@ class NodeGroupAffinity:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue. ``capability``, ``deserved`` and ``guarantee`` are None where the spec does not give them."""
+    """A queue. ``capability``, ``deserved`` and ``guarantee`` are None where the spec does not give them.
+
+    ``unread``: what of it could not be read, and why. It is closed then, it and every queue below it take nothing new,
+    and nothing is reclaimed from it.
+    """
 
     name: str
     weight: int = 1
@@ -39,14 +43,18 @@ class Queue:
     uid: str = ""
     resource_version: str = ""
     affinity: NodeGroupAffinity | None = None
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:
+    """A name for a priority. ``unread``: what of it could not be read, and why: it is the lowest there is then."""
+
     name: str
     value: int
     global_default: bool = False
     preemption_policy: str = ""
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,15 @@ class HyperNodeMember:
 
 @dataclass(frozen=True, slots=True)
 class HyperNode:
+    """A set of nodes that are near to each other.
+
+    ``unread``: what of it could not be read, and why. It is empty then.
+    """
+
     name: str
     tier: int
     members: tuple[HyperNodeMember, ...] = ()
     tier_name: str = ""
     creation: float = 0.0
     resource_version: str = ""
+    unread: tuple[str, ...] = ()

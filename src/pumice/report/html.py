@@ -1,31 +1,55 @@
 """One HTML file with everything in it. What tenants named can appear on it, and do nothing on it.
 
-The data is a JSON block that cannot close itself, the script makes text nodes of it and nothing else, and the page's
-own policy allows this script and this style only: no request leaves it.
+The data is a block of base64, in which nothing can close its element; the script makes text nodes of it and nothing
+else, and the page's own policy allows this script and this style only: no request leaves it.
 """
 
 from __future__ import annotations
 
 import base64
 import html
-import json
 import re
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
+from typing import Any, Protocol
 
 from pumice import __version__
-from pumice.report.data import ReportData
+from pumice.runtime.printing import json_text
 
-SCRIPTS = ("base.js", "curves.js", "charts.js", "jobs.js", "nodes.js", "page.js")
+SCRIPTS = (
+    "base.js",
+    "parts.js",
+    "view.js",
+    "curves.js",
+    "charts.js",
+    "waits.js",
+    "jobs.js",
+    "nodes.js",
+    "compare.js",
+    "page.js",
+)
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
-_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
-def render(data: ReportData) -> str:
+class PageData(Protocol):
+    """What a page is made of."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def subtitle(self) -> str: ...
+
+    def to_json(self) -> dict[str, Any]:
+        """What its script reads; ``kind`` says which page it is."""
+        ...
+
+
+def render(data: PageData) -> str:
     """The whole page."""
     style, script = asset("page.css"), "\n".join(asset(name) for name in SCRIPTS)
     allowed = f"script-src '{_hash(script)}'; style-src '{_hash(style)}'"
@@ -41,8 +65,9 @@ def render(data: ReportData) -> str:
 
 
 def embedded(value: Any) -> str:
-    """JSON that can stand in a script element: without any character that HTML, or a script, reads in its own way."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
+    """JSON, deflated without a header, as base64."""
+    squeeze = zlib.compressobj(level=9, wbits=-zlib.MAX_WBITS)
+    return base64.b64encode(squeeze.compress(json_text(value, dense=True).encode()) + squeeze.flush()).decode()
 
 
 def _filled(template: str, parts: Mapping[str, str]) -> str:

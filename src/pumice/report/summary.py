@@ -1,62 +1,39 @@
 """A simulation in numbers: utilisation, waiting and completion times by queue, fairness, what waits and why.
 
-Shared by the command line and the HTML report. Times are seconds, shares 0 to 1.
+Shared by the command line and the HTML report. Times are seconds, shares 0 to 1. Jobs whose wait or run is not over
+count as far as they are (``algorithms.survival``): a scheduler which lets the slow ones wait does not look fast.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from pumice.columns.dtypes import F64
 from pumice.model.resources import PODS
+from pumice.report.problems import problems_of
+from pumice.report.spread import Spread, spread
 from pumice.report.units import per_unit, unit_of
+from pumice.runtime.problems import Problem
+from pumice.sim.fairness import QueueShares
+from pumice.sim.figures import Amount, Figures
 from pumice.sim.history import History, JobRecord
 from pumice.sim.run import Run, Waiting
-from pumice.sim.series import StepSeries
 
-PERCENTILES = (50, 90, 99)
-#: A job needs so long where nothing stands in its way: one cycle admits it, one places its pods, a second apart, and
-#: the first is at most a second away.
-PROMPT_S = 2.0
+#: A job shorter than this counts as this long in its slowdown: a second of waiting is nothing to a job of a second.
+SLOWDOWN_BOUND_S = 10.0
 FAIRNESS_OF = (
-    "Jain's index of what each queue had over what it deserved, both summed over time: 1 is perfectly even, "
-    "1/n is all for one of n queues"
+    "Jain's index of what each queue had over what it deserved, both summed over time: 1 is perfectly even, 1/n is all "
+    "for one of n queues. A queue deserves its part of the cluster by weight, of what its jobs ask for from arrival to "
+    "end, admitted or not; contended is the time in which all of them asked for more than the cluster has"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """How a quantity is spread over ``count`` jobs. Units: seconds."""
-
-    count: int
-    mean: float
-    p50: float
-    p90: float
-    p99: float
-    max: float
-
-    def to_json(self) -> dict[str, float]:
-        named = {"mean": self.mean, "p50": self.p50, "p90": self.p90, "p99": self.p99, "max": self.max}
-        return {"count": self.count, **{name: round(value, 3) for name, value in named.items()}}
-
-
-def spread(values: Iterable[float]) -> Spread | None:
-    """None for no values."""
-    found = np.fromiter(values, dtype=np.float64)
-    if not len(found):
-        return None
-    p50, p90, p99 = np.percentile(found, PERCENTILES).tolist()
-    return Spread(len(found), float(found.mean()), p50, p90, p99, float(found.max()))
-
-
-@dataclass(frozen=True, slots=True)
 class Utilisation:
-    """Of one resource. ``loaded``: the mean over the time in which jobs had waited longer than ``PROMPT_S``, None where
-    none ever did.
+    """Of one resource. ``loaded``: the mean over the time in which jobs had waited longer than one needs to be served
+    (``sim.run.PROMPT_PERIODS``), None where none ever did.
 
     ``capacity`` is the largest there was, in ``unit``; ``peak`` and the means are shares of it.
     """
@@ -90,13 +67,14 @@ class QueueSummary:
     pending: int
     wait: Spread | None
     completion: Spread | None
+    slowdown: Spread | None
     share: float
     deserved: float
 
     @property
     def satisfied(self) -> float | None:
         """What it had over what it deserved; None for a queue that never deserved anything."""
-        return self.share / self.deserved if self.deserved > 1e-9 else None
+        return satisfied(self.share, self.deserved)
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -106,27 +84,73 @@ class QueueSummary:
             "pending": self.pending,
             "wait_s": self.wait.to_json() if self.wait else None,
             "completion_s": self.completion.to_json() if self.completion else None,
+            "slowdown": self.slowdown.to_json() if self.slowdown else None,
             "share": round(self.share, 6),
             "deserved": round(self.deserved, 6),
         }
 
 
 @dataclass(frozen=True, slots=True)
+class Fairness:
+    """``jain`` over all time, ``contended`` over the time in which more was asked for than there was; None with fewer
+    than two queues that deserved anything then. ``contended_share``: of the time that was measured."""
+
+    jain: float | None
+    contended: float | None
+    contended_share: float
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "jain": None if self.jain is None else round(self.jain, 6),
+            "jain_contended": None if self.contended is None else round(self.contended, 6),
+            "contended_share": round(self.contended_share, 6),
+            "of": FAIRNESS_OF,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Work done in vain: pods evicted, gangs that started over, for how long they had run (``job_s``), and what that
+    came to by resource, in its unit times hours."""
+
+    restarts: int
+    job_s: float
+    hours: Mapping[str, float]
+
+    def to_json(self) -> dict[str, object]:
+        return {"job_s": round(self.job_s, 3), "hours": {name: round(each, 6) for name, each in self.hours.items()}}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What figures are about: seconds from the start, and the jobs that arrived between them."""
+
+    from_s: float
+    to_s: float
+    jobs: int
+
+    def to_json(self) -> dict[str, float]:
+        return {"from_s": round(self.from_s, 6), "to_s": round(self.to_s, 6), "jobs": self.jobs}
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
-    """``fairness`` is None with fewer than two queues that deserved anything."""
+    """``wait``, ``completion`` and ``slowdown`` are of the jobs that arrived in the window."""
 
     run: Run
+    window: Measured
     utilisation: tuple[Utilisation, ...]
     queues: tuple[QueueSummary, ...]
     wait: Spread | None
     completion: Spread | None
-    fairness: float | None
+    slowdown: Spread | None
+    fairness: Fairness
+    lost: Lost
 
     @property
-    def to_come(self) -> int:
-        """Jobs that had not arrived."""
-        result = self.run.result
-        return result.jobs - result.completed - len(result.pending) - len(result.unfinished)
+    def problems(self) -> tuple[Problem, ...]:
+        """What the simulation found wrong."""
+        return problems_of(self.run)
 
     def to_json(self, waiting_max: int = 1000) -> dict[str, Any]:
         """The stable shape of ``pumice simulate --json``, less what the command itself knows."""
@@ -138,18 +162,22 @@ class Summary:
             "completed": result.completed,
             "pending": len(result.pending),
             "running": len(result.unfinished),
-            "to_come": self.to_come,
+            "to_come": len(result.to_come),
             "simulated_s": round(result.simulated_s, 6),
             "wall_s": round(run.wall_s, 3),
             "cycles": result.cycles,
             "ending": result.ending.value,
+            "window": self.window.to_json(),
             "binds": result.binds,
             "evictions": result.evictions,
+            "restarts": self.lost.restarts,
+            "lost": self.lost.to_json(),
             "utilisation": {each.resource: each.to_json() for each in self.utilisation},
             "wait_s": self.wait.to_json() if self.wait else None,
             "completion_s": self.completion.to_json() if self.completion else None,
+            "slowdown": self.slowdown.to_json() if self.slowdown else None,
             "queues": {queue.name: queue.to_json() for queue in self.queues},
-            "fairness": {"jain": None if self.fairness is None else round(self.fairness, 6), "of": FAIRNESS_OF},
+            "fairness": self.fairness.to_json(),
             "waiting": [
                 {
                     "job": each.job,
@@ -164,6 +192,16 @@ class Summary:
                 {"cause": cause, "job_s": round(seconds, 3), "share": round(seconds / total, 6)}
                 for cause, seconds in run.wait_causes.items()
             ],
+            "never_run": [
+                {"job": each.job, "queue": each.queue, "pods": each.pods, "why": each.impossible}
+                for each in run.stuck[:waiting_max]
+                if each.impossible is not None
+            ],
+            "held_for_nothing": [
+                {"job": each.job, "promised": in_units(each.promised), "on_nodes": in_units(each.holds)}
+                for each in run.stuck[:waiting_max]
+                if each.promised or each.holds
+            ],
             "faults": dict(run.faults),
         }
 
@@ -171,15 +209,69 @@ class Summary:
 def summarise(run: Run) -> Summary:
     """The numbers of a simulation."""
     history = run.history
-    queues = tuple(_queues(history))
+    figures = history.figures
+    counted = [record for record in history.jobs if record.submitted in figures.window]
     return Summary(
         run,
-        tuple(_utilisation(history)),
-        queues,
-        spread(r.wait_s for r in history.jobs if r.wait_s is not None),
-        spread(r.completion_s for r in history.jobs if r.completion_s is not None and r.started is not None),
-        jain([q.satisfied for q in queues if q.satisfied is not None]),
+        _measured(history, len(counted)),
+        tuple(_utilisation(figures)),
+        tuple(_queues(history)),
+        waits(counted, history.now),
+        completions(counted, history.now),
+        slowdowns(counted, history.now),
+        _fairness(figures),
+        _lost(history),
     )
+
+
+# -- jobs
+
+
+def waits(records: Iterable[JobRecord], now: float) -> Spread | None:
+    """From arrival until the gang runs; of those that do not run yet, until now."""
+    return spread(*wait_lengths(records, now))
+
+
+def wait_lengths(records: Iterable[JobRecord], now: float) -> tuple[list[float], list[float]]:
+    """Waits that are over, and how far those are that are not."""
+    listed = list(records)
+    return (
+        [r.wait_s for r in listed if r.wait_s is not None],
+        [(now if r.ended is None else r.ended) - r.submitted for r in listed if r.started is None],
+    )
+
+
+def completions(records: Iterable[JobRecord], now: float) -> Spread | None:
+    """From arrival to the end; of those that have not ended, until now."""
+    listed = [record for record in records if record.started is not None or record.ended is None]
+    return spread(
+        (r.completion_s for r in listed if r.completion_s is not None),
+        (now - r.submitted for r in listed if r.ended is None),
+    )
+
+
+def slowdowns(records: Iterable[JobRecord], now: float) -> Spread | None:
+    """Bounded slowdowns. What has not ended takes at least as long as it has waited and still has to run."""
+    listed = [record for record in records if math.isfinite(record.run_s)]
+    return spread(
+        (slowdown(r.completion_s, r.run_s) for r in listed if r.completion_s is not None and r.started is not None),
+        (slowdown(_at_least(r, now), r.run_s) for r in listed if r.ended is None),
+    )
+
+
+def slowdown(completion_s: float, run_s: float) -> float:
+    """How many times as long as on an empty cluster a job took, from arrival to the end, where it takes ``run_s``.
+
+    Source: bounded slowdown (Feitelson, Rudolph, 1998), with a bound of ``SLOWDOWN_BOUND_S``.
+    """
+    return max(1.0, completion_s / max(run_s, SLOWDOWN_BOUND_S))
+
+
+def _at_least(record: JobRecord, now: float) -> float:
+    """The completion time of a job that has not ended, if nothing more stands in its way."""
+    if record.started is None or record.restarts:
+        return now - record.submitted + (record.run_s if record.started is None else 0.0)
+    return record.started - record.submitted + record.run_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,22 +304,33 @@ def jain(values: Sequence[float]) -> float | None:
     return sum(values) ** 2 / (len(values) * squares) if len(values) > 1 and squares > 0 else None
 
 
-def _utilisation(history: History) -> Iterable[Utilisation]:
-    now, crowded = history.now, _crowded(history)
-    for resource, capacity in sorted(history.capacity.items(), key=lambda item: _order(item[0])):
-        room = capacity.area(now)
+def satisfied(had: float, deserved: float) -> float | None:
+    """What was had over what was deserved; None where nothing was."""
+    return had / deserved if deserved > 1e-9 else None
+
+
+# -- the cluster
+
+
+def _measured(history: History, jobs: int) -> Measured:
+    window, start = history.figures.window, history.start
+    return Measured(max(window.begin - start, 0.0), min(window.end, history.now) - start, jobs)
+
+
+def _utilisation(figures: Figures) -> Iterable[Utilisation]:
+    for resource, capacity in sorted(figures.capacity.items(), key=lambda item: _order(item[0])):
         if resource == PODS or capacity.peak <= 0:
             continue
-        taken = history.allocated.get(resource, StepSeries(history.start))
-        mean = taken.area(now) / room if room > 0 else 0.0
-        unit = unit_of(resource)
+        used = figures.used.get(resource, Amount())
+        crowded = used.crowded_area / capacity.crowded_area if capacity.crowded_area > 0 else None
+        most = capacity.peak
         yield Utilisation(
             resource,
-            unit,
-            capacity.peak / per_unit(resource),
-            mean,
-            taken.peak / capacity.peak,
-            _while_positive(taken, capacity, crowded, now),
+            unit_of(resource),
+            most / per_unit(resource),
+            used.area / capacity.area if capacity.area > 0 else 0.0,
+            used.peak / most,
+            crowded,
         )
 
 
@@ -236,54 +339,65 @@ def _order(resource: str) -> tuple[int, str]:
     return {"cpu": 1, "memory": 2}.get(resource, 0), resource
 
 
-def _crowded(history: History) -> StepSeries:
-    """How many jobs have waited longer than ``PROMPT_S``, over time."""
-    moves = []
-    for record in history.jobs:
-        until = record.ended if record.started is None else record.started
-        late, until = record.submitted + PROMPT_S, history.now if until is None else until
-        if late < until:
-            moves += [(late, 1), (until, -1)]
-    series = StepSeries(history.start)
-    for moment, by in sorted(moves):
-        series.set(moment, series.value + by)
-    return series
+def _fairness(figures: Figures) -> Fairness:
+    queues = figures.fairness.queues().values()
+    everything = [satisfied(each.share_s, each.deserved_s) for each in queues]
+    contended = [satisfied(each.contended_share_s, each.contended_deserved_s) for each in queues]
+    seconds = figures.seconds
+    return Fairness(
+        jain([each for each in everything if each is not None]),
+        jain([each for each in contended if each is not None]),
+        figures.fairness.contended_s / seconds if seconds > 0 else 0.0,
+    )
 
 
-def _while_positive(part: StepSeries, whole: StepSeries, when: StepSeries, until: float) -> float | None:
-    """∫part / ∫whole over the time in which ``when`` is above 0."""
-    times = np.unique(np.concatenate([series.arrays()[0] for series in (part, whole, when)]))
-    spans = np.diff(np.append(times, max(until, times[-1])))
-    counted = spans * (values_at(when, times) > 0)
-    room = float((counted * values_at(whole, times)).sum())
-    return float((counted * values_at(part, times)).sum()) / room if room > 0 else None
+def _lost(history: History) -> Lost:
+    again = [record for record in history.jobs if record.restarts]
+    hours: dict[str, float] = {}
+    for record in again:
+        for resource, amount in record.lost.items():
+            if resource != PODS:
+                hours[resource] = hours.get(resource, 0.0) + amount / per_unit(resource) / 3600
+    found = dict(sorted(hours.items(), key=lambda item: _order(item[0])))
+    return Lost(sum(record.restarts for record in again), sum(record.lost_s for record in again), found)
 
 
-def values_at(series: StepSeries, times: F64) -> F64:
-    """The values that hold at these moments. Shape (times,)."""
-    starts, values = series.arrays()
-    found: F64 = values[np.maximum(np.searchsorted(starts, times, side="right") - 1, 0)]
-    return found
+def in_units(amounts: Mapping[str, float]) -> dict[str, float]:
+    """Amounts by resource as people count them: cores, GiB, pieces."""
+    return {name: round(amount / per_unit(name), 6) for name, amount in amounts.items()}
+
+
+# -- queues
 
 
 def _queues(history: History) -> Iterable[QueueSummary]:
     by_queue: dict[str, list[JobRecord]] = {}
     for record in history.jobs:
         by_queue.setdefault(record.queue, []).append(record)
-    now = history.now
+    now, figures = history.now, history.figures
+    shares = figures.fairness.queues()
     for name in sorted(by_queue):
         records = by_queue[name]
+        counted = [record for record in records if record.submitted in figures.window]
         completed = sum(record.ended is not None for record in records)
         running = sum(record.ended is None and record.started is not None for record in records)
-        share, deserved = history.queue_share.get(name), history.queue_deserved.get(name)
+        share, deserved = _means(shares.get(name), figures.seconds)
         yield QueueSummary(
             name,
             len(records),
             completed,
             running,
             len(records) - completed - running,
-            spread(r.wait_s for r in records if r.wait_s is not None),
-            spread(r.completion_s for r in records if r.completion_s is not None and r.started is not None),
-            share.mean(now) if share else 0.0,
-            deserved.mean(now) if deserved else 0.0,
+            waits(counted, now),
+            completions(counted, now),
+            slowdowns(counted, now),
+            share,
+            deserved,
         )
+
+
+def _means(found: QueueShares | None, seconds: float) -> tuple[float, float]:
+    """(share, deserved), means over the time that was measured."""
+    if found is None or seconds <= 0:
+        return 0.0, 0.0
+    return found.share_s / seconds, found.deserved_s / seconds

@@ -3,33 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from pumice.framework.errors import PolicyError
+from pumice.framework.errors import PolicyError, did_you_mean
 from pumice.framework.policy import Policy, read_policy
 from pumice.framework.registry import Registry
+from pumice.runtime.conf_quotes import hint_on_quotes
 from pumice.runtime.documents import yaml_documents
-from pumice.runtime.problems import Problem
+from pumice.runtime.problems import Problem, unforeseen
 
 SIZE_MAX = 1 << 20
+#: The key under which Volcano's ConfigMap has it.
+CONF_KEY = "volcano-scheduler.conf"
 HIDDEN = "(not shown)"
 _SECRET = ("password", "token", "secret")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPolicy:
+    """The policy of a conf, and its ``text``. ``left_out``: actions that it names and a lenient reading went
+    without."""
+
+    policy: Policy
+    text: str
+    left_out: tuple[str, ...] = ()
 
 
 def policy_of(
     text: str, registry: Registry, *, where: str = "conf", strict: bool = True, unset_switches: bool = True
 ) -> Policy:
     """The policy a conf text stands for. Raises: PolicyError naming every problem."""
+    return loaded_from_text(text, registry, where=where, strict=strict, unset_switches=unset_switches).policy
+
+
+def load_policy(path: Path, registry: Registry, *, strict: bool = True) -> Policy:
+    """The policy of a conf file. Raises: PolicyError, also when the file cannot be read."""
+    return loaded_from_file(path, registry, strict=strict).policy
+
+
+def loaded_from_file(path: Path, registry: Registry, *, strict: bool = True) -> LoadedPolicy:
+    """The policy of a conf file, and what was left out of it. Raises: PolicyError, also where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(SIZE_MAX + 1)
+    except OSError as error:
+        raise PolicyError([f"{path}: cannot be read: {error}"]) from None
+    return loaded_from_bytes(raw, registry, where=str(path), strict=strict)
+
+
+def loaded_from_bytes(raw: bytes, registry: Registry, *, where: str, strict: bool = True) -> LoadedPolicy:
+    """The same for what was read of a file. Raises: PolicyError."""
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PolicyError([f"{where}: cannot be read: {error}"]) from None
+    return loaded_from_text(text, registry, where=where, strict=strict)
+
+
+def loaded_from_text(
+    text: str, registry: Registry, *, where: str = "conf", strict: bool = True, unset_switches: bool = True
+) -> LoadedPolicy:
+    """A conf text, or a ConfigMap that holds one, read.
+
+    A lenient reading goes without the actions that are not known, and says so in the policy's warnings; it needs one
+    that is. Raises: PolicyError naming every problem.
+    """
     if len(text) > SIZE_MAX:
         raise PolicyError([f"{where}: found {len(text)} characters, wanted at most {SIZE_MAX}"])
-    document = _document_of(text, where)
     try:
-        return read_policy(document, registry, strict=strict, unset_switches=unset_switches)
+        return _loaded(text, registry, where, strict, unset_switches)
+    except PolicyError:
+        raise
+    except Exception as error:
+        raise PolicyError([f"{where}: {unforeseen(error)}"]) from error
+
+
+def _loaded(text: str, registry: Registry, where: str, strict: bool, unset_switches: bool) -> LoadedPolicy:
+    document = _document_of(text, where)
+    inner = _conf_in(document, where)
+    if inner is not None:
+        where, text = inner
+        document = _document_of(text, where)
+    left_out = {} if strict else _unknown_actions(document, registry)
+    try:
+        policy = read_policy(_without(document, left_out), registry, strict=strict, unset_switches=unset_switches)
     except PolicyError as error:
-        raise PolicyError(f"{where}{problem.removeprefix('conf')}" for problem in error.problems) from None
+        problems = (problem + hint_on_quotes(document, problem) for problem in error.problems)
+        raise PolicyError(f"{where}{problem.removeprefix('conf')}" for problem in problems) from None
+    warnings = tuple(f"actions: {why}; it is left out" for why in left_out.values())
+    policy = replace(policy, warnings=warnings + policy.warnings) if warnings else policy
+    return LoadedPolicy(policy, text, tuple(left_out))
 
 
 def _document_of(text: str, where: str) -> Any:
@@ -44,18 +111,47 @@ def _document_of(text: str, where: str) -> Any:
     return None
 
 
-def load_policy(path: Path, registry: Registry, *, strict: bool = True) -> Policy:
-    """The policy of a conf file. Raises: PolicyError, also when the file cannot be read."""
-    return policy_of(conf_text(path), registry, where=str(path), strict=strict)
+def _conf_in(document: Any, where: str) -> tuple[str, str] | None:
+    """(where, text) of the conf in a ConfigMap, None for any other document. Raises: PolicyError."""
+    if not isinstance(document, Mapping) or document.get("kind") != "ConfigMap":
+        return None
+    data = document.get("data")
+    texts = {str(k): held for k, held in data.items() if isinstance(held, str)} if isinstance(data, Mapping) else {}
+    key = CONF_KEY if CONF_KEY in texts else next(iter(texts), "")
+    if not texts or (key != CONF_KEY and len(texts) > 1):
+        found = ", ".join(list(texts)[:10]) or "none"
+        raise PolicyError([f"{where}: ConfigMap: found the keys {found}, wanted {CONF_KEY}, or one key alone"])
+    return f"{where}: data[{key}]", texts[key]
 
 
-def conf_text(path: Path) -> str:
-    """The text of a conf file, cut where it is too long to be one. Raises: PolicyError."""
-    try:
-        with path.open("rb") as file:
-            return file.read(SIZE_MAX + 1).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError([f"{path}: cannot be read: {error}"]) from None
+# -- lenient
+
+
+def _unknown_actions(document: Any, registry: Registry) -> dict[str, str]:
+    """Why each action that is named is not there, by name; none where the conf cannot be understood that far, or where
+    nothing would be left."""
+    names = _action_names(document)
+    dialect = document.get("dialect", "volcano") if names else ""
+    if not isinstance(dialect, str) or dialect not in registry.dialects:
+        return {}
+    found = {}
+    for name in names:
+        if registry.action(dialect, name) is None:
+            hint = did_you_mean(name, registry.actions(dialect))
+            found[name] = registry.why_missing(dialect, name) or f'unknown action "{name}"{hint}'
+    return found if len(found) < len(set(names)) else {}
+
+
+def _action_names(document: Any) -> list[str]:
+    text = document.get("actions") if isinstance(document, Mapping) else None
+    return [part.strip() for part in text.split(",")] if isinstance(text, str) else []
+
+
+def _without(document: Any, names: Mapping[str, str]) -> Any:
+    if not names:
+        return document
+    left = [name for name in _action_names(document) if name not in names]
+    return {**document, "actions": ", ".join(left)}
 
 
 # -- what may be shown
@@ -73,7 +169,13 @@ def _is_secret(key: object, held: Any) -> bool:
 
 
 def shown_text(text: str) -> str:
-    """A conf text that loads, as it may be logged and dumped: itself, or where it holds passwords, written anew."""
+    """A conf text that loads, as it may be logged and dumped: itself, or where it holds passwords, written anew.
+
+    Of a ConfigMap only the conf in it is shown: to whoever reads it as a text, a password in it has no key.
+    """
     document = _document_of(text, "conf")
+    inner = _conf_in(document, "conf")
+    if inner is not None:
+        return shown_text(inner[1])
     shown = without_secrets(document)
     return text if shown == document else yaml.safe_dump(shown, sort_keys=False)

@@ -5,14 +5,14 @@ Source: where Volcano sets each metric (spec 03, 04 §1, §6, §7, 05 §17).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
 from pumice.algorithms.shares import at_most
 from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.framework.outcome import Outcome
-from pumice.model.decisions import Bind, Decision
+from pumice.model.podgroup import PodGroup
 from pumice.runtime.metrics import Labels, Metrics
 
 _JOB_TIMES = ("e2e_job_scheduling_start_time", "e2e_job_scheduling_duration", "e2e_job_scheduling_last_time")
@@ -42,16 +42,32 @@ class CycleTimer:
                 metrics.observe("action_scheduling_latency_milliseconds", 1000.0 * (end - begun), phase)
 
 
-def report_cycle(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision]) -> None:
+def report_cycle(metrics: Metrics, outcome: Outcome) -> None:
     """Gauges as the cycle leaves them. Jobs and queues that it did not see lose their series."""
-    _report_jobs(metrics, outcome, decisions)
+    _report_jobs(metrics, outcome)
     _report_queues(metrics, outcome)
+
+
+def report_bound(metrics: Metrics, group: PodGroup, now: float) -> None:
+    """A pod of the group is on its node by the word of the cluster: what was only decided may be refused.
+
+    ``now``: seconds since the epoch.
+    """
+    milliseconds = 1000.0 * max(now - group.creation, 0.0)
+    labels = _labels_of(group)
+    metrics.observe("e2e_job_scheduling_latency_milliseconds", milliseconds)
+    metrics.put("e2e_job_scheduling_duration", milliseconds, *labels)
+    metrics.put("e2e_job_scheduling_last_time", now, *labels)
+
+
+def _labels_of(group: PodGroup) -> Labels:
+    return group.name, group.queue, group.namespace
 
 
 # -- jobs
 
 
-def _report_jobs(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision]) -> None:
+def _report_jobs(metrics: Metrics, outcome: Outcome) -> None:
     figures, rows = outcome.figures, outcome.live_jobs
     groups = [outcome.tables.jobs.groups[row] for row in rows.tolist()]
     names = [(group.name,) for group in groups]
@@ -66,17 +82,10 @@ def _report_jobs(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decisio
         shares = figures["job.share"][rows].tolist()
         labels = [(group.namespace, group.name) for group in groups]
         metrics.replace("job_share", dict(zip(labels, shares, strict=True)))
-    times: dict[str, Labels] = {group.key: (group.name, group.queue, group.namespace) for group in groups}
-    starts: dict[Labels, float] = {times[group.key]: group.creation for group in groups}
+    starts: dict[Labels, float] = {_labels_of(group): group.creation for group in groups}
     metrics.replace(_JOB_TIMES[0], starts)
     for name in _JOB_TIMES[1:]:
         metrics.keep(name, starts)
-    for key in sorted({d.job for d in decisions if isinstance(d, Bind) and d.job in times}):
-        label = times[key]
-        milliseconds = 1000.0 * (outcome.now - starts[label])
-        metrics.observe("e2e_job_scheduling_latency_milliseconds", milliseconds)
-        metrics.put("e2e_job_scheduling_duration", milliseconds, *label)
-        metrics.put("e2e_job_scheduling_last_time", outcome.now, *label)
 
 
 # -- queues

@@ -15,14 +15,17 @@ from typing import Any, NoReturn
 
 import yaml
 
-from pumice.runtime.problems import Problem
+from pumice.runtime.problems import Problem, unforeseen
 
 FILE_BYTES_MAX = 2**30
 #: Nodes that a document with aliases may come to when every alias is written out.
 EXPANDED_NODES_MAX = 1_000_000
 NESTING_MAX = 500
 
-_MERGE = "tag:yaml.org,2002:merge"
+_TAGS = "tag:yaml.org,2002:"
+_MERGE = f"{_TAGS}merge"
+_BITS_MAX = 4096  # of an integer: longer ones cannot even be printed
+_SHOWN_MAX = 80
 _SIXTIES = "(?::[0-5]?[0-9])+"  # YAML 1.1 numbers to base sixty
 
 _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -30,6 +33,7 @@ _MARKER = re.compile(r"^(?:---|\.\.\.)(?=\s|\Z)", re.MULTILINE)
 _DIRECTIVE = re.compile(r"^%(?:YAML|TAG)[ \t].*$", re.MULTILINE)
 _SOMETHING = re.compile(r"^[ \t]*[^\s#]", re.MULTILINE)
 _BARE_MARKER = re.compile(r"^---[ \t]*(?:#.*)?$", re.MULTILINE)
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _BLOCK_OPENING = re.compile(r"^ *(?:[-?:] +)*", re.MULTILINE)
 
 
@@ -74,12 +78,25 @@ def _json_document(path: Path, text: str) -> Document | Problem:
         return Document(where, _from_json(text))
     except json.JSONDecodeError as error:
         return Problem(where, f"is no JSON: line {error.lineno}, column {error.colno}: {error.msg}")
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, _Refused) as error:
         return Problem(where, f"is no JSON that can be used: {_first_line(error)}")
+    except Exception as error:
+        return Problem(where, unforeseen(error))
 
 
 def _from_json(text: str) -> Any:
-    return json.loads(text, parse_constant=_no_constant)
+    found = json.loads(text, parse_constant=_no_constant)
+    if half := _HALF_CHARACTER.search(text):
+        _check_characters(found, half[0])
+    return found
+
+
+def _check_characters(value: Any, half: str) -> None:
+    """Refuses half a character, which nothing that is written as UTF-8 can hold. ``half``: one that looks like it."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise _Refused(f"half a character, such as {half}") from None
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -90,9 +107,11 @@ def _no_constant(name: str) -> NoReturn:
 
 
 class _Loader(_Base):  # type: ignore[misc, valid-type]
-    """YAML as Kubernetes reads it: times and ``1:30`` stay text, and a key is given once."""
+    """YAML as Kubernetes reads it: what JSON can say, times and ``1:30`` stay text, and a key is given once."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        if not isinstance(node, yaml.MappingNode):
+            raise yaml.constructor.ConstructorError(None, None, "found no mapping under its tag", node.start_mark)
         merges = any(key.tag == _MERGE for key, _ in node.value)
         mapping: dict[Any, Any] = super().construct_mapping(node, deep)
         if len(mapping) < len(node.value) and not merges:
@@ -106,6 +125,32 @@ class _Loader(_Base):  # type: ignore[misc, valid-type]
         return mapping
 
 
+def _scalar(tag: str) -> Any:
+    """The constructor of a plain value; whatever it trips over is told with its place."""
+    construct = _Base.yaml_constructors[tag]
+
+    def read(loader: Any, node: yaml.Node) -> Any:
+        try:
+            value = construct(loader, node)
+        except (ValueError, LookupError, AttributeError, TypeError):
+            found = repr(node.value)[:_SHOWN_MAX]
+            raise yaml.constructor.ConstructorError(
+                None, None, f"found {found} under {tag.removeprefix(_TAGS)}", node.start_mark
+            ) from None
+        if isinstance(value, int) and value.bit_length() > _BITS_MAX:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"found an integer of {value.bit_length()} bits", node.start_mark
+            )
+        return value
+
+    return read
+
+
+_Loader.yaml_constructors = {
+    **{tag: _Base.yaml_constructors[tag] for tag in (f"{_TAGS}{name}" for name in ("null", "str", "seq", "map"))},
+    **{tag: _scalar(tag) for tag in (f"{_TAGS}{name}" for name in ("bool", "int", "float"))},
+    None: _Base.yaml_constructors[None],  # any other tag is an error
+}
 _Loader.yaml_implicit_resolvers = {
     letter: [
         (tag, re.compile(regex.pattern.replace(_SIXTIES, "(?!)"), regex.flags))
@@ -126,6 +171,8 @@ def yaml_documents(source: str, text: str) -> Iterator[Document | Problem]:
             yield Problem(where, f"is no YAML: {_marked(error, first_line)}")
         except (yaml.YAMLError, ValueError, RecursionError, _Refused) as error:
             yield Problem(where, f"is no YAML that can be used: from line {first_line}: {_first_line(error)}")
+        except Exception as error:
+            yield Problem(where, f"from line {first_line} on it {unforeseen(error)}")
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:

@@ -68,6 +68,10 @@ class Loop:
         self.memo = Memo()
         self.faults = FaultLog()
 
+    def begin_anew(self, store: Store, cluster: Cluster) -> None:
+        """Go on with another store and cluster, and keep nothing of the old ones. Counts and digest go on."""
+        self.store, self.cluster, self.decisions, self.memo = store, cluster, [], Memo()
+
     def take_in(self) -> int:
         """Apply what happened since the last call. Returns the number of events."""
         events = self.cluster.drain()

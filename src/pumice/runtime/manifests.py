@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind, Value
+from pumice.model.manifest.decoder import where as object_name
+from pumice.model.manifest.keys import UnknownKey, unknown_keys
 from pumice.runtime.documents import Document, documents
 from pumice.runtime.memory import without_collector
-from pumice.runtime.problems import Problem, Severity
+from pumice.runtime.problems import Problem, Severity, unforeseen
 from pumice.runtime.validation import validate_cluster
 
 __all__ = ["Manifests", "Problem", "Severity", "load_manifests", "validate_cluster"]
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LISTS_MAX = 8  # lists in lists
+_UNKNOWN_MAX = 200  # different unknown keys that are named
+_PLACES_SHOWN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class _Reading:
         self.differing: set[tuple[str, str, str]] = set()
         self.problems: list[Problem] = []
         self.unread: Counter[str] = Counter()
+        self.unknown: dict[UnknownKey, list[str]] = {}  # the first places of each, and how many there are
+        self.unknown_counts: Counter[UnknownKey] = Counter()
         self.first_unread: dict[str, str] = {}
 
     def files_of(self, path: Path) -> Iterator[Path]:
@@ -90,15 +96,29 @@ class _Reading:
         if isinstance(kind, str) and kind.endswith("List") and "items" in obj:
             self._take_list(where, obj, depth)
             return
+        self._name_unknown_keys(where, obj)
         try:
-            value = self.decoder.decode(obj)
+            reading = self.decoder.read(obj)
         except UnsupportedKind as error:
             self.unread[error.kind] += 1
             self.first_unread.setdefault(error.kind, where)
         except ManifestError as error:
             self.problems.append(Problem(where, str(error)))
+        except Exception as error:
+            self.problems.append(Problem(where, unforeseen(error)))
         else:
-            self._keep(where, value)
+            if reading.error is not None:
+                self.problems.append(Problem(where, reading.why))
+            self._keep(where, reading.value)
+
+    def _name_unknown_keys(self, where: str, obj: Any) -> None:
+        for key in unknown_keys(obj) if isinstance(obj, dict) else ():
+            if key not in self.unknown_counts and len(self.unknown_counts) == _UNKNOWN_MAX:
+                continue
+            self.unknown_counts[key] += 1
+            places = self.unknown.setdefault(key, [])
+            if len(places) < _PLACES_SHOWN:
+                places.append(f"{where}, {object_name(obj)}")
 
     def _take_list(self, where: str, obj: dict[str, Any], depth: int) -> None:
         """The items of a list. Those of a typed one, such as PodList, may leave their kind to it."""
@@ -136,6 +156,12 @@ class _Reading:
                 self.problems.append(Problem(where, f"{what} {kept}"))
             else:
                 self.problems.append(Problem(where, f"{what} is given {len(places)} times", Severity.WARNING))
+        for unknown, places in self.unknown.items():
+            left = self.unknown_counts[unknown] - len(places)
+            where = "; ".join(places) + (f" and {left} more" if left else "")
+            meant = f"; did you mean {unknown.near}?" if unknown.near else ""
+            what = f"{unknown.path} is no key there and is passed over{meant}"
+            self.problems.append(Problem(where, what, Severity.WARNING))
         for kind, count in self.unread.items():
             where = self.first_unread[kind] + (f" and {count - 1} more" if count > 1 else "")
             self.problems.append(Problem(where, f"{kind} is a kind that Pumice does not read", Severity.WARNING))

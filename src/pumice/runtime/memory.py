@@ -20,7 +20,8 @@ _NEW_OBJECTS = 50_000
 
 
 def leave_old_objects_alone() -> None:
-    """From now on: what there is stays, and is not looked at again."""
+    """From now on: what there is stays, and is not looked at again, unless this is called again."""
+    gc.unfreeze()  # what was left alone the last time, and is in nobody's hands any more, goes
     gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])

@@ -34,7 +34,8 @@ def by_culprit(faults: Iterable[Fault]) -> Iterator[tuple[Culprit, str]]:
 
 
 class FaultLog:
-    """``counts``: faults so far, by culprit. A culprit that goes on failing is logged again after a cycle without it."""
+    """``counts``: faults so far, by culprit. A culprit that goes on failing is logged again after a cycle without
+    it."""
 
     def __init__(self) -> None:
         self.counts: Counter[Culprit] = Counter()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+_SHOWN_MAX = 200
+
 
 class Severity(StrEnum):
     """ERROR: something named cannot be used as it is. WARNING: it can, but hardly as meant. NOTE: done for the user."""
@@ -24,3 +26,9 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.severity}: {self.where}: {self.what}"
+
+
+def unforeseen(error: Exception) -> str:
+    """What to say of an error that no reader is known to raise: the input is named, and what it did here."""
+    first = (str(error).splitlines() or [""])[0][:_SHOWN_MAX]
+    return f"cannot be read, in a way that nobody foresaw: {type(error).__name__}{': ' if first else ''}{first}"

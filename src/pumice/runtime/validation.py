@@ -106,7 +106,7 @@ class _Cluster:
         yield from self._priority_classes()
         counts = Counter(pod.group_key for pod in self.pods)
         for group in self.groups:
-            if group.min_member > counts[group.key]:
+            if group.min_member > counts[group.key] and not group.unread:
                 what = f"minMember is {group.min_member}, but it has {counts[group.key]} pods"
                 yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
             yield from self._waiting_times(group)

@@ -12,6 +12,7 @@ from pumice.columns.dtypes import Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tasks import NO_GATE
 from pumice.framework.outcome import Outcome
+from pumice.model.pod import UNREAD_GATE
 from pumice.model.status import TaskStatus
 from pumice.volcano.fit_errors import FitTexts, error_text
 
@@ -45,7 +46,9 @@ def why_pods_wait(outcome: Outcome) -> dict[str, str]:
         tried = reader.was_tried(job)
         for row in rows[tasks.status[rows] == TaskStatus.PENDING].tolist():
             pod = pods[row]
-            if pod.gates:
+            if UNREAD_GATE in pod.gates:
+                found[pod.key] = f"cannot be read: {'; '.join(pod.unread)}"
+            elif pod.gates:
                 found[pod.key] = f"held back by its scheduling gate {', '.join(pod.gates)}"
             else:
                 found[pod.key] = (tried and notices.get(pod.key)) or why_of.get(key) or notices.get(pod.key, "")
@@ -87,6 +90,8 @@ class _Reader:
         tables = self.tables
         jobs = tables.jobs
         key, queue = jobs.uids[job], tables.queues.names[jobs.queue[job]]
+        if jobs.groups[job].unread:
+            return Why("its PodGroup cannot be read", f"PodGroup {key} cannot be read: {jobs.groups[job].unread[0]}")
         if jobs.phase[job] == PENDING_PHASE:
             return self._not_admitted(key, queue, is_open=bool(tables.queues.open[jobs.queue[job]]))
         if key in self.invalid:

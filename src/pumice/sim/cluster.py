@@ -68,6 +68,7 @@ class SimCluster:
         self.binds_done = 0
         self.evictions_done = 0
         self.refusals = 0
+        self.phases_written = 0  # PodGroups that were given another phase
         self._tables: dict[type[Object], dict[str, Any]] = {
             Pod: self.pods,
             PodGroup: self.groups,
@@ -142,6 +143,7 @@ class SimCluster:
         group = self.groups.get(update.job)
         if group is None or group.status == update.status:
             return
+        self.phases_written += group.status.phase != update.status.phase
         group = self.groups[update.job] = replace(group, status=update.status)
         self.telling.tell(Seen(group), PodGroup, update.job, news=False)
         for hook in self.hooks.group_written:

@@ -9,7 +9,7 @@ between.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pumice.model.pod import Pod
@@ -17,12 +17,18 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.status import PodGroupPhase
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import EventId, Priority
+from pumice.sim.usage import Amounts, amounts_of, kinds_of, total_of
 from pumice.sim.work import Work
 
 
 @dataclass(slots=True, eq=False)
 class JobRun:
-    """A job from arrival to end. ``started`` is when its gang ran for the first time. Times are the simulation's."""
+    """A job from arrival to end. Times are the simulation's.
+
+    ``started``: when its gang ran for the first time; ``since``: for the last time. ``asks``: what all its pods ask
+    for; ``kinds``: how many there are of each. ``lost_s``: for how long its gang ran in vain; ``lost``: what its pods
+    held meanwhile, amount times seconds by resource.
+    """
 
     key: str
     queue: str
@@ -30,13 +36,18 @@ class JobRun:
     min_available: int
     duration_s: float
     submitted: float
+    asks: Amounts = ()
+    kinds: tuple[tuple[int, int], ...] = ()
     started: float | None = None
+    since: float = 0.0
     ended: float | None = None
     restarts: int = 0
+    lost_s: float = 0.0
+    lost: dict[str, float] = field(default_factory=dict)
     recreates: bool = True
     coming: Work | None = None  # whose pods are made when the PodGroup is admitted
     wanted: dict[str, Pod] = field(default_factory=dict)  # pods to keep there, as first created, by key
-    running: set[str] = field(default_factory=set)  # keys; only asked, never walked
+    running: dict[str, float] = field(default_factory=dict)  # since when, by key
     succeeded: int = 0
     remade: int = 0
     whole: bool = False  # the gang runs now
@@ -70,6 +81,7 @@ class Controller:
         self.hooks = JobHooks()
         self.start = cluster.engine.now
         self.live: dict[str, JobRun] = {}  # arrived and not ended, by PodGroup key, oldest first
+        self.to_come: dict[str, Work] = {}  # not arrived, by PodGroup key
         self.submitted_count = 0
         self.arrived_count = 0
         self.ended_count = 0
@@ -92,6 +104,7 @@ class Controller:
         if key in self._keys:
             raise ValueError(f"job {key} is there already: names must be unique")
         self._keys.add(key)
+        self.to_come[key] = work
         self.submitted_count += 1
         self.engine.at(self.start + work.arrival_s, self._arrive, work, priority=Priority.ARRIVE)
 
@@ -101,6 +114,7 @@ class Controller:
             self.submit(work)
 
     def _arrive(self, work: Work) -> None:
+        del self.to_come[work.key]
         group, pods = work.expand(self.engine.now)
         run = JobRun(
             key=group.key,
@@ -109,6 +123,8 @@ class Controller:
             min_available=max(group.min_member, 1),
             duration_s=work.duration_s,
             submitted=self.engine.now,
+            asks=total_of(pods),
+            kinds=kinds_of(pods),
             recreates=work.recreates,
             coming=work,
         )
@@ -141,12 +157,13 @@ class Controller:
         run = self._run_of(pod, key)
         if run is None:
             return
-        run.running.add(key)
+        run.running[key] = self.engine.now
         if run.whole or len(run.running) + run.succeeded < run.min_available:
             return
         run.whole = True
+        run.since = self.engine.now
         if run.started is None:
-            run.started = self.engine.now
+            run.started = run.since
         if math.isfinite(run.duration_s):
             run.end = self.engine.after(run.duration_s, self._finish, run)
         for hook in self.hooks.started:
@@ -166,17 +183,26 @@ class Controller:
         run = self._run_of(pod, key)
         if run is None or key not in run.running:
             return
-        run.running.remove(key)
+        began = run.running.pop(key)
         still = len(run.running) + run.succeeded + (pod.phase == "Succeeded")
         if not run.whole or still >= run.min_available or run.ended is not None:
             return
         run.whole = False
         run.restarts += 1
+        self._lose(run, {key: began, **run.running})
         if run.end is not None:
             self.engine.cancel(run.end)
             run.end = None
         for hook in self.hooks.broken:
             hook(run)
+
+    def _lose(self, run: JobRun, running: Mapping[str, float]) -> None:
+        """Book what the gang has done since it last began: it has to be done anew."""
+        now = self.engine.now
+        run.lost_s += now - run.since
+        for key, began in running.items():
+            for resource, amount in amounts_of(run.wanted[key].spec.request):
+                run.lost[resource] = run.lost.get(resource, 0.0) + amount * (now - max(began, run.since))
 
     def _pod_removed(self, pod: Pod) -> None:
         """Somebody deleted a pod that the job still wants: make it again, under a new uid."""
@@ -245,7 +271,7 @@ class Controller:
         for key in run.wanted:
             self.cluster.remove_pod(key)
         self.cluster.delete(PodGroup, run.key)
-        run.wanted, run.running = {}, set()
+        run.wanted, run.running = {}, {}
 
 
 def _is_admitted(group: PodGroup) -> bool:

@@ -21,11 +21,13 @@ _UNSCHEDULABLE = "Unschedulable"
 
 
 class EventLog:
-    """Listens from now on. Events: arrival, admitted, unschedulable, bind, evict, refused, running, started, broken,
-    succeeded, done, node-up, node-down. ``cycle`` gives the number of the one that runs, or ran last."""
+    """Listens from now on. Events: arrival, admitted, unschedulable, bind, evict, refused, running, started, gone (a
+    pod left its node before its time), broken, succeeded, done, node-up, node-down. ``cycle`` gives the number of the
+    one that runs, or ran last."""
 
     def __init__(self, cluster: SimCluster, controller: Controller, tell: Tell, cycle: Callable[[], int]) -> None:
         self._engine = cluster.engine
+        self._live = controller.live
         self._start = cluster.engine.now
         self._tell, self._cycle = tell, cycle
         self._admitted: set[str] = set()
@@ -33,6 +35,7 @@ class EventLog:
         cluster.hooks.answered.append(self._answered)
         cluster.hooks.started.append(self._pod_started)
         cluster.hooks.finished.append(self._pod_finished)
+        cluster.hooks.left.append(self._pod_left)
         cluster.hooks.group_written.append(self._group_written)
         cluster.hooks.node_changed.append(self._node_changed)
         controller.hooks.arrived.append(self._arrived)
@@ -73,6 +76,11 @@ class EventLog:
 
     def _pod_finished(self, pod: Pod) -> None:
         self._event("succeeded", pod=pod.key, job=pod.group_key, node=pod.node_name)
+
+    def _pod_left(self, pod: Pod) -> None:
+        run = self._live.get(pod.group_key)
+        if run is not None and run.ended is None and pod.phase != "Succeeded":
+            self._event("gone", pod=pod.key, job=pod.group_key, node=pod.node_name)
 
     def _job_started(self, run: JobRun) -> None:
         self._event("started", job=run.key, queue=run.queue, waited_s=round(self._engine.now - run.submitted, 6))

@@ -1,36 +1,56 @@
 """What happened in a simulation, in bounded memory: jobs, allocation over time, queue shares, waiting jobs, busy nodes.
 
-Everything is booked when it changes, nothing is polled. Read by reports; nothing decides by it.
+Everything is booked when it changes, nothing is polled. ``figures`` are exact; series and the heat map are pictures,
+which grow coarser as they grow longer. Read by reports; nothing decides by it.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from pumice.model.decisions import Bind, Evict, Refusal
 from pumice.model.node import Node
 from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.status import PodGroupPhase
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller, JobRun
+from pumice.sim.figures import Figures, amount_of
 from pumice.sim.series import ROWS_MAX, HeatMap, StepSeries
 from pumice.sim.usage import Amounts, Usage, amounts_of
+from pumice.sim.window import ALWAYS, Window
 
 GANTT_JOBS_MAX = 100
 GANTT_NODES_MAX = 64
+#: Changes of what one job waits for that are kept.
+CAUSES_KEPT_MAX = 32
+_WAITING_PHASES = ("", PodGroupPhase.PENDING)
 
 
 @dataclass(slots=True, eq=False)
 class JobRecord:
-    """One job's times. ``started``: its gang ran for the first time; None where that never happened."""
+    """One job's times. ``started``: its gang ran for the first time; None where that never happened.
+
+    ``run_s``: how long it takes where nothing disturbs it, inf where nobody says. ``evicted`` counts pods. ``lost_s``
+    is for how long its gang ran in vain, ``lost`` what its pods held meanwhile: amount times seconds by resource.
+    ``causes``: (since when, what it waited for) as far as was looked at.
+    """
 
     key: str
     queue: str
     size: int
     submitted: float
+    run_s: float
+    admitted: float | None = None
     started: float | None = None
     ended: float | None = None
     restarts: int = 0
+    evicted: int = 0
+    lost_s: float = 0.0
+    lost: Mapping[str, float] = field(default_factory=dict)
+    causes: list[tuple[float, str]] = field(default_factory=list)
 
     @property
     def wait_s(self) -> float | None:
@@ -44,14 +64,6 @@ class JobRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueShare:
-    """What a cycle found for one queue; both in shares of the cluster, 0 to 1."""
-
-    share: float
-    deserved: float
-
-
-@dataclass(frozen=True, slots=True)
 class LongJob:
     """A bar of the gantt. At most GANTT_NODES_MAX nodes are named; ``node_count`` is how many there were."""
 
@@ -61,12 +73,24 @@ class LongJob:
 
 
 class History:
-    """Watches a cluster and its controller from now on."""
+    """Watches a cluster and its controller from now on.
 
-    def __init__(self, cluster: SimCluster, controller: Controller, *, longest: int = GANTT_JOBS_MAX) -> None:
+    ``window``: the time that figures are about. ``patience_s``: who waits longer makes a crowd.
+    """
+
+    def __init__(
+        self,
+        cluster: SimCluster,
+        controller: Controller,
+        *,
+        longest: int = GANTT_JOBS_MAX,
+        window: Window = ALWAYS,
+        patience_s: float = 0.0,
+    ) -> None:
         self._cluster = cluster
         self._live = controller.live
         self.start = cluster.engine.now
+        self.figures = Figures(self.start, cluster.queues, window, patience_s)
         self.jobs: list[JobRecord] = []
         self.capacity: dict[str, StepSeries] = {}  # by resource
         self.allocated: dict[str, StepSeries] = {}  # by resource
@@ -91,6 +115,10 @@ class History:
         controller.hooks.started.append(self._started)
         controller.hooks.broken.append(self._broken)
         controller.hooks.ended.append(self._ended)
+        cluster.hooks.finished.append(self._pod_finished)
+        cluster.hooks.removed.append(self._pod_removed)
+        cluster.hooks.group_written.append(self._group_written)
+        cluster.hooks.answered.append(self._answered)
         cluster.hooks.node_changed.append(self._node_changed)
         for node in cluster.nodes.values():
             self._node_changed(None, node)
@@ -118,6 +146,8 @@ class History:
 
     def tick(self) -> None:
         """Write down what changed in this moment. Called before time moves on."""
+        self._pass_time()
+        self._settle()
         now = self.now
         for queue, resource in self._changed:
             table = self.queue_allocated.setdefault(queue, {}) if queue else self.allocated
@@ -127,25 +157,46 @@ class History:
             series.set(now, self._sums[queue, resource])
         self._changed.clear()
 
-    def observe_shares(self, shares: Mapping[str, QueueShare]) -> None:
-        """Take a cycle's shares in, by queue."""
+    def note_causes(self, causes: Mapping[str, str]) -> None:
+        """What jobs wait for, by key, at this moment."""
         now = self.now
-        for queue, found in shares.items():
-            for table, value in ((self.queue_share, found.share), (self.queue_deserved, found.deserved)):
+        for key, cause in causes.items():
+            record = self._records.get(key)
+            if record is None or record.started is not None:
+                continue
+            known = record.causes
+            if not known or (known[-1][1] != cause and len(known) < CAUSES_KEPT_MAX):
+                known.append((now, cause))
+
+    def _pass_time(self) -> None:
+        """Sum up the time until now, before anything changes now."""
+        now = self.now
+        if now > self.figures.at:
+            self._settle()
+            self.figures.pass_time(now)
+
+    def _settle(self) -> None:
+        at = self.figures.at
+        for queue, share, deserved in self.figures.fairness.settle():
+            for table, value in ((self.queue_share, share), (self.queue_deserved, deserved)):
                 series = table.get(queue)
                 if series is None:
                     series = table[queue] = StepSeries(self.start)
-                series.set(now, value)
+                series.set(at, value)
 
     # -- hooks ---------------------------------------------------------------------------------------------------------
 
     def _moved(self, pod: Pod, amounts: Amounts, sign: int, share_delta: float) -> None:
+        self._pass_time()
         run = self._live.get(pod.group_key)
         queue = run.queue if run is not None else self._queue_of(pod)
         for resource, amount in amounts:
             for key in (("", resource), (queue, resource)) if queue else (("", resource),):
                 self._sums[key] = self._sums.get(key, 0.0) + sign * amount
                 self._changed[key] = None
+            amount_of(self.figures.used, resource).value += sign * amount
+        if queue:
+            self.figures.fairness.hold(queue, amounts, sign)
         row = self._row_of_node.get(pod.node_name)
         if row is not None and share_delta:
             self._heat.add(self.now, row, share_delta / len(self.heat_rows[row]))
@@ -158,27 +209,69 @@ class History:
         return record.queue if record is not None else ""
 
     def _arrived(self, run: JobRun) -> None:
-        record = self._records[run.key] = JobRecord(run.key, run.queue, run.size, run.submitted)
+        self._pass_time()
+        record = self._records[run.key] = JobRecord(run.key, run.queue, run.size, run.submitted, run.duration_s)
         self.jobs.append(record)
+        self.figures.crowd.waits(run.key, self.now)
+        self.figures.fairness.ask(run.queue, run.asks, 1)
         self._wait(run.queue, 1)
+
+    def _group_written(self, group: PodGroup) -> None:
+        record = self._records.get(group.key)
+        if record is not None and record.admitted is None and group.status.phase not in _WAITING_PHASES:
+            record.admitted = self.now
+
+    def _answered(self, decision: Bind | Evict, refusal: Refusal | None) -> None:
+        record = self._records.get(decision.job)
+        if record is not None and refusal is None and isinstance(decision, Evict):
+            record.evicted += 1
 
     def _started(self, run: JobRun) -> None:
         record = self._records[run.key]
         if record.started is None:
+            self._pass_time()
             record.started = run.started
+            self.figures.crowd.over(run.key)
             self._wait(run.queue, -1)
         self.running.set(self.now, self.running.value + 1)
 
     def _broken(self, run: JobRun) -> None:
-        self._records[run.key].restarts = run.restarts
+        record = self._records[run.key]
+        record.restarts, record.lost_s, record.lost = run.restarts, run.lost_s, run.lost
         self.running.set(self.now, self.running.value - 1)
 
+    def _pod_finished(self, pod: Pod) -> None:
+        """A pod succeeded on its own: its job asks for less."""
+        run = self._live.get(pod.group_key)
+        if run is not None and run.ended is None and pod.key in run.wanted:
+            self._ask_less(run, pod)
+
+    def _pod_removed(self, pod: Pod) -> None:
+        """A pod that nobody makes anew asks for nothing more."""
+        run = self._live.get(pod.group_key)
+        if run is None or run.ended is not None or run.recreates or pod.phase == "Succeeded":
+            return
+        if pod.key in run.wanted:
+            self._ask_less(run, pod)
+
+    def _ask_less(self, run: JobRun, pod: Pod) -> None:
+        self._pass_time()
+        gone = self.usage.asked(pod.spec)
+        self.figures.fairness.ask(run.queue, gone, -1)
+        left = dict(run.asks)
+        for resource, amount in gone:
+            left[resource] -= amount
+        run.asks = tuple(left.items())
+
     def _ended(self, run: JobRun) -> None:
+        self._pass_time()
         record = self._records.pop(run.key)
         record.ended = run.ended
+        self.figures.fairness.ask(run.queue, run.asks, -1)
         if run.whole:
             self.running.set(self.now, self.running.value - 1)
         if record.started is None:
+            self.figures.crowd.over(run.key)
             self._wait(run.queue, -1)
             return
         self._ended_count += 1
@@ -201,8 +294,13 @@ class History:
         self.waiting.set(self.now, self.waiting.value + by)
 
     def _node_changed(self, before: Node | None, after: Node | None) -> None:
+        self._pass_time()
         for node, sign in ((before, -1.0), (after, 1.0)):
-            for resource, amount in amounts_of(node.allocatable) if node is not None else ():
+            if node is None:
+                continue
+            self.figures.fairness.node(node, sign)
+            for resource, amount in amounts_of(node.allocatable):
+                amount_of(self.figures.capacity, resource).value += sign * amount
                 series = self.capacity.get(resource)
                 if series is None:
                     series = self.capacity[resource] = StepSeries(self.start)

@@ -15,7 +15,8 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
 from pumice.model.topology import HyperNode
 from pumice.runtime.manifests import load_manifests, validate_cluster
-from pumice.runtime.problems import Problem, Severity
+from pumice.runtime.printing import escaped
+from pumice.runtime.problems import Problem, Severity, unforeseen
 from pumice.runtime.validation import DEFAULT_QUEUE
 from pumice.sim.manifests import scene_of
 from pumice.sim.scene import Scene
@@ -23,7 +24,7 @@ from pumice.sim.telling import key_of
 from pumice.sim.traces.recognise import recognise
 from pumice.sim.traces.shapes import parse_nodes
 from pumice.sim.traces.trace import Trace, TraceError
-from pumice.sim.work import LooseGang, ManifestJob, SimJob, Work
+from pumice.sim.work import Work
 
 CONF_NAME = "volcano-scheduler.conf"
 
@@ -63,13 +64,16 @@ def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
             source = recognise(path)
             if source is not None:
                 traces.append(source.read())
-                sources.append(f"{source.kind} trace {source.path}")
+                sources.append(f"{source.kind} trace {escaped(str(source.path))}")
                 continue
         except TraceError as error:
             problems.append(Problem("trace", str(error)))
             continue
+        except Exception as error:
+            problems.append(Problem(f"trace {path}", unforeseen(error)))
+            continue
         manifests.append(path)
-        sources.append(path)
+        sources.append(escaped(path))
         if (conf := Path(path) / CONF_NAME).is_file():
             confs.append(conf)
     loaded = load_manifests(manifests)
@@ -130,7 +134,7 @@ def _merged(scenes: Sequence[Scene], nodes: Sequence[Node] | None) -> Scene:
                 problems.append(Problem(f"job {work.key}", "comes twice; the first is kept", Severity.WARNING))
     for node in nodes or ():
         objects["Node", node.name] = node
-    if ("Queue", DEFAULT_QUEUE) not in objects and any(_queue_of(work) == DEFAULT_QUEUE for work in works.values()):
+    if ("Queue", DEFAULT_QUEUE) not in objects and any(work.queue == DEFAULT_QUEUE for work in works.values()):
         objects["Queue", DEFAULT_QUEUE] = Queue(DEFAULT_QUEUE)
     return Scene(
         tuple(objects.values()),
@@ -138,14 +142,3 @@ def _merged(scenes: Sequence[Scene], nodes: Sequence[Node] | None) -> Scene:
         tuple(note for scene in scenes for note in scene.notes),
         tuple(problems),
     )
-
-
-def _queue_of(work: Work) -> str:
-    match work:
-        case SimJob():
-            return work.queue
-        case ManifestJob():
-            return work.job.queue
-        case LooseGang():
-            return work.group.queue
-    return ""

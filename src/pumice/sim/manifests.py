@@ -12,7 +12,7 @@ from dataclasses import replace
 from pumice.model.events import Object
 from pumice.model.job import BatchJob, VolcanoJob
 from pumice.model.manifest.decoder import Value
-from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod, pods_of_batch_job
+from pumice.model.manifest.jobs import group_name_of, is_bare, podgroup_for_bare_pod, pods_of_batch_job
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
@@ -20,7 +20,7 @@ from pumice.model.queue import PriorityClass, Queue
 from pumice.model.topology import HyperNode
 from pumice.runtime.problems import Problem, Severity
 from pumice.sim.scene import Scene
-from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, span_problem
+from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of, span_problem
 from pumice.sim.telling import key_of
 from pumice.sim.work import LooseGang, ManifestJob, Work
 
@@ -75,6 +75,7 @@ class _Stage:
     def works(self) -> Iterator[Work]:
         """Everything that arrives. Pods of a PodGroup that is not there stand and wait for it."""
         self._leave_out_what_is_too_much()
+        self._leave_out_what_collides()
         priorities = {c.name: c.value for c in self.standing if isinstance(c, PriorityClass)}
         members: dict[str, list[Pod]] = {key: [] for key in self._groups}
         for pod in self._all_pods(priorities):
@@ -116,6 +117,23 @@ class _Stage:
         what = f"left out: all jobs make {found:,} pods, wanted at most {MADE_PODS_MAX:,}"
         self.problems.append(Problem(f"Job {names}{more}", what))
 
+    def _leave_out_what_collides(self) -> None:
+        """Jobs whose pods, or PodGroup, would have the name of another's: the one that was created first stays.
+
+        An API server takes one object of a name: the others could not be created. Job ``a`` with task ``b-c`` and Job
+        ``a-b`` with task ``c`` both make ``a-b-c-0``.
+        """
+        known = _Names(self._pods)
+        jobs: list[VolcanoJob | BatchJob] = [*self._jobs, *self._batch_jobs]
+        left_out = set()
+        for job in sorted(jobs, key=lambda job: (job.creation, _arrival(job), job.key, type(job).__name__)):
+            why = known.take(job)
+            if why:
+                left_out.add(id(job))
+                self.problems.append(Problem(f"Job {job.key}", f"left out: {why}"))
+        self._jobs = [job for job in self._jobs if id(job) not in left_out]
+        self._batch_jobs = [job for job in self._batch_jobs if id(job) not in left_out]
+
     def _all_pods(self, priorities: Mapping[str, int]) -> Iterator[Pod]:
         """The pods there are, and those of Kubernetes' own jobs: each runs for itself, as long as the job says."""
         yield from self._pods
@@ -135,3 +153,46 @@ class _Stage:
 
 def _spans(annotations: Mapping[str, str]) -> dict[str, str]:
     return {key: annotations[key] for key in (DURATION_ANNOTATION, ARRIVAL_ANNOTATION) if key in annotations}
+
+
+def _arrival(job: VolcanoJob | BatchJob) -> float:
+    return seconds_of(job.annotations, ARRIVAL_ANNOTATION) or 0.0
+
+
+class _Names:
+    """Who makes pods and PodGroups of which names. Pods are known by what stands before their number."""
+
+    def __init__(self, pods: Iterable[Pod]) -> None:
+        self._pods: dict[tuple[str, str], dict[str, Pod]] = {}  # namespace, stem -> number -> pod
+        for pod in pods:
+            stem, _, number = pod.name.rpartition("-")
+            self._pods.setdefault((pod.namespace, stem), {})[number] = pod
+        self._stems: dict[tuple[str, str], str] = {}
+        self._groups: dict[str, str] = {}
+
+    def take(self, job: VolcanoJob | BatchJob) -> str:
+        """Give the names to a job; why not, where one of them is somebody else's: then it gets none."""
+        if isinstance(job, VolcanoJob):
+            stems = [(f"{job.name}-{task.name}", task.replicas) for task in job.tasks if task.replicas]
+            group = f"{job.namespace}/{group_name_of(job)}"
+        else:
+            stems, group = [(job.name, job.replicas)] if job.replicas else [], ""
+        if group in self._groups:
+            return f"PodGroup {group} would be that of Job {self._groups[group]} as well"
+        for stem, replicas in stems:
+            place = job.namespace, stem
+            if place in self._stems:
+                return f"pod {job.namespace}/{stem}-0 would be that of Job {self._stems[place]} as well"
+            for number, pod in self._pods.get(place, {}).items():
+                ours = pod.group_key == group or (pod.owner is not None and pod.owner[1] == job.name)
+                if not ours and _is_number_of(number, replicas):
+                    return f"pod {pod.key} is there already and not of this job"
+        if group:
+            self._groups[group] = job.key
+        self._stems |= {(job.namespace, stem): job.key for stem, _ in stems}
+        return ""
+
+
+def _is_number_of(text: str, count: int) -> bool:
+    """Whether it is how one of so many pods is numbered."""
+    return text.isascii() and text.isdecimal() and len(text) < 10 and str(int(text)) == text and int(text) < count

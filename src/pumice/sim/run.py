@@ -7,28 +7,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pumice.columns.snapshot import Snapshot
-from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
-from pumice.model.decisions import Decision, Refusal
-from pumice.runtime.loop import Loop
 from pumice.runtime.memory import old_objects_left_alone
-from pumice.runtime.why import Why, why_jobs_wait
+from pumice.runtime.why import Why
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine
 from pumice.sim.event_log import EventLog
 from pumice.sim.faults import FaultPlan, Faults
 from pumice.sim.history import History
-from pumice.sim.laws import Laws
 from pumice.sim.scene import Scene
-from pumice.sim.shares import ShareWatch
-from pumice.sim.wait_causes import WaitCauses
-from pumice.sim.world import CycleReport, Progress, SimResult, Simulation
-from pumice.state.store import Store
+from pumice.sim.shake import shaken
+from pumice.sim.shell import Began, Shell
+from pumice.sim.stuck import Stuck, Stuckness
+from pumice.sim.window import ALWAYS, Window
+from pumice.sim.work import Moved
+from pumice.sim.world import Ending, Progress, SimResult, Simulation
 
-#: Told what a cycle begins with: its number, from 1 on, its moment, and the cluster.
-Began = Callable[[int, float, Snapshot], object]
+#: A job needs so many periods where nothing stands in its way: one cycle admits it, one places its pods, and the first
+#: is at most a period away.
+PROMPT_PERIODS = 2.0
+_SHAKE = 1  # dice of its own: with it, faults fall as they fall without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Waiting:
 @dataclass(frozen=True, slots=True)
 class Run:
     """``wait_causes``: seconds that jobs spent waiting, by cause, most first. ``wall_s``: by the caller's clock,
-    reading input not counted."""
+    reading input not counted. ``stuck``: jobs that will not run, and what they hold."""
 
     result: SimResult
     digest: str
@@ -53,6 +52,7 @@ class Run:
     waiting: tuple[Waiting, ...]
     wait_causes: Mapping[str, float]
     faults: Mapping[str, int]
+    stuck: tuple[Stuck, ...] = ()
 
     @property
     def history(self) -> History:
@@ -70,7 +70,10 @@ def simulate(
     *,
     start: float = 0.0,
     until: float | None = None,
+    period_s: float = 1.0,
+    window: Window = ALWAYS,
     seed: int = 0,
+    shake_s: float = 0.0,
     faults: FaultPlan | None = None,
     check_laws: bool = False,
     clock: Callable[[], float] = _no_clock,
@@ -80,24 +83,29 @@ def simulate(
 ) -> Run:
     """Run a scene to its end, or ``until`` seconds from ``start``. Ctrl-C ends it early with what there is.
 
-    ``tell`` gets every event as a plain mapping, ``began`` what each cycle begins with, ``observe`` the progress after
-    it. ``seed`` rolls the dice of ``faults``. ``clock`` gives real seconds, for ``wall_s`` only: a simulation reads no
-    clock of its own.
-    ``check_laws`` checks the safety laws after every event: slow. Raises: LawBroken.
-    """
+    ``period_s``: at most one cycle in so many seconds. ``window``: what figures are about. ``tell`` gets every event as
+    a plain mapping, ``began`` what each cycle begins with, ``observe`` the progress after it. ``seed`` rolls the dice
+    of ``faults``, and those that move every arrival by up to ``shake_s`` seconds. ``clock`` gives real seconds, for
+    ``wall_s`` only: a simulation reads no clock of its own. ``check_laws`` checks the safety laws after every event:
+    slow. Raises: LawBroken."""
+    if shake_s > 0:
+        scene = shaken(scene, shake_s, _dice(seed, _SHAKE))
     cluster = SimCluster(Engine(start))
     controller = Controller(cluster)
-    shell = _Shell(cluster, policy, began)
+    shell = Shell(cluster, policy, began)
     suffered = Faults(cluster, faults, _dice(seed), shell.restart) if faults is not None else None
     if tell is not None:
         EventLog(cluster, controller, tell, lambda: shell.cycles)
+    stuckness = Stuckness(controller)
     scene.enter(cluster, controller)
-    history = History(cluster, controller)
+    history = History(cluster, controller, window=window, patience_s=PROMPT_PERIODS * period_s)
+    shell.causes.tell = history.note_causes
     laws = shell.laws(controller, history) if check_laws else None
     simulation = Simulation(
         cluster,
         controller,
         shell.cycle,
+        period_s=period_s,
         history=history,
         after_event=laws.after_event if laws else None,
         after_cycle=laws.after_cycle if laws else None,
@@ -113,69 +121,26 @@ def simulate(
         waiting=tuple(_waiting(controller, result, shell.why())),
         wait_causes=shell.causes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
+        stuck=stuckness.find(
+            lambda key: _why_not_alone(scene, key, policy, result.now), nothing_moves=result.ending == Ending.STUCK
+        ),
     )
 
 
-def _dice(seed: int) -> np.random.Generator:
+def _why_not_alone(scene: Scene, key: str, policy: Policy, now: float) -> str | None:
+    """Why a job does not run even when it is the only one, from now on; None when it does."""
+    work = next(work for work in scene.works if work.key == key)
+    cluster = SimCluster(Engine(now))
+    controller = Controller(cluster)
+    shell = Shell(cluster, policy)
+    Scene(scene.objects, (Moved(work, 0.0),)).enter(cluster, controller)
+    result = Simulation(cluster, controller, shell.cycle).run()
+    said = next(_waiting(controller, result, shell.why()), None)
+    return None if said is None else said.why
+
+
+def _dice(*seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)  # noqa: TID251 - the seed is the caller's
-
-
-class _Shell:
-    """The loop of a live scheduler, on a simulated cluster, with ears for the history."""
-
-    def __init__(self, cluster: SimCluster, policy: Policy, began: Began | None) -> None:
-        self.cluster = cluster
-        self.cycles = 0
-        self._began = began
-        self.loop = Loop(Store(), policy, cluster)
-        self.causes = WaitCauses()
-        self._shares = ShareWatch()
-        self._submitted: list[Decision] = []
-        self._last: Outcome | None = None
-        cluster.hooks.answered.append(self._answered)
-
-    def cycle(self, now: float) -> CycleReport:
-        self._submitted = []
-        self.cycles += 1
-        outcome = self._last = self.loop.step(now, saw=lambda snapshot: self._saw(now, snapshot))
-        self.causes.observe(now, outcome)
-        report = CycleReport(self._submitted, self._shares.changed(outcome), outcome.wakes_at)
-        self.loop.take_in()
-        return report
-
-    def _saw(self, now: float, snapshot: Snapshot) -> None:
-        if self._began is not None:
-            self._began(self.cycles, now, snapshot)
-
-    def restart(self) -> None:
-        """Forget everything but what was decided so far."""
-        digest = self.loop.digest
-        self.loop = Loop(Store(), self.loop.policy, self.cluster)
-        self.loop.digest = digest
-
-    def laws(self, controller: Controller, history: History) -> Laws:
-        """The laws that hold under this policy."""
-        plugins = {option.spec.name for option in self.loop.policy.options}
-        return Laws(
-            self.cluster,
-            controller,
-            usage=history.usage,
-            known=self._known,
-            topology="network-topology-aware" in plugins,
-            queue_limits="proportion" in plugins,
-        )
-
-    def _known(self) -> set[str]:
-        """Keys of the pods that the store knows of."""
-        tasks = self.loop.store.snapshot().tables.tasks
-        return {tasks.pods[row].key for row in np.flatnonzero(tasks.alive).tolist()}
-
-    def why(self) -> dict[str, Why]:
-        """Why jobs waited after the last cycle."""
-        return {} if self._last is None else why_jobs_wait(self._last)
-
-    def _answered(self, decision: Decision, refusal: Refusal | None) -> None:
-        self._submitted.append(decision)
 
 
 def _waiting(controller: Controller, result: SimResult, why: Mapping[str, Why]) -> Iterator[Waiting]:

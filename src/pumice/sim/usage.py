@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from pumice.model.node import Node
@@ -27,6 +27,26 @@ def amounts_of(resource: Resource) -> Amounts:
     """All amounts but those of nothing."""
     pairs = (("cpu", resource.milli_cpu), ("memory", resource.memory), *(resource.scalars or {}).items())
     return tuple((name, amount) for name, amount in pairs if amount >= MIN_RESOURCE)
+
+
+def kinds_of(pods: Iterable[Pod]) -> tuple[tuple[int, int], ...]:
+    """(identity of the spec, how many) of each kind of pod: equal pods of a job share their spec."""
+    counts: dict[int, int] = {}
+    for pod in pods:
+        name = id(pod.spec)
+        counts[name] = counts.get(name, 0) + 1
+    return tuple(counts.items())
+
+
+def total_of(pods: Iterable[Pod]) -> Amounts:
+    """What pods ask for together."""
+    listed = list(pods)
+    specs = {id(pod.spec): pod.spec for pod in listed}
+    total: dict[str, float] = {}
+    for name, count in kinds_of(listed):
+        for resource, amount in amounts_of(specs[name].request):
+            total[resource] = total.get(resource, 0.0) + count * amount
+    return tuple(total.items())
 
 
 class Usage:

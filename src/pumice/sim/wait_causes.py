@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -19,9 +20,11 @@ class WaitCauses:
     """From look to look, every job that waits is booked on what stood against it then. Units: job-seconds.
 
     One look costs something a waiting job, so looks come at most once a ``1/SHARE`` of the time that has passed.
+    ``tell`` is given what each of them waits for, at each look.
     """
 
     def __init__(self) -> None:
+        self.tell: Callable[[Mapping[str, str]], object] | None = None
         self._began: float | None = None
         self._since = 0.0
         self._next = -math.inf
@@ -38,7 +41,11 @@ class WaitCauses:
         self.close(now)
         jobs = outcome.tables.jobs
         idle: Bool = np.asarray(~jobs.allocated.any(axis=1))
-        self._counts = Counter(why.short for why in why_jobs_wait(outcome, idle).values())
+        said: dict[str, str] = {}  # one text for all that say the same
+        causes = {key: said.setdefault(why.short, why.short) for key, why in why_jobs_wait(outcome, idle).items()}
+        self._counts = Counter(causes.values())
+        if self.tell is not None:
+            self.tell(causes)
 
     def close(self, now: float) -> None:
         """Book the time up to now."""

@@ -33,6 +33,9 @@ class Work(Protocol):
         ...
 
     @property
+    def queue(self) -> str: ...
+
+    @property
     def arrival_s(self) -> float: ...
 
     @property
@@ -153,6 +156,10 @@ class ManifestJob:
         return f"{self.job.namespace}/{group_name_of(self.job)}"
 
     @property
+    def queue(self) -> str:
+        return self.job.queue
+
+    @property
     def arrival_s(self) -> float:
         return seconds_of(self.job.annotations, ARRIVAL_ANNOTATION) or 0.0
 
@@ -187,6 +194,10 @@ class LooseGang:
         return self.group.key
 
     @property
+    def queue(self) -> str:
+        return self.group.queue
+
+    @property
     def arrival_s(self) -> float:
         return seconds_of(self.group.annotations, ARRIVAL_ANNOTATION) or 0.0
 
@@ -205,3 +216,34 @@ class LooseGang:
 
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
         return self.group, self.pods
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The same work at another time."""
+
+    work: Work
+    arrival_s: float
+
+    @property
+    def key(self) -> str:
+        return self.work.key
+
+    @property
+    def queue(self) -> str:
+        return self.work.queue
+
+    @property
+    def duration_s(self) -> float:
+        return self.work.duration_s
+
+    @property
+    def recreates(self) -> bool:
+        return self.work.recreates
+
+    @property
+    def waits_for_admission(self) -> bool:
+        return self.work.waits_for_admission
+
+    def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
+        return self.work.expand(now)

@@ -1,21 +1,22 @@
 """A simulation: moves the clock from event to event and has a cycle run when something changed.
 
-A cycle runs at most once a schedule period; a change within the period waits for its end. What the cluster tells back
-of the scheduler's own writes is no change. Source: Volcano runs a cycle each ``--schedule-period`` (1 s); those in
-which nothing could be different are left out here.
+A cycle runs at most once a schedule period; a change within the period waits for its end. Of the scheduler's own writes
+only a PodGroup's phase is a change. Source: Volcano runs a cycle each ``--schedule-period`` (1 s); those in which
+nothing could be different are left out here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from pumice.model.decisions import Decision
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
-from pumice.sim.history import History, QueueShare
+from pumice.sim.history import History
+from pumice.sim.work import Work
 
 #: Cycles that decide something while no job comes and none ends: more is a scheduler that goes in circles.
 CIRCLES_MAX = 1_000
@@ -23,13 +24,10 @@ CIRCLES_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CycleReport:
-    """What a cycle did. ``decisions``: those that were carried out. ``queues``: shares for the history.
-
-    ``wake_at``: run again then even if nothing happens (a policy that waits for a time).
-    """
+    """What a cycle did. ``decisions``: those that were carried out. ``wake_at``: run again then even if nothing happens
+    (a policy that waits for a time)."""
 
     decisions: Sequence[Decision] = ()
-    queues: Mapping[str, QueueShare] = field(default_factory=dict)
     wake_at: float | None = None
 
 
@@ -52,6 +50,7 @@ class Ending(StrEnum):
     """Why a simulation stopped."""
 
     DONE = "done"  # nothing is left to happen
+    STUCK = "stuck"  # the same, and jobs wait for ever
     UNTIL = "until"
     INTERRUPTED = "interrupted"
     CIRCLES = "circles"  # the scheduler decides for ever and gets nowhere
@@ -59,7 +58,8 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SimResult:
-    """How it ended. ``pending`` jobs never ran, ``unfinished`` ones ran and have not ended; in order of arrival."""
+    """How it ended. ``pending`` jobs never ran, ``unfinished`` ones ran and have not ended, ``to_come`` have not
+    arrived; in order of arrival. ``waiting``: all that have arrived and do not run, also those that were broken up."""
 
     ending: Ending
     start: float
@@ -69,6 +69,8 @@ class SimResult:
     completed: int
     pending: tuple[str, ...]
     unfinished: tuple[str, ...]
+    waiting: tuple[str, ...]
+    to_come: tuple[Work, ...]
     binds: int
     evictions: int
     events: int
@@ -111,7 +113,7 @@ class Simulation:
         self._after_event = after_event
         self._after_cycle = after_cycle
         self._earliest = self.start  # no cycle before
-        self._again = False  # the last cycle decided something, or was refused something
+        self._again = False  # the last cycle decided something, was refused something, or wrote a phase
         self._wake_at: float | None = None
         self._moved = (0, 0)
         self._vain_cycles = 0
@@ -124,6 +126,8 @@ class Simulation:
         except KeyboardInterrupt:
             ending = Ending.INTERRUPTED
         self.history.tick()
+        if ending == Ending.DONE and any(run.ended is None and not run.whole for run in self.controller.live.values()):
+            ending = Ending.STUCK
         return self._result(ending)
 
     def progress(self) -> Progress:
@@ -168,15 +172,23 @@ class Simulation:
         return None if self._wake_at is None else max(self._wake_at, self._earliest)
 
     def _cycle(self, now: float) -> None:
-        refusals = self.cluster.refusals
+        refusals, phases = self.cluster.refusals, self.cluster.phases_written
         report = self.cycle_fn(now)
         self.cycles += 1
         self._earliest = now + self.period_s
-        self._again = len(report.decisions) > 0 or self.cluster.refusals > refusals
+        self._again = (
+            len(report.decisions) > 0
+            or self.cluster.refusals > refusals
+            or (self.cluster.phases_written > phases and self._somebody_waits())
+        )
         self._wake_at = report.wake_at
-        self.history.observe_shares(report.queues)
         if self._after_cycle is not None:
             self._after_cycle(report.decisions)
+
+    def _somebody_waits(self) -> bool:
+        """Whether a phase may matter to anybody: admission counts what was promised to a gang until its phase says
+        that it runs."""
+        return len(self.controller.live) > self.history.running.value
 
     def _goes_in_circles(self) -> bool:
         """Whether very many cycles have decided something since a job last came or ended."""
@@ -197,6 +209,8 @@ class Simulation:
             completed=controller.ended_count,
             pending=tuple(run.key for run in live if run.started is None),
             unfinished=tuple(run.key for run in live if run.started is not None),
+            waiting=tuple(run.key for run in live if not run.whole),
+            to_come=tuple(sorted(controller.to_come.values(), key=lambda work: work.arrival_s)),
             binds=cluster.binds_done,
             evictions=cluster.evictions_done,
             events=self.engine.events_run,

@@ -9,7 +9,8 @@ import pytest
 
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.http import Api, Limits
-from pumice.apiserver.server import Place, serving
+from pumice.apiserver.server import serving
+from pumice.runtime.listening import Place
 from tests.unit.apiserver.worlds import cluster
 
 Client = aiohttp.ClientSession

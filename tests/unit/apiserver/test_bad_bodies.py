@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from pumice.apiserver.objects import Deletion, Options, Target
 from pumice.apiserver.patches import json_patched, merge_patched, strategic_patched
 from pumice.apiserver.pods import bind, evict
 from pumice.apiserver.refusals import Refusal
+from pumice.apiserver.requests import deletion_of
 from pumice.apiserver.tables import table
 from tests.unit.apiserver.worlds import START, cluster, create, group, node, pod, queue, settle
 
@@ -171,6 +173,37 @@ def test_any_binding(body: dict[str, Any]) -> None:
     except Refusal as refusal:
         assert 400 <= refusal.code < 500
     settle(world)
+
+
+@pytest.mark.parametrize("metadata", ["x", 5, True, ["a"], {"name": 5}], ids=str)
+def test_metadata_that_is_no_object_is_refused_wherever_it_is_sent(metadata: Any) -> None:
+    world = cluster()
+    create(world, pod("a"))
+    at = Target(resource(world, "pods"), "default", "a")
+    with pytest.raises(Refusal) as refused:
+        evict(world.objects, at, {"metadata": metadata}, Deletion())
+    assert refused.value.code == 400
+    if not isinstance(metadata, dict):
+        with pytest.raises(Refusal) as refused:
+            bind(world.objects, at, {"target": {"name": "n"}, "metadata": metadata})
+        assert refused.value.code == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("x", 5, ["a"], None),
+        *({"preconditions": 5}, {"preconditions": {"uid": 5}}, {"preconditions": {"resourceVersion": ["1"]}}),
+        *({"gracePeriodSeconds": True}, {"gracePeriodSeconds": "5"}),
+        *({"propagationPolicy": ["Orphan"]}, {"propagationPolicy": {}, "dryRun": 5}),
+        *({"dryRun": 5}, {"dryRun": {"a": "b"}}, {"dryRun": [5]}, {"dryRun": ["All", "All"]}),
+    ],
+    ids=str,
+)
+def test_options_of_a_deletion_that_are_none(body: Any) -> None:
+    with pytest.raises(Refusal) as refused:
+        deletion_of({}, body)
+    assert refused.value.code == 400
 
 
 def resource(world: Cluster, plural: str) -> Any:

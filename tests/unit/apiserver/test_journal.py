@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pumice.apiserver.journal import DataError, Journal, open_journal
-from pumice.apiserver.objects import Deletion
+from pumice.apiserver.objects import Deletion, unsound
 from pumice.apiserver.store import Store
 from tests.unit.apiserver.worlds import cluster, create, found, node, pod, queue, settle, target
 
@@ -19,7 +20,7 @@ def obj(name: str, **more: Any) -> dict[str, Any]:
 
 def opened(folder: Path, version: int = 1, log_bytes_max: int = 1 << 20) -> tuple[Store, Journal]:
     store = Store(version)
-    return store, open_journal(folder, store, log_bytes_max)
+    return store, open_journal(folder, store, log_bytes_max=log_bytes_max)
 
 
 def contents(store: Store) -> dict[str, list[tuple[str, int]]]:
@@ -95,20 +96,116 @@ def test_a_crash_between_the_new_file_and_the_new_log_counts_nothing_twice(tmp_p
     journal.close()
 
 
+def test_a_format_of_another_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "objects.jsonl").write_bytes(b'{"version":1,"format":9}\n')
+    for _ in range(2):  # and the folder is not left locked
+        with pytest.raises(DataError, match="format 9"):
+            opened(tmp_path)
+
+
+@pytest.mark.parametrize("file", ["log.jsonl", "objects.jsonl"])
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    "damage",
+    [b"garbage", b"{}", b'{"v":-1,"t":"t","k":"x","o":null}', b'{"v":1e99,"t":"t","k":"x","o":null}', b"\xff" * 9]
+    + [b'{"v":3,"t":"t","k":"x","o":' + b"[" * 100_000],
+    ids=["no JSON", "nothing", "minus one", "no version", "no text", "deep"],
+)
+def test_a_damaged_line_costs_nothing_but_itself(
+    tmp_path: Path, file: str, damage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, journal = opened(tmp_path)
+    for name in "abc":
+        store.put("t", name, obj(name))
+    if file == "objects.jsonl":
+        journal._rewrite()
+    dropped(journal)
+    lines = (tmp_path / file).read_bytes().splitlines(keepends=True)
+    (tmp_path / file).write_bytes(b"".join([*lines[:-1], damage + b"\n", lines[-1]]))
+    again, journal = opened(tmp_path)
+    assert contents(again) == contents(store)
+    assert f"{file} line {len(lines)} is left out" in caplog.text
+    assert "1 lines were left out" in caplog.text
+    again.put("t", "d", obj("d"))
+    journal.close()
+    third, journal = opened(tmp_path)
+    assert contents(third) == contents(again)
+    journal.close()
+
+
+def test_objects_are_there_where_the_first_line_is_damaged(tmp_path: Path) -> None:
+    store, journal = opened(tmp_path)
+    store.put("t", "a", obj("a"))
+    journal._rewrite()
+    dropped(journal)
+    lines = (tmp_path / "objects.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "objects.jsonl").write_bytes(b"x\n" + lines[1])
+    again, journal = opened(tmp_path)
+    assert contents(again) == contents(store)
+    assert again.version == store.version
+    journal.close()
+
+
+METADATA = {"name": "bad", "namespace": "default", "uid": "u", "resourceVersion": "9"}
+
+
+@pytest.mark.parametrize(
+    ("table", "bad"),
     [
-        pytest.param("log.jsonl", b"garbage\n{}\n", "log.jsonl line 1 is damaged", id="log"),
-        pytest.param("objects.jsonl", b"{}\n", "objects.jsonl line 1", id="head"),
-        pytest.param("objects.jsonl", b'{"version":1,"format":9}\n', "format 9", id="format"),
-        pytest.param("objects.jsonl", b'{"version":1,"format":1}\nx\n', "objects.jsonl line 2", id="objects"),
+        pytest.param("pods", {"metadata": {"name": "bad", "namespace": "default"}}, id="no uid"),
+        pytest.param("pods", {"metadata": 5}, id="no metadata"),
+        pytest.param("pods", {"spec": None}, id="no spec"),
+        pytest.param("pods", {"status": []}, id="a list as status"),
+        pytest.param("pods", {"metadata": METADATA | {"ownerReferences": [5]}}, id="an owner that is none"),
+        pytest.param("pods", {"metadata": METADATA | {"name": "other"}}, id="another name"),
+        pytest.param("customresourcedefinitions.apiextensions.k8s.io", {"spec": {"names": 5}}, id="a definition"),
     ],
 )
-def test_damage_is_named(tmp_path: Path, name: str, text: bytes, told: str) -> None:
-    (tmp_path / name).write_bytes(text)
-    for _ in range(2):  # and the folder is not left locked
-        with pytest.raises(DataError, match=told):
-            opened(tmp_path)
+def test_an_object_that_no_server_kept_does_not_keep_a_server_from_starting(
+    tmp_path: Path, table: str, bad: dict[str, Any]
+) -> None:
+    store, journal = opened(tmp_path)
+    create(cluster(store=store), pod("good"))
+    dropped(journal)
+    with (tmp_path / "log.jsonl").open("ab") as log:
+        whole = {"metadata": METADATA, "spec": {}, "status": {}} | bad
+        log.write(json.dumps({"v": 1 << 50, "t": table, "k": "default/bad", "o": whole}).encode() + b"\n")
+    store = Store()
+    journal = open_journal(tmp_path, store, unsound)
+    world = cluster(store=store)
+    settle(world)
+    assert found(world, "pods", "default/good") is not None
+    create(world, pod("new"))
+    journal.close()
+
+
+def test_a_start_time_that_is_none_does_not_keep_a_server_from_starting(tmp_path: Path) -> None:
+    store, journal = opened(tmp_path)
+    world = cluster(store=store)
+    create(world, node("n"))
+    create(world, pod("a", nodeName="n", annotations={"pumice.dev/duration": "90s"}))
+    settle(world)
+    row = store.find("pods", "default/a")
+    assert row is not None
+    store.put("pods", "default/a", {**row.obj, "status": {**row.obj["status"], "startTime": "foo"}})
+    journal.close()
+    store, journal = opened(tmp_path)
+    assert cluster(store=store).kubelets.step() is not None
+    journal.close()
+
+
+def test_a_folder_that_everybody_may_write_to_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(DataError, match="everybody on this machine may write there"):
+        opened(tmp_path)
+
+
+def test_a_link_in_the_folder_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "data").mkdir(mode=0o700)
+    (tmp_path / "data" / "log.jsonl").symlink_to(tmp_path / "mine")
+    with pytest.raises(OSError, match="log.jsonl"):
+        opened(tmp_path / "data")
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 def test_a_folder_has_one_server(tmp_path: Path) -> None:

@@ -75,7 +75,11 @@ def test_json_patch_that_does_not_fit(operation: dict[str, Any]) -> None:
     assert refused.value.code == 422
 
 
-@pytest.mark.parametrize("patch", [{}, "x", None, 1, [1], [{"op": "replace", "path": "", "value": 1}]], ids=str)
+@pytest.mark.parametrize(
+    "patch",
+    [{}, "x", None, 1, [1], [{"op": "replace", "path": "", "value": 1}], [{"op": "remove", "path": ""}]],
+    ids=str,
+)
 def test_what_is_no_json_patch(patch: Any) -> None:
     with pytest.raises(Refusal) as refused:
         json_patched({}, patch)

@@ -9,12 +9,13 @@ import pytest
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.http import Api
 from pumice.apiserver.objects import Deletion
-from pumice.apiserver.server import Place, serving
+from pumice.apiserver.server import serving
 from pumice.kube.access import Access
 from pumice.kube.client import Client
 from pumice.kube.kinds import POD_GROUPS, PODS
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
+from pumice.runtime.listening import Place
 from tests.kube.reflecting import reflecting
 from tests.kube.waiting import happens, until
 from tests.unit.apiserver.worlds import cluster, create, group, node, pod, target
@@ -38,6 +39,22 @@ async def test_objects_are_mirrored(world: Cluster, api: Client, streaming: bool
         await until(lambda: "late" in mirror.names("default") and "p7" not in mirror.names("default"))
         assert reflector.lists == 1
         assert reflector.streaming is streaming
+
+
+async def test_what_can_be_read_in_part_is_told_and_counts(world: Cluster, api: Client) -> None:
+    """It is among the objects that cannot be read for as long as it is so, and among those that are known."""
+    wrong = {**pod("a"), "spec": {**pod("a")["spec"], "nodeName": "n", "tolerations": [{"operator": "Perhaps"}]}}
+    wrong["metadata"] |= {"namespace": "default", "uid": "a"}
+    async with reflecting(api, PODS, Pod) as (reflector, mirror):
+        await happens(reflector.synced)
+        world.store.put("pods", "default/a", wrong)
+        await until(lambda: mirror.names("default") == {"a"})
+        (unread,) = reflector.unread.standing()
+        assert (unread.key, unread.uid) == ("default/a", "a")
+        assert unread.why.endswith("; it counts all the same")
+        world.store.put("pods", "default/a", {**wrong, "spec": {**wrong["spec"], "tolerations": []}})
+        await until(lambda: not reflector.unread.standing())
+        assert mirror.names("default") == {"a"}
 
 
 async def test_a_gap_in_the_history_is_listed_over(world: Cluster, api: Client) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from pumice.apiserver.bounds import Work
 from pumice.apiserver.refusals import Refusal
-from pumice.apiserver.selectors import matches, selection
+from pumice.apiserver.selectors import TERMS_MAX, matches, selection
 
 FIELDS = frozenset({"metadata.name", "spec.nodeName", "spec.unschedulable"})
 
@@ -87,4 +88,10 @@ def test_a_field_that_cannot_be_selected_by_is_told(text: str) -> None:
     ],
 )
 def test_selectors_inside_objects(selector: dict[str, Any], fits: bool) -> None:
-    assert matches(selector, {"a": "1"}) is fits
+    assert matches(selector, {"a": "1"}, Work(100, "")) is fits
+
+
+def test_a_selector_has_so_many_terms_at_most() -> None:
+    selection(",".join(["a"] * TERMS_MAX), "", FIELDS)
+    with pytest.raises(Refusal, match="more than 100 terms"):
+        selection(",".join(["a"] * TERMS_MAX), "metadata.name=x", FIELDS)

@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 
 from pumice.apiserver.tls import is_loopback
+from pumice.runtime.private import write_private
 from tests.unit.apiserver.commands import COMMAND, Served, serving_command
 from tests.unit.cli.kit import run
 
@@ -133,6 +134,10 @@ def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
         pytest.param(("nowhere.yaml",), "nowhere.yaml: no such file or folder", id="no manifest"),
         pytest.param(("--nodes", "many"), "--nodes: found 'many'", id="nodes"),
         pytest.param(("--token-file", "short"), "at least 16 printable characters", id="a short token"),
+        pytest.param(("--token-file", "open"), "everybody on this machine may read it", id="a token open to all"),
+        pytest.param(
+            ("--tls-cert", "short", "--tls-key", "open"), "may read it; chmod 600 open", id="a key open to all"
+        ),
         pytest.param(("--token-file", "none"), "none: No such file or directory", id="no token file"),
         pytest.param(("--tls-cert", "short"), "go together", id="half a certificate"),
         pytest.param(("--tls-cert", "short", "--tls-key", "short"), "are no certificate and its key", id="certificate"),
@@ -143,8 +148,9 @@ def test_a_kubeconfig_of_somebody_else_stays(tmp_path: Path) -> None:
 )
 def test_what_is_refused(tmp_path: Path, args: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "short").write_text("short")
-    (tmp_path / "good").write_text("x" * 20)
+    write_private(tmp_path / "short", "short")
+    write_private(tmp_path / "good", "x" * 20)
+    (tmp_path / "open").write_text("x" * 20)
     assert told in refused(tmp_path, "--port", "0", *args)
 
 

@@ -49,6 +49,10 @@ class User:
         async with self._session.patch(path, json=patch, headers=headers) as answer:
             assert answer.status == 200, await answer.text()
 
+    async def delete(self, path: str) -> None:
+        async with self._session.delete(path) as answer:
+            assert answer.status == 200, await answer.text()
+
     async def text(self, path: str) -> str:
         async with self._session.get(path) as answer:
             assert answer.status == 200, await answer.text()
@@ -158,6 +162,18 @@ async def test_leadership_that_is_lost_is_stood_for_again(tmp_path: Path) -> Non
             await user.sees(LEASES, "pumice-serve")
             await user.create(JOBS, job("a", pods=2))
             await user.sees("/api/v1/pods", "Running", 2)
+        assert served.stop() == 0
+
+
+async def test_losing_the_scheduler_does_not_end_the_server(tmp_path: Path) -> None:
+    """The namespace of its Lease is deleted: it is made again, and what waits is placed."""
+    with serving_command(tmp_path, "--nodes", "1x4gpu", "--schedule") as served:
+        async with user_of(served) as user:
+            await user.sees(LEASES, "pumice-serve")
+            await user.delete("/api/v1/namespaces/volcano-system")
+            await user.create(JOBS, job("a", pods=2))
+            await user.sees("/api/v1/pods", "Running", 2)
+            await user.sees(LEASES, "pumice-serve")
         assert served.stop() == 0
 
 

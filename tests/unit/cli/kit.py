@@ -51,9 +51,9 @@ class Told:
         return [line.removeprefix(f"{kind}: ") for line in self.err.splitlines() if line.startswith(f"{kind}: ")]
 
 
-def run(*arguments: object) -> Told:
+def run(*arguments: object, stdin: str | None = None) -> Told:
     """Run ``pumice …``. No input may ever show a traceback, or be called our fault."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments], prog_name="pumice")
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin, prog_name="pumice")
     assert isinstance(result.exception, SystemExit | None), result.exception
     for sign in ("Traceback", "internal error: "):
         assert sign not in result.output

@@ -7,6 +7,7 @@ import logging
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,12 @@ def reached(told: Told) -> bool:
         pytest.param(("--scheduler-name=a", "--scheduler-name=b"), id="two names"),
         pytest.param(("--enable-healthz=true", "--healthz-address=:0", "--listen-address=[::1]:0"), id="addresses"),
         pytest.param(("--lock-object-namespace=x", "--kube-api-qps=5", "--kube-api-burst=7"), id="old names"),
+        pytest.param(("--node-selector=pool:batch,pool:gpu", "--node-selector=a.b/c:"), id="node labels"),
+        pytest.param(("--feature-gates=PriorityClass=false,SchedulingGatesQueueAdmission=false",), id="gates"),
+        pytest.param(
+            ("--scheduler-sharding-mode=none", "--leader-elect-resource-lock=leases"), id="values that ask for nothing"
+        ),
+        pytest.param(("--leader-elect=true", "-v=3", "2>&1"), id="as Volcano's chart ends its arguments"),
     ],
 )
 def test_flags_of_volcanos_scheduler(nowhere: str, flags: tuple[str, ...]) -> None:
@@ -83,6 +90,85 @@ def test_an_environment_without_meaning_is_taken_with_a_note(nowhere: str, monke
 
 
 @pytest.mark.parametrize(
+    ("flag", "why"),
+    [
+        pytest.param("--scheduler-sharding-mode=hard", "nodes are not shared out", id="nodes of other shards"),
+        pytest.param("--scheduler-sharding-mode=soft", "nodes are not shared out", id="nodes of other shards first"),
+        pytest.param("--leader-elect-resource-lock=endpoints", "a Lease is the only lock", id="another lock"),
+        pytest.param("--feature-gates=SchedulingGatesQueueAdmission=true", "not obeyed", id="a gate that is off"),
+        pytest.param("--feature-gates=DynamicResourceAllocation=true", "not known here", id="a gate of Kubernetes"),
+    ],
+)
+def test_what_would_change_decisions_and_is_not_obeyed_is_refused(nowhere: str, flag: str, why: str) -> None:
+    told = run("run", nowhere, flag)
+    assert told.code == 2
+    (error,) = told.lines("error")
+    assert why in error
+
+
+def test_one_of_several_schedulers_is_refused(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each would schedule all pods, on all nodes."""
+    monkeypatch.setenv("MULTI_SCHEDULER_ENABLE", "true")
+    assert reached(run("run", nowhere)), "it is the only one"
+    monkeypatch.setenv("SCHEDULER_NUM", "3")
+    assert "MULTI_SCHEDULER_ENABLE" in run("run", nowhere).lines("error")[0]
+
+
+LOOPBACK, EVERYWHERE = (
+    [("127.0.0.1", 8080, False), ("127.0.0.1", 11251, False)],
+    [("", 8080, False), ("", 11251, False)],
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "places"),
+    [
+        pytest.param((), LOOPBACK, id="untold, on loopback"),
+        pytest.param(("--enable-metrics=true", "--enable-healthz=true"), EVERYWHERE, id="Volcano's flags"),
+        pytest.param(("--enable-healthz",), [LOOPBACK[0], EVERYWHERE[1]], id="one of them"),
+        pytest.param(
+            ("--enable-metrics", "--listen-address=127.0.0.1:9"), [("127.0.0.1", 9, False), LOOPBACK[1]], id="address"
+        ),
+        pytest.param(("--enable-metrics=false", "--enable-healthz=false"), [], id="none"),
+        pytest.param(
+            ("--listen-address=:9", "--healthz-address=:9"), [("", 9, False)], id="every page is at every address"
+        ),
+    ],
+)
+def test_where_pages_are_served(
+    nowhere: str, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], places: list[tuple[str, int, bool]]
+) -> None:
+    assert [tuple(place) for place in _wanted(nowhere, monkeypatch, *flags).places] == places
+
+
+def _wanted(nowhere: str, monkeypatch: pytest.MonkeyPatch, *flags: str) -> Any:
+    """What the command line came to; nothing is run."""
+    found: list[Any] = []
+
+    async def take(wanted: Any, *others: Any) -> None:
+        found.append(wanted)
+
+    monkeypatch.setattr("pumice.cli.run._run", take)
+    assert run("run", nowhere, *flags).code == 0
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "over_tls"),
+    [
+        pytest.param((), [False, True], id="health, as in Volcano"),
+        pytest.param(("--metrics-tls",), [True, True], id="both"),
+        pytest.param(("--listen-address=:9", "--healthz-address=:9"), [True], id="at one address"),
+    ],
+)
+def test_what_is_served_over_tls(
+    nowhere: str, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], over_tls: list[bool]
+) -> None:
+    files = ("--tls-cert-file=x.crt", "--tls-private-key-file=x.key")
+    assert [tls for _, _, tls in _wanted(nowhere, monkeypatch, *files, *flags).places] == over_tls
+
+
+@pytest.mark.parametrize(
     ("flags", "said"),
     [
         pytest.param(("--kubeconfig=/nowhere",), "no such file", id="no kubeconfig"),
@@ -95,6 +181,12 @@ def test_an_environment_without_meaning_is_taken_with_a_note(nowhere: str, monke
         pytest.param(("--leader-elect-retry-period=1h",), "retry-period < --leader-elect", id="lease times"),
         pytest.param(("--scheduler-conf=/nowhere",), "cannot be read", id="no conf"),
         pytest.param(("--scheduler-cnof=x",), "--scheduler-cnof", id="misspelt"),
+        pytest.param(("2>file",), "unexpected extra argument", id="another redirection"),
+        pytest.param(("--node-selector=pool=batch",), "wanted label:value", id="no label"),
+        pytest.param(("--feature-gates=PriorityClass",), "wanted Name=true", id="no value for a gate"),
+        pytest.param(("--disable-default-scheduler-config",), "found no --scheduler-conf", id="no conf is wanted"),
+        pytest.param(("--tls-cert-file=x.crt",), "--tls-private-key-file", id="a certificate without key"),
+        pytest.param(("--metrics-tls",), "wanted --tls-cert-file", id="TLS without certificate"),
     ],
 )
 def test_wrong_input_is_one_line(nowhere: str, flags: tuple[str, ...], said: str) -> None:

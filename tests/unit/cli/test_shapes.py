@@ -13,7 +13,7 @@ from tests.unit.cli.kit import GOOD, run
 from tests.unit.report.kit import TWO_QUEUES
 
 ROOT = Path(__file__).resolve().parents[3]
-SPREAD = {"count", "mean", "p50", "p90", "p99", "max"}
+SPREAD = {"count", "censored", "mean", "p50", "p90", "p99", "max"}
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def test_simulate(two_queues: Path) -> None:
         "evictions": 0,
     }
     assert len(found["digest"]) == 32 and int(found["digest"], 16) >= 0
-    assert (found["ending"], found["simulated_s"], found["nodes"], found["seed"]) == ("done", 142.0, 2, 0)
+    assert (found["ending"], found["simulated_s"], found["nodes"], found["seed"]) == ("stuck", 142.0, 2, 0)
     assert found["wall_s"] >= 0 and found["cycles"] >= 4
-    assert found["conf"] == "default" and found["sources"] == [str(two_queues)] and found["problems"] == []
+    assert found["conf"] == "default" and found["sources"] == [str(two_queues)]
     assert found["utilisation"]["cpu"] == {
         "mean": pytest.approx((8 * 100 + 4 * 40) / (8 * 142), abs=1e-6),
         "peak": 1.0,
@@ -49,8 +49,17 @@ def test_simulate(two_queues: Path) -> None:
     assert set(found["queues"]) == {"a", "b"}
     b = found["queues"]["b"]
     assert (b["jobs"], b["completed"], b["running"], b["pending"]) == (2, 1, 0, 1)
-    assert set(b["wait_s"]) == SPREAD and b["wait_s"]["max"] == 82.0 and b["completion_s"]["p50"] == 122.0
-    assert set(found["fairness"]) == {"jain", "of"}
+    assert set(b["wait_s"]) == SPREAD and (b["wait_s"]["p50"], b["wait_s"]["max"]) == (82.0, 112.0)
+    assert (b["wait_s"]["count"], b["wait_s"]["censored"], b["completion_s"]["p50"]) == (2, 1, 122.0)
+    assert set(found["fairness"]) == {"jain", "jain_contended", "contended_share", "of"}
+    assert (found["restarts"], found["lost"]) == (0, {"job_s": 0, "hours": {}})
+    assert found["window"] == {"from_s": 0.0, "to_s": 142.0, "jobs": 3}
+    assert (found["period_s"], found["shake_s"]) == (1.0, 0.0)
+    assert b["slowdown"]["p50"] == 3.05
+    why = "not admitted: queue resource quota insufficient: insufficient cpu"
+    assert found["never_run"] == [{"job": "default/giant", "queue": "b", "pods": 9, "why": why}]
+    assert [(each["severity"], each["where"]) for each in found["problems"]] == [("error", "job default/giant")]
+    assert found["held_for_nothing"] == []
     (waiting,) = found["waiting"]
     assert (waiting["job"], waiting["pods"], waiting["waited_s"]) == ("default/giant", 9, 112.0)
     assert waiting["why"] == "not admitted: queue resource quota insufficient: insufficient cpu"
@@ -74,7 +83,7 @@ def test_events(two_queues: Path, tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     told = run("simulate", two_queues, "--json", "--events", events)
     lines = [json.loads(line) for line in events.read_text().splitlines()]
-    assert lines[-1] == {"t": 142.0, "event": "end", "ending": "done", "digest": told.json["digest"]}
+    assert lines[-1] == {"t": 142.0, "event": "end", "ending": "stuck", "digest": told.json["digest"]}
     times = [line["t"] for line in lines]
     assert times == sorted(times)
     assert f"wrote {events}" in told.err
@@ -91,7 +100,8 @@ def test_nodes_in_place_of_those_of_the_input(two_queues: Path) -> None:
 )
 def test_schedule(example: str, binds: int, unscheduled: int) -> None:
     found = run("schedule", ROOT / "examples" / example, "--json").json
-    assert list(found) == ["digest", "binds", "pipelined", "evicts", "podgroups", "plugin_faults", "unscheduled"]
+    keys = ["digest", "binds", "pipelined", "evicts", "podgroups", "plugin_faults", "unscheduled"]
+    assert list(found) == [*keys, "left_out_actions", "problems"]
     assert (len(found["binds"]), found["pipelined"], found["evicts"]) == (binds, {}, [])
     assert len(found["unscheduled"]) == unscheduled and all(found["unscheduled"].values())
     assert all(len(pod.split("/")) == 2 and node.startswith("n") for pod, node in found["binds"].items())

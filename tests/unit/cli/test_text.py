@@ -38,8 +38,8 @@ def test_simulate(tmp_path: Path) -> None:
     file.write_text("\n".join(TWO_QUEUES))
     out = run("simulate", file).out
     rows = {line.split("  ")[0]: line for line in out.splitlines() if line}
-    assert "2 of 3 done, 1 waiting" in rows["jobs"]
-    assert "2 min 22 s to the end" in rows["simulated"]
+    assert "2 of 3 done, 1 waiting, 1 of them can never run" in rows["jobs"]
+    assert "2 min 22 s until nothing moved any more" in rows["simulated"]
     for title in ("Utilisation", "Queues", "Waiting time", "Completion time", "Fairness", "Why jobs waited"):
         assert any(row.startswith(title) for row in rows), title
     gangs = out.partition("1 gang waits at the end\n")[2]
@@ -87,7 +87,7 @@ def test_the_report_is_one_file_that_fetches_nothing(tmp_path: Path) -> None:
     file, page = tmp_path / "all.yaml", tmp_path / "report.html"
     file.write_text("\n".join(TWO_QUEUES))
     told = run("simulate", file, "--report", page)
-    assert told.code == 0 and f"wrote {page}" in told.err
+    assert told.code == 1 and f"wrote {page}" in told.err  # one job can never run
     html = page.read_text(encoding="utf-8")
     assert html.startswith("<!doctype html>") and "default-src 'none'" in html
     assert [word for word in ("src=", "href=", "@import", "url(", "fetch(") if word in html] == []

@@ -96,3 +96,15 @@ def test_the_container_may_do_as_little_as_possible() -> None:
     security = it["securityContext"]
     assert security["readOnlyRootFilesystem"] and not security["allowPrivilegeEscalation"]
     assert security["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_with_a_certificate_health_is_served_over_tls() -> None:
+    plain, secret = rendered(), rendered(tls={"secretName": "pumice-tls", "metrics": True})
+    probes = [container(secret)[f"{name}Probe"]["httpGet"] for name in ("liveness", "readiness")]
+    assert [probe["scheme"] for probe in probes] == ["HTTPS", "HTTPS"]
+    assert "scheme" not in container(plain)["livenessProbe"]["httpGet"]
+    assert "--metrics-tls=True" in container(secret)["args"] or "--metrics-tls=true" in container(secret)["args"]
+    assert not [word for word in container(plain)["args"] if "tls" in word]
+    assert secret["Service/pumice"]["metadata"]["annotations"]["prometheus.io/scheme"] == "https"
+    volumes = secret["Deployment/pumice"]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "tls", "secret": {"secretName": "pumice-tls"}} in volumes

@@ -59,7 +59,7 @@ CONTROLLERS = (
     | rights(JOBS, "update", below="finalizers")  # asked for by an admission plugin, not by us
     | rights(COMMANDS, "delete")
     | {right for kind in (CONFIG_MAPS, SERVICES, CLAIMS, NETWORK_POLICIES) for right in rights(kind, "get", "create")}
-    | rights(EVENTS, "create")
+    | rights(EVENTS, "create", "patch")  # kube/events_out
     | rights(LEASES, "get")  # kube/controlling
 )
 LEADER = rights(LEASES, "get", "create", "update")

@@ -130,6 +130,23 @@ def test_echoes_wake_nobody(event: Seen | Gone, wakes: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "wakes"),
+    [
+        pytest.param(node("n1", resource_version="7"), False, id="heartbeat"),
+        pytest.param(node("n1", resource_version="7", labels={"a": "b"}), True, id="change"),
+        pytest.param(node("n2"), True, id="new"),
+    ],
+)
+def test_heartbeats_of_nodes_wake_nobody(said: Node, wakes: bool) -> None:
+    """A thousand of them are several a second."""
+    cluster = cluster_of(_P)
+    woken: list[bool] = []
+    cluster.changed = lambda: woken.append(True)
+    cluster.sink([Seen(said)])
+    assert bool(woken) is wakes
+
+
+@pytest.mark.parametrize(
     ("change", "flies"),
     [
         pytest.param(_bound, False, id="bound"),

@@ -35,11 +35,13 @@ def both(kind: Kind, obj: dict[str, Any]) -> None:
     """Both ways of reading agree."""
     raw = json.dumps(obj).encode()
     try:
-        wanted: object = Decoder().decode_as(kind.api_version, kind.kind, json.loads(raw))
+        reading = Decoder().read_as(kind.api_version, kind.kind, json.loads(raw))
+        wanted: object = reading.value, reading.error is None
     except ManifestError:
         wanted = None
     try:
-        found: object = Codec(kind, Decoder()).read(raw).value
+        read = Codec(kind, Decoder()).read(raw)
+        found: object = read.value, read.bad is None
     except BadObject:
         found = None
     assert found == wanted
@@ -173,8 +175,16 @@ def test_whatever_comes_is_read_alike_or_refused(kind: Kind, obj: dict[str, Any]
 
 def test_a_bad_object_is_named() -> None:
     raw = b'{"metadata":{"namespace":"n","name":"a","resourceVersion":"9"},"spec":{"containers":{"not":"a list"}}}'
-    with pytest.raises(BadObject, match="spec.containers: found an object, wanted a list") as caught:
-        Codec(PODS, Decoder()).read(raw)
+    found = Codec(PODS, Decoder()).read(raw)
+    assert found.bad is not None
+    assert (found.bad.key, found.bad.version) == (found.key, found.version) == ("n/a", "9")
+    assert found.bad.why == "Pod n/a: spec.containers: found an object, wanted a list; it is held back"
+
+
+def test_an_object_of_which_nothing_counts_is_named() -> None:
+    raw = b'{"metadata":{"namespace":"n","name":"a","resourceVersion":"9"},"status":{"hard":[]}}'
+    with pytest.raises(BadObject, match="status.hard: found a list of 0, wanted an object") as caught:
+        Codec(RESOURCE_QUOTAS, Decoder()).read(raw)
     assert (caught.value.key, caught.value.version) == ("n/a", "9")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from pumice.kube.control_kinds import COMMANDS, JOBS, REPLICA_SETS, PlainCodec
 from pumice.kube.control_view import Task, View
-from pumice.kube.kinds import POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
+from pumice.kube.kinds import NAMESPACES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
 from pumice.runtime.controllers.writes import JOB_API, ref_of
 
 GROUP = "scheduling.k8s.io/group-name"
@@ -53,6 +53,7 @@ def test_a_group_without_queue_counts_in_the_default_one() -> None:
     ("kind", "fields", "wanted"),
     [
         pytest.param(PODS, {}, {("pod", "ns/x")}, id="a pod without a group"),
+        pytest.param(PODS, {"metadata": {"annotations": {GROUP: ""}}}, {("pod", "ns/x")}, id="a group without a name"),
         pytest.param(PODS, {"metadata": {"annotations": {GROUP: "g"}}}, set(), id="a pod with a group"),
         pytest.param(
             PODS,
@@ -148,6 +149,13 @@ def test_a_pod_that_was_marked_is_not_lost_even_before_the_watch_says_so() -> No
     it.view.assume(ref_of(pod), mark)
     it.view.drop(PODS, "ns/p", NOW)
     assert it.view.take_requests("ns/j") == ()
+
+
+def test_a_namespace_may_name_a_queue() -> None:
+    noting = Noting()
+    assert noting.view.namespace_queue("team") == ""
+    noting.put(NAMESPACES, "team", metadata={"annotations": {"scheduling.volcano.sh/queue-name": "q"}})
+    assert noting.view.namespace_queue("team") == "q"
 
 
 def test_pods_whose_group_goes_are_looked_at_again() -> None:

@@ -11,12 +11,13 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import pytest
 
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.http import Api
-from pumice.apiserver.server import Place, serving
+from pumice.apiserver.server import serving
 from pumice.framework.plugin import plugin
 from pumice.framework.registry import Registry, action_spec
 from pumice.framework.session import Session
@@ -25,10 +26,12 @@ from pumice.kube.access import Access
 from pumice.kube.client import Client
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.http import serving as pages
-from pumice.kube.kinds import LEASES, NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.kinds import EVENTS, LEASES, NODES, POD_GROUPS, PODS, QUEUES
 from pumice.kube.lease import Election
-from pumice.kube.live import LeadershipLost, Live, Settings
+from pumice.kube.live import Live, Settings
 from pumice.kube.reload import ConfFile
+from pumice.kube.troubles import Cause
+from pumice.runtime.listening import Place
 from pumice.runtime.metrics import Metrics
 from pumice.volcano.table import volcano_registry
 from tests.unit.apiserver.worlds import cluster, create, group, node, pod, queue
@@ -42,6 +45,7 @@ tiers:
 WITH_PLUGIN = CONF.replace("stumble, ", "").replace("{name: gang}", "{name: gang}, {name: stumbles}")
 PATIENCE_S = 60.0
 REACHED = ("Assumed", "Bound")
+UNREAD = ("pumice_objects_not_read_total", "pumice_objects_unread")
 
 
 class Fault:
@@ -79,16 +83,24 @@ class At:
         spec = {"minMember": size, "queue": "q", **more}
         await self.client.post(POD_GROUPS.namespace_path("default"), group(name, **spec))
         for i in range(size):
-            annotations = {"scheduling.k8s.io/group-name": name}
-            containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
-            made = pod(f"{name}-{i}", annotations=annotations, schedulerName="volcano", containers=containers)
-            await self.client.post(PODS.namespace_path("default"), made)
+            await self.client.post(PODS.namespace_path("default"), self.waiting(f"{name}-{i}", name))
+
+    @staticmethod
+    def waiting(name: str, gang: str) -> dict[str, Any]:
+        annotations = {"scheduling.k8s.io/group-name": gang}
+        containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
+        return pod(name, annotations=annotations, schedulerName="volcano", containers=containers)
 
     @property
     def pods_known(self) -> int:
         """How many pods the store has. Nothing else of it may be read while a cycle may run."""
         store = self.live.loop.store
         return len({*store._tasks.row_of, *store._came})
+
+    async def told(self, reason: str, name: str) -> list[str]:
+        """The messages of events with this reason about an object of this name."""
+        found = (await self.client.get(EVENTS.namespace_path("default")))["items"]
+        return [e["message"] for e in found if (e["reason"], e["involvedObject"]["name"]) == (reason, name)]
 
     async def bound(self, name: str) -> None:
         async def on_node() -> bool:
@@ -129,7 +141,7 @@ async def scheduling(
         standing = Election(client, "default", "it", "me", 60.0, 40.0, 0.05) if election else None
         settings = {"period_s": 0.05, "conf_s": 0.02, **settings}
         live = Live(client, conf or conf_file(fault), Settings(**settings), Metrics(), election=standing)
-        (shown,) = await stack.enter_async_context(pages(live, [("127.0.0.1", 0)]))
+        (shown,) = await stack.enter_async_context(pages(live, [Place()]))
         at = At(live, client, world, shown)
         try:
             yield at
@@ -148,6 +160,25 @@ async def test_a_gang_is_bound_and_it_ends_when_told(fault: Fault) -> None:
         await asyncio.wait_for(at.task, PATIENCE_S)
         lease = await at.client.get(LEASES.path("default/it"))
         assert lease["spec"]["holderIdentity"] == ""
+
+
+async def test_a_gang_does_not_wait_for_the_period(fault: Fault) -> None:
+    """The first of its objects wakes a cycle, which is too early for the others: they wake one as well."""
+    async with scheduling(fault, period_s=3600.0) as at:
+        await until(lambda: at.live.leads and fault.opened)
+        await at.gang("g", 3)
+        for i in range(3):
+            await at.bound(f"g-{i}")
+
+
+async def test_volcanos_rhythm_is_woken_by_nothing(fault: Fault) -> None:
+    async with scheduling(fault, period_s=3600.0, on_change=False) as at:
+        await until(lambda: at.live.leads and fault.opened)
+        opened = fault.opened
+        await at.gang("g", 3)
+        await until(lambda: len(at.live.cluster.truth.pods) == 3 and at.live._rhythm.changed)
+        assert at.live._rhythm.due() > time.monotonic() + 1800
+        assert fault.opened == opened
 
 
 async def test_how_long_pods_waited_is_measured(fault: Fault) -> None:
@@ -174,12 +205,35 @@ async def test_an_object_that_cannot_be_read_costs_only_itself(fault: Fault, cap
         await at.bound("g-1")
 
         async def counted() -> bool:
-            return 'pumice_objects_not_read_total{kind="nodes"} ' in await at.page("/metrics")
+            page = await at.page("/metrics")
+            return all(f'{name}{{kind="nodes"}} ' in page for name in UNREAD)
 
         await until(counted)
+        await until(lambda: at.told("Unreadable", "newer"))
     told = [record.getMessage() for record in caplog.records if "newer" in record.getMessage()]
     assert told
     assert all(line.startswith("nodes: not read, the rest goes on: Node newer: ") for line in told)
+
+
+async def test_who_waits_for_a_queue_that_is_not_there_is_told(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+        await at.gang("g", 1, queue="nowhere")
+        await until(lambda: at.told("QueueNotFound", "g"))
+        (message,) = await at.told("QueueNotFound", "g")
+        assert "queue 'nowhere' does not exist" in message
+
+
+async def test_what_came_of_requests_is_counted(fault: Fault) -> None:
+    async with scheduling(fault) as at:
+        await at.gang("g", 1)
+        await at.bound("g-0")
+        with pytest.raises(ApiError):
+            await at.client.post(PODS.namespace_path("default"), at.waiting("g-0", "g"))
+        page = await at.page("/metrics")
+        assert 'pumice_api_requests_total{method="POST",code="409"} 1.0' in page
+        assert 'pumice_api_requests_total{method="WATCH",code="200"} ' in page
+        assert "pumice_events_lost_total 0.0" in page
+        assert 'volcano_schedule_attempts_total{result="scheduled"} 1.0' in page
 
 
 async def test_names_make_no_lines_of_their_own(fault: Fault, caplog: pytest.LogCaptureFixture) -> None:
@@ -283,6 +337,24 @@ async def test_a_lease_without_namespace_is_an_error(fault: Fault) -> None:
         assert fault.opened == 0
 
 
+async def test_only_nodes_with_a_wanted_label_are_there(fault: Fault) -> None:
+    async with scheduling(fault, node_labels=(("pool", "batch"), ("pool", "gpu"))) as at:
+        await until(lambda: at.live.leads and fault.opened)
+        await at.gang("g", 2)
+        await until(lambda: at.pods_known == 2)
+        opened = fault.opened
+        await until(lambda: fault.opened > opened + 1)
+        assert not at.live.cluster.truth.nodes
+        for name, pool in (("n0", "gpu"), ("n1", "other")):
+            await at.client.patch(NODES.path(name), {"metadata": {"labels": {"pool": pool}}})
+        await at.bound("g-0")
+        await at.bound("g-1")
+        pods = (await at.client.get(PODS.namespace_path("default")))["items"]
+        assert {each["spec"]["nodeName"] for each in pods} == {"n0"}
+        await at.client.patch(NODES.path("n0"), {"metadata": {"labels": {"pool": "other"}}})
+        await until(lambda: not at.live.cluster.truth.nodes)
+
+
 async def test_who_does_not_lead_takes_in_what_happens(fault: Fault) -> None:
     async with scheduling(fault, election=True, holder="somebody") as at:
         await at.gang("g", 2)
@@ -295,7 +367,7 @@ async def test_nothing_is_decided_on_what_is_old(fault: Fault) -> None:
     async with scheduling(fault) as at:
         await until(lambda: at.live.leads and fault.opened)
         nodes = at.live.following.reflectors[NODES]
-        nodes._troubles.tell(NODES, "the API server does not answer")
+        nodes._troubles.tell(NODES, Cause.UNREACHABLE, "the API server does not answer")
         await at.gang("g", 2)
         await until(lambda: at.pods_known == 2)
         with pytest.raises(ApiError, match="503"):
@@ -352,18 +424,38 @@ async def test_the_last_cycle_is_finished_and_written(fault: Fault) -> None:
             assert (await at.client.get(PODS.path(f"default/{name}")))["spec"].get("nodeName")
 
 
-async def test_who_loses_the_lease_ends(fault: Fault) -> None:
+async def test_who_loses_the_lease_decides_nothing_until_it_is_given_back(fault: Fault) -> None:
     async with scheduling(fault, election=True) as at:
-        await until(lambda: at.live.leads)
+        await until(lambda: at.live.leads and fault.opened)
+        known = at.live.following
         await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": "thief"}})
-        with pytest.raises(LeadershipLost, match="thief"):
-            await asyncio.wait_for(at.task, PATIENCE_S)
-        assert not at.live.leads
+        await until(lambda: not at.live.leads)
+        opened = fault.opened
+        await at.gang("g", 2)
+        await until(lambda: at.live.following is not known and at.pods_known == 2)
+        assert fault.opened == opened
+        await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": ""}})
+        await at.bound("g-1")
+        assert not at.task.done()
+
+
+async def test_a_term_begins_from_what_the_server_says_and_keeps_nothing(fault: Fault) -> None:
+    async with scheduling(fault, election=True) as at:
+        await at.gang("g", 2)
+        await at.bound("g-1")
+        lost, port = at.live.loop.store, ref(at.live.cluster)
+        await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": "thief"}})
+        await until(lambda: not at.live.leads)
+        await at.client.post(PODS.namespace_path("default"), at.waiting("late", "g"))
+        await at.client.patch(LEASES.path("default/it"), {"spec": {"holderIdentity": ""}})
+        await at.bound("late")
+        assert at.live.loop.store is not lost
+        await until(lambda: port() is None)
 
 
 async def test_pages(fault: Fault) -> None:
     async with scheduling(fault, period_s=3600.0) as at:
-        await until(lambda: at.live.leads and at.live.loop.cycles and at.live.cycle_began is None)
+        await until(lambda: at.live.leads and at.live.loop.cycles and not at.live._rhythm.changed)
         assert await at.page("/healthz") == "ok\n"
         assert await at.page("/readyz") == "ok\n"
         assert '"stumble"' in await at.page("/conf")
@@ -375,10 +467,31 @@ async def test_pages(fault: Fault) -> None:
             await at.page("/healthz")
 
 
+async def test_a_scheduler_whose_cycles_all_fail_is_not_well(fault: Fault) -> None:
+    """As under a conf that breaks each of them: after a while it says so, and whoever watches it starts it anew."""
+
+    def stumble() -> None:
+        raise ValueError("a fault")
+
+    async with scheduling(fault) as at:
+        await until(lambda: at.live.leads)
+        fault.do = stumble
+        await at.gang("g", 1)
+        await until(lambda: at.live.failed_cycles >= 2)
+        assert await at.page("/healthz") == "ok\n"
+        assert at.live.failing_since is not None
+        at.live.failing_since -= 3600
+        with pytest.raises(ApiError, match="every cycle has failed for"):
+            await at.page("/healthz")
+        fault.do = lambda: None
+        await at.bound("g-0")
+        assert await at.page("/healthz") == "ok\n"
+
+
 async def test_a_dump_is_written_between_cycles(fault: Fault, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "pumice")
     async with scheduling(fault) as at:
-        await until(lambda: at.live.leads)
+        await until(lambda: at.live.leads and fault.opened)
         at.live.dump(tmp_path)
         await until(lambda: any("dumped: " in record.getMessage() for record in caplog.records))
         (place,) = tmp_path.iterdir()

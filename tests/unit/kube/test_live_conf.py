@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pumice.framework.errors import PolicyError
 from pumice.kube.logs import V2
@@ -148,6 +149,19 @@ def test_passwords_are_not_shown(path: Path, caplog: pytest.LogCaptureFixture, m
     """Not on the page, not in the log, not in a dump; what is shown still loads, and as the same policy."""
     caplog.set_level(V2, "pumice.conf")
     path.write_text(f"{FIRST}{metrics}\n")
+    conf = conf_file(path)
+    for shown in (conf.current.text, conf.current.file, caplog.text):
+        assert "metrics" in shown
+        assert "hush" not in shown
+    path.write_text(conf.current.file)
+    assert actions(conf_file(path)) == actions(conf)
+
+
+def test_passwords_in_a_config_map_are_not_shown(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(V2, "pumice.conf")
+    inner = f"{FIRST}metrics: {{elasticsearch.password: hush}}\n"
+    held = {"volcano-scheduler.conf": inner, "another": "hush"}
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "data": held}))
     conf = conf_file(path)
     for shown in (conf.current.text, conf.current.file, caplog.text):
         assert "metrics" in shown

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pumice.report.data import ReportData, report_data
 from pumice.report.summary import Summary, summarise
@@ -75,12 +79,22 @@ def inputs(folder: Path, manifests: Sequence[str]) -> Inputs:
     return read_inputs([str(file)])
 
 
-def summary_of(found: Inputs, until: float | None = None) -> Summary:
+def summary_of(found: Inputs, until: float | None = None, period_s: float = 1.0) -> Summary:
     """Simulated under Volcano's default policy."""
     policy = policy_of(DEFAULT_CONF, volcano_registry())
-    return summarise(simulate(found.scene, policy, until=until))
+    return summarise(simulate(found.scene, policy, until=until, period_s=period_s))
 
 
 def data_of(folder: Path, manifests: Sequence[str] = TWO_QUEUES, until: float | None = None) -> ReportData:
     found = inputs(folder, manifests)
     return report_data(summary_of(found, until), found, "default")
+
+
+def unpacked(block: str) -> Any:
+    """What a page's script reads of its data."""
+    return json.loads(zlib.decompress(base64.b64decode(block), wbits=-zlib.MAX_WBITS))
+
+
+def data_on(page: str) -> Any:
+    """The data of a whole page."""
+    return unpacked(page.partition('id="data">')[2].partition("<")[0])

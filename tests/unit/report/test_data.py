@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import base64
-import json
+import string
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pumice.report import curves, job_data
 from pumice.report import data as limits
-from pumice.report.data import means
+from pumice.report.curves import means
 from pumice.report.html import embedded, render
 from pumice.sim.series import StepSeries
-from tests.unit.report.kit import NOTHING_RUNS, TWO_QUEUES, data_of, job, node, queue
+from tests.unit.report.kit import NOTHING_RUNS, TWO_QUEUES, data_of, job, node, queue, unpacked
 
 
 def steps(*points: tuple[float, float]) -> StepSeries:
@@ -47,25 +48,43 @@ def test_means_keep_the_area() -> None:
 
 def test_resources_and_who_holds_them(tmp_path: Path) -> None:
     found = data_of(tmp_path)
-    cpu = next(each for each in found.resources if each["name"] == "cpu")
+    place, cpu = next((i, each) for i, each in enumerate(found.resources) if each["name"] == "cpu")
     assert (cpu["label"], cpu["unit"]) == ("CPU", "cores")
     assert set(cpu["capacity"]) == {8.0}
     middle = len(cpu["used"]) // 2
     assert (cpu["used"][0], cpu["used"][middle], cpu["used"][-1]) == (0.0, 8.0, 4.0)
-    by_queue = {each["name"]: each["values"] for each in cpu["queues"]}
-    assert np.allclose(np.add(by_queue["a"], by_queue["b"]), cpu["used"], rtol=1e-4)
+    held = [queue["used"][place] for queue in found.queues]
+    assert [queue["name"] for queue in found.queues] == ["a", "b"] and found.rest is None
+    assert np.allclose(np.sum(held, axis=0), cpu["used"], rtol=1e-4)
 
 
-def test_bars_say_when_and_where(tmp_path: Path) -> None:
-    first, second = data_of(tmp_path).gantt["bars"]
-    assert (first["job"], first["submitted"], first["started"], first["ended"]) == ("default/first", 0.0, 1.0, 101.0)
-    assert (second["job"], second["submitted"], second["started"], second["ended"]) == ("default/second", 20, 102, 142)
-    assert (first["nodes"], first["pods"]) == ("n1, n2", 8)
+def test_every_job_is_there(tmp_path: Path) -> None:
+    jobs = data_of(tmp_path).jobs
+    assert jobs["names"] == ["default/first", "default/second", "default/giant"]
+    assert [jobs["queues"][queue] for queue in jobs["queue"]] == ["a", "b", "b"]
+    assert (jobs["pods"], jobs["submitted"]) == ([8, 4, 9], [0, 20, 30])
+    assert (jobs["wait"], jobs["run"], jobs["ended"]) == ([1, 82, None], [100, 40, None], [1, 1, 0])
+    assert jobs["nodes"]["0"] == "n1, n2" and jobs["left_out"] == 0
+
+
+def test_jobs_say_what_they_waited_for_and_which_can_never_run(tmp_path: Path) -> None:
+    found = data_of(tmp_path)
+    jobs = found.jobs
+    since, cause = jobs["waits"][1][:2]
+    assert (since, jobs["causes"][cause]) == (20, "not admitted: resource in cluster is overused: overused cpu")
+    assert jobs["never"] == {"2": "not admitted: queue resource quota insufficient: insufficient cpu"}
+    assert [row["cause"] for row in found.causes] == jobs["causes"][: len(found.causes)]  # the same colours
 
 
 def test_a_job_that_still_runs_has_no_end(tmp_path: Path) -> None:
-    (bar,) = data_of(tmp_path, until=25.0).gantt["bars"]
-    assert (bar["started"], bar["ended"]) == (1.0, None)
+    jobs = data_of(tmp_path, until=25.0).jobs
+    assert (jobs["wait"], jobs["run"], jobs["ended"]) == ([1, None], [None, None], [0, 0])
+
+
+def test_of_very_many_jobs_those_that_matter_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_data, "JOBS_MAX", 2)
+    jobs = data_of(tmp_path).jobs
+    assert (jobs["names"], jobs["left_out"]) == (["default/second", "default/giant"], 1)
 
 
 def test_waits_are_counted_once(tmp_path: Path) -> None:
@@ -74,12 +93,13 @@ def test_waits_are_counted_once(tmp_path: Path) -> None:
     assert len(waits["edges"]) == len(waits["counts"])
     filled = [edge for edge, count in zip(waits["edges"], waits["counts"], strict=True) if count]
     assert filled[0] == 1.0 and filled[1] <= 82.0 < filled[1] * 10**0.25
+    assert waits["marks"] == [["p50", 82.0]]  # the one that waits still has waited longer
 
 
 def test_cells_are_busy_shares(tmp_path: Path) -> None:
     heat = data_of(tmp_path).heat
     cells = np.frombuffer(base64.b64decode(heat["cells"]), dtype=np.uint8).reshape(len(heat["rows"]), heat["columns"])
-    assert heat["rows"] == ["n1", "n2"]
+    assert heat["rows"] == [["n1", "n1", 1], ["n2", "n2", 1]]
     assert (cells[:, 0] == round(255 * (1 - 1 / heat["width_s"]))).all()  # all but the first second
     assert 0 < cells[:, -1].sum() < 2 * 255
 
@@ -98,9 +118,9 @@ def test_gangs_that_wait(tmp_path: Path) -> None:
 
 def test_nothing_ran(tmp_path: Path) -> None:
     found = data_of(tmp_path, NOTHING_RUNS)
-    assert found.gantt == {"bars": []} and found.waits["counts"] == []
+    assert found.jobs["wait"] == [None] and found.waits["counts"] == []
     assert [row["jobs"] for row in found.pending] == ["default/large"]
-    json.loads(embedded(found.to_json()))
+    assert unpacked(embedded(found.to_json()))["kind"] == "simulation"
 
 
 def test_a_page_is_of_bounded_size(tmp_path: Path) -> None:
@@ -108,22 +128,23 @@ def test_a_page_is_of_bounded_size(tmp_path: Path) -> None:
     jobs = [job(f"job-{i}", cpu=1 if i % 3 else 99, queue=name, at=7 * i) for i, name in enumerate(queues)]
     nodes = [node(f"n{i:02}", cpu=16) for i in range(20)]
     found = data_of(tmp_path, [*nodes, *map(queue, queues), *jobs])
-    assert len(found.queues) == limits.QUEUES_LISTED
+    assert len(found.table) == limits.QUEUES_LISTED
     assert len(found.colours) == limits.QUEUES_NAMED
-    assert len(found.shares["charts"]) == limits.QUEUES_CHARTED
-    assert found.shares["left_out"] == len(queues) - limits.QUEUES_CHARTED
-    assert len(found.gantt["bars"]) == limits.GANTT_MAX
+    assert len(found.queues) == curves.QUEUES_CHARTED
+    assert set(found.colours) <= {each["name"] for each in found.queues}
+    assert found.rest is not None and found.rest["count"] == len(queues) - curves.QUEUES_CHARTED
     assert len(found.pending) == limits.PENDING_MAX
-    assert found.waiting[-1]["name"] == limits.OTHERS
-    assert all(len(each["values"]) == limits.BUCKETS for each in found.waiting)
-    assert len(render(found)) < 500_000
+    assert all(len(each["waiting"]) == curves.BUCKETS for each in (*found.queues, found.rest))
+    used = [sum(parts) for parts in zip(*(each["used"][0] for each in (*found.queues, found.rest)), strict=True)]
+    assert used == pytest.approx(found.resources[0]["used"], abs=1e-3)
+    assert len(render(found)) < 200_000
 
 
-@pytest.mark.parametrize("text", ["</script>", "<!--", "&amp;", "\u2028", "]]>"])
+@pytest.mark.parametrize("text", ["</script>", "<!--", "&amp;", "\u2028", "]]>", "\ud800", "{{script}}"])
 def test_embedded_text_cannot_leave_its_block(text: str) -> None:
     block = embedded({"name": text})
-    assert not set("<>&\u2028\u2029") & set(block)
-    assert json.loads(block) == {"name": text}
+    assert set(block) <= set(string.ascii_letters + string.digits + "+/=")
+    assert unpacked(block) == {"name": text}
 
 
 def test_places_in_the_data_are_not_filled(tmp_path: Path) -> None:

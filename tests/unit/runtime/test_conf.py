@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.framework.errors import PolicyError
-from pumice.runtime.conf import SIZE_MAX, load_policy, policy_of
+from pumice.runtime.conf import SIZE_MAX, load_policy, loaded_from_file, policy_of
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 
 REGISTRY = volcano_registry()
@@ -40,7 +40,7 @@ def test_the_default_conf(text: str) -> None:
         ),
         pytest.param("[" * 5000 + "]" * 5000, "conf: is no YAML that can be used: from line 1: nested", id="closed"),
         pytest.param("tiers: &a [*a]", "conf: is no YAML that can be used: from line 1: an alias inside", id="itself"),
-        pytest.param("tiers: " + "9" * 5000, "conf: is no YAML that can be used: from line 1: Exceeds", id="a number"),
+        pytest.param("tiers: " + "9" * 5000, "conf: is no YAML: line 1, column 8: found '999", id="a number"),
         pytest.param("a: \0", "conf: is no YAML that can be used: from line 1: unacceptable character", id="a zero"),
         pytest.param("tiers:\ntiers:", "conf: is no YAML: line 2, column 1: key tiers a second time", id="twice"),
         pytest.param(f"{DEFAULT_CONF}---\n{DEFAULT_CONF}", "conf: found 2 documents, wanted one", id="two documents"),
@@ -99,3 +99,89 @@ def test_any_document_is_a_policy_or_names_its_problems(conf: dict[str, object])
         except PolicyError as error:
             assert error.problems
             assert all(problem.startswith("conf") for problem in error.problems)
+
+
+# -- what a conf comes in, and what stands in quotes
+
+GANG = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'
+
+
+def config_map(data: dict[str, str]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": data})
+
+
+@pytest.mark.parametrize(
+    "data", [{"volcano-scheduler.conf": GANG, "other": "x"}, {"mine.conf": GANG}], ids=["named", "alone"]
+)
+def test_a_config_map_is_the_conf_in_it(data: dict[str, str]) -> None:
+    assert [action.name for action in policy_of(config_map(data), REGISTRY).actions] == ["allocate"]
+
+
+def test_problems_in_a_config_map_say_where() -> None:
+    (problem,) = problems_of(config_map({"volcano-scheduler.conf": GANG.replace("gang", "gnag")}))
+    assert problem.startswith("conf: data[volcano-scheduler.conf]: tiers[0].plugins[0]: unknown plugin")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param(config_map({"a": GANG, "b": GANG}), "found the keys a, b", id="two"),
+        pytest.param('{"kind": "ConfigMap"}', "found the keys none", id="empty"),
+    ],
+)
+def test_a_config_map_without_the_conf(text: str, found: str) -> None:
+    (problem,) = problems_of(text)
+    assert problem == f"conf: ConfigMap: {found}, wanted volcano-scheduler.conf, or one key alone"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        pytest.param(
+            'arguments: {binpack.weight: "3"}',
+            "argument binpack.weight: found '3', wanted a whole number: it is in quotes and so a text; write 3",
+            id="number",
+        ),
+        pytest.param(
+            "enableNodeOrder: 'true'",
+            "enableNodeOrder: found 'true', wanted true or false: it is in quotes and so a text; write true",
+            id="switch",
+        ),
+        pytest.param("arguments: {binpack.weight: heavy}", "found 'heavy', wanted a whole number", id="a-word"),
+        pytest.param("arguments: {binpack.weight: 2.5}", "found 2.5, wanted a whole number", id="a-plain-number"),
+    ],
+)
+def test_what_is_in_quotes_is_said_to_be(line: str, said: str) -> None:
+    (problem,) = problems_of(f"{GANG}  - name: binpack\n    {line}\n")
+    assert problem.endswith(said)
+
+
+def test_a_quoted_number_where_a_text_is_wanted_is_fine() -> None:
+    policy_of(f'{GANG}  - name: binpack\n    arguments: {{binpack.resources: "3"}}\n', REGISTRY)
+
+
+# -- lenient
+
+MORE = GANG.replace('"allocate"', '"enqueue, preempt, alocate, allocate"')
+
+
+def test_a_lenient_reading_goes_without_unknown_actions_and_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "x.conf"
+    file.write_text(MORE)
+    found = loaded_from_file(file, REGISTRY, strict=False)
+    assert [action.name for action in found.policy.actions] == ["enqueue", "allocate"]
+    assert found.left_out == ("preempt", "alocate")
+    assert found.policy.warnings == (
+        'actions: action "preempt" is Volcano\'s and not in this version of Pumice yet; it is left out',
+        'actions: unknown action "alocate"; did you mean "allocate"?; it is left out',
+    )
+
+
+def test_a_strict_reading_goes_without_none() -> None:
+    assert len(problems_of(MORE)) == 2
+
+
+def test_of_a_conf_without_any_known_action_nothing_is_left_out() -> None:
+    with pytest.raises(PolicyError) as raised:
+        policy_of(GANG.replace("allocate", "preempt, reclaim"), REGISTRY, strict=False)
+    assert len(raised.value.problems) == 2

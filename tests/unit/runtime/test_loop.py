@@ -45,7 +45,7 @@ def test_a_job_that_goes_during_a_cycle_is_still_in_its_outcome() -> None:
 
     outcome = loop.step(0.0)
     metrics = Metrics()
-    report_cycle(metrics, outcome, loop.decisions)
+    report_cycle(metrics, outcome)
 
     assert metrics.value("unschedule_task_count", "g") == 0.0
     assert loop.take_in() == 2

@@ -55,10 +55,11 @@ def test_folders_are_read_in_order(load: Any) -> None:
 def test_a_broken_document_does_not_take_the_others_with_it(load: Any, tmp_path: Path) -> None:
     text = f"# head\n{queue('a')}---\nkind: Queue\n  name: [\n---\n# nothing\n---\n{queue('b', -1)}---\n{queue('c')}"
     found = load(f_yaml=text)
-    assert names(found) == ["a", "c"]
+    assert names(found) == ["a", "b", "c"]
     assert told(found, tmp_path) == [
         "error: f.yaml document 2: is no YAML: line 8, column 7: mapping values are not allowed in this context",
-        "error: f.yaml document 3: Queue b: spec.weight: found -1, wanted an integer from 0 to 65535",
+        "error: f.yaml document 3: Queue b: spec.weight: found -1, wanted an integer from 0 to 65535; "
+        "nothing is taken into it",
     ]
 
 

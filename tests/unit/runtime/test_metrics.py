@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
 
-from pumice.runtime.cycle_metrics import CycleTimer, report_cycle
+from pumice.runtime.cycle_metrics import CycleTimer, report_bound, report_cycle
 from pumice.runtime.metrics import FAMILIES, Metrics, exponential
 from pumice.testing import build
 
@@ -148,7 +148,7 @@ def metrics() -> Metrics:
 
 def cycle(metrics: Metrics, *objects: object, now: float = 100.0) -> None:
     ran = build.run(build.cluster(*objects), now=now)
-    report_cycle(metrics, ran.outcome, ran.decisions)
+    report_cycle(metrics, ran.outcome)
 
 
 def test_timer_reports_each_phase(metrics: Metrics) -> None:
@@ -181,9 +181,13 @@ def test_gangs_that_lack_pods(metrics: Metrics) -> None:
 
 def test_times_of_a_job(metrics: Metrics) -> None:
     group = build.podgroup("g", minimum=1)
-    cycle(metrics, build.node("n", cpu=2), build.queue(), group, build.pods("g", 1), now=group.creation + 30)
+    objects = (build.node("n", cpu=2), build.queue(), group, build.pods("g", 1))
+    cycle(metrics, *objects, now=group.creation + 20)
     labels = ("g", "default", "ns")
     assert metrics.value("e2e_job_scheduling_start_time", *labels) == group.creation
+    assert metrics.value("e2e_job_scheduling_last_time", *labels) is None, "decided is not bound: it may be refused"
+    report_bound(metrics, group, group.creation + 30)
+    cycle(metrics, *objects, now=group.creation + 40)
     assert metrics.value("e2e_job_scheduling_duration", *labels) == 30_000
     assert metrics.value("e2e_job_scheduling_last_time", *labels) == group.creation + 30
     assert lines(metrics, "e2e_job_scheduling_latency_milliseconds_count")[0].endswith(" 1.0")

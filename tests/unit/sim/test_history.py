@@ -6,9 +6,8 @@ import pytest
 
 from pumice.model.decisions import Evict
 from pumice.model.node import Node
-from pumice.sim.history import History, QueueShare
-from pumice.sim.world import CycleReport, Simulation
-from tests.unit.sim.kit import FirstFit, bind, job, node, simulation, world
+from pumice.sim.history import History
+from tests.unit.sim.kit import bind, job, node, simulation, world
 
 
 def test_times_of_jobs_and_allocation_over_time() -> None:
@@ -92,18 +91,3 @@ def test_an_eviction_gives_the_room_back_and_counts_a_restart() -> None:
     assert history.allocated["cpu"].value == 1000
     assert (history.jobs[0].restarts, history.running.value, history.waiting.value) == (1, 0, 0)
     assert history.usage.of("n0") == ({"cpu": 1000, "pods": 1}, 0.25)
-
-
-def test_shares_come_from_the_cycles() -> None:
-    cluster, controller = world(node("n0"))
-    controller.submit_all([job("a", 1, seconds=10), job("b", 1, seconds=10, at=50)])
-    scheduler = FirstFit(cluster)
-
-    def cycle(now: float) -> CycleReport:
-        decisions = scheduler(now).decisions
-        return CycleReport(decisions, {"default": QueueShare(share=now / 100, deserved=0.5)})
-
-    history = Simulation(cluster, controller, cycle).run().history
-    times, values = history.queue_share["default"].arrays()
-    assert (times.tolist(), values.tolist()) == ([0, 1, 10, 50, 51, 60], [0, 0.01, 0.1, 0.5, 0.51, 0.6])
-    assert history.queue_deserved["default"].value == 0.5

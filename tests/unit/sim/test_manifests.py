@@ -13,6 +13,7 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.runtime.manifests import load_manifests
+from pumice.runtime.problems import Severity
 from pumice.sim.manifests import scene_of
 from pumice.sim.work import LooseGang, ManifestJob
 from tests.unit.sim.kit import SPECS, node, pod, simulation, world
@@ -86,6 +87,71 @@ def test_the_order_of_objects_does_not_matter() -> None:
     one, two = scene_of(objects), scene_of(reversed(objects))
     assert one.objects == two.objects
     assert [work.key for work in one.works] == [work.key for work in two.works]
+
+
+def tasked(name: str, *tasks: str, **more: object) -> VolcanoJob:
+    """A job with one pod a task."""
+    made = tuple(JobTask(task, 1, PodTemplate(SPECS[1])) for task in tasks)
+    return VolcanoJob("ns", name, made, len(made), **more)  # type: ignore[arg-type]  # fields of a job, by name
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        pytest.param(
+            tasked("a", "b-c"), tasked("a-b", "c"), "pod ns/a-b-c-0 would be that of Job ns/a as well", id="two jobs"
+        ),
+        pytest.param(
+            tasked("a", "x", uid="b-c"),
+            tasked("a-b", "y", uid="c"),
+            "PodGroup ns/a-b-c would be that of Job ns/a as well",
+            id="the groups of two jobs",
+        ),
+        pytest.param(
+            BatchJob("ns", "a-b", PodTemplate(SPECS[1])),
+            tasked("a-b-c", "c"),
+            "",
+            id="other names",
+        ),
+        pytest.param(
+            BatchJob("ns", "a-b", PodTemplate(SPECS[1])),
+            replace(tasked("a", "b"), creation=1.0),
+            "pod ns/a-b-0 would be that of Job ns/a-b as well",
+            id="a job of kubernetes",
+        ),
+        pytest.param(
+            pod("a-b-0"),
+            tasked("a", "b"),
+            "pod ns/a-b-0 is there already and not of this job",
+            id="a pod that is there",
+        ),
+        pytest.param(pod("a-b-1"), tasked("a", "b"), "", id="a pod with a number beyond"),
+        pytest.param(pod("a-b-00"), tasked("a", "b"), "", id="a pod with another number"),
+    ],
+)
+def test_no_pod_is_lost_to_another_of_its_name(first: object, second: VolcanoJob, why: str) -> None:
+    """What comes first keeps the name; the job that cannot have it is left out, and named."""
+    for objects in ([first, second], [second, first]):
+        scene = scene_of([*objects, node("n0"), Queue("default")])  # type: ignore[list-item]
+        left_out = [problem for problem in scene.problems if problem.severity is Severity.ERROR]
+        assert [str(problem) for problem in left_out] == ([f"error: Job {second.key}: left out: {why}"] if why else [])
+        works = [work.expand(0.0) for work in scene.works]
+        names = [made.key for _, pods in works for made in pods]
+        assert len(names) == len(set(names))
+
+
+def test_older_jobs_keep_their_names() -> None:
+    older, newer = replace(tasked("a-b", "c"), creation=1.0), replace(tasked("a", "b-c"), creation=2.0)
+    scene = scene_of([newer, older, Queue("default")])
+    assert [work.key for work in scene.works] == ["ns/a-b"]
+
+
+def test_the_pods_of_a_job_that_are_there_are_its_own() -> None:
+    notes = {"scheduling.k8s.io/group-name": "a"}
+    there = [pod("a-b-0", annotations=notes), PodGroup("ns", "a", "u", min_member=1)]
+    scene = scene_of([tasked("a", "b"), *there, Queue("default")])
+    assert [work.key for work in scene.works] == ["ns/a"]
+    assert not scene.problems
 
 
 def test_a_kubernetes_job_runs_its_pods_each_for_itself() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.model.decisions import Bind
+from pumice.model.decisions import Bind, PodGroupUpdate
+from pumice.model.podgroup import PodGroup, PodGroupStatus
 from pumice.sim import world as world_module
 from pumice.sim.world import CycleReport, Ending, Progress, Simulation
 from tests.unit.sim.kit import FirstFit, job, node, simulation, world
@@ -60,7 +61,7 @@ def test_jobs_that_can_never_run_are_reported() -> None:
     controller.submit_all([job("fits", 1), job("huge", 5, at=1)])
     sim, _ = simulation(cluster, controller)
     result = sim.run()
-    assert (result.ending, result.completed, result.pending) == (Ending.DONE, 1, ("ns/huge",))
+    assert (result.ending, result.completed, result.pending) == (Ending.STUCK, 1, ("ns/huge",))
 
 
 def test_until_ends_it_in_the_middle() -> None:
@@ -107,6 +108,28 @@ def test_a_refusal_is_tried_again() -> None:
     result = sim.run()
     assert (result.completed, cluster.refusals) == (1, 2)
     assert scheduler.moments[:3] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("waits", "expected"),
+    [pytest.param(True, [0, 1], id="somebody-waits"), pytest.param(False, [0], id="nobody-waits")],
+)
+def test_a_phase_that_was_written_is_a_reason_to_look_again(waits: bool, expected: list[float]) -> None:
+    """Admission asks whose phase says that it runs: what it says one cycle decides the next."""
+    cluster, controller = world(node("n0"))
+    if waits:
+        controller.submit(job("a", 1, waits=True))
+    cluster.put(PodGroup("ns", "other", "other"))
+    moments: list[float] = []
+
+    def cycle(now: float) -> CycleReport:
+        cluster.drain()
+        moments.append(now)
+        cluster.write_group(PodGroupUpdate("ns/other", PodGroupStatus("Running")))
+        return CycleReport()
+
+    Simulation(cluster, controller, cycle).run()
+    assert moments == expected
 
 
 def test_a_scheduler_that_goes_in_circles_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.framework.plugin import FLOAT_MAX
 from pumice.testing.build import cluster, hypernode, node, podgroup, pods, run, session
 from pumice.volcano.plugins.network_topology_aware import tier_weights
 
@@ -29,7 +30,7 @@ def test_weights_are_powers_of_the_fading(tiers: list[int], fading: float) -> No
     assert between == pytest.approx(sum(w for tier, w in plain.items() if tier not in tiers), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("fading", [0.0, 0.8, 1.0, 1.5, 1e200])
+@pytest.mark.parametrize("fading", [0.0, 0.8, 1.0, 1.5, FLOAT_MAX])
 @pytest.mark.parametrize(
     "tiers", [pytest.param((1, 2**31 - 2), id="far-apart"), pytest.param((10**9, 10**9 + 1), id="high")]
 )

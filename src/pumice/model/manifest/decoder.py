@@ -1,8 +1,9 @@
-"""One decoded Kubernetes object in, one of our values out."""
+"""One decoded Kubernetes object in, one of our values out: all of it, or else what counts of it all the same."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from pumice.model.job import BatchJob, VolcanoJob
 from pumice.model.manifest.fields import FieldError, ManifestError, Obj, UnsupportedKind, shown
@@ -12,6 +13,15 @@ from pumice.model.manifest.job_fields import read_batch_job, read_volcano_job
 from pumice.model.manifest.nodes import read_node
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.pods import read_pod
+from pumice.model.manifest.unreadable import (
+    effect_of,
+    salvaged_hypernode,
+    salvaged_node,
+    salvaged_pod,
+    salvaged_pod_group,
+    salvaged_priority_class,
+    salvaged_queue,
+)
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
@@ -19,6 +29,19 @@ from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode
 
 Value = Pod | Node | PodGroup | Queue | PriorityClass | ResourceQuota | HyperNode | VolcanoJob | BatchJob
+
+
+class Reading(NamedTuple):
+    """``value``: what counts of an object. ``error``: what is wrong with it, at first. ``effect``: what follows."""
+
+    value: Value
+    error: ManifestError | None = None
+    effect: str = ""
+
+    @property
+    def why(self) -> str:
+        """What is to be said of it; empty where nothing is wrong."""
+        return f"{self.error}; {self.effect}" if self.error is not None else ""
 
 
 class Decoder:
@@ -39,16 +62,34 @@ class Decoder:
 
         Raises: UnsupportedKind for a kind that Pumice does not read, ManifestError for anything wrong in the object.
         """
-        if type(obj) is not dict:
-            raise ManifestError("object", shown(obj), "an object with apiVersion and kind")
-        api_version, kind = obj.get("apiVersion"), obj.get("kind")
-        for key, value in (("apiVersion", api_version), ("kind", kind)):
-            if type(value) is not str or not value:
-                raise ManifestError(f"{where(obj)}: {key}", shown(value), "a string that is not empty")
-        return self.decode_as(str(api_version), str(kind), obj)
+        return self.decode_as(*_with_kind(obj))
+
+    def read(self, obj: object) -> Reading:
+        """What counts of a decoded object, whatever is wrong with it.
+
+        Raises: as ``decode``, for kinds of which nothing counts then (jobs, quotas), and for objects without a name.
+        """
+        return self.read_as(*_with_kind(obj))
+
+    def read_as(self, api_version: str, kind: str, obj: Obj) -> Reading:
+        """The same for an object whose kind is known from elsewhere."""
+        try:
+            return Reading(self.decode_as(api_version, kind, obj))
+        except UnsupportedKind:
+            raise
+        except ManifestError as error:
+            salvaged = _SALVAGED.get((api_version, kind))
+            if salvaged is None:
+                raise
+            reader = _READERS[api_version, kind]
+            try:
+                value = salvaged(obj, lambda each: reader(self, each))
+            except FieldError:
+                raise error from None
+            return Reading(value, error, effect_of(value))
 
     def decode_as(self, api_version: str, kind: str, obj: Obj) -> Value:
-        """The same for an object whose kind is known from elsewhere, as in a typed list."""
+        """As ``decode``, for an object whose kind is known from elsewhere, as in a typed list."""
         reader = _READERS.get((api_version, kind))
         if reader is None:
             raise UnsupportedKind(where(obj, kind), _short(f"{api_version} {kind}"))
@@ -56,6 +97,17 @@ class Decoder:
             return reader(self, obj)
         except FieldError as error:
             raise ManifestError(f"{where(obj, kind)}: {error.path}", error.found, error.wanted) from None
+
+
+def _with_kind(obj: object) -> tuple[str, str, Obj]:
+    """(apiVersion, kind, the object). Raises: ManifestError."""
+    if type(obj) is not dict:
+        raise ManifestError("object", shown(obj), "an object with apiVersion and kind")
+    api_version, kind = obj.get("apiVersion"), obj.get("kind")
+    for key, value in (("apiVersion", api_version), ("kind", kind)):
+        if type(value) is not str or not value:
+            raise ManifestError(f"{where(obj)}: {key}", shown(value), "a string that is not empty")
+    return str(api_version), str(kind), obj
 
 
 def where(obj: Obj, kind: str = "") -> str:
@@ -84,6 +136,16 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
         obj, decoder.specs, decoder.default_queue, decoder.default_scheduler
     ),
     ("batch/v1", "Job"): lambda decoder, obj: read_batch_job(obj, decoder.specs, decoder.default_scheduler),
+}
+
+#: How to read what counts of an object that cannot be read, with the reader of its kind.
+_SALVAGED: dict[tuple[str, str], Callable[[Obj, Callable[[Obj], Any]], Value]] = {
+    ("v1", "Pod"): salvaged_pod,
+    ("v1", "Node"): salvaged_node,
+    ("scheduling.k8s.io/v1", "PriorityClass"): salvaged_priority_class,
+    ("scheduling.volcano.sh/v1beta1", "PodGroup"): salvaged_pod_group,
+    ("scheduling.volcano.sh/v1beta1", "Queue"): salvaged_queue,
+    ("topology.volcano.sh/v1alpha1", "HyperNode"): salvaged_hypernode,
 }
 
 #: ``(apiVersion, kind)`` of everything that can be decoded.

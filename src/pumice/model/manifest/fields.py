@@ -22,6 +22,9 @@ INT32_MAX = 2**31 - 1
 INT32_MIN = -(2**31)
 INT64_MAX = 2**63 - 1
 NAME_MAX = 253
+#: Kinds of resources that one object may name: each is a column over all nodes.
+RESOURCES_MAX = 128
+_RESOURCE_NAME_MAX = 317  # a domain, a slash, a name
 
 _SHOWN_MAX = 80
 _INSTANT = re.compile(
@@ -213,10 +216,12 @@ def quantities(obj: Obj, key: str, path: str) -> Obj | None:
     found = maybe_table(obj, key, path)
     if found is None:
         return None
+    if len(found) > RESOURCES_MAX:
+        raise FieldError(at(path, key), f"{len(found)} resources", f"at most {RESOURCES_MAX}")
     for k, value in found.items():
         problem = _amount_problem(k, value)
         if problem is not None:
-            raise FieldError(at(at(path, key), k), *problem)
+            raise FieldError(at(at(path, key), str(k)[:_RESOURCE_NAME_MAX]), *problem)
     return found
 
 
@@ -230,6 +235,8 @@ def _amount_problem(key: object, value: object) -> tuple[str, str] | None:
     """What is wrong with one entry of a resource list: (found, wanted), or None."""
     if type(key) is not str:
         return f"a key {shown(key)}", "keys that are strings"
+    if len(key) > _RESOURCE_NAME_MAX:
+        return f"a name of {len(key)} characters", f"at most {_RESOURCE_NAME_MAX}"
     if type(value) not in (str, int, float):
         return shown(value), "a quantity >= 0"
     try:

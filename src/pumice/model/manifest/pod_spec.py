@@ -13,6 +13,7 @@ from typing import Any
 from pumice.model.manifest.fields import (
     INT32_MAX,
     INT32_MIN,
+    RESOURCES_MAX,
     FieldError,
     Obj,
     at,
@@ -139,6 +140,9 @@ def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str) -> Pod
         nonzero_milli_cpu, nonzero_memory = nonzero_request(spec)
     except QuantityError as error:  # each amount was checked; what is left is a rule that lives there
         raise FieldError(path, str(error), "quantities that can be summed") from None
+    names = {*(request.scalars or ()), *(limit.scalars or ())}
+    if len(names) > RESOURCES_MAX:
+        raise FieldError(at(path, "containers"), f"{len(names)} resources together", f"at most {RESOURCES_MAX}")
     sidecars = [c for c in first if c.get("restartPolicy") == "Always"]
     return PodSpec(
         request=request,

@@ -1,8 +1,17 @@
 "use strict";
-// Elements, numbers, scales, the tooltip. Text from the data only ever becomes a text node.
+// Elements, numbers, scales, colours. Text from the data only ever becomes a text node.
 
 const SVG = "http://www.w3.org/2000/svg";
-const DATA = JSON.parse(document.getElementById("data").textContent);
+let DATA = null; // set once, before anything is drawn
+let END = 1; // the last moment that is shown, seconds from the start
+
+// The data stands in the page as base64 of deflated JSON: a tenth of the size, and nothing in it can end its element.
+async function load() {
+  const packed = Uint8Array.from(atob(document.getElementById("data").textContent.trim()), (char) => char.charCodeAt(0));
+  const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  DATA = JSON.parse(await new Response(plain).text());
+  END = DATA.end_s || 1;
+}
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -40,9 +49,21 @@ function duration(seconds) {
   }
   return `${whole} s`;
 }
-const minimum = (values) => values.reduce((a, b) => (b < a ? b : a), Infinity);
+// A moment, no finer than steps of `step` seconds need it: `5 d`, `5 d 3 h`, `5 d 03:20`, `5 d 03:20:15`; `1 h 20 min` on the first day.
+function moment(seconds, step) {
+  if (seconds === 0) return "0";
+  if (step < 1) return `${Number(seconds.toFixed(Math.ceil(-Math.log10(step))))} s`;
+  const whole = Math.round(seconds), days = Math.floor(whole / 86400), two = (value) => String(value).padStart(2, "0");
+  const hours = Math.floor((whole % 86400) / 3600), minutes = Math.floor((whole % 3600) / 60);
+  const clock = step < 60 ? `${two(hours)}:${two(minutes)}:${two(whole % 60)}` : `${two(hours)}:${two(minutes)}`;
+  if (!days) return step < 60 && hours ? clock : duration(whole);
+  if (step < 3600) return `${days.toLocaleString("en")} d ${clock}`;
+  return hours ? `${days.toLocaleString("en")} d ${hours} h` : `${days.toLocaleString("en")} d`;
+}
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const maximum = (values) => values.reduce((a, b) => (b > a ? b : a), -Infinity);
+const sum = (values) => values.reduce((a, b) => a + b, 0);
+const shortened = (text, count) => (text.length > count ? `${text.slice(0, count - 1)}…` : text);
 
 // -- ticks: round steps, at most `count` of them
 
@@ -57,87 +78,23 @@ function valueTicks(top, count) {
 }
 const SPANS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000,
   1728000, 2592000, 5184000, 8640000, 17280000, 31536000];
-function timeTicks(end, count) {
-  const step = SPANS.find((span) => end / span <= count) || SPANS[SPANS.length - 1] * Math.ceil(end / SPANS[SPANS.length - 1] / count);
+function timeStep(span, count) {
+  if (span < count) return 10 ** Math.ceil(Math.log10(span / count));
+  return SPANS.find((each) => span / each <= count) || SPANS[SPANS.length - 1] * Math.ceil(span / SPANS[SPANS.length - 1] / count);
+}
+function timeTicks(from, to, step) {
   const ticks = [];
-  for (let time = 0; time <= end * 1.0001; time += step) ticks.push(time);
+  for (let i = Math.ceil(from / step - 1e-6); i * step <= to + (to - from) * 1e-4; i++) ticks.push(i * step);
   return ticks;
 }
 const scale = (from, to, low, high) => (value) => low + ((value - from) / (to - from || 1)) * (high - low);
 
-// -- colours: a queue has the same one in every chart
+// -- colours: a queue, and a cause of waiting, has the same one in every picture
 
 const OTHERS = "other queues";
 function queueColour(name) {
   const place = DATA.colours.indexOf(name);
   return place < 0 ? "var(--other)" : `var(--c${place})`;
 }
-
-// -- the tooltip
-
-const tip = document.getElementById("tip");
-function showTip(x, y, when, rows) {
-  tip.replaceChildren(h("div", { class: "when" }, when), ...rows.map(([colour, name, value]) =>
-    h("div", { class: "row" }, colour ? h("i", { class: "swatch", style: { background: colour } }) : h("i", {}), h("span", {}, name), h("b", {}, value))));
-  tip.hidden = false;
-  const box = tip.getBoundingClientRect();
-  const left = x + 16 + box.width > innerWidth ? x - box.width - 12 : x + 16;
-  const top = Math.min(Math.max(8, y - box.height / 2), innerHeight - box.height - 8);
-  tip.style.left = `${Math.max(8, left)}px`;
-  tip.style.top = `${top}px`;
-}
-function hideTip() { tip.hidden = true; }
-
-// The pointer, a finger, or the arrow keys go over what a chart shows. `at(x, y)`: the index of what is there, null for nothing;
-// `show(index, x, y)`: tell about it, where x and y are null when a key asked; `leave()`: stop telling.
-function explore(target, count, at, show, leave) {
-  let place = null;
-  const tell = (index, x, y) => { place = index; show(index, x, y); };
-  const stop = () => { leave(); hideTip(); };
-  for (const kind of ["pointermove", "pointerdown"]) {
-    target.addEventListener(kind, (event) => {
-      const box = target.getBoundingClientRect();
-      const index = at(event.clientX - box.left, event.clientY - box.top);
-      if (index === null) stop(); else tell(index, event.clientX, event.clientY);
-    });
-  }
-  target.addEventListener("pointerleave", stop);
-  target.addEventListener("blur", stop);
-  target.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") stop();
-    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    if (!by) return;
-    event.preventDefault();
-    const next = place === null ? 0 : place + by * (event.shiftKey ? 10 : 1);
-    tell(clamp(next, 0, count - 1), null, null);
-  });
-}
-
-// -- a place to draw in: drawn anew when its width changes
-
-const redraw = new ResizeObserver((entries) => {
-  for (const entry of entries) {
-    const width = Math.floor(entry.contentRect.width);
-    if (width > 0 && width !== entry.target.drawnWidth) {
-      entry.target.drawnWidth = width;
-      entry.target.draw(width);
-    }
-  }
-});
-function plot(draw) {
-  const place = h("div", { class: "plot" });
-  place.draw = (width) => { hideTip(); place.replaceChildren(...draw(width)); };
-  redraw.observe(place);
-  return place;
-}
-const redrawAll = () => document.querySelectorAll(".plot").forEach((place) => place.drawnWidth && place.draw(place.drawnWidth));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
-
-function figure(title, about, parts, options = {}) {
-  const head = h("figcaption", { class: "head" }, h("div", {}, h("h2", { id: `${options.id}-title` }, title), h("p", { class: "about" }, about)), options.side || null);
-  return h("figure", { class: options.wide ? "wide" : null, id: options.id, "aria-labelledby": `${options.id}-title` }, head, ...parts);
-}
-function legend(entries) {
-  return h("ul", { class: "legend" }, ...entries.map(([name, colour, kind]) =>
-    h("li", {}, h("i", { class: `swatch ${kind || ""}`, style: { background: colour, "border-color": colour } }), name)));
-}
+const CAUSE_COLOURS = 6;
+const causeColour = (place) => (place >= 0 && place < CAUSE_COLOURS ? `var(--w${place})` : "var(--other)");

@@ -15,6 +15,14 @@ from pumice.runtime.controllers.writes import part
 #: Another plugin keeps a job from starting.
 PLUGINS = ("env", "svc", "pytorch", "tensorflow")
 _BY_HOST_NAME = ("pytorch", "tensorflow")  # they need svc, as Volcano's webhook adds it
+#: What may be given to them: name -> whether it stands for true by itself.
+_ARGUMENTS: Mapping[str, Mapping[str, bool]] = {
+    "env": {},
+    "svc": {"publish-not-ready-addresses": True, "disable-network-policy": True},
+    "pytorch": dict.fromkeys(("master", "worker", "port"), False),
+    "tensorflow": dict.fromkeys(("ps", "worker", "chief", "evaluator", "port"), False),
+}
+_TRUE = ("1", "t", "true")
 
 Plugins = Mapping[str, tuple[str, ...]]
 
@@ -84,6 +92,45 @@ def _tensorflow(job: VolcanoJob, arguments: tuple[str, ...], task: str, index: i
 
 
 def _argument(arguments: tuple[str, ...], name: str, default: str) -> str:
-    """The last ``--name=value``."""
-    values = [word.partition("=")[2] for word in arguments if word.lstrip("-").partition("=")[0] == name]
-    return values[-1] if values else default
+    """The last ``--name=value``, or ``--name value``."""
+    return _given(arguments, {name: False}).get(name, default)
+
+
+def switched_on(plugins: Plugins, plugin: str, name: str) -> bool:
+    """Whether an argument that stands for true by itself is given to a plugin, and not as false."""
+    return _given(plugins.get(plugin, ()), _ARGUMENTS[plugin]).get(name, "").lower() in _TRUE
+
+
+def unknown_arguments(plugins: Plugins) -> list[str]:
+    """Arguments that nobody reads, with the plugin and what it knows."""
+    found = []
+    for plugin, arguments in plugins.items():
+        known = _ARGUMENTS[plugin]
+        shown = ", ".join(f"--{name}" for name in known) or "none"
+        found += [
+            f"{plugin}: unknown argument {name!r}, known: {shown}"
+            for name in _given(arguments, known)
+            if name not in known
+        ]
+    return found
+
+
+def _given(arguments: tuple[str, ...], known: Mapping[str, bool]) -> dict[str, str]:
+    """Values by name, the last of each, of ``--name=value``, ``--name value`` and, for switches, ``--name``.
+
+    Source: Go's flags, with which Volcano reads them. What is no flag is given under its own text.
+    """
+    found: dict[str, str] = {}
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.lstrip("-").partition("=")
+        if not word.startswith("-") or not name:
+            found[word] = ""
+        elif equals:
+            found[name] = value
+        elif known.get(name, True):
+            found[name] = "true"
+        else:
+            found[name] = words.pop(0) if words and not words[0].startswith("-") else ""
+    return found

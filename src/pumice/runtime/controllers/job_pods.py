@@ -6,13 +6,13 @@ Source: Volcano's job controller (spec 06 §10.3, §10.6).
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from pumice.model.job import VolcanoJob
 from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.jobs import JOB_NAME_KEY, JOB_NAMESPACE_KEY, TASK_INDEX_KEY, pods_of
 from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY
-from pumice.runtime.controllers.job_plugins import hosts, plugins_of, variables
+from pumice.runtime.controllers.job_plugins import Plugins, hosts, plugins_of, switched_on, variables
 from pumice.runtime.controllers.job_policies import VERSION_KEY
 from pumice.runtime.controllers.writes import Create, owner_reference, part
 
@@ -57,7 +57,7 @@ def supporting_objects(obj: Obj, job: VolcanoJob) -> tuple[list[Create], dict[st
     creates: list[Create] = []
     controlled = {f"plugin-{name}": name for name in plugins}
     if "svc" in plugins:
-        creates += [Create(each) for each in _network_objects(obj, job, plugins["svc"])]
+        creates += [Create(each) for each in _network_objects(obj, job, plugins)]
     for i, volume in enumerate(part(obj, "spec").get("volumes") or ()):
         claim = volume.get("volumeClaim")
         if claim and not volume.get("volumeClaimName"):
@@ -144,9 +144,8 @@ def _config_name(job: VolcanoJob) -> str:
     return f"{job.name}-svc"
 
 
-def _network_objects(obj: Obj, job: VolcanoJob, arguments: Iterable[str]) -> Iterator[Obj]:
+def _network_objects(obj: Obj, job: VolcanoJob, plugins: Plugins) -> Iterator[Obj]:
     """The hosts as files, a service without an address of its own, and unless refused a wall around the job's pods."""
-    given = set(arguments)
     mine = {JOB_NAME_KEY: job.name, JOB_NAMESPACE_KEY: job.namespace}
     files = {f"{task.name}.host": "\n".join(hosts(job, task.name, task.replicas)) for task in job.tasks}
     yield _owned(obj, job, "v1", "ConfigMap", _config_name(job)) | {"data": {**files, **_host_variables(job)}}
@@ -154,11 +153,11 @@ def _network_objects(obj: Obj, job: VolcanoJob, arguments: Iterable[str]) -> Ite
         "spec": {
             "clusterIP": "None",
             "selector": mine,
-            "publishNotReadyAddresses": "--publish-not-ready-addresses=true" in given,
+            "publishNotReadyAddresses": switched_on(plugins, "svc", "publish-not-ready-addresses"),
             "ports": [{"name": "placeholder-volcano", "port": 1, "protocol": "TCP"}],
         }
     }
-    if "--disable-network-policy=true" in given:
+    if switched_on(plugins, "svc", "disable-network-policy"):
         return
     yield _owned(obj, job, "networking.k8s.io/v1", "NetworkPolicy", job.name) | {
         "spec": {

@@ -44,10 +44,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The action to take now, for a targeted one with whom it is about; and what is to be asked again after a time."""
+    """The action to take now, and ``why``; for a targeted one with whom it is about; and what is to be asked again
+    after a time."""
 
     action: JobAction = JobAction.SYNC
     targets: tuple[Request, ...] = ()
+    why: str = ""
     later: tuple[tuple[float, Request], ...] = ()  # (seconds, what)
 
 
@@ -156,7 +158,7 @@ def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float
     """
     targets: list[tuple[JobAction, Request]] = []
     later: list[tuple[float, Request]] = []
-    whole: JobAction | None = None
+    whole: tuple[JobAction, Request] | None = None
     for request in sorted(requests, key=lambda each: not each.action):
         action, delay = _action_for(job, version, request)
         wait = request.since + delay - now
@@ -167,12 +169,35 @@ def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float
         elif action in TARGETED:
             targets.append((action, request))
         elif whole is None:
-            whole = action
+            whole = action, request
     if whole is not None:
-        return Verdict(whole)
+        return Verdict(whole[0], why=_why(whole[1]))
     if targets:
-        return Verdict(targets[0][0], tuple(_target(action, request) for action, request in targets), tuple(later))
+        aims = tuple(_target(action, request) for action, request in targets)
+        return Verdict(targets[0][0], aims, _why(targets[0][1], len(targets) - 1), tuple(later))
     return Verdict(later=tuple(later))
+
+
+def _why(request: Request, others: int = 0) -> str:
+    """What happened, for people."""
+    pod = f"pod {request.pod}" + (f" and {others} more" if others else "")
+    code = "" if request.exit_code is None else f" with exit code {request.exit_code}"
+    match request.event:
+        case "":
+            return "a Command orders it"
+        case "PodFailed":
+            return f"{pod} failed{code}"
+        case "PodEvicted":
+            return f"{pod} was evicted or deleted"
+        case "TaskFailed":
+            return f"{pod} was restarted more often than its task's maxRetry allows"
+        case "TaskCompleted":
+            return f"task {request.task} completed"
+        case "PodPending":
+            return f"{pod} has been pending for as long as its policy allows"
+        case "Unknown":
+            return "its PodGroup has lost pods that its minimum needs"
+    return request.event
 
 
 def is_target(pod: Obj, targets: Iterable[Request]) -> bool:

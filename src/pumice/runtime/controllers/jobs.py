@@ -9,7 +9,7 @@ Source: Volcano's job controller and garbage collector (spec 06 §10, §11).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pumice.model.job import JobTask, VolcanoJob
 from pumice.model.manifest.fields import FieldError, Obj, epoch_of
@@ -30,7 +30,7 @@ from pumice.runtime.controllers.job_phases import (
     move,
     phase_by_pods,
 )
-from pumice.runtime.controllers.job_plugins import plugins_of, pod_name
+from pumice.runtime.controllers.job_plugins import plugins_of, pod_name, unknown_arguments
 from pumice.runtime.controllers.job_pods import pod_objects, supporting_objects
 from pumice.runtime.controllers.job_policies import (
     OUT_OF_SYNC,
@@ -62,18 +62,22 @@ from pumice.runtime.controllers.writes import (
 )
 
 _DONE = ("Succeeded", "Failed")
+_DEFAULT_QUEUE = "default"
+_WANTED = (JobAction.COMPLETE, JobAction.RESUME)  # nothing went wrong
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """All that is known of one job: itself, its pods, its PodGroup where there is one, commands for it, and what was
-    seen to happen (``lost`` pods, and requests that a ``Wake`` kept)."""
+    """All that is known of one job: itself, its pods, its PodGroup where there is one, commands for it, what was seen
+    to happen (``lost`` pods, and requests that a ``Wake`` kept), and the queue that its namespace names, if any."""
 
     job: Obj
     pods: list[Obj] = field(default_factory=list)
     group: Obj | None = None
     commands: list[Obj] = field(default_factory=list)
     requests: tuple[Request, ...] = ()
+    namespace_queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +109,8 @@ def reconcile_job(
     if leaving(obj):
         return []
     try:
-        job = read_volcano_job(obj, cache, "default", scheduler_names[0])
-        plugins_of(obj)
+        job = _in_queue(read_volcano_job(obj, cache, _DEFAULT_QUEUE, scheduler_names[0]), view)
+        unknown = unknown_arguments(plugins_of(obj))
         _check_order(job)
     except FieldError as error:
         text = f"{error.path}: found {error.found}, wanted {error.wanted}"
@@ -127,7 +131,28 @@ def reconcile_job(
         writes = _restarting(case)
     else:
         writes = _ending(case)
-    return [*writes, *consumed, *wakes]
+    return [*writes, *consumed, *wakes, *_doubts(case, unknown)]
+
+
+def _doubts(case: _Case, unknown: list[str]) -> Iterator[Write]:
+    """What is probably not meant so. ``unknown``: arguments of plugins."""
+    if unknown:
+        yield Tell(ref_of(case.obj), "Warning", "PluginArgument", "; ".join(unknown))
+    first = sum(task.replicas for task in case.job.tasks if not task.depends_on)
+    if case.job.min_available > first:
+        text = (
+            f"minAvailable is {case.job.min_available}, and only {first} pods are made before others run (dependsOn):"
+            " the gang is never complete"
+        )
+        yield Tell(ref_of(case.obj), "Warning", "DependsOn", text)
+
+
+def _in_queue(job: VolcanoJob, view: JobView) -> VolcanoJob:
+    """A job that names no queue is in that of its PodGroup, which is made in the one that the namespace names."""
+    if job.queue != _DEFAULT_QUEUE:
+        return job
+    queue = view.namespace_queue if view.group is None else part(view.group, "spec").get("queue")
+    return replace(job, queue=queue) if isinstance(queue, str) and queue else job
 
 
 def command_target(command: Obj) -> tuple[str, str] | None:
@@ -173,14 +198,18 @@ def _moved(case: _Case, to: Move, verdict: Verdict) -> list[Write]:
     """The phase first. A part of the job is then killed here, the whole of it by what its new phase asks for."""
     old = case.standing
     retries = old.retries + to.retry
-    message = f"by {verdict.action.value}"
+    message = f"by {verdict.action.value}: {verdict.why}"
+    text = f"Start to execute action {verdict.action.value}: {verdict.why}"
+    kind = "Normal" if verdict.action in _WANTED else "Warning"
+    told = Tell(ref_of(case.obj), kind, "ExecuteAction", text)
     if verdict.action in TARGETED:
         doomed = [pod for pod in case.pods if is_current(pod, old.version) and is_target(pod, verdict.targets)]
         after = Standing(to.phase, old.version, retries)
-        return [*status_writes(case.obj, case.job, after, count_pods(case.pods), case.now, message), *_marked(doomed)]
+        writes = status_writes(case.obj, case.job, after, count_pods(case.pods), case.now, message)
+        return [*writes, told, *_marked(doomed)]
     after = Standing(to.phase, old.version + 1, retries)
     writes = status_writes(case.obj, case.job, after, count_pods(case.pods), case.now, message)
-    return [*writes, *_group_deleted(case)]
+    return [*writes, told, *_group_deleted(case)]
 
 
 def _marked(pods: list[Obj]) -> Iterator[Write]:
@@ -211,7 +240,8 @@ def _kept(case: _Case) -> list[Write]:
         *_group_writes(case),
         *_deletes(case, doomed),
         *_created(case),
-        *status_writes(case.obj, job, after, counts, case.now, controlled=controlled),
+        *status_writes(case.obj, job, after, counts, case.now, _why_failed(case, after, counts), controlled=controlled),
+        *_failure(case, after, counts),
         *_group_trouble(case),
     ]
 
@@ -221,7 +251,24 @@ def _restarting(case: _Case) -> list[Write]:
     counts = _counts_without(case, doomed)
     old = case.standing
     after = Standing(phase_by_pods(case.job, old.phase, counts, old.retries), old.version, old.retries)
-    return [*_deletes(case, doomed), *status_writes(case.obj, case.job, after, counts, case.now)]
+    writes = status_writes(case.obj, case.job, after, counts, case.now, _why_failed(case, after, counts))
+    return [*_deletes(case, doomed), *writes, *_failure(case, after, counts)]
+
+
+def _why_failed(case: _Case, after: Standing, counts: Counts) -> str:
+    """For people; empty where it has not failed just now."""
+    if after.phase is not JobPhase.FAILED or case.standing.phase is JobPhase.FAILED:
+        return ""
+    if case.standing.phase is JobPhase.RESTARTING:
+        return f"restarted {after.retries} times, as often as its maxRetry of {case.job.max_retry} allows"
+    failed = sorted(str(meta(pod)["name"]) for pod in case.pods if part(pod, "status").get("phase") == "Failed")
+    shown = ", ".join(failed[:_SHOWN]) + (f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else "")
+    return f"{counts.succeeded} of {case.job.replicas} pods succeeded" + (f", failed: {shown}" if failed else "")
+
+
+def _failure(case: _Case, after: Standing, counts: Counts) -> list[Write]:
+    why = _why_failed(case, after, counts)
+    return [Tell(ref_of(case.obj), "Warning", "JobFailed", f"Job failed: {why}")] if why else []
 
 
 def _unwanted(case: _Case, *, surplus: bool) -> list[Obj]:
@@ -281,10 +328,10 @@ def _depends_on_ready(case: _Case, task: JobTask) -> bool:
 
 
 def _is_ready(case: _Case, task: JobTask) -> bool:
-    if task.min_available is None:
-        return True
+    """Whether as many pods run, or ran well, as the task must have: all, where it does not say (Volcano's webhook
+    writes that into the job)."""
     mine = (pod for pod in case.pods if annotations_of(pod).get(TASK_SPEC_KEY) == task.name)
-    return sum(_runs_or_ran(pod) for pod in mine) >= task.min_available
+    return sum(_runs_or_ran(pod) for pod in mine) >= task.minimum
 
 
 def _runs_or_ran(pod: Obj) -> bool:

@@ -36,6 +36,7 @@ from pumice.runtime.controllers.writes import (
 
 _INHERITING = ("ReplicaSet", "DaemonSet", "StatefulSet", "Job")
 _REVISION = "controller-revision-hash"
+_DEFAULT_QUEUE = "default"
 _FINISHED = ("Succeeded", "Failed")
 
 
@@ -54,11 +55,20 @@ def group_name_for(pod: Obj) -> str:
     return native or f"podgroup-{controller_uid(pod) or meta(pod).get('uid', '')}".replace("/", "-")
 
 
+def queue_of_namespace(namespace: Obj | None) -> str:
+    """The queue that a namespace names for PodGroups that name none; empty where it names none itself.
+
+    Source: Volcano's webhook of PodGroups.
+    """
+    return annotations_of(namespace or {}).get(GROUP_QUEUE_ANNOTATION, "")
+
+
 def reconcile_pod(
-    pod: Obj, owner: Obj | None, group: Obj | None, settings: GroupSettings, cache: SpecCache
+    pod: Obj, owner: Obj | None, group: Obj | None, settings: GroupSettings, cache: SpecCache, queue: str = ""
 ) -> list[Write]:
     """Give a pod its group. ``owner`` is what says how large that is: the PodGroup of ``scheduling.k8s.io`` that it is
-    in, else its controlling owner, where it can be read. ``group`` is that named by ``group_name_for``, if there."""
+    in, else its controlling owner, where it can be read. ``group`` is that named by ``group_name_for``, if there.
+    ``queue``: of its namespace."""
     if (
         not _is_ours(pod, settings)
         or _group_named(pod)
@@ -69,7 +79,7 @@ def reconcile_pod(
     if group is not None and leaving(group):
         return []  # its deletion is an event too, and the pod is then looked at again
     try:
-        wanted = _wanted(pod, owner, settings, cache)
+        wanted = _wanted(pod, owner, settings, cache, queue)
     except (FieldError, KeyError) as error:
         return [Tell(ref_of(pod), "Warning", "PodGroupError", f"no PodGroup can be made: {_told(error)}")]
     named = Patch(ref_of(pod), {"metadata": {"annotations": {GROUP_NAME_ANNOTATION: group_name_for(pod)}}})
@@ -77,9 +87,10 @@ def reconcile_pod(
 
 
 def reconcile_set(
-    owner: Obj, pods: list[Obj], group: Obj | None, settings: GroupSettings, cache: SpecCache
+    owner: Obj, pods: list[Obj], group: Obj | None, settings: GroupSettings, cache: SpecCache, queue: str = ""
 ) -> list[Write]:
-    """Keep the group of a ReplicaSet or StatefulSet as its pods would make it; a set of no pods has none."""
+    """Keep the group of a ReplicaSet or StatefulSet as its pods would make it; a set of no pods has none. ``queue``, of
+    its namespace, counts when a group is made: one that is there is not moved."""
     if part(owner, "spec").get("replicas", 1) == 0:
         return [Delete(ref_of(group))] if group is not None and not leaving(group) else []
     revision = part(owner, "status").get("updateRevision") if owner.get("kind") == "StatefulSet" else None
@@ -87,7 +98,8 @@ def reconcile_set(
     if pod is None or (group is not None and leaving(group)):
         return []
     try:
-        wanted = _wanted(pod, owner, settings, cache)
+        there = part(group, "spec").get("queue") if group is not None else queue
+        wanted = _wanted(pod, owner, settings, cache, queue if queue == there else "")
     except (FieldError, KeyError):
         return []  # told by reconcile_pod
     if group is None:
@@ -109,7 +121,7 @@ def _differences(group: Obj, wanted: Obj) -> Obj:
     return patch
 
 
-def _wanted(pod: Obj, owner: Obj | None, settings: GroupSettings, cache: SpecCache) -> Obj:
+def _wanted(pod: Obj, owner: Obj | None, settings: GroupSettings, cache: SpecCache, queue: str) -> Obj:
     inherits = settings.inherit and owner is not None and owner.get("kind") in _INHERITING
     inherited = annotations_of(owner) if inherits and owner is not None else {}
     group, _ = podgroup_for_bare_pod(read_pod(pod, cache, ""), inherited)
@@ -117,6 +129,8 @@ def _wanted(pod: Obj, owner: Obj | None, settings: GroupSettings, cache: SpecCac
     wish = gang_wish(owner) if settings.gangs or is_native(owner) else GangWish()
     if wish.min_member is not None and GROUP_MIN_MEMBER_ANNOTATION not in inherited:
         group = _as_gang(group, wish, pod, cache)
+    if queue and group.queue == _DEFAULT_QUEUE:
+        group = replace(group, queue=queue)
     if owner is not None and is_native(owner):
         return podgroup_object(group, [owner_reference(owner)])
     owners = list(meta(pod).get("ownerReferences") or ()) if controller_uid(pod) else [owner_reference(pod)]

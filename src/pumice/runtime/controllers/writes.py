@@ -123,6 +123,15 @@ def controller_uid(obj: Obj) -> str:
     return ""
 
 
+def controller_of(obj: Obj) -> Ref | None:
+    """The controlling owner, None where there is none. It is in the same namespace."""
+    for owner in meta(obj).get("ownerReferences") or ():
+        if owner.get("controller"):
+            api_version, kind, name = (str(owner.get(key, "")) for key in ("apiVersion", "kind", "name"))
+            return Ref(api_version, kind, meta(obj).get("namespace", ""), name, str(owner.get("uid", "")))
+    return None
+
+
 def leaving(obj: Obj) -> bool:
     """Whether the object is being deleted."""
     return bool(meta(obj).get("deletionTimestamp"))
@@ -157,4 +166,5 @@ def merged(obj: Any, patch: Any) -> Any:
 
 def stamp(now: float) -> str:
     """Seconds since the epoch as RFC 3339, in whole seconds, as Kubernetes writes times."""
-    return datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = datetime.fromtimestamp(int(now), UTC)
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")  # strftime writes the year 1 as 1

@@ -44,6 +44,10 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                 if number > LINES_MAX:
                     raise TraceError(f"{path}: more than {LINES_MAX:,} lines")
                 text = raw.decode("utf-8", "replace").rstrip("\r\n")
+                if "\r" in text:
+                    raise TraceError(
+                        f"{path}: line {number}: found a carriage return in it, wanted lines that end in \\n"
+                    )
                 yield number, text.removeprefix("\ufeff") if number == 1 else text
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror or error}") from None

@@ -33,6 +33,7 @@ class World:
         self.told: list[Tell] = []
         self.wakes: list[Wake] = []
         self.requests: tuple[Request, ...] = ()
+        self.namespace_queue = ""
         self._made = 0
         self.put(
             {
@@ -110,7 +111,7 @@ class World:
 
     def asked(self) -> list[Write]:
         commands = [obj for (kind, _), obj in self.objects.items() if kind == "Command"]
-        view = JobView(self.job, list(self.pods.values()), self.group, commands, self.requests)
+        view = JobView(self.job, list(self.pods.values()), self.group, commands, self.requests, self.namespace_queue)
         return reconcile_job(view, self.now, SpecCache(), {"high": 100})
 
     def step(self) -> list[Write]:

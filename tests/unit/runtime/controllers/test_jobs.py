@@ -351,6 +351,94 @@ def test_a_task_waits_for_others(iteration: str, running: list[str], made: bool)
     assert ("j-c-0" in world.pods) is made
 
 
+@pytest.mark.parametrize(
+    ("running", "made"),
+    [pytest.param(["j-a-0"], False, id="some"), pytest.param(["j-a-0", "j-a-1"], True, id="all")],
+)
+def test_a_task_waits_for_all_of_one_that_names_no_minimum(running: list[str], made: bool) -> None:
+    """Volcano's webhook writes the number of replicas into it; without the webhook nobody was waited for."""
+    world = World(task("a", 2), task("b", 1, dependsOn={"name": ["a"]}), minAvailable=2)
+    world.admit()
+    world.become("Running", *running)
+    world.settle()
+    assert ("j-b-0" in world.pods) is made
+
+
+def test_a_gang_that_waits_for_itself_is_told() -> None:
+    world = World(task("a", 2), task("b", 1, dependsOn={"name": ["a"]}))
+    world.admit()
+    (tell,) = {each.reason: each for each in world.told}.values()
+    assert (tell.type, tell.reason) == ("Warning", "DependsOn")
+    assert "minAvailable is 3, and only 2 pods" in tell.message
+
+
+# -- in which queue
+
+
+def test_a_job_that_names_no_queue_is_in_that_of_its_namespace() -> None:
+    world = World()
+    world.namespace_queue = "team"
+    world.admit()
+    assert world.group is not None and world.group["spec"]["queue"] == "team"
+    assert {pod["metadata"]["labels"]["volcano.sh/queue-name"] for pod in world.pods.values()} == {"team"}
+    world.namespace_queue = "another"
+    world.become("Running")
+    world.settle()
+    assert world.group["spec"]["queue"] == "team", "a group that is there is not moved"
+
+
+def test_a_job_that_names_a_queue_is_in_that() -> None:
+    world = World(queue="own")
+    world.namespace_queue = "team"
+    world.settle()
+    assert world.group is not None and world.group["spec"]["queue"] == "own"
+
+
+# -- what users are told
+
+
+def told(world: World, reason: str) -> list[tuple[str, str]]:
+    return [(each.type, each.message) for each in world.told if each.reason == reason]
+
+
+def test_a_restart_says_why() -> None:
+    world = World(task(replicas=3), policies=[policy("RestartJob", "PodFailed")], minAvailable=3)
+    world.admit()
+    world.become("Running")
+    world.settle()
+    world.become("Failed", "j-w-1", exit_code=137)
+    world.step()
+    why = "pod j-w-1 failed with exit code 137"
+    assert told(world, "ExecuteAction") == [("Warning", f"Start to execute action RestartJob: {why}")]
+    assert world.job["status"]["state"]["message"] == f"by RestartJob: {why}"
+
+
+def test_a_job_that_fails_says_why() -> None:
+    world = World(task(replicas=2), minAvailable=2)
+    world.admit()
+    world.become("Running")
+    world.settle()
+    world.become("Succeeded", "j-w-0")
+    world.become("Failed", "j-w-1", exit_code=1)
+    world.settle()
+    why = "1 of 2 pods succeeded, failed: j-w-1"
+    assert told(world, "JobFailed") == [("Warning", f"Job failed: {why}")]
+    assert (world.phase, world.job["status"]["state"]["message"]) == ("Failed", why)
+
+
+def test_a_job_whose_tries_are_over_says_so() -> None:
+    world = World(task(replicas=1), policies=[policy("RestartJob", "PodFailed")], maxRetry=1)
+    world.admit()
+    world.become("Running")
+    world.settle()
+    world.become("Failed", exit_code=1)
+    world.settle()
+    assert world.phase == "Failed"
+    assert told(world, "JobFailed") == [
+        ("Warning", "Job failed: restarted 1 times, as often as its maxRetry of 1 allows")
+    ]
+
+
 # -- what jobs ask for beside pods
 
 
@@ -396,10 +484,42 @@ def test_tensorflow_tells_who_is_in_the_cluster() -> None:
     assert "TF_CONFIG" not in env_of(world.pods["j-log-0"])
 
 
-def test_the_network_policy_can_be_refused() -> None:
-    world = World(plugins={"svc": ["--disable-network-policy=true"]})
+@pytest.mark.parametrize(
+    ("argument", "refused"),
+    [
+        ("--disable-network-policy=true", True),
+        ("--disable-network-policy", True),
+        ("-disable-network-policy=1", True),
+        ("--disable-network-policy=false", False),
+    ],
+)
+def test_the_network_policy_can_be_refused(argument: str, refused: bool) -> None:
+    world = World(plugins={"svc": [argument]})
     world.settle()
-    assert ("Service", "j") in world.objects and ("NetworkPolicy", "j") not in world.objects
+    assert ("Service", "j") in world.objects
+    assert (("NetworkPolicy", "j") not in world.objects) is refused
+
+
+def test_a_service_may_publish_addresses_that_are_not_ready() -> None:
+    world = World(plugins={"svc": ["--publish-not-ready-addresses"]})
+    world.settle()
+    assert world.objects["Service", "j"]["spec"]["publishNotReadyAddresses"] is True
+
+
+def test_a_value_may_stand_beside_its_argument() -> None:
+    world = World(task("master", 1), plugins={"pytorch": ["--port", "99"]})
+    world.admit()
+    assert env_of(world.pods["j-master-0"])["MASTER_PORT"] == "99"
+
+
+def test_arguments_that_nobody_reads_are_named() -> None:
+    world = World(task("master", 1), plugins={"svc": ["--disable-netwrok-policy=true"], "env": ["loud"]})
+    world.admit()
+    ((kind, message),) = set(told(world, "PluginArgument"))
+    assert kind == "Warning"
+    assert "svc: unknown argument 'disable-netwrok-policy', known: --publish-not-ready" in message
+    assert "env: unknown argument 'loud', known: none" in message
+    assert world.pods, "it is a doubt, and no hindrance"
 
 
 def test_volumes_of_a_job_are_mounted_everywhere() -> None:

@@ -54,6 +54,35 @@ def test_bare_pod() -> None:
     assert reconcile_pod(named, None, create.obj, SETTINGS, SpecCache()) == []
 
 
+def test_a_pod_whose_group_has_no_name_gets_one() -> None:
+    unnamed = pod(annotations={GROUP: ""})
+    create, patch = reconcile_pod(unnamed, None, None, SETTINGS, SpecCache())
+    assert isinstance(create, Create) and isinstance(patch, Patch)
+    assert merged(unnamed, patch.merge)["metadata"]["annotations"] == {GROUP: "podgroup-uid-p"}
+
+
+def test_a_group_is_made_in_the_queue_of_its_namespace() -> None:
+    named = {"scheduling.volcano.sh/queue-name": "own"}
+    assert made(reconcile_pod(pod(), None, None, SETTINGS, SpecCache(), "team"))["spec"]["queue"] == "team"
+    own = reconcile_pod(pod(annotations=named), None, None, SETTINGS, SpecCache(), "team")
+    assert made(own)["spec"]["queue"] == "own"
+
+
+@pytest.mark.parametrize(("there", "queue"), [("default", "default"), ("team", "team"), ("another", "default")])
+def test_a_group_that_is_there_is_not_moved_to_the_queue_of_its_namespace(there: str, queue: str) -> None:
+    """It is kept as its pods would make it, and these name none."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "o", "namespace": "ns", "uid": "o"}}
+    mine = [pod(owner=("apps/v1", "ReplicaSet", "o"))]
+    group = made(reconcile_set(owner, mine, None, SETTINGS, SpecCache(), "team"))
+    assert group["spec"]["queue"] == "team"
+    group["spec"]["queue"] = there
+    patches = reconcile_set(owner, mine, group, SETTINGS, SpecCache(), "team")
+    for patch in patches:
+        assert isinstance(patch, Patch)
+        group = merged(group, patch.merge)
+    assert group["spec"]["queue"] == queue
+
+
 def test_what_is_made_can_be_read_again() -> None:
     annotations = {"volcano.sh/network-topology-mode": "soft", "volcano.sh/network-topology-highest-tier": "2"}
     obj = made(reconcile_pod(pod(annotations=annotations), None, None, SETTINGS, SpecCache()))

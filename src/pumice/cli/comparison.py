@@ -1,0 +1,65 @@
+"""What two policies came to, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from pumice.cli.output import console
+from pumice.report.comparison import Kind
+from pumice.report.units import amount, counted, duration, percent
+
+if TYPE_CHECKING:
+    from pumice.report.comparison import Compared, Row
+
+_TEXTS: Mapping[Kind, Callable[[float], str]] = {
+    Kind.SECONDS: duration,
+    Kind.SHARE: percent,
+    Kind.INDEX: lambda value: f"{value:.3f}",
+    Kind.NUMBER: amount,
+}
+_DIFFERENCES = {**_TEXTS, Kind.SHARE: lambda value: f"{100 * value:.1f} pp"}  # of percentages: in points
+
+
+def print_comparison(compared: Compared) -> None:
+    """A row a figure: both means, the difference B - A, its interval, and who is better where that is no chance."""
+    out = console()
+    a, b = compared.confs
+    out.print(f"A          {a}")
+    out.print(f"B          {b}")
+    out.print(f"input      {', '.join(compared.sources)}, {counted(compared.nodes, 'node')}")
+    moved = f", arrivals moved by up to {duration(compared.shake_s)}" if compared.shake_s else ""
+    seeds = [pair[0].seed for pair in compared.pairs]
+    named = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
+    out.print(f"universes  {len(seeds)}, {named}{moved}")
+    if compared.same:
+        out.print("\nBoth decided the same in every universe.")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for i, head in enumerate(("", "A", "B", "B - A", "95 % interval", "better")):
+        table.add_column(head, justify="right" if 0 < i < 5 else "left", overflow="fold")
+    for row in compared.rows:
+        if row.tells:
+            table.add_row(*_cells(row))
+    out.print()
+    out.print(table)
+    if len(seeds) == 1:
+        out.print("\nOne universe: whether a difference is chance cannot be told. Give --repeats.")
+
+
+def _cells(row: Row) -> tuple[Text | str, ...]:
+    text, by = _TEXTS[row.figure.kind], _DIFFERENCES[row.figure.kind]
+    if row.difference is None or row.a is None or row.b is None:
+        return (row.figure.label, "–", "–", "–", "not to be told in every run", "")
+    found = row.difference
+    interval = f"{_signed(found.low, by)} to {_signed(found.high, by)}" if found.size > 1 else "–"
+    better = Text(row.better.upper(), "green" if row.better == "b" else "red")
+    return (row.figure.label, text(row.a), text(row.b), _signed(found.mean, by), interval, better)
+
+
+def _signed(value: float, text: Callable[[float], str]) -> str:
+    """``+12 min``; a plain 0."""
+    size = text(abs(value))
+    return size if size == text(0.0) else f"{'-' if value < 0 else '+'}{size}"

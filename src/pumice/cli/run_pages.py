@@ -1,0 +1,84 @@
+"""Where ``pumice run`` serves its pages, and with which certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from pumice.cli.errors import InputError
+from pumice.cli.run_flags import place
+
+if TYPE_CHECKING:
+    from pumice.runtime.listening import Place
+
+Wish = tuple[str, int, bool]  # address, port, whether over TLS
+Files = tuple[Path, Path, Path | None]  # certificate, its key, who signs those of clients
+
+
+def listen_where_volcano_does(given: dict[str, Any]) -> None:
+    """Volcano serves nothing unless it is told to, and then at every address: who writes so means that."""
+    source = click.get_current_context().get_parameter_source
+    for enabled, address, everywhere in (
+        ("enable_metrics", "listen_address", ":8080"),
+        ("enable_healthz", "healthz_address", ":11251"),
+    ):
+        if source(enabled) is ParameterSource.COMMANDLINE and source(address) is not ParameterSource.COMMANDLINE:
+            given[address] = everywhere
+
+
+def certificate_of(given: dict[str, Any]) -> Files | None:
+    """Raises: InputError."""
+    cert, key = given["tls_cert_file"], given["tls_private_key_file"]
+    if (cert is None) != (key is None):
+        raise InputError("wanted --tls-cert-file and --tls-private-key-file, or neither")
+    if cert is None and (given["metrics_tls"] or given["ca_cert_file"]):
+        raise InputError("--metrics-tls, --ca-cert-file: wanted --tls-cert-file and --tls-private-key-file as well")
+    return None if cert is None else (cert, key, given["ca_cert_file"])
+
+
+def places_of(given: dict[str, Any], certified: bool) -> Iterator[Wish]:
+    """Where to serve, and whether over TLS: health as in Volcano where there is a certificate, metrics if so wished.
+
+    Raises: InputError.
+    """
+    both = given["enable_metrics"] and given["enable_healthz"] and given["healthz_address"] == given["listen_address"]
+    if given["enable_metrics"]:
+        tls = given["metrics_tls"] or (both and certified)
+        yield (*place("--listen-address", given["listen_address"]), tls)
+    if given["enable_healthz"] and not both:
+        yield (*place("--healthz-address", given["healthz_address"]), certified)
+
+
+async def shown_at(places: Iterable[Wish], files: Files | None, stack: AsyncExitStack) -> list[Place]:
+    """The places with their certificate, which is looked after until the stack ends. Raises: InputError."""
+    import asyncio
+
+    from pumice.kube.served_certificate import ServedCertificate
+    from pumice.runtime.listening import Place
+
+    tls = None
+    if files is not None:
+        try:
+            certificate = ServedCertificate(*files)
+        except OSError as error:
+            raise InputError(f"--tls-cert-file {files[0]}: {error.strerror or error}") from None
+        watching = asyncio.create_task(certificate.watch())
+        stack.callback(watching.cancel)
+        tls = certificate.context
+    return [Place(address, port, tls if over_tls else None) for address, port, over_tls in places]
+
+
+async def log_level_at(folder: str, stack: AsyncExitStack) -> None:
+    """Listen for another log level below a folder, if one is named, until the stack ends. Raises: InputError."""
+    from pumice.kube.level_socket import level_socket
+
+    if folder:
+        try:
+            await stack.enter_async_context(level_socket(Path(folder)))
+        except OSError as error:
+            raise InputError(f"DEBUG_SOCKET_DIR: {error.strerror or error}") from None

@@ -1,0 +1,171 @@
+"""What the commands that simulate share: their options, and one run under them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pumice.cli.errors import InputError
+from pumice.cli.params import SPAN
+
+if TYPE_CHECKING:
+    from pumice.framework.policy import Policy
+    from pumice.sim.faults import FaultPlan
+    from pumice.sim.inputs import Inputs
+    from pumice.sim.run import Run
+    from pumice.sim.shell import Began
+    from pumice.sim.window import Window
+    from pumice.sim.world import Progress
+
+#: After the last arrival, faults go on for so long where no end is given.
+_FAULTS_AFTER_LAST_S = 3600.0
+
+_OPTIONS = (
+    click.option(
+        "--nodes",
+        metavar="SPEC",
+        help="The cluster, in place of the input's: 125x4gpu or 16:cpu=32,memory=256Gi,gpu=4, groups split by ;",
+    ),
+    click.option("--until", type=SPAN, metavar="T", help="Stop after this much simulated time: 90s, 12h, 7d."),
+    click.option(
+        "--period",
+        type=SPAN,
+        default="1s",
+        show_default=True,
+        metavar="T",
+        help="The schedule period: cycles are at least so far apart.",
+    ),
+    click.option("--warm-up", type=SPAN, metavar="T", help="Measure from T after the start on."),
+    click.option(
+        "--cool-down", type=SPAN, metavar="T", help="Measure until T before the last arrival (or --until) only."
+    ),
+    click.option(
+        "--shake", type=SPAN, metavar="T", help="Move each arrival by up to T, earlier or later, as --seed says."
+    ),
+    click.option(
+        "--faults",
+        metavar="PLAN",
+        help="What goes wrong, such as refused=2%,node-gone=6h,restart=1d; the guide has all of them.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, 2**63 - 1),
+        default=0,
+        metavar="N",
+        help="Seed of the dice of --faults and --shake. Nothing else is random.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to simulate, whatever the policy; times in seconds."""
+
+    nodes: str | None
+    until: float | None
+    period: float
+    warm_up: float | None
+    cool_down: float | None
+    shake: float | None
+    faults: str | None
+    seed: int
+
+
+def simulation_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options, handed on as ``settings``."""
+
+    @wraps(command)
+    def gathered(**given: Any) -> Any:
+        settings = Settings(**{each.name: given.pop(each.name) for each in fields(Settings)})
+        return command(settings=settings, **given)
+
+    found: Any = gathered
+    for option in reversed(_OPTIONS):
+        found = option(found)
+    return found  # type: ignore[no-any-return]  # click's decorators are not typed so
+
+
+def read_scene(inputs: tuple[str, ...], settings: Settings) -> Inputs:
+    """What the paths name. Raises: InputError for a ``--nodes`` that cannot be understood."""
+    from pumice.sim.inputs import read_inputs
+    from pumice.sim.traces.trace import TraceError
+
+    try:
+        return read_inputs(inputs, settings.nodes)
+    except TraceError as error:
+        raise InputError(str(error)) from None
+
+
+def require_nodes(found: Inputs) -> None:
+    """Raises: InputError where there is nothing to run on."""
+    if found.nodes:
+        return
+    if not found.scene.objects and not found.scene.works:
+        raise InputError("nothing in the input can be used")
+    raise InputError("there are no nodes in the input; give --nodes, such as --nodes 16x4gpu")
+
+
+def check_settings(found: Inputs, settings: Settings) -> None:
+    """Raises: InputError for settings that do not fit the input."""
+    _window(found, settings)
+    _faults(found, settings)
+
+
+def run_once(
+    found: Inputs,
+    policy: Policy,
+    settings: Settings,
+    *,
+    observe: Callable[[Progress], object] | None = None,
+    tell: Callable[[Mapping[str, object]], object] | None = None,
+    began: Began | None = None,
+) -> Run:
+    """Simulate. Raises: InputError for settings that do not fit the input."""
+    from pumice.sim.run import simulate
+
+    return simulate(
+        found.scene,
+        policy,
+        start=found.newest,
+        until=settings.until,
+        period_s=settings.period,
+        window=_window(found, settings),
+        seed=settings.seed,
+        shake_s=settings.shake or 0.0,
+        faults=_faults(found, settings),
+        clock=time.perf_counter,
+        observe=observe,
+        tell=tell,
+        began=began,
+    )
+
+
+def _window(found: Inputs, settings: Settings) -> Window:
+    from pumice.sim.window import ALWAYS, WindowError, window_of
+
+    if settings.warm_up is None and settings.cool_down is None:
+        return ALWAYS
+    try:
+        return window_of(
+            found.scene.works,
+            start=found.newest,
+            until=settings.until,
+            warm_up_s=settings.warm_up,
+            cool_down_s=settings.cool_down,
+        )
+    except WindowError as error:
+        raise InputError(f"--warm-up, --cool-down: {error}") from None
+
+
+def _faults(found: Inputs, settings: Settings) -> FaultPlan | None:
+    from pumice.cli.faults import parse_faults
+
+    if settings.faults is None:
+        return None
+    last = max((work.arrival_s for work in found.scene.works), default=0.0)
+    return parse_faults(settings.faults, last + _FAULTS_AFTER_LAST_S if settings.until is None else settings.until)

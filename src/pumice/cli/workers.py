@@ -1,0 +1,152 @@
+"""Processes that share out tasks: a pipe each, no threads. Ends whole: no worker outlives its parent or its use.
+
+A worker is given one argument and then tasks, one at a time. It tells how far it is, and is asked to stop by the pipe:
+whatever comes on it meanwhile, its end included, means stop.
+"""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import connection, get_context, resource_tracker
+from multiprocessing.connection import Connection
+from time import monotonic
+from typing import Any, Self
+
+#: How long a worker may take to stop before it is ended.
+STOP_S = 5.0
+TELL_EVERY_S = 0.2
+
+
+class WorkerError(Exception):
+    """A worker that failed: the last line of what it said, and all of it."""
+
+    def __init__(self, told: str) -> None:
+        super().__init__((told.strip().splitlines() or ["a worker ended without a word"])[-1])
+        self.told = told
+
+
+class Stopped(Exception):
+    """The parent wants no answer any more."""
+
+
+class Line:
+    """A worker's end of the pipe, for what it is doing now."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._next = 0.0
+
+    def tell(self, part: float) -> None:
+        """So much of the task is done, 0 to 1; told now and then. Raises: Stopped."""
+        clock = monotonic()
+        if clock < self._next:
+            return
+        self._next = clock + TELL_EVERY_S
+        if self._pipe.poll():
+            raise Stopped
+        self._pipe.send(("part", part))
+
+
+#: ``work(argument)`` prepares once; what it returns does one task after the other: ``(task, line) -> answer``.
+Do = Callable[[Any, Line], Any]
+Work = Callable[[Any], Do]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How far a task is, 0 to 1."""
+
+    task: int
+    done: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a task came to."""
+
+    task: int
+    value: Any
+
+
+class Workers:
+    """At most ``count`` processes, while the ``with`` lasts."""
+
+    def __init__(self, count: int, work: Work, argument: Any) -> None:
+        self._count = count
+        self._work = work
+        self._argument = argument
+        self._processes: dict[Connection, Any] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pipe in self._processes:
+            pipe.close()
+        until = monotonic() + STOP_S
+        for process in self._processes.values():
+            process.join(max(until - monotonic(), 0.0))
+            if process.is_alive():
+                process.terminate()
+                process.join()
+
+    def run(self, tasks: Sequence[Any]) -> Iterator[Part | Answer]:
+        """Have all tasks done, in order as workers are free. Raises: WorkerError."""
+        left = list(enumerate(tasks))
+        left.reverse()
+        busy: dict[Connection, int] = {}
+        for _ in range(min(self._count, len(tasks))):
+            pipe = self._start()
+            busy[pipe], task = left.pop()
+            pipe.send(task)
+        while busy:
+            for ready in connection.wait(list(busy)):
+                assert isinstance(ready, Connection)
+                kind, value = _received(ready)
+                if kind == "part":
+                    yield Part(busy[ready], value)
+                    continue
+                if kind == "failed":
+                    raise WorkerError(value)
+                yield Answer(busy.pop(ready), value)
+                if left:
+                    busy[ready], task = left.pop()
+                    ready.send(task)
+
+    def _start(self) -> Connection:
+        context = get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, self._work, self._argument), daemon=True)
+        resource_tracker.ensure_running()  # its start unblocks signals
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()  # Ctrl-C is for the parent: a worker is born deaf to it
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+        self._processes[ours] = process
+        return ours
+
+
+def _received(pipe: Connection) -> tuple[str, Any]:
+    try:
+        found: tuple[str, Any] = pipe.recv()
+    except EOFError:
+        return "failed", ""
+    return found
+
+
+def _serve(pipe: Connection, work: Work, argument: Any) -> None:
+    """A worker's life."""
+    try:
+        do = work(argument)
+        while True:
+            task = pipe.recv()
+            pipe.send(("answer", do(task, Line(pipe))))
+    except (EOFError, BrokenPipeError, ConnectionResetError, Stopped):
+        pass  # nobody wants an answer any more
+    except Exception:
+        pipe.send(("failed", traceback.format_exc()))

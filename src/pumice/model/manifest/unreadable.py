@@ -1,0 +1,199 @@
+"""Objects that cannot be read, kind by kind: what stands in the place of a wrong field, and what follows from it.
+
+An unreadable pod on a node counts there; one that waits is held back. An unreadable node takes nothing new, nor does an
+unreadable queue; of an unreadable PodGroup nothing is placed; an unreadable HyperNode holds no node, an unreadable
+PriorityClass is the lowest. Decision 0040 says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pumice.model.manifest.fields import INT32_MAX, INT32_MIN, Obj
+from pumice.model.manifest.salvage import Rule, metadata_rules, rule, salvage, texts_of
+from pumice.model.node import Node
+from pumice.model.pod import GROUP_NAME_ANNOTATION, UNREAD_GATE, Pod
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import PriorityClass, Queue
+from pumice.model.resources import Resource
+from pumice.model.topology import HyperNode
+
+_ENDED = ("Succeeded", "Failed")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_HOSTNAME = "kubernetes.io/hostname"
+_TIER_MAX = INT32_MAX - 1
+_SOMETHING = Resource(1.0)  # a thousandth of a core
+
+
+# -- pods
+
+
+def salvaged_pod(obj: Obj, read: Callable[[Obj], Pod]) -> Pod:
+    """Raises: FieldError for a pod without a name."""
+    found = salvage(obj, read, _POD, _least_of_pod)
+    pod = found.value
+    if pod.node_name and pod.phase not in _ENDED:
+        return replace(pod, unread=found.unread, closes_node=found.forbids)
+    # A pod that asks for nothing would count as placed: its gang could begin without it.
+    request = pod.spec.request.add(_SOMETHING) if pod.spec.request.is_empty() else pod.spec.request
+    phase = pod.phase if pod.phase in _ENDED else "Pending"
+    gates = (*pod.gates, UNREAD_GATE)
+    return replace(pod, unread=found.unread, gates=gates, phase=phase, spec=replace(pod.spec, request=request))
+
+
+def _keeps_all_away(term: object) -> Obj:
+    """A required anti-affinity that cannot be read: against every pod, as far as its topology can be told."""
+    key = term.get("topologyKey") if isinstance(term, dict) else None
+    near = key if isinstance(key, str) and key else _HOSTNAME
+    return {"topologyKey": near, "labelSelector": {}, "namespaceSelector": {}}
+
+
+_ALONE = {_REQUIRED: [_keeps_all_away(None)]}
+_CONTAINER = r"spec\.(?:containers|initContainers)\[\d+\]"
+_ANTI = r"spec\.affinity\.podAntiAffinity"
+#: On a node a pod is asked what it takes of it, and whom it keeps away; where else it might have run is past.
+_POD: tuple[Rule, ...] = (
+    *metadata_rules(forbids=False),
+    rule(rf"{_ANTI}\.{_REQUIRED}\[\d+\]", forbids=True, instead=_keeps_all_away),
+    rule(rf"{_ANTI}\.{_REQUIRED}", forbids=True, instead=_ALONE[_REQUIRED]),
+    rule(rf"{_ANTI}\.preferred\w+"),
+    rule(_ANTI, forbids=True, instead=_ALONE),
+    rule(r"spec\.affinity\.(?:nodeAffinity|podAffinity)"),
+    rule(r"spec\.affinity", forbids=True, instead={"podAntiAffinity": _ALONE}),
+    rule(r"spec\.(?:nodeSelector|tolerations|topologySpreadConstraints|volumes|resourceClaims|schedulingGates)"),
+    rule(r"spec\.(?:schedulerName|priorityClassName)"),
+    rule(r"spec\.priority", instead=INT32_MAX),
+    rule(r"spec\.preemptionPolicy", instead="Never"),
+    rule(rf"(?:{_CONTAINER}|spec)\.resources\.limits", key=True),
+    rule(rf"(?:{_CONTAINER}|spec)\.resources\.limits"),
+    rule(rf"(?:{_CONTAINER}|spec)\.resources\.requests", key=True, forbids=True),
+    rule(rf"(?:{_CONTAINER}|spec)\.resources\.requests", forbids=True),
+    rule(rf"{_CONTAINER}\.ports\[\d+\]", forbids=True),
+    rule(rf"{_CONTAINER}\.(?:name|image)"),
+    rule(rf"{_CONTAINER}\.(?:resources|ports|restartPolicy)", forbids=True),
+    rule(_CONTAINER, forbids=True),
+    rule(r"spec\.overhead", key=True, forbids=True),
+    rule(r"spec\.(?:containers|initContainers|overhead|resources|hostNetwork|nodeName)", forbids=True),
+    rule(r"status\.(?:conditions|startTime|nominatedNodeName)"),
+    rule(r"status\.containerStatuses", forbids=True),
+    rule(r"status\.phase", instead="Running"),
+    rule(r"status", forbids=True),
+)
+
+
+def _least_of_pod(obj: Obj) -> Obj:
+    found = _named(obj)
+    annotations = texts_of(obj["metadata"], "annotations", GROUP_NAME_ANNOTATION) if found["metadata"] else {}
+    spec, status = texts_of(obj, "spec", "nodeName", "schedulerName"), texts_of(obj, "status", "phase")
+    return {"metadata": found["metadata"] | {"annotations": annotations}, "spec": spec, "status": status}
+
+
+# -- nodes
+
+
+def salvaged_node(obj: Obj, read: Callable[[Obj], Node]) -> Node:
+    """Raises: FieldError for a node without a name."""
+    found = salvage(obj, read, _NODE, _named)
+    return replace(found.value, unread=found.unread, unschedulable=found.value.unschedulable or found.forbids)
+
+
+_NODE: tuple[Rule, ...] = (
+    *metadata_rules(forbids=True),
+    rule(r"spec\.taints\[\d+\]", forbids=True),
+    rule(r"spec\.(?:taints|unschedulable)", forbids=True),
+    rule(r"status\.allocatable", key=True, forbids=True),
+    rule(r"status\.allocatable", forbids=True),
+    rule(r"status\.(?:capacity|images)"),
+)
+
+
+# -- groups, queues, classes, topology
+
+
+def salvaged_pod_group(obj: Obj, read: Callable[[Obj], PodGroup]) -> PodGroup:
+    """Raises: FieldError for a PodGroup without a name."""
+    found = salvage(obj, read, _POD_GROUP, _least_of_pod_group)
+    group = replace(found.value, unread=found.unread)
+    return replace(group, min_member=INT32_MAX) if found.forbids else group
+
+
+_POD_GROUP: tuple[Rule, ...] = (
+    *metadata_rules(forbids=True),
+    rule(r"spec\.\w+", forbids=True),
+    rule(r"status\.\w+"),
+)
+
+
+def _least_of_pod_group(obj: Obj) -> Obj:
+    return _named(obj) | {"spec": texts_of(obj, "spec", "queue"), "status": texts_of(obj, "status", "phase")}
+
+
+def salvaged_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
+    """Raises: FieldError for a queue without a name."""
+    found = salvage(obj, read, _QUEUE, _least_of_queue)
+    queue = replace(found.value, unread=found.unread)
+    return replace(queue, state="Closed", reclaimable=False) if found.forbids else queue
+
+
+_QUEUE: tuple[Rule, ...] = (
+    *metadata_rules(forbids=True),
+    rule(r"spec\.\w+", forbids=True),
+    rule(r"status\.state", forbids=True),
+    rule(r"status\.\w+"),
+)
+
+
+def _least_of_queue(obj: Obj) -> Obj:
+    return _named(obj) | {"spec": texts_of(obj, "spec", "parent")}
+
+
+def salvaged_priority_class(obj: Obj, read: Callable[[Obj], PriorityClass]) -> PriorityClass:
+    """Raises: FieldError for a class without a name."""
+    found = salvage(obj, read, (), lambda obj: _named(obj) | {"value": INT32_MIN, "preemptionPolicy": "Never"})
+    return replace(found.value, unread=found.unread)
+
+
+def salvaged_hypernode(obj: Obj, read: Callable[[Obj], HyperNode]) -> HyperNode:
+    """Raises: FieldError for a HyperNode without a name."""
+    found = salvage(obj, read, _HYPERNODE, lambda obj: _named(obj) | {"spec": {"tier": _TIER_MAX}})
+    hypernode = replace(found.value, unread=found.unread)
+    return replace(hypernode, members=()) if found.forbids else hypernode
+
+
+_HYPERNODE: tuple[Rule, ...] = (
+    *metadata_rules(forbids=False),
+    rule(r"spec\.tier", forbids=True, instead=_TIER_MAX),
+    rule(r"spec\.(?:members|tierName)", forbids=True),
+)
+
+
+def _named(obj: Obj) -> Obj:
+    """What says which object it is, right or wrong: another one it must not become."""
+    metadata = obj.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    identity = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+    return {"metadata": identity | texts_of(obj, "metadata", "uid", "resourceVersion")}
+
+
+# -- what is said
+
+
+def effect_of(value: object) -> str:
+    """What follows for an object that was not read whole, in words; empty where nothing does."""
+    match value:
+        case Pod():
+            if UNREAD_GATE in value.gates:
+                return "it is held back"
+            return "it counts, and its node takes nothing new" if value.closes_node else "it counts all the same"
+        case Node():
+            return "it takes nothing new" if value.unschedulable else "it counts all the same"
+        case PodGroup():
+            return "nothing of it is placed" if value.min_member == INT32_MAX else "it counts all the same"
+        case Queue():
+            return "nothing is taken into it" if not value.reclaimable else "it counts all the same"
+        case PriorityClass():
+            return "it is the lowest"
+        case HyperNode():
+            return "nothing is placed by it" if not value.members else "it counts all the same"
+    return ""

@@ -1,0 +1,203 @@
+"""Two policies on the same inputs: figures of each, and how sure their differences are.
+
+Runs come in pairs: both policies see the same input, shaken by the same seed. What is compared is the difference within
+each pair, so that what is hard about an input is hard for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from pumice.algorithms.intervals import Interval, mean_interval
+from pumice.report.curves import QUEUES_CHARTED, largest_queues, means, queue_curves, resource_curves
+from pumice.report.spread import Spread, outlasting
+from pumice.report.summary import Summary, wait_lengths
+from pumice.report.units import label_of
+
+#: Figures that are 0 for most policies.
+_RARE = ("never_run", "evictions", "restarts", "lost")
+
+
+class Kind(StrEnum):
+    """How a value is written."""
+
+    SECONDS = "seconds"
+    SHARE = "share"  # 0 to 1, written as a percentage
+    INDEX = "index"  # 0 to 1, written as it is
+    NUMBER = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One row of the comparison. ``less_is_better`` None: neither is."""
+
+    name: str
+    label: str
+    kind: Kind
+    less_is_better: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """One run: its seed, its digest, how it ended, and its values by figure; None for what cannot be told. ``curves``
+    is what the report draws of it, of the first universe only."""
+
+    seed: int
+    digest: str
+    ending: str
+    values: Mapping[Figure, float | None]
+    curves: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A figure of both policies: means over pairs, and the interval of the differences B - A. None of all where some
+    run could not tell it."""
+
+    figure: Figure
+    a: float | None
+    b: float | None
+    difference: Interval | None
+    pairs: tuple[tuple[float | None, float | None], ...]
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is worth a line: some things hardly ever happen, and then not at all."""
+        return self.figure.name not in _RARE or any(value for pair in self.pairs for value in pair)
+
+    @property
+    def better(self) -> str:
+        """``a``, ``b``, or nothing where the difference may be chance or has no better side."""
+        if self.difference is None or not self.difference.excludes_zero or self.figure.less_is_better is None:
+            return ""
+        return "b" if (self.difference.mean < 0) == self.figure.less_is_better else "a"
+
+    def to_json(self) -> dict[str, Any]:
+        found = self.difference
+        sure = found is not None and found.size > 1
+        return {
+            "name": self.figure.name,
+            "label": self.figure.label,
+            "kind": self.figure.kind.value,
+            "a": self.a,
+            "b": self.b,
+            "difference": None if found is None else found.mean,
+            "low": found.low if found and sure else None,
+            "high": found.high if found and sure else None,
+            "better": self.better or None,
+            "pairs": [list(pair) for pair in self.pairs],
+        }
+
+
+def figures_of(summary: Summary) -> dict[Figure, float | None]:
+    """What is compared, in the order in which it is shown."""
+    found: dict[Figure, float | None] = {}
+    spreads = (
+        ("wait", "wait", Kind.SECONDS, summary.wait),
+        ("completion", "completion", Kind.SECONDS, summary.completion),
+        ("slowdown", "slowdown", Kind.NUMBER, summary.slowdown),
+    )
+    for name, label, kind, spread in spreads:
+        for part, text, value in _parts(spread):
+            found[Figure(f"{name}_{part}", f"{label}, {text}", kind, True)] = value
+    for i, use in enumerate(summary.utilisation):
+        label = label_of(use.resource)
+        found[Figure(f"use_{use.resource}", f"{label} use", Kind.SHARE, False)] = use.mean
+        if i == 0:
+            found[Figure("use_while_waiting", f"{label} use while jobs waited", Kind.SHARE, False)] = use.loaded
+    fairness, result = summary.fairness, summary.run.result
+    found[Figure("fairness", "fairness", Kind.INDEX, False)] = fairness.jain
+    found[Figure("fairness_contended", "fairness while contended", Kind.INDEX, False)] = fairness.contended
+    found[Figure("completed", "jobs done", Kind.NUMBER, False)] = result.completed
+    never = sum(each.impossible is not None for each in summary.run.stuck)
+    found[Figure("never_run", "jobs that can never run", Kind.NUMBER, True)] = never
+    found[Figure("evictions", "pods evicted", Kind.NUMBER, True)] = result.evictions
+    found[Figure("restarts", "gangs started over", Kind.NUMBER, True)] = summary.lost.restarts
+    found[Figure("lost", "work lost", Kind.SECONDS, True)] = summary.lost.job_s
+    found[Figure("simulated", "time until the end", Kind.SECONDS, None)] = result.simulated_s
+    return found
+
+
+def _parts(spread: Spread | None) -> Iterable[tuple[str, str, float | None]]:
+    names = (("mean", "mean"), ("p50", "median"), ("p90", "90 %"), ("p99", "99 %"), ("max", "longest"))
+    for part, text in names:
+        yield part, text, None if spread is None else getattr(spread, part)
+
+
+def outcome_of(summary: Summary, seed: int, *, with_curves: bool = False) -> RunOutcome:
+    """What is kept of a run."""
+    run = summary.run
+    curves = curves_of(summary) if with_curves else None
+    return RunOutcome(seed, run.digest, run.result.ending.value, figures_of(summary), curves)
+
+
+def curves_of(summary: Summary) -> dict[str, Any]:
+    """What is drawn of one run: use by resource, waiting jobs, how long they waited, shares of the largest queues."""
+    history, window = summary.run.history, summary.run.history.figures.window
+    counted = [record for record in history.jobs if record.submitted in window]
+    over, so_far = wait_lengths(counted, history.now)
+    return {
+        "end_s": summary.run.result.simulated_s,
+        "resources": resource_curves(history, summary),
+        "waiting": means(history.waiting, history.now),
+        "waited": outlasting(over, so_far),
+        "queues": queue_curves(history, summary, largest_queues(summary, QUEUES_CHARTED)),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Universes that both policies have been through. ``confs``: what they are called, A and B."""
+
+    confs: tuple[str, str]
+    sources: tuple[str, ...]
+    nodes: int
+    shake_s: float
+    pairs: tuple[tuple[RunOutcome, RunOutcome], ...]
+
+    @property
+    def rows(self) -> list[Row]:
+        """A row a figure."""
+        figures = self.pairs[0][0].values
+        return [
+            _row(figure, [(a.values.get(figure), b.values.get(figure)) for a, b in self.pairs]) for figure in figures
+        ]
+
+    @property
+    def same(self) -> bool:
+        """Whether both decided the same, everywhere."""
+        return all(a.digest == b.digest for a, b in self.pairs)
+
+    def to_json(self) -> dict[str, Any]:
+        """The stable shape of ``pumice compare --json``, but for the problems."""
+        return {
+            "a": self.confs[0],
+            "b": self.confs[1],
+            "sources": list(self.sources),
+            "nodes": self.nodes,
+            "universes": len(self.pairs),
+            "shake_s": self.shake_s,
+            "same": self.same,
+            "figures": [row.to_json() for row in self.rows],
+            "runs": [
+                {
+                    "seed": a.seed,
+                    "a": {"digest": a.digest, "ending": a.ending},
+                    "b": {"digest": b.digest, "ending": b.ending},
+                }
+                for a, b in self.pairs
+            ],
+        }
+
+
+def _row(figure: Figure, pairs: Sequence[tuple[float | None, float | None]]) -> Row:
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if not known or len(known) < len(pairs):
+        return Row(figure, None, None, None, tuple(pairs))
+    a, b = np.array(known).T
+    return Row(figure, float(a.mean()), float(b.mean()), mean_interval(b - a), tuple(pairs))

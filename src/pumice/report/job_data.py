@@ -1,0 +1,92 @@
+"""Every job for the page, a column a property: a search finds any, and pictures show those of a time or queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pumice.report.units import some
+from pumice.sim.history import History, JobRecord
+from pumice.sim.run import Run
+
+JOBS_MAX = 50_000
+NODES_NAMED = 6
+TEXT_MAX = 300
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
+
+
+def job_data(run: Run) -> dict[str, Any]:
+    """Columns by name; times in seconds from the start, lengths for what came after it; None for what did not happen.
+
+    ``waits`` holds (since, number of the cause) one after the other. ``never`` and ``nodes`` are by row.
+    """
+    history, never = run.history, {each.job: each.impossible for each in run.stuck if each.impossible is not None}
+    records = kept(history.jobs, never)
+    queues = sorted({record.queue for record in records})
+    number = {queue: i for i, queue in enumerate(queues)}
+    causes = {cause: i for i, cause in enumerate(run.wait_causes)}
+    for record in records:
+        for _, cause in record.causes:
+            causes.setdefault(cause, len(causes))
+    rows = {record.key: row for row, record in enumerate(records)}
+    return {
+        "left_out": len(history.jobs) - len(records),
+        "queues": [cut(queue) for queue in queues],
+        "causes": [cut(cause) for cause in causes],
+        "names": [cut(record.key) for record in records],
+        "queue": [number[record.queue] for record in records],
+        "pods": [record.size for record in records],
+        "submitted": [_since(history, record.submitted) for record in records],
+        "wait": [None if record.wait_s is None else _short(record.wait_s) for record in records],
+        "run": [_ran(record) for record in records],
+        "ended": [int(record.ended is not None) for record in records],
+        "restarts": {str(row): record.restarts for row, record in enumerate(records) if record.restarts},
+        "waits": [_segments(history, record, causes) for record in records],
+        "never": {str(rows[key]): cut(why or "") for key, why in never.items() if key in rows},
+        "nodes": {
+            str(rows[bar.record.key]): cut(some(bar.nodes, NODES_NAMED, bar.node_count))
+            for bar in history.longest_jobs()
+            if bar.record.key in rows
+        },
+    }
+
+
+def kept(records: Sequence[JobRecord], never: Mapping[str, object]) -> list[JobRecord]:
+    """At most JOBS_MAX of them: those that can never run, and those that took longest from arrival to end."""
+    if len(records) <= JOBS_MAX:
+        return list(records)
+    by_time = sorted(records, key=lambda record: (record.key not in never, -_time(record), record.key))
+    chosen = {id(record) for record in by_time[:JOBS_MAX]}
+    return [record for record in records if id(record) in chosen]
+
+
+def _time(record: JobRecord) -> float:
+    """From arrival to the end; what has not ended is longest."""
+    return float("inf") if record.completion_s is None else record.completion_s
+
+
+def _ran(record: JobRecord) -> float | None:
+    """From the first start to the end; None for one that runs, or never did."""
+    if record.started is None or record.ended is None:
+        return None
+    return _short(record.ended - record.started)
+
+
+def _segments(history: History, record: JobRecord, causes: Mapping[str, int]) -> list[float | int]:
+    found: list[float | int] = []
+    for since, cause in record.causes:
+        found += (_since(history, since), causes[cause])
+    return found
+
+
+def _since(history: History, moment: float) -> float | int:
+    return _short(moment - history.start)
+
+
+def _short(seconds: float) -> float | int:
+    """To the millisecond; whole where it is."""
+    found = round(seconds, 3)
+    return int(found) if found == int(found) else found

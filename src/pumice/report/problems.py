@@ -1,0 +1,57 @@
+"""What a simulation found wrong, in words: jobs that can never run, and room that is held for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pumice.report.units import amount, label_of, per_unit, some, unit_of
+from pumice.runtime.problems import Problem, Severity
+from pumice.sim.run import Run
+from pumice.sim.stuck import Stuck
+
+NAMES_SHOWN = 3
+
+
+def problems_of(run: Run) -> tuple[Problem, ...]:
+    """Jobs in the same trouble are named together."""
+    met = [Problem("simulation", text, Severity.WARNING) for text in run.result.problems]
+    return (*_stuck(run.stuck), *met)
+
+
+def _stuck(stuck: Iterable[Stuck]) -> Iterator[Problem]:
+    groups: dict[tuple[str | None, bool, bool], list[Stuck]] = {}
+    for each in stuck:
+        groups.setdefault((each.impossible, bool(each.promised), bool(each.holds)), []).append(each)
+    for (why, promised, holds), jobs in groups.items():
+        what = []
+        if why is not None:
+            what.append(f"can never run: alone on the empty cluster, {why.rstrip('.')}")
+        else:
+            what.append("waits for ever")
+        if promised:
+            sum_of = _amounts(each.promised for each in jobs)
+            what.append(f"was admitted with a promise of {sum_of} and keeps it for nothing")
+        if holds:
+            what.append(f"holds {_amounts(each.holds for each in jobs)} on nodes for nothing")
+        where = f"job {some([each.job for each in jobs], NAMES_SHOWN)}"
+        yield Problem(where, "; ".join(what), Severity.WARNING if why is None else Severity.ERROR)
+
+
+def _amounts(tables: Iterable[Mapping[str, float]]) -> str:
+    """The sum of them: ``5 cores, 3 GPUs, 12 GiB of memory``."""
+    total: dict[str, float] = {}
+    for table in tables:
+        for resource, value in table.items():
+            total[resource] = total.get(resource, 0.0) + value
+    named = ((resource, value / per_unit(resource)) for resource, value in total.items())
+    return ", ".join(f"{amount(value)} {_counted_in(resource)}" for resource, value in named)
+
+
+def _counted_in(resource: str) -> str:
+    return (
+        "GiB of memory"
+        if resource == "memory"
+        else unit_of(resource)
+        if resource == "cpu"
+        else label_of(resource) + "s"
+    )

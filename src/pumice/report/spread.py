@@ -1,0 +1,60 @@
+"""How a quantity is spread over jobs, some of which have not come to their end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pumice.algorithms.survival import kaplan_meier
+
+PERCENTILES = (50, 90, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How a quantity is spread over ``count`` jobs, of which ``censored`` had not come to their end.
+
+    Percentiles are Kaplan-Meier estimates, None where too few had come to their end to tell; ``mean`` is at least that
+    where some are censored; ``max`` is the largest seen, ended or not. Units: seconds, or none for a slowdown.
+    """
+
+    count: int
+    censored: int
+    mean: float
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    max: float
+
+    def told(self, percentile: float | None, text: Callable[[float], str]) -> str:
+        """A percentile in words: more than the largest seen, where too few had come to their end to tell."""
+        return f"> {text(self.max)}" if percentile is None else text(percentile)
+
+    def to_json(self) -> dict[str, float | None]:
+        named = {"mean": self.mean, "p50": self.p50, "p90": self.p90, "p99": self.p99, "max": self.max}
+        rounded = {name: None if value is None else round(value, 3) for name, value in named.items()}
+        return {"count": self.count, "censored": self.censored, **rounded}
+
+
+def spread(values: Iterable[float], censored: Iterable[float] = ()) -> Spread | None:
+    """Of values, and of those that were ``censored``: at least so large. None for none of both."""
+    ended, cut_off = (np.fromiter(found, dtype=np.float64) for found in (values, censored))
+    everything = np.concatenate([ended, cut_off])
+    if not len(everything):
+        return None
+    estimate = kaplan_meier(everything, np.arange(len(everything)) >= len(ended))
+    p50, p90, p99 = (estimate.quantile(percentile / 100) for percentile in PERCENTILES)
+    return Spread(len(everything), len(cut_off), estimate.mean, p50, p90, p99, estimate.longest)
+
+
+def outlasting(values: Iterable[float], censored: Iterable[float], points: int = 240) -> list[list[float]]:
+    """(length, share of all that last longer) at so many places of the Kaplan-Meier curve at most; empty for none."""
+    ended, cut_off = (np.fromiter(found, dtype=np.float64) for found in (values, censored))
+    everything = np.concatenate([ended, cut_off])
+    if not len(ended):
+        return []
+    found = kaplan_meier(everything, np.arange(len(everything)) >= len(ended))
+    chosen = np.unique(np.linspace(0, len(found.lengths) - 1, points).astype(int))
+    return [[float(found.lengths[i]), float(found.share[i])] for i in chosen.tolist()]

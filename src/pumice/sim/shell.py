@@ -1,0 +1,81 @@
+"""The loop of a live scheduler on a simulated cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pumice.columns.snapshot import Snapshot
+from pumice.framework.outcome import Outcome
+from pumice.framework.policy import Policy
+from pumice.model.decisions import Decision, Refusal
+from pumice.runtime.loop import Loop
+from pumice.runtime.why import Why, why_jobs_wait
+from pumice.sim.cluster import SimCluster
+from pumice.sim.controller import Controller
+from pumice.sim.history import History
+from pumice.sim.laws import Laws
+from pumice.sim.wait_causes import WaitCauses
+from pumice.sim.world import CycleReport
+from pumice.state.store import Store
+
+#: Told what a cycle begins with: its number, from 1 on, its moment, and the cluster.
+Began = Callable[[int, float, Snapshot], object]
+
+
+class Shell:
+    """One scheduler: it runs cycles, remembers why jobs wait, and can be started anew."""
+
+    def __init__(self, cluster: SimCluster, policy: Policy, began: Began | None = None) -> None:
+        self.cluster = cluster
+        self.cycles = 0
+        self._began = began
+        self.loop = Loop(Store(), policy, cluster)
+        self.causes = WaitCauses()
+        self._submitted: list[Decision] = []
+        self._last: Outcome | None = None
+        cluster.hooks.answered.append(self._answered)
+
+    def cycle(self, now: float) -> CycleReport:
+        self._submitted = []
+        self.cycles += 1
+        outcome = self._last = self.loop.step(now, saw=lambda snapshot: self._saw(now, snapshot))
+        self.causes.observe(now, outcome)
+        report = CycleReport(self._submitted, outcome.wakes_at)
+        self.loop.take_in()
+        return report
+
+    def _saw(self, now: float, snapshot: Snapshot) -> None:
+        if self._began is not None:
+            self._began(self.cycles, now, snapshot)
+
+    def restart(self) -> None:
+        """Forget everything but what was decided so far."""
+        digest = self.loop.digest
+        self.loop = Loop(Store(), self.loop.policy, self.cluster)
+        self.loop.digest = digest
+
+    def laws(self, controller: Controller, history: History) -> Laws:
+        """The laws that hold under this policy."""
+        plugins = {option.spec.name for option in self.loop.policy.options}
+        return Laws(
+            self.cluster,
+            controller,
+            usage=history.usage,
+            known=self._known,
+            topology="network-topology-aware" in plugins,
+            queue_limits="proportion" in plugins,
+        )
+
+    def _known(self) -> set[str]:
+        """Keys of the pods that the store knows of."""
+        tasks = self.loop.store.snapshot().tables.tasks
+        return {tasks.pods[row].key for row in np.flatnonzero(tasks.alive).tolist()}
+
+    def why(self) -> dict[str, Why]:
+        """Why jobs waited after the last cycle."""
+        return {} if self._last is None else why_jobs_wait(self._last)
+
+    def _answered(self, decision: Decision, refusal: Refusal | None) -> None:
+        self._submitted.append(decision)

@@ -1,0 +1,131 @@
+"""The whole simulator against schedulers of a few lines: where all of a policy is known, every start is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from pumice.columns.views import Queue
+from pumice.framework import points
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+from pumice.model.node import Node
+from pumice.model.pod import PodSpec
+from pumice.model.queue import Queue as QueueObject
+from pumice.model.resources import PODS, Resource
+from pumice.runtime.conf import policy_of
+from pumice.sim.run import simulate
+from pumice.sim.scene import Scene
+from pumice.sim.traces import swf
+from pumice.sim.work import SimJob, SimTask
+from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+from tests.simulation.plain import Job, easy, fcfs, greedy, mean_wait_h
+from tests.unit.sim.kit import SHARED, WITHOUT_SHARED
+
+FCFS_CONF = 'actions: "allocate"\ntiers: [{plugins: [{name: fcfs}]}]\n'
+BRIEF_S = 1e-5  # a period in which nothing else happens
+THETA = SHARED / "traces" / "theta-alcf"
+with_theta = pytest.mark.skipif(not THETA.is_dir(), reason=WITHOUT_SHARED)
+
+
+@plugin("fcfs")
+class Fcfs:
+    """First come, first served: a turn that places nothing is the last one."""
+
+    def __init__(self, ssn: Session) -> None:
+        self.ssn = ssn
+        self.waiting = -1
+
+    @points.overused
+    def overused(self, queue: Queue) -> bool:
+        waiting = int(self.ssn.tables.jobs.waits.sum())
+        in_vain, self.waiting = waiting == self.waiting, waiting
+        return in_vain
+
+
+def simulated(jobs: Sequence[Job], processors: int, conf: str, period_s: float) -> list[float | None]:
+    """When each job starts on one node with so many cores; a job is one pod."""
+    room = Resource(1000.0 * processors, 0.0, {PODS: 1e6}, 10**6)
+    specs = {size: PodSpec(Resource(1000.0 * size, 0.0, {PODS: 1.0})) for size in {job.size for job in jobs}}
+    admission = conf != FCFS_CONF
+    works = tuple(
+        SimJob(
+            "ns",
+            f"job-{i:06d}",
+            "default",
+            (SimTask("all", 1, specs[job.size]),),
+            1,
+            job.seconds,
+            job.arrival,
+            waits_for_admission=admission,
+        )
+        for i, job in enumerate(jobs)
+    )
+    scene = Scene((Node("machine", room, room, uid="machine"), QueueObject("default", uid="default")), works)
+    policy = policy_of(conf, volcano_registry().with_plugins("volcano", [Fcfs]))
+    started = {record.key: record.started for record in simulate(scene, policy, period_s=period_s).history.jobs}
+    return [started[work.key] for work in works]
+
+
+def random_jobs(seed: int, processors: int, count: int = 300) -> list[Job]:
+    rng = np.random.default_rng(seed)
+    arrivals = np.sort(rng.uniform(0, 20_000, count).round(2))
+    sizes = np.minimum(2 ** rng.integers(0, 7, count), processors)
+    return [
+        Job(*job) for job in zip(arrivals.tolist(), sizes.tolist(), rng.uniform(0, 900, count).tolist(), strict=True)
+    ]
+
+
+def theta(year: int) -> tuple[list[Job], int]:
+    trace = swf.read(THETA / f"theta_{year}.swf")
+    jobs = sorted(trace.jobs, key=lambda job: (job.arrival_s, job.key))
+    assert trace.nodes is not None
+    return [Job(j.arrival_s, j.size, j.duration_s, j.estimate_s or j.duration_s) for j in jobs], len(trace.nodes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fcfs(seed: int) -> None:
+    jobs = random_jobs(seed, 64)
+    expected = fcfs(jobs, 64)
+    assert mean_wait_h(jobs, expected) > 0.1
+    assert simulated(jobs, 64, FCFS_CONF, BRIEF_S) == pytest.approx(expected, abs=100 * BRIEF_S)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_default_policy_is_greedy_with_admission(seed: int) -> None:
+    jobs = random_jobs(seed, 64)
+    expected = greedy(jobs, 64, 1.0)
+    assert mean_wait_h(jobs, expected) > 0.01
+    assert simulated(jobs, 64, DEFAULT_CONF, 1.0) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.slow
+@with_theta
+def test_fcfs_on_a_year_of_theta() -> None:
+    jobs, processors = theta(2022)
+    starts = simulated(jobs, processors, FCFS_CONF, BRIEF_S)
+    assert starts == pytest.approx(fcfs(jobs, processors), abs=1e-2)
+    assert mean_wait_h(jobs, starts) == pytest.approx(42.25, abs=0.005)
+
+
+@pytest.mark.slow
+@with_theta
+def test_the_default_policy_on_a_year_of_theta() -> None:
+    jobs, processors = theta(2022)
+    assert simulated(jobs, processors, DEFAULT_CONF, 1.0) == pytest.approx(greedy(jobs, processors, 1.0), abs=1e-6)
+
+
+@with_theta
+def test_what_one_run_proves() -> None:
+    """EASY on a year of jobs: each arrival moved by at most a minute moves the mean wait by more than an hour."""
+    jobs, processors = theta(2023)
+    assert mean_wait_h(jobs, easy(jobs, processors)) == pytest.approx(9.3, abs=0.05)
+    waits = []
+    for seed in range(10):
+        dice = np.random.default_rng(seed)
+        moved = [j._replace(arrival=dice.uniform(max(j.arrival - 60, 0), j.arrival + 60)) for j in jobs]
+        moved.sort(key=lambda job: job.arrival)
+        waits.append(mean_wait_h(moved, easy(moved, processors)))
+    assert (min(waits), max(waits)) == pytest.approx((8.7, 10.3), abs=0.05)

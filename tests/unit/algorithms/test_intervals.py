@@ -1,0 +1,41 @@
+"""Means with their intervals: against published tables, and against many draws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pumice.algorithms.intervals import Interval, mean_interval, t_quantile
+
+
+@pytest.mark.parametrize(
+    ("freedom", "expected"),
+    [(1, 12.706), (4, 2.776), (10, 2.228), (11, 2.201), (15, 2.131), (30, 2.042), (120, 1.980), (10**6, 1.960)],
+)
+def test_quantiles_of_the_tables(freedom: int, expected: float) -> None:
+    assert t_quantile(freedom) == pytest.approx(expected, abs=6e-4)
+
+
+def test_an_interval_by_hand() -> None:
+    found = mean_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    half = 2.776 * math.sqrt(2.5) / math.sqrt(5)
+    assert found == (3.0, pytest.approx(3 - half), pytest.approx(3 + half), 5)
+    assert found.excludes_zero
+
+
+def test_one_measurement_says_nothing_about_others() -> None:
+    assert mean_interval(np.array([7.0])) == Interval(7.0, -math.inf, math.inf, 1)
+    assert not mean_interval(np.array([7.0])).excludes_zero
+
+
+def test_no_scatter() -> None:
+    assert mean_interval(np.array([2.0, 2.0, 2.0])).excludes_zero
+    assert not mean_interval(np.zeros(3)).excludes_zero
+
+
+def test_ninety_five_of_a_hundred() -> None:
+    rng = np.random.default_rng(5)
+    found = [mean_interval(rng.normal(10.0, 3.0, 5)) for _ in range(4000)]
+    assert np.mean([each.low <= 10.0 <= each.high for each in found]) == pytest.approx(0.95, abs=0.01)
