@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,9 @@ from tests.conformance.runner.doubles import doubles
 from tests.conformance.runner.result import NotYet, Unusable
 
 _ANY_ACTION = "allocate"
+
+#: Switches of rules that Pumice has beside Volcano's, as they must be for what Volcano decided (records 0062).
+_AS_VOLCANO: Mapping[str, Mapping[str, Any]] = {"gang": {"halvesFirst": False}}
 
 
 def policy_of_case(case: Case, registry: Registry) -> Policy:
@@ -28,7 +31,7 @@ def policy_of_case(case: Case, registry: Registry) -> Policy:
     if missing:
         raise NotYet(", ".join(missing))
     named = actions_of(case.conf)
-    conf = {**case.conf, "actions": ", ".join(named) or _ANY_ACTION, "tiers": _registered(case)}
+    conf = {**case.conf, "actions": ", ".join(named) or _ANY_ACTION, "tiers": _as_volcano(_registered(case))}
     try:
         policy = read_policy(
             conf, registry, strict=False, unset_switches=case.generated, check_conflicts=case.generated
@@ -58,6 +61,16 @@ def _registered(case: Case) -> list[Any]:
     for tier in case.conf.get("tiers") or ():
         tiers.append({**tier, "plugins": [p for p in tier.get("plugins") or () if p.get("name") not in absent]})
     return tiers
+
+
+def _as_volcano(tiers: list[Any]) -> list[Any]:
+    """The tiers with every rule off that Volcano does not have."""
+    return [{**tier, "plugins": [_without_more(plugin) for plugin in tier["plugins"]]} for tier in tiers]
+
+
+def _without_more(plugin: Mapping[str, Any]) -> Mapping[str, Any]:
+    more = _AS_VOLCANO.get(str(plugin.get("name")))
+    return plugin if more is None else {**plugin, "arguments": {**more, **(plugin.get("arguments") or {})}}
 
 
 def missing_names(case: Case, registry: Registry) -> Iterator[str]:

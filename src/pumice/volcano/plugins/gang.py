@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from pumice.columns.counting import READY, VALID
+from pumice.columns.counting import HELD, READY, VALID
 from pumice.columns.dtypes import F64, I32, AnyArray, Bool
 from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
@@ -27,10 +27,14 @@ PIPELINED_OR_READY[TaskStatus.PIPELINED] = 1
 
 @plugin("gang")
 class Gang:
-    """A job counts only when its minimum, the minima of its roles and of its sub-groups are all met."""
+    """A job counts only when its minimum, the minima of its roles and of its sub-groups are all met.
 
-    def __init__(self, ssn: Session) -> None:
-        self.ssn = ssn
+    ``halvesFirst``: of jobs below their minimum one that holds nodes goes first. A scheduler that dies between the
+    binds of a gang leaves such a half; by its share (drf) it would come after every gang that holds nothing, and keep
+    its nodes for nothing. Volcano does not have this; without it the order is Volcano's. """
+
+    def __init__(self, ssn: Session, *, halvesFirst: bool = True) -> None:
+        self.ssn, self.halves_first = ssn, halvesFirst
 
     def figures(self) -> Mapping[str, AnyArray]:
         """For each job how many tasks it lacks, 0 where it is ready; and whether it is (J,)."""
@@ -54,8 +58,12 @@ class Gang:
 
     @points.job_order(reads=(ROWS,))
     def job_order(self, jobs: JobRows) -> F64:
-        """Jobs below their minimum first."""
-        return jobs.ready.astype(np.float64)
+        """Jobs below their minimum first, and of these the ones that hold nodes."""
+        ready = jobs.ready
+        found = ready.astype(np.float64)
+        if self.halves_first:
+            found[~ready & (jobs.tables.jobs.counts[jobs.rows] @ HELD > 0)] = -1.0
+        return found
 
     @points.sub_job_order(reads=(ROWS,))
     def sub_job_order(self, sub: SubJob) -> float:
