@@ -221,3 +221,45 @@ class TaskRows(Rows):
     def req(self) -> F64:
         """Request of each. Shape (rows, R)."""
         return self.tables.classes.req[self.classes]
+
+
+class Candidates(TaskRows):
+    """Tasks that may have to leave, of several nodes: those of one node after those of the other, in the order in which
+    they would leave.
+
+    ``starts`` (nodes + 1,): where the tasks of each node begin, and the end. A hook answers for every node as if there were
+    no other: what it counts down victim by victim begins anew on each (``apart``).
+    """
+
+    __slots__ = ("starts",)
+
+    def __init__(self, tables: Tables, rows: AnyArray, starts: AnyArray | None = None) -> None:
+        super().__init__(tables, rows)
+        self.starts = np.array([0, len(rows)]) if starts is None else starts
+
+    @property
+    def node_count(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def nth(self) -> I64:
+        """Which of the nodes each task is on, from 0. Shape (rows,)."""
+        found: I64 = np.repeat(np.arange(self.node_count), np.diff(self.starts))
+        return found
+
+    def apart(self, group: AnyArray) -> AnyArray:
+        """Numbers that are equal for tasks of one node and one group. Shapes (rows,) -> (rows,)."""
+        if self.node_count == 1 or not len(group):
+            return group
+        found: AnyArray = self.nth * (int(group.max()) + 2) + group
+        return found
+
+    def of_node(self, nth: int) -> Candidates:
+        """Those of one node."""
+        return Candidates(self.tables, self.rows[self.starts[nth] : self.starts[nth + 1]])
+
+    def nodes_where(self, mask: Bool) -> Bool:
+        """Which of the nodes have a task that is marked. Shapes (rows,) -> (nodes,)."""
+        before = np.concatenate(([0], mask.cumsum()))
+        found: Bool = before[self.starts[1:]] > before[self.starts[:-1]]
+        return found

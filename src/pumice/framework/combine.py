@@ -88,7 +88,7 @@ def intersect(tiers: Tiers, subject: Any, candidates: Any) -> Bool:
             named = hook(subject, candidates)
             if named is None:
                 continue
-            if not _is_mask(named, candidates):
+            if not is_mask(named, candidates):
                 raise WrongAnswer(hook, named, f"None or a mask over {len(candidates)} tasks")
             if not named.any():
                 victims = None
@@ -100,13 +100,51 @@ def intersect(tiers: Tiers, subject: Any, candidates: Any) -> Bool:
     return np.zeros(len(candidates), dtype=bool)
 
 
+class Named(NamedTuple):
+    """A hook's victims among the candidates of several nodes: ``victims`` (rows,), and on which of the nodes it has an
+    opinion at all (nodes,)."""
+
+    victims: Bool
+    speaks: Bool
+
+
+def intersect_by_node(tiers: Tiers, subject: Any, candidates: Any) -> Bool:
+    """As intersect, for the candidates of each node by themselves: a tier may decide on one node and not on another. A
+    hook answers a mask over all candidates, None, or Named."""
+    if candidates.node_count == 1:
+        return intersect(tiers, subject, candidates)
+    nth, undecided = candidates.nth, np.ones(candidates.node_count, dtype=bool)
+    found = np.zeros(len(candidates), dtype=bool)
+    for tier in tiers:
+        victims, begun, asked = np.zeros_like(found), np.zeros_like(undecided), undecided.copy()
+        for hook in tier:
+            answer = hook(subject, candidates)
+            if answer is None:
+                continue
+            named, speaks = answer if isinstance(answer, Named) else (answer, None)
+            if not is_mask(named, candidates):
+                raise WrongAnswer(hook, answer, f"None or a mask over {len(candidates)} tasks")
+            speaking = asked if speaks is None else asked & speaks
+            somebody = candidates.nodes_where(named)
+            both = np.where(begun[nth], victims & named, named)
+            changed = speaking[nth]
+            victims[changed] = both[changed] & somebody[nth[changed]]
+            begun = np.where(speaking, candidates.nodes_where(victims), begun)
+            asked &= ~(speaking & ~somebody)
+        found |= victims
+        undecided &= ~begun
+        if not undecided.any():
+            break
+    return found
+
+
 def union(tiers: Tiers, candidates: Any) -> Bool:
     """Everybody's victims of a tier, as a mask; the first tier that names any decides."""
     for tier in tiers:
         victims = np.zeros(len(candidates), dtype=bool)
         for hook in tier:
             named = hook(candidates)
-            if not _is_mask(named, candidates):
+            if not is_mask(named, candidates):
                 raise WrongAnswer(hook, named, f"a mask over {len(candidates)} tasks")
             victims |= named
         if victims.any():
@@ -114,7 +152,8 @@ def union(tiers: Tiers, candidates: Any) -> Bool:
     return np.zeros(len(candidates), dtype=bool)
 
 
-def _is_mask(answer: Any, rows: Any) -> bool:
+def is_mask(answer: Any, rows: Any) -> bool:
+    """Whether an answer is True or False for each of some rows, as an array."""
     return isinstance(answer, np.ndarray) and answer.dtype == np.bool_ and answer.shape == (len(rows),)
 
 

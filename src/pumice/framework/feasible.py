@@ -6,6 +6,7 @@ is an answer like any other, so it is kept from one cycle to the next.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
 from math import isnan
@@ -239,6 +240,19 @@ class Feasibility:
             allowed, idle_fits, future_fits, score if isinstance(score, np.ndarray) else np.full(len(nodes), score)
         )
 
+    def mendable(self, cls: int) -> Bool:
+        """Nodes against which no filter says of the class what others' leaving cannot mend. Shape (N,). Not to be written
+        on."""
+        nodes, question = self._tables.nodes, ("mendable", cls, self._tables.classes.identity(cls))
+        assert nodes.stamps is not None
+        rests_on = (nodes.facts.version, *ground(*self._columns))
+        return self._memo.by_row(question, rests_on, nodes.stamps, lambda rows: self._mendable(cls, rows))
+
+    def _mendable(self, cls: int, rows: AnyArray) -> Bool:
+        nodes = NodeRows(self._tables, rows)
+        verdicts = self._hooks.ask(points.class_filters, TaskClass(self._tables, cls), nodes)
+        return can_mend(verdicts, len(nodes))
+
     # -- why not ------------------------------------------------------------------------------------------------------
 
     def errors(self, cls: int) -> FitErrors:
@@ -308,6 +322,19 @@ def _shortages(axis: ResourceAxis, asked: Resource | None) -> tuple[tuple[Unfit,
     """The reason of each dimension; ``asked``: where something is that nobody offers."""
     names = axis.names if asked is None else [axis.name(column, asked) for column in range(len(axis))]
     return ((), *((Unfit(_FIT_REASON.format(name)),) for name in names))
+
+
+def can_mend(verdicts: Iterable[Verdict], count: int) -> Bool:
+    """Rows of which no verdict says what others' leaving cannot mend: a reason that is not plainly unschedulable. Shape
+    (count,)."""
+    found = np.ones(count, dtype=bool)
+    for verdict in verdicts:
+        final = [any(unfit.code not in _MENDABLE for unfit in reasons) for reasons in verdict.why]
+        found &= ~np.array(final)[verdict.codes]
+    return found
+
+
+_MENDABLE = (Code.SUCCESS, Code.UNSCHEDULABLE)
 
 
 @lru_cache(maxsize=1024)

@@ -106,6 +106,19 @@ class Ordering:
     def _is_keyed(self, point: Question) -> bool:
         return self._hooks.forms(point) <= {"key"}
 
+    def job_columns(self, rows: AnyArray) -> list[AnyArray] | None:
+        """What plugins say of some jobs, a column of keys from each, smaller first and the first that differs decides;
+        None where one compares pairs."""
+        if not self._is_keyed(points.job_order):
+            return None
+        return self._hooks.ask(points.jobs_keyed, JobRows(self._tables, rows))
+
+    def task_columns(self, rows: AnyArray) -> list[AnyArray] | None:
+        """The same of some tasks, of whatever jobs."""
+        if not self._is_keyed(points.task_order):
+            return None
+        return self._hooks.ask(points.tasks_keyed, TaskRows(self._tables, rows))
+
     # -- jobs ---------------------------------------------------------------------------------------------------------
 
     def job_keys(self) -> Keyer:

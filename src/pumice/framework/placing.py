@@ -305,9 +305,7 @@ class Placing:
         if len(group) == 1:
             return int(group[0])
         nodes = NodeRows(self._tables, group)
-        score: F64 = np.asarray(self._hooks.ask(points.task_scores, task, nodes, fit.score[group]))
-        if self._reduces:
-            score = score + self._reduced(task, nodes)
+        score = self.scores(task, fit, nodes)
         if self._names_best:
             named = self._hooks.ask(points.best_node, task, nodes, score)
             if named is not None:
@@ -317,6 +315,11 @@ class Placing:
             self._finite(fit.cls, np.nan)
             self._hooks.ask(points.task_scores_checked, task, nodes, 0.0)
         return int(group[best])
+
+    def scores(self, task: Task, fit: ClassFit, nodes: NodeRows) -> F64:
+        """How good each of some nodes is for the task, among these; not checked to be numbers. Shape (rows,)."""
+        score: F64 = np.asarray(self._hooks.ask(points.task_scores, task, nodes, fit.score[nodes.rows]))
+        return score + self._reduced(task, nodes) if self._reduces else score
 
     def _reduced(self, task: Task, nodes: NodeRows) -> F64 | float:
         """Sum of mapped scores after each plugin's own reduction; a map without a reduction counts for nothing."""

@@ -11,7 +11,7 @@ from pumice.columns.views import Queue
 from pumice.framework.combine import Allowed
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
-from pumice.framework.story import Attempt, Operation, Question
+from pumice.framework.story import Attempt, Kind, Operation, Question
 from pumice.framework.verdict import FitErrors
 from pumice.volcano import points
 
@@ -63,3 +63,20 @@ class Trying:
         return Attempt(
             placed, tuple(stmt.undone), tuple(self.errors.items()), asked, self.asked_again, tuple(self.told)
         )
+
+
+def promised(ssn: Session, job: int, stmt: Statement) -> None:
+    """The job would be ready with what it was promised: evict for it."""
+    placed = tuple(op for op in stmt.save() if op.kind is Kind.PIPELINE)
+    stmt.commit()
+    if placed and ssn.story.undone_of(job) is not None:
+        ssn.story.take(job, Attempt(placed, errors=tuple(ssn.story.errors_of(job).items())))
+
+
+def discarded(ssn: Session, job: int, stmt: Statement) -> None:
+    """The job would not be ready with what it was promised: take it back, and every eviction with it. Its tasks remember
+    what they were promised."""
+    stmt.discard()
+    own = tuple(op for op in stmt.undone if op.kind is Kind.PIPELINE)
+    if own:
+        ssn.story.take(job, Attempt(undone=own, errors=tuple(ssn.story.errors_of(job).items())))

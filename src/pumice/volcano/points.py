@@ -5,19 +5,22 @@ Source: Volcano's session functions and switches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from pumice.columns.dtypes import F64, I32, Bool
-from pumice.columns.rows import TaskRows
+from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Job, Node, Queue, SubJob, Task
 from pumice.framework import combine
-from pumice.framework.combine import Vote
+from pumice.framework.combine import Named, Vote
 from pumice.framework.point import Asked, Point, Question, TwoForms, as_it_is
 from pumice.framework.points import (
     allocatable,
     batch_node_order,
     best_node,
     bind_context,
+    class_filters,
     job_order,
     job_ready,
     job_valid,
@@ -89,20 +92,24 @@ hyper_node_gradient_for_sub_job: Point[[SubJob, int, str], list[list[int]] | Non
     {("SubJob", "int", "str"): "rows"},
     switch="HyperNodeGradient",
 )
-preemptable: Point[[Task, TaskRows], Bool | None, Bool] = Point(
+preemptable: TwoForms[[Task, Candidates], Bool | None, [Task, TaskRows], Bool | None, Bool] = TwoForms(
     "preemptable",
-    "Which candidates may the task preempt? A mask; None without an opinion.",
-    "when a task looks for victims of its queue on a node",
-    combine.intersect,
-    {("Task", "TaskRows"): "tasks"},
+    "Which candidates may the task preempt? A mask; None without an opinion. A hook that takes"
+    " Candidates answers for those of many nodes at once, of each node as if there were no other; one that takes TaskRows"
+    " is asked node by node.",
+    "when a task looks for victims in its own queue",
+    combine.intersect_by_node,
+    {("Task", "Candidates"): "nodes", ("Task", "TaskRows"): "tasks"},
     switch="Preemptable",
 )
-reclaimable: Point[[Task, TaskRows], Bool | None, Bool] = Point(
+reclaimable: TwoForms[[Task, Candidates], Bool | None, [Task, TaskRows], Bool | None, Bool] = TwoForms(
     "reclaimable",
-    "Which candidates may the task reclaim from other queues? A mask; None without an opinion.",
-    "when a task looks for victims of other queues on a node",
-    combine.intersect,
-    {("Task", "TaskRows"): "tasks"},
+    "Which candidates may the task reclaim from other queues? A mask; None without an opinion. A hook that takes"
+    " Candidates answers for those of many nodes at once, of each node as if there were no other; one that takes TaskRows"
+    " is asked node by node.",
+    "when a task looks for victims in other queues",
+    combine.intersect_by_node,
+    {("Task", "Candidates"): "nodes", ("Task", "TaskRows"): "tasks"},
     switch="Reclaimable",
 )
 unified_evictable: Point[[EvictionContext, TaskRows], Bool | None, Bool] = Point(
@@ -234,6 +241,30 @@ FEATURE_SWITCHES = {"Hierarchy": False}
 
 # -- questions as they are put
 
+
+def node_by_node(hook: Callable[[Task, TaskRows], Bool | None]) -> Callable[[Task, Candidates], Bool | Named | None]:
+    """A hook about the candidates of one node, asked about those of several."""
+
+    def over_nodes(task: Task, candidates: Candidates) -> Bool | Named | None:
+        if candidates.node_count == 1:
+            return hook(task, candidates)
+        each = [hook(task, candidates.of_node(nth)) for nth in range(candidates.node_count)]
+        victims = np.zeros(len(candidates), dtype=bool)
+        for nth, answer in enumerate(each):
+            part = candidates.of_node(nth)
+            if answer is None:
+                continue
+            if not combine.is_mask(answer, part):
+                raise combine.WrongAnswer(hook, answer, f"None or a mask over {len(part)} tasks")
+            victims[candidates.starts[nth] : candidates.starts[nth + 1]] = answer
+        return Named(victims, np.array([answer is not None for answer in each]))
+
+    return over_nodes
+
+
+_VICTIMS = {"nodes": as_it_is, "tasks": node_by_node}
+preemptable_victims: Asked[[Task, Candidates], Bool] = Asked((preemptable,), _VICTIMS, combine.intersect_by_node)
+reclaimable_victims: Asked[[Task, Candidates], Bool] = Asked((reclaimable,), _VICTIMS, combine.intersect_by_node)
 sub_jobs_compared: Asked[[SubJob, SubJob], int] = Asked(
     (sub_job_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
 )
@@ -254,6 +285,7 @@ __all__ = [
     "batch_node_order",
     "best_node",
     "bind_context",
+    "class_filters",
     "cluster_order",
     "hyper_node_gradient_for_job",
     "hyper_node_gradient_for_sub_job",
@@ -275,9 +307,11 @@ __all__ = [
     "pre_predicate",
     "predicate",
     "preemptable",
+    "preemptable_victims",
     "preemptive",
     "queue_order",
     "reclaimable",
+    "reclaimable_victims",
     "reserved_nodes",
     "session_close",
     "simulate_add_task",

@@ -13,7 +13,7 @@ import numpy as np
 from pumice.algorithms.shares import EPS, dominant_share
 from pumice.columns.column import Column
 from pumice.columns.dtypes import F64, Bool
-from pumice.columns.rows import TaskRows
+from pumice.columns.rows import Candidates
 from pumice.columns.views import Queue, Task
 from pumice.framework.session import Session
 from pumice.model.status import TaskStatus
@@ -78,17 +78,22 @@ class ShareTree:
                 return -1 if x < y else 1
         return 0
 
-    def reclaimable(self, reclaimer: Task, candidates: TaskRows) -> Bool:
+    def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
         """Candidates whose queue would come after the reclaimer's with the reclaimer placed and the candidate gone.
         Shape (rows,)."""
         own, allocated, self._version = reclaimer.job, self._allocated.array.copy(), -1
         allocated[own.row] += reclaimer.req
         victims = np.zeros(len(candidates), dtype=bool)
-        for i, (job, queue, req) in enumerate(zip(candidates.job, candidates.queue, candidates.req, strict=True)):
-            allocated[job] -= req
-            self.evaluate(allocated)
-            victims[i] = self._compare(own.queue, int(queue)) < 0
-            allocated[job] += req
+        known: dict[tuple[int, int], bool] = {}  # equal tasks of a job leave the same behind
+        kinds = zip(candidates.job.tolist(), candidates.classes, strict=True)
+        for i, (kind, queue, req) in enumerate(zip(kinds, candidates.queue.tolist(), candidates.req, strict=True)):
+            if kind not in known:
+                held = allocated[kind[0]].copy()
+                allocated[kind[0]] -= req
+                self.evaluate(allocated)
+                known[kind] = self._compare(own.queue, queue) < 0
+                allocated[kind[0]] = held
+            victims[i] = known[kind]
         return victims
 
     def evaluate(self, allocated: F64) -> None:

@@ -10,6 +10,8 @@ from pumice.volcano.accounting import ACCOUNTING
 from pumice.volcano.actions.allocate import allocate
 from pumice.volcano.actions.backfill import backfill
 from pumice.volcano.actions.enqueue import enqueue
+from pumice.volcano.actions.preempt import preempt
+from pumice.volcano.actions.reclaim import reclaim
 from pumice.volcano.fit_errors import notices
 from pumice.volcano.plugins.binpack import Binpack
 from pumice.volcano.plugins.conformance import Conformance
@@ -28,7 +30,13 @@ from pumice.volcano.topology import nothing_waits, recover_hypernodes
 
 ACTIONS: dict[str, ActionSpec] = {
     name: action_spec(name, run, only_for_waiting=True)
-    for name, run in (("enqueue", enqueue), ("allocate", allocate), ("backfill", backfill))
+    for name, run in (
+        ("enqueue", enqueue),
+        ("allocate", allocate),
+        ("backfill", backfill),
+        ("preempt", preempt),
+        ("reclaim", reclaim),
+    )
 }
 PLUGINS: tuple[type, ...] = (
     Binpack,
@@ -45,7 +53,7 @@ PLUGINS: tuple[type, ...] = (
 )
 
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
-ACTIONS_NOT_YET = ("preempt", "reclaim", "gangpreempt", "gangreclaim", "shuffle")
+ACTIONS_NOT_YET = ("gangpreempt", "gangreclaim", "shuffle")
 PLUGINS_NOT_YET = (
     "capacity",
     "resource-strategy-fit",

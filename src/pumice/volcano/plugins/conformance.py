@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import Bool
-from pumice.columns.rows import TaskRows
+from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.plugin import plugin
+from pumice.framework.point import ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.eviction import EvictionContext
@@ -21,9 +22,9 @@ class Conformance:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
 
-    @points.preemptable
-    @points.reclaimable
-    def evictable(self, evictor: Task, candidates: TaskRows) -> Bool:
+    @points.preemptable(reads=(ROWS, SIGNATURE))
+    @points.reclaimable(reads=(ROWS, SIGNATURE))
+    def evictable(self, evictor: Task, candidates: Candidates) -> Bool:
         return ordinary(candidates)
 
     @points.unified_evictable

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pumice.algorithms.groups import in_turn
 from pumice.algorithms.shares import dominant_share, largest_part
 from pumice.columns.dtypes import F64, AnyArray, Bool
-from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.rows import Candidates, JobRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Queue, Task
 from pumice.framework.plugin import plugin
-from pumice.framework.point import JOBS, PODS, QUEUES, ROWS
+from pumice.framework.point import JOBS, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.share_tree import ShareTree
@@ -52,17 +53,17 @@ class Drf:
         assert self.tree is not None
         return self.tree.compare(left, right)
 
-    @points.preemptable
-    def preemptable(self, preemptor: Task, candidates: TaskRows) -> Bool:
+    @points.preemptable(reads=(ROWS, JOBS, SIGNATURE, "drf.allocated"))
+    def preemptable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Tasks of jobs that, without the task, would still have a share no smaller than the preemptor's with its
         task. Each candidate is taken off its job's share, victim or not. Shape (rows,)."""
         total, allocated, jobs = self.ssn.total, self.allocated.array, candidates.job
         own = float(dominant_share(allocated[preemptor.job.row] + preemptor.req, total))
-        share = dominant_share(allocated[jobs] - taken_so_far(jobs, candidates.req), total)
+        share = dominant_share(allocated[jobs] - taken_so_far(candidates.apart(jobs), candidates.req), total)
         return np.asarray((own < share) | (np.abs(own - share) <= SAME))
 
-    @points.reclaimable(reads=TREE)
-    def reclaimable(self, reclaimer: Task, candidates: TaskRows) -> Bool:
+    @points.reclaimable(reads=(*TREE, SIGNATURE))
+    def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
         """Tasks whose queue would still come after the reclaimer's, were the reclaimer placed and the task gone."""
         assert self.tree is not None
         return self.tree.reclaimable(reclaimer, candidates)
@@ -86,8 +87,8 @@ class Drf:
 
 def taken_so_far(group: AnyArray, amounts: F64) -> F64:
     """For each row the sum of the amounts of its group up to and with it. Shapes (rows,), (rows, R) -> (rows, R)."""
-    found = np.empty_like(amounts)
-    for each in np.unique(group).tolist():
-        rows = group == each
-        found[rows] = amounts[rows].cumsum(axis=0)
+    found, taken = np.empty_like(amounts), np.zeros_like(amounts)
+    for rows, groups in in_turn(group):
+        taken[groups] += amounts[rows]
+        found[rows] = taken[groups]
     return found

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from pumice.algorithms.groups import nth_of_its_group
 from pumice.columns.counting import HELD, READY, VALID
 from pumice.columns.dtypes import F64, I32, AnyArray, Bool
-from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.rows import Candidates, JobRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS, SIGNATURE
+from pumice.framework.point import JOBS, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.framework.verdict import Invalid
 from pumice.model.status import TaskStatus
@@ -97,13 +98,13 @@ class Gang:
     def job_starving(self, job: Job) -> bool:
         return job.is_starving
 
-    @points.preemptable
-    @points.reclaimable
-    def evictable(self, preemptor: Task, candidates: TaskRows) -> Bool:
+    @points.preemptable(reads=(ROWS, JOBS, SIGNATURE))
+    @points.reclaimable(reads=(ROWS, JOBS, SIGNATURE))
+    def evictable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Tasks that their gang can spare, counted down victim by victim. Shape (rows,)."""
         jobs, job = candidates.tables.jobs, candidates.job
-        spare = (jobs.counts @ READY - jobs.min_available)[job]
-        return np.asarray(nth_of_its_group(job) < spare)
+        spare = jobs.counts[job] @ READY - jobs.min_available[job]
+        return np.asarray(nth_of_its_group(candidates.apart(job)) < spare)
 
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
@@ -151,14 +152,3 @@ class Gang:
             if sum(1 for sub in subs if counts(sub)) < wanted:
                 return False
         return True
-
-
-def nth_of_its_group(group: I32) -> I32:
-    """For each row how many of its group come before it. Shape (rows,)."""
-    order = group.argsort(kind="stable")
-    ordered = group[order]
-    starts = np.concatenate(([0], (ordered[1:] != ordered[:-1]).nonzero()[0] + 1)) if len(group) else np.zeros(0, int)
-    position = np.arange(len(group))
-    found = np.empty(len(group), dtype=np.int32)
-    found[order] = position - np.repeat(starts, np.diff(np.append(starts, len(group))))
-    return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import I64, Bool
-from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.rows import Candidates, JobRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS, SIGNATURE
+from pumice.framework.point import JOBS, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.eviction import EvictionContext, EvictionKind
@@ -36,8 +36,8 @@ class Priority:
         """Some of its tasks are neither placed nor promised a place."""
         return job.ready_count + job.waiting_count < job.size
 
-    @points.preemptable
-    def preemptable(self, preemptor: Task, candidates: TaskRows) -> Bool:
+    @points.preemptable(reads=(ROWS, JOBS, SIGNATURE))
+    def preemptable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Lower jobs; inside the preemptor's own job lower tasks. Shape (rows,)."""
         own, job = preemptor.job, candidates.job
         if own.row < 0:

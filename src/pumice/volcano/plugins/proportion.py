@@ -7,15 +7,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pumice.algorithms.groups import in_turn
 from pumice.algorithms.shares import all_at_most, at_most, largest_part, queue_share, water_filling
 from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import F64, AnyArray, Bool
-from pumice.columns.rows import TaskRows
+from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Queue, Task
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
+from pumice.framework.point import JOBS, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.admission import exceeded, minimum, promised
@@ -111,16 +113,17 @@ class Proportion:
         held = self.allocated.array[queue.row]
         return not exceeded(self.ssn, held + task.req, self.deserved.array[queue.row], task.req)
 
-    @points.reclaimable
-    def reclaimable(self, reclaimer: Task, candidates: TaskRows) -> Bool:
+    @points.reclaimable(reads=(ROWS, JOBS, SIGNATURE, "proportion.allocated", "proportion.deserved"))
+    def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
         """Tasks of queues that have more than they deserve, counted down victim by victim. Shape (rows,)."""
-        left: dict[int, F64] = {}
-        victims = np.zeros(len(candidates), dtype=bool)
-        for i, (queue, req) in enumerate(zip(candidates.queue.tolist(), candidates.req, strict=True)):
-            allocated = left.setdefault(queue, self.allocated.array[queue].copy())
-            if not at_most(allocated, self.deserved.array[queue]):
-                allocated -= req
-                victims[i] = True
+        queue, req = candidates.queue, candidates.req
+        allocated, deserved = self.allocated.array[queue], self.deserved.array[queue]
+        left, victims = np.empty_like(allocated), np.zeros(len(candidates), dtype=bool)
+        for step, (rows, groups) in enumerate(in_turn(candidates.apart(queue))):
+            if not step:
+                left[groups] = allocated[rows]
+            victims[rows] = ~at_most(left[groups], deserved[rows])
+            left[groups] -= np.where(victims[rows, None], req[rows], 0.0)
         return victims
 
     @points.job_enqueueable

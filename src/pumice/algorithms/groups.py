@@ -1,0 +1,40 @@
+"""Groups of rows, gone through side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+I64 = npt.NDArray[np.int64]
+
+
+def nth_of_its_group(group: npt.NDArray[Any]) -> I64:
+    """For each row how many of its group come before it. Shapes (rows,) -> (rows,)."""
+    order, starts, lengths = _sorted(group)
+    found = np.empty(len(group), dtype=np.int64)
+    found[order] = np.arange(len(group)) - np.repeat(starts, lengths)
+    return found
+
+
+def in_turn(group: npt.NDArray[Any]) -> Iterator[tuple[I64, I64]]:
+    """The first row of every group, then the second ones, and so on: what is worked out row by row within each group, for
+    all groups at once. Each time the rows, and which group each is of, from 0; both (groups that are not over,)."""
+    order, starts, lengths = _sorted(group)
+    left = np.arange(len(starts))
+    for step in range(int(lengths.max(initial=0))):
+        if step:
+            left = left[lengths[left] > step]
+        yield order[starts[left] + step], left
+
+
+def _sorted(group: npt.NDArray[Any]) -> tuple[I64, I64, I64]:
+    """Rows by group, in their order within each; where each group begins among them, and its length."""
+    order = group.argsort(kind="stable")
+    ordered = group[order]
+    begins = np.ones(len(group), dtype=bool)
+    begins[1:] = ordered[1:] != ordered[:-1]
+    starts = begins.nonzero()[0]
+    return order, starts, np.diff(np.append(starts, len(group)))

@@ -1,0 +1,108 @@
+"""preempt: jobs that starve take room from others of their queue, and tasks from others of their job. Source: Volcano
+preempt (spec 03 §4)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.rows import TaskRows
+from pumice.columns.views import Queue, Task
+from pumice.framework.ordering import Heap
+from pumice.framework.session import Session
+from pumice.framework.statement import Statement
+from pumice.volcano import points
+from pumice.volcano.attempts import discarded, promised
+from pumice.volcano.candidates import Supply, evictable
+from pumice.volcano.nominations import why_not_eligible
+from pumice.volcano.readiness import job_pipelined
+from pumice.volcano.search import Among, Found, NodeSearch, waiting_tasks
+from pumice.volcano.starving import is_starving, starving_jobs
+from pumice.volcano.victims import VictimQueue
+
+REASON = "preempt"
+
+
+def preempt(
+    ssn: Session,
+    *,
+    predicateErrorCacheEnable: bool = True,
+    enableTopologyAwarePreemption: bool = False,
+    topologyAwarePreemptWorkerNum: int = 16,
+    minCandidateNodesPercentage: int = 10,
+    minCandidateNodesAbsolute: int = 1,
+    maxCandidateNodesAbsolute: int = 100,
+) -> None:
+    """Best queue first: its starving jobs, best first, evict tasks of its other jobs, all or nothing; then each of their
+    waiting tasks evicts tasks of its own job."""
+    starving = starving_jobs(ssn, with_topology=False)
+    if starving:
+        _Preemption(ssn, starving, cached=predicateErrorCacheEnable).run()
+
+
+class _Preemption:
+    def __init__(self, ssn: Session, starving: dict[int, list[int]], *, cached: bool) -> None:
+        self.ssn, self.starving = ssn, starving
+        self.search = NodeSearch(ssn, cached=cached)
+
+    def run(self) -> None:
+        ssn = self.ssn
+        queues = Heap(ssn.order.queue_keys(), list(self.starving))
+        while queues:
+            queue = queues.pop()
+            jobs = Heap(ssn.order.job_keys(), self.starving[queue])
+            while jobs:
+                self._between_jobs(jobs.pop(), evictable(ssn).of_queue(queue))
+            for job in self.starving[queue]:
+                self._within(job)
+
+    def _between_jobs(self, job: int, supply: Supply) -> None:
+        ssn = self.ssn
+        with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
+            tasks = waiting_tasks(ssn, job)
+            while tasks and is_starving(ssn, job):
+                self._preempt(stmt, tasks.pop(0), supply, but_job=job)
+            if job_pipelined(ssn, job):
+                promised(ssn, job, stmt)
+            else:
+                discarded(ssn, job, stmt)
+
+    def _within(self, job: int) -> None:
+        ssn = self.ssn
+        supply = evictable(ssn).of_job(job)
+        for row in waiting_tasks(ssn, job):
+            with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
+                if not self._preempt(stmt, row, supply):
+                    return
+                promised(ssn, job, stmt)
+
+    def _preempt(self, stmt: Statement, row: int, supply: Supply, but_job: int = -1) -> bool:
+        """Make room for one task on the first node that allows it. Whether it was promised that."""
+        ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, row)
+        if why_not_eligible(ssn, task) or ssn.ask(points.task_refused, task) is not None:
+            return False
+        alone = bool(ssn.tables.tasks.best_effort[row])
+        among = Among(supply, points.preemptable_victims, but_job, alone)
+        mask = search.reachable(task) & supply.could_hold(int(ssn.tables.tasks.cls[row]))
+        nodes = search.with_victims(task, among, search.best_first(task, mask))
+        return any(self._on_node(stmt, task, found) for found in nodes)
+
+    def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
+        """Evict until the task fits, and promise it the node; all of that or nothing."""
+        ssn, evicted = self.ssn, []
+        with stmt.trial() as trial:
+            victims = VictimQueue(ssn, found.victims, task.row)
+            while not (fits := self._fits(task, found.node)) and victims:
+                evicted.append(victims.pop())
+                stmt.evict([evicted[-1]], REASON)
+            freed = not ssn.tables.tasks.best_effort[evicted].all()
+            if fits and stmt.pipeline([task.row], [found.node], evicted=freed) is None:
+                trial.keep()
+        return trial.kept
+
+    def _fits(self, task: Task, node: int) -> bool:
+        ssn = self.ssn
+        if not self.search.has_room(task, node):
+            return False
+        queue, rows = Queue(ssn.tables, task.job.queue), TaskRows(ssn.tables, np.array([task.row]))
+        return ssn.ask(points.tasks_allowed, queue, rows).tasks > 0 and self.search.passes(task, node)
+
