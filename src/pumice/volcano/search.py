@@ -115,7 +115,8 @@ class NodeSearch:
     def best_first(self, task: Task, mask: Bool) -> Iterator[I64]:
         """Nodes by falling score, own shard first, of equal ones the first row: one, then more and more at a time."""
         placing = self._ssn.placing
-        for rows in self._by_shard(mask):
+        for part in self.by_shard(mask):
+            rows = part.nonzero()[0]
             fit = placing.feasible.of(int(self._tables.tasks.cls[task.row]))
             score = placing.scores(task, fit, NodeRows(self._tables, rows))
             best = int(score.argmax())
@@ -125,16 +126,16 @@ class NodeSearch:
 
     def in_row_order(self, mask: Bool) -> Iterator[I64]:
         """Nodes as they come, own shard first."""
-        for rows in self._by_shard(mask):
+        for part in self.by_shard(mask):
+            rows = part.nonzero()[0]
             yield rows[:1]
             yield from _growing(rows[1:])
 
-    def _by_shard(self, mask: Bool) -> Iterator[I64]:
+    def by_shard(self, mask: Bool) -> Iterator[Bool]:
+        """The nodes of the own shard, then the others; those of them there are."""
         own = self._ssn.placing.feasible.shard_mask
-        for part in (mask,) if own is None else (mask & own, mask & ~own):
-            rows = part.nonzero()[0]
-            if len(rows):
-                yield rows
+        parts = (mask,) if own is None else (mask & own, mask & ~own)
+        return (part for part in parts if part.any())
 
     # -- victims ------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from pumice.framework.statement import Statement
 from pumice.volcano import points
 from pumice.volcano.attempts import discarded, promised
 from pumice.volcano.candidates import Supply, evictable
+from pumice.volcano.least_harm import Limits, least_harmful
 from pumice.volcano.nominations import why_not_eligible
 from pumice.volcano.readiness import job_pipelined
 from pumice.volcano.search import Among, Found, NodeSearch, waiting_tasks
@@ -33,15 +34,24 @@ def preempt(
     maxCandidateNodesAbsolute: int = 100,
 ) -> None:
     """Best queue first: its starving jobs, best first, evict tasks of its other jobs, all or nothing; then each of their
-    waiting tasks evicts tasks of its own job."""
+    waiting tasks evicts tasks of its own job.
+
+    ``topologyAwarePreemptWorkerNum`` changes nothing: a cycle is one thread.
+    """
     starving = starving_jobs(ssn, with_topology=False)
+    limits = Limits(minCandidateNodesPercentage, minCandidateNodesAbsolute, maxCandidateNodesAbsolute)
     if starving:
-        _Preemption(ssn, starving, cached=predicateErrorCacheEnable).run()
+        compare = limits if enableTopologyAwarePreemption else None
+        _Preemption(ssn, starving, compare, cached=predicateErrorCacheEnable).run()
 
 
 class _Preemption:
-    def __init__(self, ssn: Session, starving: dict[int, list[int]], *, cached: bool) -> None:
-        self.ssn, self.starving = ssn, starving
+    """``compare``: how many nodes are compared by the harm that is done there; None for the first one that will do."""
+
+    def __init__(
+        self, ssn: Session, starving: dict[int, list[int]], compare: Limits | None, *, cached: bool
+    ) -> None:
+        self.ssn, self.starving, self.compare = ssn, starving, compare
         self.search = NodeSearch(ssn, cached=cached)
 
     def run(self) -> None:
@@ -82,9 +92,25 @@ class _Preemption:
             return False
         alone = bool(ssn.tables.tasks.best_effort[row])
         among = Among(supply, points.preemptable_victims, but_job, alone)
-        mask = search.reachable(task) & supply.could_hold(int(ssn.tables.tasks.cls[row]))
-        nodes = search.with_victims(task, among, search.best_first(task, mask))
-        return any(self._on_node(stmt, task, found) for found in nodes)
+        reachable, room = search.reachable(task), supply.could_hold(int(ssn.tables.tasks.cls[row]))
+        if self.compare is None:
+            nodes = search.with_victims(task, among, search.best_first(task, reachable & room))
+            return any(self._on_node(stmt, task, found) for found in nodes)
+        for part in search.by_shard(reachable):
+            nodes = search.with_victims(task, among, search.in_row_order(part & room))
+            found = least_harmful(ssn, task, nodes, self.compare.of(int(part.sum())))
+            if found is not None and self._all_of(stmt, task, found):
+                return True
+        return False
+
+    def _all_of(self, stmt: Statement, task: Task, found: Found) -> bool:
+        """Evict all the victims, and promise the task the node; all of that or nothing."""
+        with stmt.trial() as trial:
+            for row in found.victims:
+                stmt.evict([row], REASON)
+            if stmt.pipeline([task.row], [found.node], evicted=True) is None:
+                trial.keep()
+        return trial.kept
 
     def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
         """Evict until the task fits, and promise it the node; all of that or nothing."""

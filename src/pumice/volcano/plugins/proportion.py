@@ -12,9 +12,10 @@ from pumice.algorithms.shares import all_at_most, at_most, largest_part, queue_s
 from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.placement import Placement
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.runs import TaskRun
-from pumice.columns.views import Job, Queue, Task
+from pumice.columns.views import Job, Node, Queue, Task
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
 from pumice.framework.point import JOBS, ROWS, SIGNATURE
@@ -107,6 +108,16 @@ class Proportion:
         asked = tasks.req.sum(axis=0)
         held = self.allocated.array[queue.row]
         return queue.open and not exceeded(self.ssn, held + asked, self.deserved.array[queue.row], asked)
+
+    @points.simulate_remove_task
+    def simulate_remove(self, task: Task, gone: Task, node: Node) -> None:
+        """The queue of the task ``gone`` holds so much less, until the trial is rolled back."""
+        self._move(TaskRun(self.ssn.tables, Placement([gone.row], [node.row])), -1.0)
+
+    @points.simulate_add_task
+    def simulate_add(self, task: Task, added: Task, node: Node) -> None:
+        """The queue of the task ``added`` holds so much more, until the trial is rolled back."""
+        self._move(TaskRun(self.ssn.tables, Placement([added.row], [node.row])), 1.0)
 
     @points.simulate_allocatable
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
