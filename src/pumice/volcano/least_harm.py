@@ -13,7 +13,7 @@ from pumice.columns.views import Node, Queue, Task
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.search import Found
-from pumice.volcano.victims import VictimQueue
+from pumice.volcano.victims import eviction_order
 
 #: Added to every priority, so that no sum is smaller for more victims. Source: kube-scheduler.
 _NO_LESS = 1 << 31
@@ -75,10 +75,10 @@ class _WhatIf:
         return Found(self.node.row, found) if found else None
 
     def _victims_among(self, victims: list[int]) -> list[int]:
-        heap, gone = VictimQueue(self.ssn, victims, self.task.row), list[int]()
-        while heap:
-            gone.append(heap.pop())
-            if not self._leaves(gone[-1]):
+        gone = list[int]()
+        for row in eviction_order(self.ssn, victims, self.task.row):
+            gone.append(row)
+            if not self._leaves(row):
                 return []
             if self._fits():
                 break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cmp_to_key
 
 import numpy as np
@@ -14,54 +14,47 @@ from pumice.model.pod_order import compare_pods
 from pumice.volcano import points
 
 
-class VictimQueue:
-    """Task rows to evict for a preemptor, the next one as things stand when it is asked for.
+def eviction_order(ssn: Session, victims: Sequence[int], preemptor: int) -> list[int]:
+    """Task rows to evict for a preemptor, one after the other, by what is so before the first one goes.
 
     Of one job: the task that would go last. Of jobs of one queue: the job that would go last, else by task. Of two
     queues: as plugins say with the preemptor's queue in mind, else the queue that would go last. A task whose job is
     not in the session goes before all others; when the preemptor's is not, queues are not looked at.
     """
+    if len(victims) < 2:
+        return list(victims)
+    order = _Order(ssn, preemptor)
+    rows = np.array(victims)
+    job = ssn.tables.tasks.job[rows]
+    found = order.by_keys(rows, job) if (job >= 0).all() else None
+    return sorted(victims, key=cmp_to_key(order.compare)) if found is None else found
 
-    def __init__(self, ssn: Session, victims: Iterable[int], preemptor: int) -> None:
+
+class _Order:
+    def __init__(self, ssn: Session, preemptor: int) -> None:
         self._ssn = ssn
-        self._left = list(victims)
         self._preemptor_queue = self._queue_of(preemptor)
-        self._keyed = ssn.hooks.forms(points.job_order, points.task_order) <= {"key"}
-
-    def __len__(self) -> int:
-        return len(self._left)
-
-    def pop(self) -> int:
-        found = self._left[0] if len(self._left) == 1 else self._first()
-        self._left.remove(found)
-        return found
-
-    def _first(self) -> int:
-        job = self._ssn.tables.tasks.job[self._left]
-        if not self._keyed or (job < 0).any():
-            return min(self._left, key=cmp_to_key(self.compare))
-        return self._last_by_keys(np.array(self._left), job)
-
-    def _last_by_keys(self, rows: AnyArray, job: AnyArray) -> int:
-        """By keys, the last one first, which of those that no key tells apart the pods do."""
-        ssn, tables = self._ssn, self._ssn.tables
-        queue = tables.jobs.queue[job]
-        if self._preemptor_queue >= 0 and (queue != queue[0]).any():
-            first = min(np.unique(queue).tolist(), key=cmp_to_key(self._compare_queues))
-            rows, job = rows[queue == first], job[queue == first]
-        columns = (ssn.order.job_columns(job) or []) + (ssn.order.task_columns(rows) or [])
-        left = np.arange(len(rows))
-        for column in columns:
-            if len(left) > 1:
-                of_these = column[left]
-                left = left[of_these == of_these.max()]
-        pods = tables.tasks.pods
-        return max(rows[left].tolist(), key=cmp_to_key(lambda a, b: compare_pods(pods[a], pods[b])))
 
     def _queue_of(self, task: int) -> int:
         """The queue of a task's job, -1 when its job is not in the session."""
         job = int(self._ssn.tables.tasks.job[task])
         return int(self._ssn.tables.jobs.queue[job]) if job >= 0 else -1
+
+    def by_keys(self, rows: AnyArray, job: AnyArray) -> list[int] | None:
+        """By keys as plugins give them, and then by pods; None where plugins compare pairs."""
+        ssn, queue = self._ssn, self._ssn.tables.jobs.queue[job]
+        by_job, by_task = ssn.order.job_columns(job), ssn.order.task_columns(rows)
+        if by_job is None or by_task is None:
+            return None
+        columns = [-column for column in by_job + by_task]
+        if self._preemptor_queue >= 0 and (queue != queue[0]).any():
+            queues = sorted(set(queue.tolist()), key=cmp_to_key(self._compare_queues))
+            turn = {row: number for number, row in enumerate(queues)}
+            columns.insert(0, np.array([turn[row] for row in queue.tolist()]))
+        pods = self._ssn.tables.tasks.pods
+        last_first = cmp_to_key(lambda a, b: -compare_pods(pods[a], pods[b]))
+        keys = zip(*(column.tolist() for column in columns), map(last_first, rows.tolist()), strict=True)
+        return [row for _, row in sorted(zip(keys, rows.tolist(), strict=True))]
 
     def compare(self, left: int, right: int) -> int:
         """Below 0: left is evicted first."""

@@ -16,7 +16,7 @@ from pumice.framework.registry import Registry
 from pumice.volcano import points
 from pumice.volcano.domains import hypernode_scores
 from pumice.volcano.eviction import EvictionContext, EvictionKind
-from pumice.volcano.victims import VictimQueue
+from pumice.volcano.victims import eviction_order
 from tests.conformance.runner.actors import EVICTOR, STRANGER, Cast
 from tests.conformance.runner.case import Case, Raw
 from tests.conformance.runner.differences import Differences
@@ -70,8 +70,8 @@ def _victims_queue(cast: Cast, call: Raw, found: Differences) -> None:
     """``first`` alone, or the whole ``order``."""
     args, expect = call["args"], call["expect"]
     preemptor = cast.task_or_stranger(args.get("preemptor", STRANGER))
-    heap = VictimQueue(cast.ssn, [cast.task(name).row for name in args["victims"]], preemptor.row)
-    order = [Task(cast.ssn.tables, heap.pop()).key for _ in range(len(heap))]
+    rows = eviction_order(cast.ssn, [cast.task(name).row for name in args["victims"]], preemptor.row)
+    order = [Task(cast.ssn.tables, row).key for row in rows]
     stated = {"first": order[0], "order": order}
     for key, want in expect.items():
         if key not in stated:

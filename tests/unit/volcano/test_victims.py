@@ -11,7 +11,7 @@ from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.testing.build import cluster, node, pod, podgroup, pods, queue, session
 from pumice.volcano import points
-from pumice.volcano.victims import VictimQueue
+from pumice.volcano.victims import eviction_order
 
 
 @plugin("queues-say")
@@ -44,9 +44,9 @@ def test_who_is_evicted_first(preemptor: str, conf: str, order: str) -> None:
     state = cluster(node("n"), *queues, *[each for pair in objects for each in pair])
     ssn = session(state, conf, plugins=[queues_say])
     row_of = {p.name: row for row, p in enumerate(ssn.tables.tasks.pods) if p is not None}
-    queue_of = VictimQueue(ssn, [row_of[name] for name in sorted(order.split())], row_of[preemptor])
+    order_found = eviction_order(ssn, [row_of[name] for name in sorted(order.split())], row_of[preemptor])
     name_of = {row: name for name, row in row_of.items()}
-    assert [name_of[row] for row in [queue_of.pop() for _ in range(len(queue_of))]] == order.split()
+    assert [name_of[row] for row in order_found] == order.split()
 
 
 def order_of(victims: dict[str, Any], preemptor: str) -> str:
@@ -55,9 +55,9 @@ def order_of(victims: dict[str, Any], preemptor: str) -> str:
     members = [pod(name, on="n", **more) for name, more in victims.items()]
     ssn = session(cluster(node("n"), groups, members), "tiers: []")
     row_of = {p.name: row for row, p in enumerate(ssn.tables.tasks.pods) if p is not None}
-    queue_of = VictimQueue(ssn, [row_of[name] for name in sorted(victims)], row_of[preemptor])
+    order_found = eviction_order(ssn, [row_of[name] for name in sorted(victims)], row_of[preemptor])
     names = {row: name for name, row in row_of.items()}
-    return " ".join(names[row] for row in [queue_of.pop() for _ in range(len(queue_of))])
+    return " ".join(names[row] for row in order_found)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from pumice.volcano.nominations import why_not_eligible
 from pumice.volcano.readiness import job_pipelined
 from pumice.volcano.search import Among, Found, NodeSearch, waiting_tasks
 from pumice.volcano.starving import is_starving, starving_jobs
-from pumice.volcano.victims import VictimQueue
+from pumice.volcano.victims import eviction_order
 
 REASON = "preempt"
 
@@ -116,10 +116,10 @@ class _Preemption:
         """Evict until the task fits, and promise it the node; all of that or nothing."""
         ssn, evicted = self.ssn, []
         with stmt.trial() as trial:
-            victims = VictimQueue(ssn, found.victims, task.row)
-            while not (fits := self._fits(task, found.node)) and victims:
-                evicted.append(victims.pop())
-                stmt.evict([evicted[-1]], REASON)
+            left = iter(eviction_order(ssn, found.victims, task.row))
+            while not (fits := self._fits(task, found.node)) and (row := next(left, -1)) >= 0:
+                evicted.append(row)
+                stmt.evict([row], REASON)
             freed = not ssn.tables.tasks.best_effort[evicted].all()
             if fits and stmt.pipeline([task.row], [found.node], evicted=freed) is None:
                 trial.keep()

@@ -17,7 +17,7 @@ from pumice.volcano.nominations import never_preempts
 from pumice.volcano.readiness import job_pipelined
 from pumice.volcano.search import Among, Found, NodeSearch, waiting_tasks
 from pumice.volcano.starving import is_starving, starving_jobs
-from pumice.volcano.victims import VictimQueue
+from pumice.volcano.victims import eviction_order
 
 REASON = "reclaim"
 
@@ -76,10 +76,11 @@ class _Reclaiming:
     def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
         """Evict until there is room for the task, and promise it the node; all of that or nothing."""
         with stmt.trial() as trial:
-            victims = VictimQueue(self.ssn, found.victims, task.row)
             evicted = False
-            while victims and not self.search.has_room(task, found.node):
-                stmt.evict([victims.pop()], REASON)
+            for row in eviction_order(self.ssn, found.victims, task.row):
+                if self.search.has_room(task, found.node):
+                    break
+                stmt.evict([row], REASON)
                 evicted = True
             if self.search.has_room(task, found.node):
                 if stmt.pipeline([task.row], [found.node], evicted=evicted) is None:
