@@ -20,11 +20,12 @@ def never_preempts(task: Task) -> bool:
     return task.pod.spec.preemption_policy == NEVER
 
 
-def why_not_eligible(ssn: Session, task: Task) -> str:
+def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool) -> str:
     """Why the task may not have others evicted, empty where it may.
 
     One that is nominated to a node waits for that as long as filters let it in, or somebody is on the way out there for
-    it.
+    it. Not ``was_tried``: no node has been looked at for it in this session. Then filters that look at other pods have an
+    error instead of an answer in Volcano, so they do not let it in.
     """
     if never_preempts(task):
         return "its preemptionPolicy is Never"
@@ -37,7 +38,7 @@ def why_not_eligible(ssn: Session, task: Task) -> str:
     if ssn.tables.tasks.nominated[task.row] < 0:
         return ""  # an earlier action took the nomination back
     reasons = _reasons(ssn, task, node)
-    if not reasons:
+    if not reasons and (was_tried or "task" not in ssn.hooks.forms(points.predicate)):
         return f"it is nominated to node {name}, which lets it in"
     if any(unfit.code is Code.UNRESOLVABLE for unfit in reasons):
         return ""

@@ -59,12 +59,14 @@ class NodeSearch:
     def __init__(self, ssn: Session, *, cached: bool) -> None:
         self._ssn, self._tables, self._cached = ssn, ssn.tables, cached
         self._failed: dict[tuple[int, int], Bool] = {}
+        self._tried: set[int] = set()
 
     # -- nodes --------------------------------------------------------------------------------------------------------
 
     def reachable(self, task: Task) -> Bool:
         """Nodes against which nothing stands that others' leaving cannot mend. Shape (N,)."""
         ssn, feasible = self._ssn, self._ssn.placing.feasible
+        self._tried.add(task.row)
         found = feasible.mendable(int(self._tables.tasks.cls[task.row])).copy()
         verdicts = ssn.ask(points.task_filters, task, feasible.all_nodes)
         if verdicts:
@@ -96,6 +98,14 @@ class NodeSearch:
         found = np.ones(len(self._tables.nodes.facts), dtype=bool)
         found[given_up] = False
         return found
+
+    def was_tried(self, task: Task) -> bool:
+        """Whether nodes have been looked at for the task in this session."""
+        job, story = int(self._tables.tasks.job[task.row]), self._ssn.story
+        errors, trace = story.errors_of(job).get(task.row), story.undone_of(job)
+        if task.row in self._tried or (errors is not None and not errors.skipped):
+            return True
+        return trace is not None and bool((trace.status[self._tables.jobs.tasks[job] == task.row] >= 0).any())
 
     def passes(self, task: Task, node: int) -> bool:
         """Whether no filter objects to the node as it is now."""

@@ -88,7 +88,10 @@ class _Preemption:
     def _preempt(self, stmt: Statement, row: int, supply: Supply, but_job: int = -1) -> bool:
         """Make room for one task on the first node that allows it. Whether it was promised that."""
         ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, row)
-        if why_not_eligible(ssn, task) or ssn.ask(points.task_refused, task) is not None:
+        if task.pod.nominated_node or task.pod.spec.preemption_policy:
+            if why_not_eligible(ssn, task, was_tried=search.was_tried(task)):
+                return False
+        if ssn.ask(points.task_refused, task) is not None:
             return False
         alone = bool(ssn.tables.tasks.best_effort[row])
         among = Among(supply, points.preemptable_victims, but_job, alone)
