@@ -14,8 +14,8 @@ from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
-from pumice.model.decisions import Bind, Decision
-from pumice.model.events import Object, Seen
+from pumice.model.decisions import Bind, Decision, Evict
+from pumice.model.events import Gone, Object, Seen
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.runtime.digest import Digest
@@ -29,13 +29,15 @@ QUIET_CYCLES = 7
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """``phases``: wall seconds by phase.
+    """``bound``, ``evicted``, ``pipelined``: pods. ``phases``: wall seconds by phase.
 
     Wall time of later cycles, ``next_ms``: of the very next one, when what the first decided has come true;
     ``quiet_ms``: of one with nothing new, the median of some.
     """
 
     bound: int
+    evicted: int
+    pipelined: int
     wall_s: float
     cpu_s: float
     peak_rss_mb: float
@@ -47,6 +49,8 @@ class Figures:
     def to_json(self) -> dict[str, Any]:
         return {
             "bound": self.bound,
+            "evicted": self.evicted,
+            "pipelined": self.pipelined,
             "wall_s": round(self.wall_s, 4),
             "cpu_s": round(self.cpu_s, 4),
             "peak_rss_mb": round(self.peak_rss_mb, 1),
@@ -104,20 +108,23 @@ def _measured(
     peak = _peak_rss_mb()
     digest = Digest()
     digest.add(newest, planner.taken)
-    bound = sum(isinstance(decision, Bind) for decision in planner.taken)
+    bound, evicted = (sum(isinstance(decision, kind) for decision in planner.taken) for kind in (Bind, Evict))
+    pipelined = len(outcome.pipelined)
     _carry_out(store, outcome, planner.taken, pods, groups)
     del outcome
     next_ms, quiet_ms = _later_ms(store, policy, newest + 1, groups, memo)
-    return Figures(bound, wall, cpu, peak, watch.phases, next_ms, quiet_ms, digest.hex)
+    return Figures(bound, evicted, pipelined, wall, cpu, peak, watch.phases, next_ms, quiet_ms, digest.hex)
 
 
 def _carry_out(
     store: Store, outcome: Outcome, decisions: list[Decision], pods: dict[str, Pod], groups: dict[str, PodGroup]
 ) -> None:
-    """Have everything come true that was decided: statuses are written, bound pods run."""
+    """Have everything come true that was decided: statuses are written, bound pods run, evicted ones are gone."""
     _write(store, outcome, groups)
     for decision in decisions:
-        if isinstance(decision, Bind):
+        if isinstance(decision, Evict):
+            store.apply(Gone(Pod, decision.pod))
+        elif isinstance(decision, Bind):
             store.apply(Seen(replace(pods[decision.pod], node_name=decision.node, phase="Running")))
     store.take_in()
 
