@@ -10,8 +10,10 @@ from pumice.algorithms.sums import sums_by
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE
 from pumice.columns.rows import Candidates
+from pumice.framework.point import Question
 from pumice.framework.session import Session
 from pumice.model.status import PREEMPTABLE_STATUSES, STATUS_COUNT, TaskStatus
+from pumice.volcano.refuted import Refuted
 
 RUNNING_OR_BOUND = frozenset(PREEMPTABLE_STATUSES)
 RUNNING = frozenset({TaskStatus.RUNNING})
@@ -79,24 +81,37 @@ class Supply:
         assert nodes.stamps is not None
         self._seen = np.full_like(nodes.stamps, -1)
         self._amounts = np.zeros((len(ssn.tables.axis), len(nodes.facts)))
-
-    def __bool__(self) -> bool:
-        return len(self.rows) > 0
+        self._refuted: dict[Question, Refuted] = {}
 
     def on(self, nodes: AnyArray, *, but_job: int = -1, only_best_effort: bool = False) -> Candidates:
         """Those on some nodes, but for one job's; ``only_best_effort``: that ask for nothing."""
-        tasks, begin = self._tables.tasks, self.starts[nodes]
+        if len(nodes) == 1:
+            node = int(nodes[0])
+            rows = self.rows[self.starts[node] : self.starts[node + 1]]
+            return Candidates(self._tables, rows[self._kept(rows, but_job, only_best_effort)])
+        begin = self.starts[nodes]
         lengths = self.starts[nodes + 1] - begin
         nth = np.repeat(np.arange(len(nodes)), lengths)
         rows = self.rows[np.arange(len(nth)) + (begin - lengths.cumsum() + lengths)[nth]]
-        kept = self._counts[tasks.status[rows]]
+        kept = self._kept(rows, but_job, only_best_effort)
+        return Candidates(self._tables, rows[kept], np.searchsorted(nth[kept], np.arange(len(nodes) + 1)))
+
+    def _kept(self, rows: AnyArray, but_job: int, only_best_effort: bool) -> Bool:
+        tasks = self._tables.tasks
+        kept: Bool = self._counts[tasks.status[rows]]
         if but_job >= 0:
             kept &= tasks.job[rows] != but_job
         if only_best_effort:
             kept &= tasks.best_effort[rows]
-        if not kept.all():
-            rows, nth = rows[kept], nth[kept]
-        return Candidates(self._tables, rows, np.searchsorted(nth, np.arange(len(nodes) + 1)))
+        return kept
+
+    def refuted(self, point: Question) -> Refuted:
+        """What hooks at a point have refuted of the nodes."""
+        found = self._refuted.get(point)
+        if found is None:
+            ssn, node = self._ssn, self._tables.tasks.node[self.rows]
+            found = self._refuted[point] = Refuted(ssn.world, ssn.hooks, point, self.rows, node)
+        return found
 
     def could_hold(self, cls: int) -> Bool:
         """Nodes that would have room for one task of a class if all left that are asked for. Shape (N,)."""
@@ -125,6 +140,10 @@ class Supply:
 
 def amounts_by_node(candidates: Candidates, mask: Bool | None = None) -> F64:
     """What the tasks of each node (that are marked) ask for together. Shape (nodes, R)."""
+    if candidates.node_count == 1:
+        tables, rows = candidates.tables, candidates.rows if mask is None else candidates.rows[mask]
+        found: F64 = tables.classes.req[tables.tasks.cls[rows]].sum(axis=0)
+        return found[None]
     nth, req = candidates.nth, candidates.req
     if mask is not None:
         nth, req = nth[mask], req[mask]

@@ -7,7 +7,7 @@ a time: first for one, which most often does, then for more and more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -27,23 +27,6 @@ from pumice.volcano import points
 
 #: Nodes of which votes are asked together: of the first one alone, then of so many times more each time.
 _MORE = 4
-
-Votes = Asked[[Task, Candidates], Bool]
-
-
-class Among(NamedTuple):
-    """Who may be victims of a task: ``supply`` but for one job's, and only who asks for nothing where it does itself; of
-    these, whom plugins name when they are asked ``votes``. ``somebody``: a node with nobody to ask about is no use."""
-
-    supply: Supply
-    votes: Votes
-    but_job: int = -1
-    only_best_effort: bool = False
-    somebody: bool = False
-
-    def on(self, nodes: AnyArray) -> Candidates:
-        return self.supply.on(nodes, but_job=self.but_job, only_best_effort=self.only_best_effort)
-
 
 class Found(NamedTuple):
     """A node that has room for the task once ``victims`` (rows of tasks) have left."""
@@ -65,9 +48,11 @@ class NodeSearch:
 
     def reachable(self, task: Task) -> Bool:
         """Nodes against which nothing stands that others' leaving cannot mend. Shape (N,)."""
-        ssn, feasible = self._ssn, self._ssn.placing.feasible
+        ssn, feasible, cls = self._ssn, self._ssn.placing.feasible, int(self._tables.tasks.cls[task.row])
         self._tried.add(task.row)
-        found = feasible.mendable(int(self._tables.tasks.cls[task.row])).copy()
+        found = feasible.of(cls).allowed.copy()
+        if not found.all():
+            found |= feasible.mendable(cls)
         verdicts = ssn.ask(points.task_filters, task, feasible.all_nodes)
         if verdicts:
             found &= can_mend(verdicts, len(found))
@@ -147,23 +132,57 @@ class NodeSearch:
         parts = (mask,) if own is None else (mask & own, mask & ~own)
         return (part for part in parts if part.any())
 
-    # -- victims ------------------------------------------------------------------------------------------------------
 
-    def with_victims(self, task: Task, among: Among, some: Iterator[I64]) -> Iterator[Found]:
-        """Nodes in their order that have room for the task once everybody whom plugins name has left."""
-        cls = int(self._tables.tasks.cls[task.row])
+class Victims:
+    """Who might have to leave for one task: of ``supply``, but for the tasks of one job, and only those that ask for
+    nothing where the task does so itself; and of these, whom plugins name when they are asked ``votes``. ``somebody``: a
+    node on which there is nobody to ask about is no use."""
+
+    def __init__(
+        self,
+        ssn: Session,
+        task: Task,
+        supply: Supply,
+        votes: Asked[[Task, Candidates], Bool],
+        *,
+        but_job: int = -1,
+        only_best_effort: bool = False,
+        somebody: bool = False,
+    ) -> None:
+        self._ssn, self._task, self._supply, self._votes = ssn, task, supply, votes
+        self._but_job, self._only_best_effort, self._somebody = but_job, only_best_effort, somebody
+        self._cls = int(ssn.tables.tasks.cls[task.row])
+        self._refuted = supply.refuted(votes.points[0])
+        self._known = self._refuted.of(task, only_best_effort, somebody)
+
+    def nodes(self) -> Bool:
+        """Nodes of which it is not known yet that victims there would not be enough. Shape (N,)."""
+        found = self._supply.could_hold(self._cls)
+        if not self._known.empty:
+            found &= ~self._known.refuted
+        if self._somebody:
+            found &= self._supply.somebody()
+        return found
+
+    def on(self, some: Iterable[I64]) -> Iterator[Found]:
+        """Of nodes, in their order, those that have room for the task once everybody whom plugins name has left."""
         for nodes in some:
-            candidates = among.on(nodes)
-            victims = self._ssn.ask(among.votes, task, candidates)
-            future = self._tables.nodes.books[nodes, FUTURE]
-            if victims.any():
-                future = future + amounts_by_node(candidates, victims)
-            enough = np.diff(candidates.starts) > 0 if among.somebody else np.ones(len(nodes), dtype=bool)
-            for dimension, limit in self._tables.classes.asked[cls]:
-                enough &= future[:, dimension] > limit
+            candidates = self._supply.on(nodes, but_job=self._but_job, only_best_effort=self._only_best_effort)
+            victims = self._ssn.ask(self._votes, self._task, candidates)
+            enough = self._enough(nodes, candidates, victims)
+            self._refuted.add(self._known, nodes[~enough])
             for nth in enough.nonzero()[0].tolist():
                 there = slice(int(candidates.starts[nth]), int(candidates.starts[nth + 1]))
                 yield Found(int(nodes[nth]), candidates.rows[there][victims[there]].tolist())
+
+    def _enough(self, nodes: I64, candidates: Candidates, victims: Bool) -> Bool:
+        future = self._ssn.tables.nodes.books[nodes, FUTURE]
+        if victims.any():
+            future += amounts_by_node(candidates, victims)
+        found = candidates.starts[1:] > candidates.starts[:-1] if self._somebody else np.ones(len(nodes), dtype=bool)
+        for dimension, limit in self._ssn.tables.classes.asked[self._cls]:
+            found &= future[:, dimension] > limit
+        return found
 
 
 def _growing(rows: I64) -> Iterator[I64]:

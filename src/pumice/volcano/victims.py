@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cmp_to_key
+from typing import Any
 
 import numpy as np
 
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.views import Queue
 from pumice.framework.session import Session
-from pumice.model.pod_order import compare_pods
+from pumice.model.pod_order import compare_pods, name_index
 from pumice.volcano import points
 
 
@@ -51,10 +52,19 @@ class _Order:
             queues = sorted(set(queue.tolist()), key=cmp_to_key(self._compare_queues))
             turn = {row: number for number, row in enumerate(queues)}
             columns.insert(0, np.array([turn[row] for row in queue.tolist()]))
-        pods = self._ssn.tables.tasks.pods
-        last_first = cmp_to_key(lambda a, b: -compare_pods(pods[a], pods[b]))
-        keys = zip(*(column.tolist() for column in columns), map(last_first, rows.tolist()), strict=True)
-        return [row for _, row in sorted(zip(keys, rows.tolist(), strict=True))]
+        listed = rows.tolist()
+        keys = zip(*(column.tolist() for column in columns), self._last_first(listed), strict=True)
+        return [row for _, row in sorted(zip(keys, listed, strict=True))]
+
+    def _last_first(self, rows: list[int]) -> list[Any]:
+        """Keys of pods by which the one that would go last comes first."""
+        pods = [self._ssn.tables.tasks.pods[row] for row in rows]
+        index = [name_index(pod.name) for pod in pods]
+        if None in index:  # then that does not count for all pairs, and there are no plain keys
+            return [cmp_to_key(lambda a, b: -compare_pods(a, b))(pod) for pod in pods]
+        order = sorted(range(len(pods)), key=lambda i: (index[i], pods[i].creation, pods[i].uid), reverse=True)
+        place = dict(zip(order, range(len(pods)), strict=True))
+        return [place[i] for i in range(len(pods))]
 
     def compare(self, left: int, right: int) -> int:
         """Below 0: left is evicted first."""

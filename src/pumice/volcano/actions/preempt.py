@@ -16,7 +16,7 @@ from pumice.volcano.candidates import Supply, evictable
 from pumice.volcano.least_harm import Limits, least_harmful
 from pumice.volcano.nominations import why_not_eligible
 from pumice.volcano.readiness import job_pipelined
-from pumice.volcano.search import Among, Found, NodeSearch, waiting_tasks
+from pumice.volcano.search import Found, NodeSearch, Victims, waiting_tasks
 from pumice.volcano.starving import is_starving, starving_jobs
 from pumice.volcano.victims import eviction_order
 
@@ -93,14 +93,19 @@ class _Preemption:
                 return False
         if ssn.ask(points.task_refused, task) is not None:
             return False
-        alone = bool(ssn.tables.tasks.best_effort[row])
-        among = Among(supply, points.preemptable_victims, but_job, alone)
-        reachable, room = search.reachable(task), supply.could_hold(int(ssn.tables.tasks.cls[row]))
+        victims = Victims(
+            ssn,
+            task,
+            supply,
+            points.preemptable_victims,
+            but_job=but_job,
+            only_best_effort=bool(ssn.tables.tasks.best_effort[row]),
+        )
+        reachable, room = search.reachable(task), victims.nodes()
         if self.compare is None:
-            nodes = search.with_victims(task, among, search.best_first(task, reachable & room))
-            return any(self._on_node(stmt, task, found) for found in nodes)
+            return any(self._on_node(stmt, task, each) for each in victims.on(search.best_first(task, reachable & room)))
         for part in search.by_shard(reachable):
-            nodes = search.with_victims(task, among, search.in_row_order(part & room))
+            nodes = victims.on(search.in_row_order(part & room))
             found = least_harmful(ssn, task, nodes, self.compare.of(int(part.sum())))
             if found is not None and self._all_of(stmt, task, found):
                 return True

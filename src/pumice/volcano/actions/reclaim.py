@@ -15,7 +15,7 @@ from pumice.volcano.attempts import discarded, promised
 from pumice.volcano.candidates import evictable
 from pumice.volcano.nominations import never_preempts
 from pumice.volcano.readiness import job_pipelined
-from pumice.volcano.search import Among, Found, NodeSearch, waiting_tasks
+from pumice.volcano.search import Found, NodeSearch, Victims, waiting_tasks
 from pumice.volcano.starving import is_starving, starving_jobs
 from pumice.volcano.victims import eviction_order
 
@@ -68,10 +68,9 @@ class _Reclaiming:
         if ssn.ask(points.task_refused, task) is not None:
             return False
         supply = evictable(ssn).of_other_queues(queue)
-        among = Among(supply, points.reclaimable_victims, somebody=True)
-        mask = search.reachable(task) & supply.could_hold(int(ssn.tables.tasks.cls[row])) & supply.somebody()
-        nodes = search.with_victims(task, among, search.in_row_order(mask))
-        return any(self._on_node(stmt, task, found) for found in nodes)
+        victims = Victims(ssn, task, supply, points.reclaimable_victims, somebody=True)
+        nodes = search.in_row_order(search.reachable(task) & victims.nodes())
+        return any(self._on_node(stmt, task, each) for each in victims.on(nodes))
 
     def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
         """Evict until there is room for the task, and promise it the node; all of that or nothing."""

@@ -53,7 +53,7 @@ class Drf:
         assert self.tree is not None
         return self.tree.compare(left, right)
 
-    @points.preemptable(reads=(ROWS, JOBS, SIGNATURE, "drf.allocated"))
+    @points.preemptable(reads=(ROWS, SIGNATURE))
     def preemptable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Tasks of jobs that, without the task, would still have a share no smaller than the preemptor's with its
         task. Each candidate is taken off its job's share, victim or not. Shape (rows,)."""
