@@ -37,10 +37,10 @@ class Found(NamedTuple):
 
 class NodeSearch:
     """For the tasks of one action. ``cached``: a node against which something stands for good for one task of a role is not
-    tried for another one of that job and role, whatever it asks for."""
+    tried for another one of that job and role, whatever it asks for. ``by_score``: nodes will be asked for by score."""
 
-    def __init__(self, ssn: Session, *, cached: bool) -> None:
-        self._ssn, self._tables, self._cached = ssn, ssn.tables, cached
+    def __init__(self, ssn: Session, *, cached: bool, by_score: bool) -> None:
+        self._ssn, self._tables, self._cached, self._by_score = ssn, ssn.tables, cached, by_score
         self._failed: dict[tuple[int, int], Bool] = {}
         self._tried: set[int] = set()
 
@@ -50,8 +50,8 @@ class NodeSearch:
         """Nodes against which nothing stands that others' leaving cannot mend. Shape (N,)."""
         ssn, feasible, cls = self._ssn, self._ssn.placing.feasible, int(self._tables.tasks.cls[task.row])
         self._tried.add(task.row)
-        found = feasible.of(cls).allowed.copy()
-        if not found.all():
+        found = feasible.of(cls).allowed.copy() if self._by_score else feasible.mendable(cls).copy()
+        if self._by_score and not found.all():
             found |= feasible.mendable(cls)
         verdicts = ssn.ask(points.task_filters, task, feasible.all_nodes)
         if verdicts:

@@ -52,7 +52,7 @@ class _Preemption:
         self, ssn: Session, starving: dict[int, list[int]], compare: Limits | None, *, cached: bool
     ) -> None:
         self.ssn, self.starving, self.compare = ssn, starving, compare
-        self.search = NodeSearch(ssn, cached=cached)
+        self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
 
     def run(self) -> None:
         ssn = self.ssn

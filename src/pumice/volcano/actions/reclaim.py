@@ -34,7 +34,7 @@ def reclaim(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
 
 class _Reclaiming:
     def __init__(self, ssn: Session) -> None:
-        self.ssn, self.search = ssn, NodeSearch(ssn, cached=False)
+        self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         ssn = self.ssn
