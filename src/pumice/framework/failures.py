@@ -10,11 +10,12 @@ the job's own and stands for no other.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
+from pumice.columns.column import Column
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import JobRows, TaskRows
@@ -30,7 +31,11 @@ _ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.bat
 
 
 class Failures:
-    """Failures of one kind of attempt (``what``), which asks hooks at ``asks`` about the job itself."""
+    """Failures of one kind of attempt (``what``), which asks hooks at ``asks`` about the job itself.
+
+    ``rest_on``: columns that attempts rest on beside nodes and what hooks at ``asks`` read. ``like``: what else must be
+    equal for two jobs to fail alike; with it, jobs may have failed in another way before in this session.
+    """
 
     def __init__(
         self,
@@ -41,9 +46,11 @@ class Failures:
         story: Story,
         what: str,
         asks: tuple[point.Question, ...],
+        rest_on: Iterable[Column[Any]] = (),
+        like: Callable[[int], Hashable] | None = None,
     ) -> None:
         self._tables, self._hooks, self._memo, self._placing, self._story = world.tables, hooks, memo, placing, story
-        self._what = what
+        self._what, self._like = what, like
         about_tasks = [hook for hook in hooks.at(*_ABOUT_NODES) if hook.form not in ("class", "class_node")]
         before_nodes, about_jobs = hooks.at(points.pre_predicate), hooks.at(*asks)
         self._about_one = [
@@ -53,7 +60,7 @@ class Failures:
         ]
         alike = [hook for hook in (*about_jobs, *before_nodes) if hook not in self._about_one]
         #: Of hooks about tasks and nodes not the pods: where one has something to say, the failure is the job's own.
-        self._columns = [*hooks.read(world, about_tasks, pods=False), *hooks.read(world, alike)]
+        self._columns = [*hooks.read(world, about_tasks, pods=False), *hooks.read(world, alike), *rest_on]
         self._columns_alone = hooks.read(world, alike)
         self._columns_of_one = hooks.read(world, self._about_one)
         self._queue_columns = hooks.read(world, hooks.at(points.allocatable))
@@ -71,7 +78,7 @@ class Failures:
             self._usable
             and bool(table.signature[job] >= 0)
             and bool(table.counts[job, PENDING] == table.size[job])
-            and not story.failed_as[job]
+            and not (self._like is None and story.failed_as[job])
             and job not in story.errors
             and not (self._nominations and (self._tables.tasks.nominated[table.tasks[job]] >= 0).any())
         )
@@ -81,7 +88,9 @@ class Failures:
         table, story = self._tables.jobs, self._story
         if not self._usable or (table.signature[jobs] < 0).any() or self._concerned(jobs).any():
             return False
-        if (table.counts[jobs, PENDING] != table.size[jobs]).any() or story.failed_as[jobs].any():
+        if (table.counts[jobs, PENDING] != table.size[jobs]).any():
+            return False
+        if self._like is None and story.failed_as[jobs].any():
             return False
         listed = jobs.tolist()
         if not story.errors.keys().isdisjoint(listed):
@@ -122,7 +131,7 @@ class Failures:
 
     def _kind(self, job: int) -> tuple[Hashable, ...]:
         jobs = self._tables.jobs
-        return self._what, int(jobs.queue[job]), int(jobs.signature[job])
+        return self._what, int(jobs.queue[job]), int(jobs.signature[job]), self._like and self._like(job)
 
     def _question(self, job: int, *, single: bool, alone: bool) -> Hashable:
         jobs, kind = self._tables.jobs, (*self._kind(job), alone)

@@ -225,6 +225,10 @@ class Story:
         """The failure that befell a job which ``failed_as`` something."""
         return self._failures[int(self._failed_with[job])]
 
+    def failed_with(self, jobs: AnyArray) -> AnyArray:
+        """Numbers of the failures that befell some jobs, in this cycle only; -1 for none. Shapes (rows,) -> (rows,)."""
+        return np.where(self.failed_as[jobs] > 0, self._failed_with[jobs], -1)
+
     def errors_of(self, job: int) -> Mapping[int, FitErrors]:
         """Why tasks of a job found no node, by row, in the order of trying."""
         noted = self.errors.get(job)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from pumice.columns.placement import Placement
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue
 from pumice.framework.combine import Allowed
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
-from pumice.framework.story import Attempt, Kind, Operation, Question
+from pumice.framework.story import AFTER, Attempt, Kind, Operation, Question
 from pumice.framework.verdict import FitErrors
 from pumice.volcano import points
 
@@ -73,10 +75,21 @@ def promised(ssn: Session, job: int, stmt: Statement) -> None:
         ssn.story.take(job, Attempt(placed, errors=tuple(ssn.story.errors_of(job).items())))
 
 
-def discarded(ssn: Session, job: int, stmt: Statement) -> None:
-    """The job would not be ready with what it was promised: take it back, and every eviction with it. Its tasks remember
-    what they were promised."""
+def discarded(ssn: Session, job: int, stmt: Statement, told: tuple[tuple[str, str], ...] = ()) -> Attempt:
+    """The job would not be ready with what it was promised: take it back, and every eviction with it. What its tasks were
+    promised is remembered, and what stood against them before."""
     stmt.discard()
-    own = tuple(op for op in stmt.undone if op.kind is Kind.PIPELINE)
-    if own:
-        ssn.story.take(job, Attempt(undone=own, errors=tuple(ssn.story.errors_of(job).items())))
+    own = [op for op in stmt.undone if op.kind is Kind.PIPELINE]
+    return Attempt(undone=(*_undone_before(ssn, job), *own), errors=tuple(ssn.story.errors_of(job).items()), told=told)
+
+
+def _undone_before(ssn: Session, job: int) -> Iterator[Operation]:
+    """What earlier attempts in this session left undone, as operations."""
+    trace = ssn.story.undone_of(job)
+    if trace is None:
+        return
+    each = zip(ssn.tables.jobs.tasks[job].tolist(), trace.status.tolist(), trace.node.tolist(), trace.evicted, strict=True)
+    for row, status, node, evicted in each:
+        if status >= 0:
+            kind = next(kind for kind, after in AFTER.items() if after == status)
+            yield Operation(kind, Placement([row], [node]), evicted=bool(evicted))

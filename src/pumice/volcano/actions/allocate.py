@@ -11,8 +11,9 @@ from pumice.framework.failures import Failures
 from pumice.framework.ordering import Heap, heaps_by
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
-from pumice.framework.story import Attempt, Failure
+from pumice.framework.story import Attempt
 from pumice.volcano import points
+from pumice.volcano.alike import Alike
 from pumice.volcano.attempts import Trying
 from pumice.volcano.domains import allocate_for_job
 from pumice.volcano.placement import Domain, Reached, allocate_tasks, try_nomination
@@ -58,7 +59,8 @@ class _Allocation:
     def take_turns(self, heaps: dict[int, Heap]) -> None:
         """Go on until no queue has a job that can still get something."""
         ssn = self.ssn
-        self.failures = Failures(ssn.world, ssn.hooks, ssn.memo, ssn.placing, ssn.story, "allocate", ASKS)
+        failures = Failures(ssn.world, ssn.hooks, ssn.memo, ssn.placing, ssn.story, "allocate", ASKS)
+        self.alike = Alike(ssn, failures)
         queues = Heap(ssn.order.queue_keys(), list(heaps))
         while queues:
             queue = queues.pop()
@@ -71,57 +73,8 @@ class _Allocation:
             if self._turn(job):
                 heaps[queue].push(job)
             elif self.failed:
-                self._fail_on(heaps[queue])
+                self.alike.go_on(heaps[queue])
             queues.push(queue)
-
-    def _fail_on(self, jobs: Heap) -> None:
-        """After a failure: the queue has the turn again as long as its next jobs fail as others did, for nothing that
-        decides about turns has changed."""
-        if not jobs or not self._fails_like_others(jobs.peek()):
-            return
-        jobs.pop()
-        if len(jobs) > 1 and (known := self._known_of_all(jobs.rows())) is not None:
-            self._fail_all(jobs.pop_all(), known)
-        while jobs and self._fails_like_others(jobs.peek()):
-            jobs.pop()
-
-    def _fails_like_others(self, job: int) -> bool:
-        """Let the job fail as one like it did, if it would; False when it has to be tried."""
-        failure = self.failures.of(job) if self.failures.is_fresh(job) else None
-        if failure is None:
-            return False
-        self.ssn.story.fail(np.array([job]), failure)
-        for what, detail in failure.told:
-            self.ssn.story.tell(self.ssn.tables.jobs.uids[job], what, detail)
-        return True
-
-    def _known_of_all(self, rows: list[int]) -> dict[int, Failure] | None:
-        """The failure of each signature among these jobs of one queue, if all of them would fail as others did."""
-        listed = np.array(rows)
-        if not self.failures.are_alike(listed):
-            return None
-        found: dict[int, Failure] = {}
-        for signature, row in dict(zip(self.ssn.tables.jobs.signature[listed].tolist(), rows, strict=True)).items():
-            failure = self.failures.of(row)
-            if failure is None:
-                return None
-            found[signature] = failure
-        return found
-
-    def _fail_all(self, rows: list[int], known: dict[int, Failure]) -> None:
-        """Let them fail so, in their order."""
-        story, listed = self.ssn.story, np.array(rows)
-        signatures = self.ssn.tables.jobs.signature[listed]
-        for signature, failure in known.items():
-            story.fail(listed[signatures == signature], failure)
-        told = {failure.told for failure in known.values()}
-        if len(told) == 1:
-            for what, detail in told.pop():
-                story.tell_of_jobs(listed, what, detail)
-            return
-        for row, signature in zip(rows, signatures.tolist(), strict=True):
-            for what, detail in known[signature].told:
-                story.tell(self.ssn.tables.jobs.uids[row], what, detail)
 
     # -- one turn of one job ------------------------------------------------------------------------------------------
 
@@ -136,7 +89,7 @@ class _Allocation:
         ssn = self.ssn
         worksheet = self.worksheets.get(job)
         if worksheet is None:
-            if self._fails_like_others(job):
+            if self.alike.fails(job):
                 self.failed = True
                 return False
             if not self._eligible(job):
@@ -180,7 +133,7 @@ class _Allocation:
         sub = next((s for s in worksheet.sheets if subs.uids[s] == ssn.tables.jobs.uids[job]), -1)
         if sub < 0:
             return False
-        sheet, trying, fresh = worksheet.sheets[sub], Trying(ssn, job), self.failures.is_fresh(job)
+        sheet, trying, fresh = worksheet.sheets[sub], Trying(ssn, job), self.alike.is_fresh(job)
         reached = Reached.NOTHING
         if subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sheet, trying):
             reached = Reached.READY if job_ready(ssn, job) else Reached.PIPELINED
@@ -212,9 +165,7 @@ class _Allocation:
         """Nothing was placed, and nothing changed. ``alike``: and nothing of the job stood before."""
         self.failed = not trying.unlike_others
         if alike and not trying.unlike_others:
-            self.failures.keep(job, attempt)
-            for what, detail in attempt.told:
-                self.ssn.story.tell(self.ssn.tables.jobs.uids[job], what, detail)
+            self.alike.keep(job, attempt)
         else:
             self._note(job, attempt)
 

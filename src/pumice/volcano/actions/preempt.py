@@ -13,6 +13,7 @@ from pumice.framework.statement import Statement
 from pumice.volcano import points
 from pumice.volcano.attempts import discarded, promised
 from pumice.volcano.candidates import Supply, evictable
+from pumice.volcano.eviction_failures import alike_failures, note_failure
 from pumice.volcano.least_harm import Limits, least_harmful
 from pumice.volcano.nominations import why_not_eligible
 from pumice.volcano.readiness import job_pipelined
@@ -53,6 +54,9 @@ class _Preemption:
     ) -> None:
         self.ssn, self.starving, self.compare = ssn, starving, compare
         self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
+        kind = f"{REASON} {compare}"
+        self.between = alike_failures(ssn, kind, points.preemptable)
+        self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
 
     def run(self) -> None:
         ssn = self.ssn
@@ -61,29 +65,40 @@ class _Preemption:
             queue = queues.pop()
             jobs = Heap(ssn.order.job_keys(), self.starving[queue])
             while jobs:
-                self._between_jobs(jobs.pop(), evictable(ssn).of_queue(queue))
-            for job in self.starving[queue]:
-                self._within(job)
+                if self._between_jobs(queue, jobs.pop()):
+                    self.between.go_on(jobs)
+            left = self.starving[queue]
+            while left and not self.within.all_fail(left):
+                self._within(left[0])
+                left = left[1:]
 
-    def _between_jobs(self, job: int, supply: Supply) -> None:
-        ssn = self.ssn
+    def _between_jobs(self, queue: int, job: int) -> bool:
+        """Whether it failed and changed nothing."""
+        ssn, failed = self.ssn, False
+        if self.between.fails(job):
+            return True
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-            tasks = waiting_tasks(ssn, job)
+            fresh, tasks = self.between.is_fresh(job), waiting_tasks(ssn, job)
             while tasks and is_starving(ssn, job):
-                self._preempt(stmt, tasks.pop(0), supply, but_job=job)
+                self._preempt(stmt, tasks.pop(0), evictable(ssn).of_queue(queue), but_job=job)
             if job_pipelined(ssn, job):
                 promised(ssn, job, stmt)
             else:
-                discarded(ssn, job, stmt)
+                failed = True
+                note_failure(ssn, self.between, job, discarded(ssn, job, stmt), fresh=fresh)
+        return failed
 
     def _within(self, job: int) -> None:
-        ssn = self.ssn
-        supply = evictable(ssn).of_job(job)
+        ssn, fresh, some = self.ssn, self.within.is_fresh(job), False
+        if self.within.fails(job):
+            return
         for row in waiting_tasks(ssn, job):
             with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-                if not self._preempt(stmt, row, supply):
+                if not self._preempt(stmt, row, evictable(ssn).of_job(job)):
+                    note_failure(ssn, self.within, job, discarded(ssn, job, stmt), fresh=fresh and not some)
                     return
                 promised(ssn, job, stmt)
+                some = True
 
     def _preempt(self, stmt: Statement, row: int, supply: Supply, but_job: int = -1) -> bool:
         """Make room for one task on the first node that allows it. Whether it was promised that."""

@@ -13,6 +13,7 @@ from pumice.framework.statement import Statement
 from pumice.volcano import points
 from pumice.volcano.attempts import discarded, promised
 from pumice.volcano.candidates import evictable
+from pumice.volcano.eviction_failures import alike_failures, note_failure
 from pumice.volcano.nominations import never_preempts
 from pumice.volcano.readiness import job_pipelined
 from pumice.volcano.search import Found, NodeSearch, Victims, waiting_tasks
@@ -35,6 +36,7 @@ def reclaim(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
 class _Reclaiming:
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
+        self.alike = alike_failures(ssn, REASON, points.reclaimable)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         ssn = self.ssn
@@ -46,18 +48,24 @@ class _Reclaiming:
                 continue
             jobs = Heap(ssn.order.job_keys(), starving[queue])
             while jobs:
-                self._for_job(queue, jobs.pop())
+                if self._for_job(queue, jobs.pop()):
+                    self.alike.go_on(jobs)
 
-    def _for_job(self, queue: int, job: int) -> None:
-        ssn = self.ssn
+    def _for_job(self, queue: int, job: int) -> bool:
+        """Whether it failed and changed nothing."""
+        ssn, failed = self.ssn, False
+        if self.alike.fails(job):
+            return True
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-            tasks = waiting_tasks(ssn, job)
+            fresh, tasks = self.alike.is_fresh(job), waiting_tasks(ssn, job)
             while tasks and is_starving(ssn, job):
                 self._for_task(stmt, queue, tasks.pop(0))
             if job_pipelined(ssn, job):
                 promised(ssn, job, stmt)
             else:
-                discarded(ssn, job, stmt)
+                failed = True
+                note_failure(ssn, self.alike, job, discarded(ssn, job, stmt), fresh=fresh)
+        return failed
 
     def _for_task(self, stmt: Statement, queue: int, row: int) -> bool:
         """Make room for one task on the first node where that can be done. Whether it was promised that."""

@@ -1,0 +1,91 @@
+"""Jobs that fail as others like them did, without being tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pumice.columns.dtypes import AnyArray
+from pumice.framework.failures import Failures
+from pumice.framework.ordering import Heap
+from pumice.framework.session import Session
+from pumice.framework.story import Attempt, Failure
+
+
+class Alike:
+    """Failures of one kind of attempt, as an action uses them. ``telling``: columns, each (rows,), in which jobs must be
+    equal to fail alike; as by default their scheduling signatures."""
+
+    def __init__(
+        self, ssn: Session, failures: Failures, telling: Callable[[AnyArray], list[AnyArray]] | None = None
+    ) -> None:
+        self._ssn, self._failures = ssn, failures
+        self._telling = telling or (lambda rows: [ssn.tables.jobs.signature[rows]])
+
+    def is_fresh(self, job: int) -> bool:
+        """Whether a failure of the job may say something about others."""
+        return self._failures.is_fresh(job)
+
+    def keep(self, job: int, attempt: Attempt) -> None:
+        """The attempt of a job that was fresh before has failed, and changed nothing."""
+        self._failures.keep(job, attempt)
+        for what, detail in attempt.told:
+            self._ssn.story.tell(self._ssn.tables.jobs.uids[job], what, detail)
+
+    def fails(self, job: int) -> bool:
+        """Let the job fail as one like it did, if it would; False when it has to be tried."""
+        failure = self._failures.of(job) if self._failures.is_fresh(job) else None
+        if failure is None:
+            return False
+        self._ssn.story.fail(np.array([job]), failure)
+        for what, detail in failure.told:
+            self._ssn.story.tell(self._ssn.tables.jobs.uids[job], what, detail)
+        return True
+
+    def go_on(self, jobs: Heap) -> None:
+        """After a failure: the next jobs, as long as they fail as others did, for nothing that decides about turns has
+        changed."""
+        if not jobs or not self.fails(jobs.peek()):
+            return
+        jobs.pop()
+        if len(jobs) > 1 and (known := self._known(np.array(jobs.rows()))) is not None:
+            self._fail_all(jobs.pop_all(), *known)
+        while jobs and self.fails(jobs.peek()):
+            jobs.pop()
+
+    def all_fail(self, rows: list[int]) -> bool:
+        """Let all of these jobs of one queue fail as others did, in their order, if all of them would."""
+        known = self._known(np.array(rows)) if rows else None
+        if known is None:
+            return False
+        self._fail_all(rows, *known)
+        return True
+
+    def _known(self, rows: AnyArray) -> tuple[list[Failure], dict[int, int]] | None:
+        """How these jobs would fail, and which of that is each job's; None where not all of them would as others did."""
+        if not self._failures.are_alike(rows):
+            return None
+        columns = np.stack([np.asarray(column, dtype=np.int64) for column in self._telling(rows)])
+        _, first, group = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+        found: list[Failure] = []
+        for at in first.tolist():
+            failure = self._failures.of(int(rows[at]))
+            if failure is None:
+                return None
+            found.append(failure)
+        return found, dict(zip(rows.tolist(), group.reshape(-1).tolist(), strict=True))
+
+    def _fail_all(self, rows: list[int], failures: list[Failure], which: dict[int, int]) -> None:
+        story, listed = self._ssn.story, np.array(rows)
+        numbers = np.array([which[row] for row in rows])
+        for number, failure in enumerate(failures):
+            story.fail(listed[numbers == number], failure)
+        told = {failure.told for failure in failures}
+        if len(told) == 1:
+            for what, detail in told.pop():
+                story.tell_of_jobs(listed, what, detail)
+            return
+        for row, number in zip(rows, numbers.tolist(), strict=True):
+            for what, detail in failures[number].told:
+                story.tell(self._ssn.tables.jobs.uids[row], what, detail)
