@@ -30,8 +30,9 @@ def nth_of_its_group(group: npt.NDArray[Any]) -> I64:
 
 
 def in_turn(group: npt.NDArray[Any]) -> Iterator[tuple[I64, I64]]:
-    """The first row of every group, then the second ones, and so on: what is worked out row by row within each group, for
-    all groups at once. Each time the rows, and which group each is of, from 0; both (groups that are not over,)."""
+    """The first row of every group, then the second ones, and so on: what is worked out row by row within each group,
+    for all groups at once. Each time the rows, and which group each is of, from 0; both (groups that are not
+    over,)."""
     order, starts, lengths = _sorted(group)
     left = np.arange(len(starts))
     for step in range(int(lengths.max(initial=0))):

@@ -23,8 +23,8 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     type=click.Choice(SCENARIOS),
     required=True,
     help="gang: equal pods anywhere; topo: gangs within a HyperNode; equal: admitted gangs; unique, hopeless: ones "
-    "whose pods ask for different things; anti to preferred: that care who is near; preempt, reclaim: gangs that go before those which fill the "
-    "cluster, of their own queue or of another.",
+    "whose pods ask for different things; anti to preferred: that care who is near; preempt, reclaim: gangs that come "
+    "before those which fill the cluster, of their own queue or of another.",
 )
 @click.option("--nodes", type=int, required=True, metavar="N")
 @click.option("--pods", type=int, required=True, metavar="P", help="Pods that wait, in gangs.")
@@ -49,8 +49,8 @@ def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: in
     """Measure one cycle: taking the snapshot, and deciding.
 
     Making the workload is not measured; peak memory is that of the whole process. Then all bound pods run, evicted ones
-    are gone and statuses are written, and further cycles are measured: the very next (next_cycle_ms), and one in which nothing changed
-    (second_cycle_ms, the median of several). For figures that count, run it several times and take the best and the
+    are gone and statuses are written, and further cycles are measured: the very next (next_cycle_ms), and one in which
+    nothing changed (second_cycle_ms, the median of several). For figures that count, run it several times and take the best and the
     median: make bench does.
 
     \b

@@ -227,8 +227,8 @@ class Candidates(TaskRows):
     """Tasks that may have to leave, of several nodes: those of one node after those of the other, in the order in which
     they would leave.
 
-    ``starts`` (nodes + 1,): where the tasks of each node begin, and the end. A hook answers for every node as if there were
-    no other: what it counts down victim by victim begins anew on each (``apart``).
+    ``starts`` (nodes + 1,): where the tasks of each node begin, and the end. A hook answers for every node as if
+    there were no other: what it counts down victim by victim begins anew on each (``apart``).
     """
 
     __slots__ = ("starts",)

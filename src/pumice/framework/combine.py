@@ -111,7 +111,7 @@ class Named(NamedTuple):
 def intersect_by_node(tiers: Tiers, subject: Any, candidates: Any) -> Bool:
     """As intersect, for the candidates of each node by themselves: a tier may decide on one node and not on another. A
     hook answers a mask over all candidates, None, or Named."""
-    if getattr(candidates, "node_count", 1) == 1:
+    if candidates.node_count == 1:
         return intersect(tiers, subject, candidates)
     nth, undecided = candidates.nth, np.ones(candidates.node_count, dtype=bool)
     found = np.zeros(len(candidates), dtype=bool)

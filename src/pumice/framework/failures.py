@@ -102,6 +102,11 @@ class Failures:
         nominated = self._tables.tasks.nominated
         return not (self._nominations and any((nominated[table.tasks[job]] >= 0).any() for job in listed))
 
+    def stands_for_all(self, job: int) -> bool:
+        """Whether a failure of the job says something about others like it, and one of a task about equal ones of
+        it."""
+        return self._usable and int(self._tables.jobs.signature[job]) >= 0 and not self._is_single(job)
+
     def _is_single(self, job: int) -> bool:
         """Whether a failure of the job says nothing about others."""
         return not self._is_plain(job) or bool(self._about_one and self._concerned(np.array([job])).any())

@@ -241,8 +241,8 @@ class Feasibility:
         )
 
     def mendable(self, cls: int) -> Bool:
-        """Nodes against which no filter says of the class what others' leaving cannot mend. Shape (N,). Not to be written
-        on."""
+        """Nodes against which no filter says of the class what others' leaving cannot mend. Shape (N,). Not to be
+        written on."""
         nodes, question = self._tables.nodes, ("mendable", cls, self._tables.classes.identity(cls))
         assert nodes.stamps is not None
         rests_on = (nodes.facts.version, *ground(*self._columns))

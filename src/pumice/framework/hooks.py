@@ -176,6 +176,14 @@ class Hooks:
         except Exception as error:
             raise self.blame(error, question) from error
 
+    def each_answer(self, question: Asked[Any, Any], *args: Any) -> list[tuple[str, Any]]:
+        """What every plugin answers by itself, in the order of the policy, with its name. Raises: PluginFault."""
+        hooks = [hook for hook in self.at(*question.points) if hook.form in question.forms]
+        try:
+            return [(hook.plugin, question.forms[hook.form](hook.call)(*args)) for hook in hooks]
+        except Exception as error:
+            raise self.blame(error, question) from error
+
     def ask_one(self, hook: Hook, *args: Any) -> Any:
         """Put a question to one hook. Raises: PluginFault."""
         try:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
@@ -163,6 +164,7 @@ class Story:
         self.failed_as: I64 = np.zeros(tables.jobs.capacity, dtype=np.int64)
         self._failures: list[Failure] = []
         self._failed_with: I32 = np.zeros(tables.jobs.capacity, dtype=np.int32)
+        self.counts: Counter[str] = Counter()
         self.moved: set[int] = set()
         self.tried: set[int] = set()
         self._undone: Trace | None = None  # of all tasks, made when something is undone

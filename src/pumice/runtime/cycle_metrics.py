@@ -14,6 +14,7 @@ from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.framework.outcome import Outcome
 from pumice.model.podgroup import PodGroup
 from pumice.runtime.metrics import Labels, Metrics
+from pumice.volcano.attempts import MAKES_ROOM, PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT
 
 _JOB_TIMES = ("e2e_job_scheduling_start_time", "e2e_job_scheduling_duration", "e2e_job_scheduling_last_time")
 
@@ -46,6 +47,7 @@ def report_cycle(metrics: Metrics, outcome: Outcome) -> None:
     """Gauges as the cycle leaves them. Jobs and queues that it did not see lose their series."""
     _report_jobs(metrics, outcome)
     _report_queues(metrics, outcome)
+    _report_evictions(metrics, outcome)
 
 
 def report_bound(metrics: Metrics, group: PodGroup, now: float) -> None:
@@ -121,3 +123,16 @@ def _report_amounts(metrics: Metrics, outcome: Outcome, kind: str, matrix: F64) 
         if column > MEMORY and column != axis.unoffered
     }
     metrics.replace(f"queue_{kind}_scalar_resources", scalars)
+
+
+# -- evictions
+
+
+def _report_evictions(metrics: Metrics, outcome: Outcome) -> None:
+    counts = outcome.story.counts
+    if counts[PREEMPTIONS_TRIED]:
+        metrics.add("total_preemption_attempts", float(counts[PREEMPTIONS_TRIED]))
+        metrics.put("pod_preemption_victims", float(counts[VICTIMS_LOOKED_AT]))
+    for entry in outcome.entries:
+        if entry.what == MAKES_ROOM:
+            metrics.add("eviction_transactions_total", 1.0, entry.action)

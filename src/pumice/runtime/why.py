@@ -63,12 +63,15 @@ class _Reader:
         self.invalid: dict[str, str] = {}
         self.overused: set[str] = set()
         self.full: dict[str, str] = {}
+        self.no_room: dict[str, list[str]] = {}
         self.set_aside = {fault.subject: fault.text for fault in outcome.faults}
         for entry in outcome.entries:
             if entry.what == "queue full":
                 self.full[entry.subject] = entry.detail
             elif entry.what == "queue overused":
                 self.overused.add(entry.subject)
+            elif entry.what.startswith("cannot "):
+                self.no_room.setdefault(entry.subject, []).append(f"{entry.what}: {entry.detail}")
             elif entry.what in ("invalid", "hypernodes not ready"):
                 self.invalid[entry.subject] = entry.detail or "no HyperNode is ready"
 
@@ -76,7 +79,8 @@ class _Reader:
         jobs, live = self.tables.jobs, self.outcome.live_jobs
         live = live[(jobs.counts[live, TaskStatus.PENDING] > 0) | (jobs.phase[live] == PENDING_PHASE)]
         for job in (live if only is None else live[only[live]]).tolist():
-            yield jobs.uids[job], self._why(job)
+            why, tried = self._why(job), self.no_room.get(jobs.uids[job])
+            yield jobs.uids[job], Why(why.short, "; ".join((why.text, *tried))) if tried else why
 
     def was_tried(self, job: int) -> bool:
         """Whether nodes were looked at for the job in this cycle."""

@@ -14,8 +14,8 @@ from pumice.framework.story import Attempt, Failure
 
 
 class Alike:
-    """Failures of one kind of attempt, as an action uses them. ``telling``: columns, each (rows,), in which jobs must be
-    equal to fail alike; as by default their scheduling signatures."""
+    """Failures of one kind of attempt, as an action uses them. ``telling``: columns, each (rows,), in which jobs must
+    be equal to fail alike; as by default their scheduling signatures."""
 
     def __init__(
         self, ssn: Session, failures: Failures, telling: Callable[[AnyArray], list[AnyArray]] | None = None
@@ -26,6 +26,10 @@ class Alike:
     def is_fresh(self, job: int) -> bool:
         """Whether a failure of the job may say something about others."""
         return self._failures.is_fresh(job)
+
+    def are_tasks_alike(self, job: int) -> bool:
+        """Whether what happens to one task of the job would happen to an equal one."""
+        return self._failures.stands_for_all(job)
 
     def keep(self, job: int, attempt: Attempt) -> None:
         """The attempt of a job that was fresh before has failed, and changed nothing."""
@@ -63,7 +67,8 @@ class Alike:
         return True
 
     def _known(self, rows: AnyArray) -> tuple[list[Failure], dict[int, int]] | None:
-        """How these jobs would fail, and which of that is each job's; None where not all of them would as others did."""
+        """How these jobs would fail, and which of that is each job's; None where not all of them would as others
+        did."""
         if not self._failures.are_alike(rows):
             return None
         columns = np.stack([np.asarray(column, dtype=np.int64) for column in self._telling(rows)])

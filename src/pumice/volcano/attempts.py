@@ -17,6 +17,11 @@ from pumice.framework.story import AFTER, Attempt, Kind, Operation, Question
 from pumice.framework.verdict import FitErrors
 from pumice.volcano import points
 
+#: What the story says of a job for which others are evicted: one entry a committed statement.
+MAKES_ROOM = "others make room"
+#: What it counts: nodes on which evictions were tried, and the victims there were on the last one.
+PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT = "preemptions tried", "victims looked at"
+
 
 @dataclass(slots=True)
 class Trying:
@@ -70,14 +75,18 @@ class Trying:
 def promised(ssn: Session, job: int, stmt: Statement) -> None:
     """The job would be ready with what it was promised: evict for it."""
     placed = tuple(op for op in stmt.save() if op.kind is Kind.PIPELINE)
+    evicted = sum(len(op.placement.rows) for op in stmt.operations if op.kind is Kind.EVICT)
+    if evicted:
+        pods = sum(len(op.placement.rows) for op in placed)
+        ssn.story.tell(ssn.tables.jobs.uids[job], MAKES_ROOM, f"{evicted} pods are evicted for {pods}")
     stmt.commit()
     if placed and ssn.story.undone_of(job) is not None:
         ssn.story.take(job, Attempt(placed, errors=tuple(ssn.story.errors_of(job).items())))
 
 
 def discarded(ssn: Session, job: int, stmt: Statement, told: tuple[tuple[str, str], ...] = ()) -> Attempt:
-    """The job would not be ready with what it was promised: take it back, and every eviction with it. What its tasks were
-    promised is remembered, and what stood against them before."""
+    """The job would not be ready with what it was promised: take it back, and every eviction with it. What its tasks
+    were promised is remembered, and what stood against them before."""
     stmt.discard()
     own = [op for op in stmt.undone if op.kind is Kind.PIPELINE]
     return Attempt(undone=(*_undone_before(ssn, job), *own), errors=tuple(ssn.story.errors_of(job).items()), told=told)
@@ -88,7 +97,9 @@ def _undone_before(ssn: Session, job: int) -> Iterator[Operation]:
     trace = ssn.story.undone_of(job)
     if trace is None:
         return
-    each = zip(ssn.tables.jobs.tasks[job].tolist(), trace.status.tolist(), trace.node.tolist(), trace.evicted, strict=True)
+    each = zip(
+        ssn.tables.jobs.tasks[job].tolist(), trace.status.tolist(), trace.node.tolist(), trace.evicted, strict=True
+    )
     for row, status, node, evicted in each:
         if status >= 0:
             kind = next(kind for kind, after in AFTER.items() if after == status)

@@ -20,12 +20,12 @@ RUNNING = frozenset({TaskStatus.RUNNING})
 
 
 class Evictable:
-    """All preemptable tasks that ran when a session's first eviction was thought of, by node. In a session no other task
-    begins to run.
+    """All preemptable tasks that ran when a session's first eviction was thought of, by node. In a session no other
+    task begins to run.
 
-    On one node they are in the order in which they are offered to plugins, and so in which what these count down is used
-    up: those that would be evicted first come first, as far as plugins give keys, and as of then. (Volcano offers them in any
-    order.)
+    On one node they are in the order in which they are offered to plugins, and so in which what these count down is
+    used up: those that would be evicted first come first, as far as plugins give keys, and as of then. (Volcano
+    offers them in any order.)
     """
 
     def __init__(self, ssn: Session) -> None:

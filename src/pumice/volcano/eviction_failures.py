@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +36,8 @@ _BESIDES = (
 def alike_failures(ssn: Session, what: str, asks: Question) -> Alike:
     """Failures of attempts (``what``) that ask for victims at ``asks``.
 
-    Jobs fail alike that are alike in what they ask for, in their priority, and in what earlier actions found of them. An
-    attempt rests on every pod, job and queue, and on whatever plugins keep.
+    Jobs fail alike that are alike in what they ask for, in their priority, and in what earlier actions found of them.
+    An attempt rests on every pod, job and queue, and on whatever plugins keep.
     """
     found_before = _FoundBefore(ssn)
     jobs = ssn.tables.jobs
@@ -48,12 +49,10 @@ def alike_failures(ssn: Session, what: str, asks: Question) -> Alike:
         ssn.story,
         what,
         (*_ASKS, asks),
-        rest_on=_everything(ssn, asks),
+        rest_on=everything(ssn, asks),
         like=lambda job: (int(jobs.priority[job]), found_before.of(job)),
     )
-    return Alike(
-        ssn, failures, lambda rows: [jobs.signature[rows], jobs.priority[rows], ssn.story.failed_with(rows)]
-    )
+    return Alike(ssn, failures, lambda rows: [jobs.signature[rows], jobs.priority[rows], ssn.story.failed_with(rows)])
 
 
 def note_failure(ssn: Session, alike: Alike, job: int, attempt: Attempt, *, fresh: bool) -> None:
@@ -67,9 +66,12 @@ def note_failure(ssn: Session, alike: Alike, job: int, attempt: Attempt, *, fres
         ssn.story.tell(ssn.tables.jobs.uids[job], what, detail)
 
 
-def _everything(ssn: Session, asks: Question) -> list[Column[object]]:
+def everything(ssn: Session, asks: Question) -> list[Column[Any]]:
+    """Columns that attempts rest on beside nodes: every pod, job and queue, and whatever plugins keep."""
     world, tables = ssn.world, ssn.tables
-    found = [column for table in (tables.tasks, tables.jobs, tables.subs, tables.queues) for column in table.columns.values()]
+    found = [
+        column for table in (tables.tasks, tables.jobs, tables.subs, tables.queues) for column in table.columns.values()
+    ]
     hooks = ssn.hooks.at(asks, *_ASKS, *_BESIDES)
     in_time = [world.now] if any(hook.reads is not None and NOW in hook.reads for hook in hooks) else []
     return [*found, *world.columns.values(), *in_time]
@@ -93,7 +95,9 @@ class _FoundBefore:
 
 def _value(failure: Failure) -> Hashable:
     where = None if failure.trace is None else failure.trace.node.tobytes()
-    given_up = tuple((position, each.message, _given_up(each.node_rows, each.codes)) for position, each in failure.errors)
+    given_up = tuple(
+        (position, each.message, _given_up(each.node_rows, each.codes)) for position, each in failure.errors
+    )
     return failure.number, where, given_up
 
 

@@ -1,5 +1,6 @@
-"""Topology-aware preemption: of some nodes the one whose victims matter least, each found out by trying what if they were
-gone. Source: Volcano preempt with enableTopologyAwarePreemption (spec 03 §4.6; kube-scheduler's DefaultPreemption)."""
+"""Topology-aware preemption: of some nodes the one whose victims matter least, each found out by trying what if they
+were gone. Source: Volcano preempt with enableTopologyAwarePreemption (spec 03 §4.6; kube-scheduler's
+DefaultPreemption)."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ class Limits(NamedTuple):
 
 def least_harmful(ssn: Session, task: Task, found: Iterable[Found], wanted: int) -> Found | None:
     """Of the first ``wanted`` nodes on which evictions can make room for the task, the one with the least important
-    victims: the lowest first one, the least sum of priorities, the fewest, the youngest; else the first node. None where
-    there is none.
+    victims: the lowest first one, the least sum of priorities, the fewest, the youngest; else the first node. None
+    where there is none.
 
     Volcano begins anywhere in the list of nodes and takes those that its workers find first; here they are the first
     rows.
@@ -56,8 +57,8 @@ def _harm(ssn: Session, found: Found) -> tuple[float, ...]:
 
 
 class _WhatIf:
-    """What if some tasks had left a node: within a block whose writes are taken back. Nothing is evicted here: plugins are
-    told by their simulate hooks, and what that frees is added up beside the books."""
+    """What if some tasks had left a node: within a block whose writes are taken back. Nothing is evicted here:
+    plugins are told by their simulate hooks, and what that frees is added up beside the books."""
 
     def __init__(self, ssn: Session, task: Task, node: int) -> None:
         self.ssn, self.task = ssn, task

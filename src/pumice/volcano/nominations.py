@@ -24,8 +24,8 @@ def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool) -> str:
     """Why the task may not have others evicted, empty where it may.
 
     One that is nominated to a node waits for that as long as filters let it in, or somebody is on the way out there for
-    it. Not ``was_tried``: no node has been looked at for it in this session. Then filters that look at other pods have an
-    error instead of an answer in Volcano, so they do not let it in.
+    it. Not ``was_tried``: no node has been looked at for it in this session. Then filters that look at other pods
+    have an error instead of an answer in Volcano, so they do not let it in.
     """
     if never_preempts(task):
         return "its preemptionPolicy is Never"

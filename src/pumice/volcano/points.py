@@ -14,6 +14,7 @@ from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Job, Node, Queue, SubJob, Task
 from pumice.framework import combine
 from pumice.framework.combine import Named, Vote
+from pumice.framework.errors import WrongAnswer
 from pumice.framework.point import Asked, Point, Question, TwoForms, as_it_is
 from pumice.framework.points import (
     allocatable,
@@ -95,8 +96,8 @@ hyper_node_gradient_for_sub_job: Point[[SubJob, int, str], list[list[int]] | Non
 preemptable: TwoForms[[Task, Candidates], Bool | None, [Task, TaskRows], Bool | None, Bool] = TwoForms(
     "preemptable",
     "Which candidates may the task preempt? A mask; None without an opinion. A hook that takes"
-    " Candidates answers for those of many nodes at once, of each node as if there were no other; one that takes TaskRows"
-    " is asked node by node.",
+    " Candidates answers for those of many nodes at once, of each node as if there were no other; one that takes"
+    " TaskRows is asked node by node.",
     "when a task looks for victims in its own queue",
     combine.intersect_by_node,
     {("Task", "Candidates"): "nodes", ("Task", "TaskRows"): "tasks"},
@@ -105,8 +106,8 @@ preemptable: TwoForms[[Task, Candidates], Bool | None, [Task, TaskRows], Bool | 
 reclaimable: TwoForms[[Task, Candidates], Bool | None, [Task, TaskRows], Bool | None, Bool] = TwoForms(
     "reclaimable",
     "Which candidates may the task reclaim from other queues? A mask; None without an opinion. A hook that takes"
-    " Candidates answers for those of many nodes at once, of each node as if there were no other; one that takes TaskRows"
-    " is asked node by node.",
+    " Candidates answers for those of many nodes at once, of each node as if there were no other; one that takes"
+    " TaskRows is asked node by node.",
     "when a task looks for victims in other queues",
     combine.intersect_by_node,
     {("Task", "Candidates"): "nodes", ("Task", "TaskRows"): "tasks"},
@@ -255,7 +256,7 @@ def node_by_node(hook: Callable[[Task, TaskRows], Bool | None]) -> Callable[[Tas
             if answer is None:
                 continue
             if not combine.is_mask(answer, part):
-                raise combine.WrongAnswer(hook, answer, f"None or a mask over {len(part)} tasks")
+                raise WrongAnswer(hook, answer, f"None or a mask over {len(part)} tasks")
             victims[candidates.starts[nth] : candidates.starts[nth + 1]] = answer
         return Named(victims, np.array([answer is not None for answer in each]))
 

@@ -1,8 +1,8 @@
-"""Nodes of which a task like this one has found that victims there would not be enough, and which need not be asked about
-again.
+"""Nodes of which a task like this one has found that victims there would not be enough, and which need not be asked
+about again.
 
-What plugins said of a node holds as long as nothing has changed that they read: the node, the jobs of the tasks that run
-there, and what they declare besides (``reads=``). A task is like another one of its class, of a job with the same
+What plugins said of a node holds as long as nothing has changed that they read: the node, the jobs of the tasks that
+run there, and what they declare besides (``reads=``). A task is like another one of its class, of a job with the same
 scheduling signature, priority and tasks by state, where all hooks read the SIGNATURE; else it is like itself, while
 nothing of its job changes.
 """
@@ -25,8 +25,8 @@ _RUNS = sorted(map(int, PREEMPTABLE_STATUSES))
 
 
 class Known:
-    """``refuted`` (N,), as of some stamps of nodes, jobs and queues, and versions of what else was read; ``empty``: none
-    is."""
+    """``refuted`` (N,), as of some stamps of nodes, jobs and queues, and versions of what else was read; ``empty``:
+    none is."""
 
     __slots__ = ("empty", "jobs", "nodes", "queues", "refuted", "versions")
 
@@ -40,8 +40,8 @@ class Known:
 
 
 class Refuted:
-    """What hooks at a point have refuted of nodes on which some tasks run: ``rows`` (K,) and the ``nodes`` (K,) they are
-    on."""
+    """What hooks at a point have refuted of nodes on which some tasks run: ``rows`` (K,) and the ``nodes`` (K,) they
+    are on."""
 
     def __init__(self, world: World, hooks: Hooks, point: Question, rows: AnyArray, nodes: AnyArray) -> None:
         self._world, self._tables = world, world.tables

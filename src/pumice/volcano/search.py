@@ -1,8 +1,8 @@
 """Nodes on which room can be made for a task, in the order in which they should be tried.
 
-What stands against nodes for good is found for a whole class, and what could leave them is summed up beforehand, so that
-hopeless nodes are refuted before any plugin is asked about victims. Of the others the votes are asked for some nodes at
-a time: first for one, which most often does, then for more and more.
+What stands against nodes for good is found for a whole class, and what could leave them is summed up beforehand, so
+that hopeless nodes are refuted before any plugin is asked about victims. Of the others the votes are asked for some
+nodes at a time: first for one, which most often does, then for more and more.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import I64, AnyArray, Bool
+from pumice.columns.dtypes import I64, Bool
 from pumice.columns.nodes import FUTURE
 from pumice.columns.rows import Candidates, NodeRows
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Task
+from pumice.framework.combine import Named
 from pumice.framework.feasible import can_mend
 from pumice.framework.point import Asked
 from pumice.framework.session import Session
 from pumice.framework.verdict import Code
-from pumice.volcano.candidates import Supply, amounts_by_node
 from pumice.volcano import points
+from pumice.volcano.candidates import Supply, amounts_by_node
 
 #: Nodes of which votes are asked together: of the first one alone, then of so many times more each time.
 _MORE = 4
+
 
 class Found(NamedTuple):
     """A node that has room for the task once ``victims`` (rows of tasks) have left."""
@@ -35,9 +37,20 @@ class Found(NamedTuple):
     victims: list[int]
 
 
+class Census(NamedTuple):
+    """``asked``: tasks that might have been evicted; ``named``: those that plugins together allow to be; ``spared``:
+    how many of them each plugin does not; ``enough``: nodes on which those that are allowed would be enough."""
+
+    asked: int
+    named: int
+    spared: tuple[tuple[str, int], ...]
+    enough: int
+
+
 class NodeSearch:
-    """For the tasks of one action. ``cached``: a node against which something stands for good for one task of a role is not
-    tried for another one of that job and role, whatever it asks for. ``by_score``: nodes will be asked for by score."""
+    """For the tasks of one action. ``cached``: a node against which something stands for good for one task of a role
+    is not tried for another one of that job and role, whatever it asks for. ``by_score``: nodes will be asked for by
+    score."""
 
     def __init__(self, ssn: Session, *, cached: bool, by_score: bool) -> None:
         self._ssn, self._tables, self._cached, self._by_score = ssn, ssn.tables, cached, by_score
@@ -135,8 +148,8 @@ class NodeSearch:
 
 class Victims:
     """Who might have to leave for one task: of ``supply``, but for the tasks of one job, and only those that ask for
-    nothing where the task does so itself; and of these, whom plugins name when they are asked ``votes``. ``somebody``: a
-    node on which there is nobody to ask about is no use."""
+    nothing where the task does so itself; and of these, whom plugins name when they are asked ``votes``.
+    ``somebody``: a node on which there is nobody to ask about is no use."""
 
     def __init__(
         self,
@@ -175,6 +188,18 @@ class Victims:
                 there = slice(int(candidates.starts[nth]), int(candidates.starts[nth + 1]))
                 yield Found(int(nodes[nth]), candidates.rows[there][victims[there]].tolist())
 
+    def census(self, nodes: I64) -> Census:
+        """Who was asked about on some nodes, and what came of it."""
+        candidates = self._supply.on(nodes, but_job=self._but_job, only_best_effort=self._only_best_effort)
+        victims = self._ssn.ask(self._votes, self._task, candidates)
+        spared = []
+        for plugin, answer in self._ssn.hooks.each_answer(self._votes, self._task, candidates):
+            if answer is not None:
+                named = answer.victims if isinstance(answer, Named) else answer
+                spared.append((plugin, len(candidates) - int(named.sum())))
+        enough = int(self._enough(nodes, candidates, victims).sum())
+        return Census(len(candidates), int(victims.sum()), tuple(spared), enough)
+
     def _enough(self, nodes: I64, candidates: Candidates, victims: Bool) -> Bool:
         future = self._ssn.tables.nodes.books[nodes, FUTURE]
         if victims.any():
@@ -198,5 +223,7 @@ def _growing(rows: I64) -> Iterator[I64]:
 def waiting_tasks(ssn: Session, job: int) -> list[int]:
     """Pending tasks of a job that no gate holds, in order."""
     tasks, rows = ssn.tables.tasks, ssn.tables.jobs.tasks[job]
-    found: list[int] = ssn.order.sorted_tasks(rows[(tasks.status[rows] == PENDING) & (tasks.gate[rows] == NO_GATE)]).tolist()
+    found: list[int] = ssn.order.sorted_tasks(
+        rows[(tasks.status[rows] == PENDING) & (tasks.gate[rows] == NO_GATE)]
+    ).tolist()
     return found

@@ -31,8 +31,8 @@ def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
 
 
 def _that_starve(ssn: Session, rows: AnyArray) -> Bool:
-    """Which of these jobs are valid and starve. Where plugins only look at its scheduling signature and its tasks by state,
-    one is asked about for all like it of which nothing is placed yet. Shape (rows,)."""
+    """Which of these jobs are valid and starve. Where plugins only look at its scheduling signature and its tasks by
+    state, one is asked about for all like it of which nothing is placed yet. Shape (rows,)."""
     jobs, found = ssn.tables.jobs, np.zeros(len(rows), dtype=bool)
     signature = jobs.signature[rows]
     hooks = ssn.hooks.at(points.job_valid, points.job_starving)

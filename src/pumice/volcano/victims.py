@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.views import Queue
 from pumice.framework.session import Session
+from pumice.model.pod import Pod
 from pumice.model.pod_order import compare_pods, name_index
 from pumice.volcano import points
 
@@ -61,7 +62,8 @@ class _Order:
         pods = [self._ssn.tables.tasks.pods[row] for row in rows]
         index = [name_index(pod.name) for pod in pods]
         if None in index:  # then that does not count for all pairs, and there are no plain keys
-            return [cmp_to_key(lambda a, b: -compare_pods(a, b))(pod) for pod in pods]
+            last_first: Callable[[Pod], Any] = cmp_to_key(lambda a, b: compare_pods(b, a))
+            return [last_first(pod) for pod in pods]
         order = sorted(range(len(pods)), key=lambda i: (index[i], pods[i].creation, pods[i].uid), reverse=True)
         place = dict(zip(order, range(len(pods)), strict=True))
         return [place[i] for i in range(len(pods))]

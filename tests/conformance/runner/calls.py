@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.dtypes import AnyArray, Bool
-from pumice.columns.rows import NodeRows, TaskRows
+from pumice.columns.rows import Candidates, NodeRows
 from pumice.columns.views import Job, SubJob, Task
-from pumice.framework.point import Point
+from pumice.framework.point import Asked
 from pumice.framework.registry import Registry
 from pumice.volcano import points
 from pumice.volcano.domains import hypernode_scores
@@ -97,12 +97,12 @@ def _enqueued_then_enqueueable(cast: Cast, call: Raw, found: Differences) -> Non
 # -- eviction
 
 
-def _evictable(point: Point[[Task, TaskRows], Any, Bool]) -> Callable[[Cast, Raw, Differences], None]:
+def _evictable(question: Asked[[Task, Candidates], Bool]) -> Callable[[Cast, Raw, Differences], None]:
     def answer(cast: Cast, call: Raw, found: Differences) -> None:
         args = call["args"]
         evictor = cast.task_or_stranger(args.get("preemptor", args.get("reclaimer", STRANGER)))
         candidates = _rows(cast, args["candidates"])
-        victims = candidates.rows[cast.ssn.ask(point, evictor, candidates)]
+        victims = candidates.rows[cast.ssn.ask(question, evictor, candidates)]
         _compare_tasks(cast, call["expect"], victims, found)
 
     return answer
@@ -117,8 +117,8 @@ def _unified_evictable(cast: Cast, call: Raw, found: Differences) -> None:
     _compare_tasks(cast, call["expect"], victims, found)
 
 
-def _rows(cast: Cast, names: list[str]) -> TaskRows:
-    return TaskRows(cast.ssn.tables, np.array([cast.task(name).row for name in names], dtype=np.int64))
+def _rows(cast: Cast, names: list[str]) -> Candidates:
+    return Candidates(cast.ssn.tables, np.array([cast.task(name).row for name in names], dtype=np.int64))
 
 
 def _compare_tasks(cast: Cast, wanted: list[str], victims: AnyArray, found: Differences) -> None:
@@ -172,7 +172,7 @@ _ANSWERS: dict[str, Callable[[Cast, Raw, Differences], None]] = {
     "JobEnqueued+JobEnqueueable": _enqueued_then_enqueueable,
     "JobOrderCompareFn": _job_order_compare,
     "JobOrderFn": _job_order,
-    "Preemptable": _evictable(points.preemptable),
-    "Reclaimable": _evictable(points.reclaimable),
+    "Preemptable": _evictable(points.preemptable_victims),
+    "Reclaimable": _evictable(points.reclaimable_victims),
     "UnifiedEvictable": _unified_evictable,
 }

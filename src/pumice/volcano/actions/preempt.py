@@ -3,23 +3,27 @@ preempt (spec 03 §4)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from pumice.columns.dtypes import Bool
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue, Task
 from pumice.framework.ordering import Heap
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.volcano import points
-from pumice.volcano.attempts import discarded, promised
+from pumice.volcano.attempts import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT, discarded, promised
 from pumice.volcano.candidates import Supply, evictable
 from pumice.volcano.eviction_failures import alike_failures, note_failure
 from pumice.volcano.least_harm import Limits, least_harmful
+from pumice.volcano.making_room import RoomMaking
 from pumice.volcano.nominations import why_not_eligible
-from pumice.volcano.readiness import job_pipelined
 from pumice.volcano.search import Found, NodeSearch, Victims, waiting_tasks
-from pumice.volcano.starving import is_starving, starving_jobs
+from pumice.volcano.starving import starving_jobs
 from pumice.volcano.victims import eviction_order
+from pumice.volcano.why_no_victims import why_no_victims
 
 REASON = "preempt"
 
@@ -34,8 +38,8 @@ def preempt(
     minCandidateNodesAbsolute: int = 1,
     maxCandidateNodesAbsolute: int = 100,
 ) -> None:
-    """Best queue first: its starving jobs, best first, evict tasks of its other jobs, all or nothing; then each of their
-    waiting tasks evicts tasks of its own job.
+    """Best queue first: its starving jobs, best first, evict tasks of its other jobs, all or nothing; then each of
+    their waiting tasks evicts tasks of its own job.
 
     ``topologyAwarePreemptWorkerNum`` changes nothing: a cycle is one thread.
     """
@@ -49,13 +53,11 @@ def preempt(
 class _Preemption:
     """``compare``: how many nodes are compared by the harm that is done there; None for the first one that will do."""
 
-    def __init__(
-        self, ssn: Session, starving: dict[int, list[int]], compare: Limits | None, *, cached: bool
-    ) -> None:
+    def __init__(self, ssn: Session, starving: dict[int, list[int]], compare: Limits | None, *, cached: bool) -> None:
         self.ssn, self.starving, self.compare = ssn, starving, compare
         self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
         kind = f"{REASON} {compare}"
-        self.between = alike_failures(ssn, kind, points.preemptable)
+        self.making = RoomMaking(ssn, REASON, kind, points.preemptable)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
 
     def run(self) -> None:
@@ -65,49 +67,41 @@ class _Preemption:
             queue = queues.pop()
             jobs = Heap(ssn.order.job_keys(), self.starving[queue])
             while jobs:
-                if self._between_jobs(queue, jobs.pop()):
-                    self.between.go_on(jobs)
+                if self.making.for_job(jobs.pop(), self._from_other_jobs):
+                    self.making.alike.go_on(jobs)
             left = self.starving[queue]
             while left and not self.within.all_fail(left):
                 self._within(left[0])
                 left = left[1:]
 
-    def _between_jobs(self, queue: int, job: int) -> bool:
-        """Whether it failed and changed nothing."""
-        ssn, failed = self.ssn, False
-        if self.between.fails(job):
-            return True
-        with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-            fresh, tasks = self.between.is_fresh(job), waiting_tasks(ssn, job)
-            while tasks and is_starving(ssn, job):
-                self._preempt(stmt, tasks.pop(0), evictable(ssn).of_queue(queue), but_job=job)
-            if job_pipelined(ssn, job):
-                promised(ssn, job, stmt)
-            else:
-                failed = True
-                note_failure(ssn, self.between, job, discarded(ssn, job, stmt), fresh=fresh)
-        return failed
-
     def _within(self, job: int) -> None:
+        """Each waiting task by itself, up to the first one in vain."""
         ssn, fresh, some = self.ssn, self.within.is_fresh(job), False
         if self.within.fails(job):
             return
         for row in waiting_tasks(ssn, job):
             with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-                if not self._preempt(stmt, row, evictable(ssn).of_job(job)):
+                if self._preempt(stmt, row, evictable(ssn).of_job(job)) is not None:
                     note_failure(ssn, self.within, job, discarded(ssn, job, stmt), fresh=fresh and not some)
                     return
                 promised(ssn, job, stmt)
                 some = True
 
-    def _preempt(self, stmt: Statement, row: int, supply: Supply, but_job: int = -1) -> bool:
-        """Make room for one task on the first node that allows it. Whether it was promised that."""
+    def _from_other_jobs(self, stmt: Statement, row: int) -> Callable[[], str] | None:
+        job = int(self.ssn.tables.tasks.job[row])
+        queue = int(self.ssn.tables.jobs.queue[job])
+        return self._preempt(stmt, row, evictable(self.ssn).of_queue(queue), but_job=job)
+
+    def _preempt(self, stmt: Statement, row: int, supply: Supply, but_job: int = -1) -> Callable[[], str] | None:
+        """Make room for one task on the first node that allows it. None if it was promised that, else who says why
+        not."""
         ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, row)
+        why = ""
         if task.pod.nominated_node or task.pod.spec.preemption_policy:
-            if why_not_eligible(ssn, task, was_tried=search.was_tried(task)):
-                return False
-        if ssn.ask(points.task_refused, task) is not None:
-            return False
+            why = why_not_eligible(ssn, task, was_tried=search.was_tried(task))
+        unfit = ssn.ask(points.task_refused, task) if not why else None
+        if why or unfit is not None:
+            return lambda: why or (unfit.reason if unfit is not None else "")
         victims = Victims(
             ssn,
             task,
@@ -116,18 +110,31 @@ class _Preemption:
             but_job=but_job,
             only_best_effort=bool(ssn.tables.tasks.best_effort[row]),
         )
-        reachable, room = search.reachable(task), victims.nodes()
+        reachable = search.reachable(task)
+        if self._anywhere(stmt, task, victims, reachable):
+            return None
+        queue = ssn.tables.queues.names[task.job.queue]
+        return lambda: why_no_victims(ssn, victims, reachable, f"of queue {queue}")
+
+    def _anywhere(self, stmt: Statement, task: Task, victims: Victims, reachable: Bool) -> bool:
+        search, promising = self.search, reachable & victims.nodes()
         if self.compare is None:
-            return any(self._on_node(stmt, task, each) for each in victims.on(search.best_first(task, reachable & room)))
+            nodes = victims.on(search.best_first(task, promising))
+            return any(self._on_node(stmt, task, each) for each in nodes)
         for part in search.by_shard(reachable):
-            nodes = victims.on(search.in_row_order(part & room))
-            found = least_harmful(ssn, task, nodes, self.compare.of(int(part.sum())))
+            found = least_harmful(
+                self.ssn,
+                task,
+                victims.on(search.in_row_order(part & promising)),
+                self.compare.of(int(np.count_nonzero(part))),
+            )
             if found is not None and self._all_of(stmt, task, found):
                 return True
         return False
 
     def _all_of(self, stmt: Statement, task: Task, found: Found) -> bool:
         """Evict all the victims, and promise the task the node; all of that or nothing."""
+        self._count(found)
         with stmt.trial() as trial:
             for row in found.victims:
                 stmt.evict([row], REASON)
@@ -137,7 +144,8 @@ class _Preemption:
 
     def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
         """Evict until the task fits, and promise it the node; all of that or nothing."""
-        ssn, evicted = self.ssn, []
+        ssn, evicted = self.ssn, list[int]()
+        self._count(found)
         with stmt.trial() as trial:
             left = iter(eviction_order(ssn, found.victims, task.row))
             while not (fits := self._fits(task, found.node)) and (row := next(left, -1)) >= 0:
@@ -148,10 +156,14 @@ class _Preemption:
                 trial.keep()
         return trial.kept
 
+    def _count(self, found: Found) -> None:
+        counts = self.ssn.story.counts
+        counts[PREEMPTIONS_TRIED] += 1
+        counts[VICTIMS_LOOKED_AT] = len(found.victims)
+
     def _fits(self, task: Task, node: int) -> bool:
         ssn = self.ssn
         if not self.search.has_room(task, node):
             return False
         queue, rows = Queue(ssn.tables, task.job.queue), TaskRows(ssn.tables, np.array([task.row]))
         return ssn.ask(points.tasks_allowed, queue, rows).tasks > 0 and self.search.passes(task, node)
-

@@ -19,6 +19,8 @@ SYSTEM_NAMESPACE = "kube-system"
 
 @plugin("conformance")
 class Conformance:
+    spares = "that the cluster itself needs"
+
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
 

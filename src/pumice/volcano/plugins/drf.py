@@ -29,6 +29,8 @@ TREE = (QUEUES, JOBS, PODS, "drf.allocated")
 class Drf:
     """``allocated`` (J, R) and ``share`` (J,) include what is promised to pipelined tasks in this session."""
 
+    spares = "of jobs and queues with a smaller share"
+
     def __init__(self, ssn: Session, *, hierarchy: bool = False) -> None:
         self.ssn = ssn
         self._total: list[float] = ssn.total.tolist()

@@ -32,7 +32,10 @@ class Gang:
 
     ``halvesFirst``: of jobs below their minimum one that holds nodes goes first. A scheduler that dies between the
     binds of a gang leaves such a half; by its share (drf) it would come after every gang that holds nothing, and keep
-    its nodes for nothing. Volcano does not have this; without it the order is Volcano's. """
+    its nodes for nothing. Volcano does not have this; without it the order is Volcano's.
+    """
+
+    spares = "that their gangs need for their minimum"
 
     def __init__(self, ssn: Session, *, halvesFirst: bool = True) -> None:
         self.ssn, self.halves_first = ssn, halvesFirst

@@ -16,6 +16,8 @@ from pumice.volcano.eviction import EvictionContext, EvictionKind
 
 @plugin("priority")
 class Priority:
+    spares = "of no lower priority"
+
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
 

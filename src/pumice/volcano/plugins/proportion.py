@@ -28,6 +28,8 @@ from pumice.volcano.admission import exceeded, minimum, promised
 class Proportion:
     """Only queues with jobs take part. All columns are (Q, R), ``share`` (Q,)."""
 
+    spares = "of queues within what they deserve"
+
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         tables = ssn.tables
