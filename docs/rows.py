@@ -8,11 +8,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pumice.api import Job, JobRows, Node, NodeRows, Queue, Session, SubJob, Task, TaskClass, TaskRows, TaskRun
+from pumice.api import (
+    Candidates,
+    Job,
+    JobRows,
+    Node,
+    NodeRows,
+    Queue,
+    Session,
+    SubJob,
+    Task,
+    TaskClass,
+    TaskRows,
+    TaskRun,
+)
 from pumice.framework.world import World
 
 PAGE = Path(__file__).with_suffix(".md")
-GIVEN = (Task, TaskClass, Job, SubJob, Queue, Node, NodeRows, JobRows, TaskRows, TaskRun)
+GIVEN = (Task, TaskClass, Job, SubJob, Queue, Node, NodeRows, JobRows, TaskRows, Candidates, TaskRun)
 OPENING = """\
 # What a hook can ask
 

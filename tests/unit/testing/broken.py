@@ -13,6 +13,7 @@ from pumice.api import (
     ROWS,
     SIGNATURE,
     Bool,
+    Candidates,
     Invalid,
     Job,
     JobRows,
@@ -113,6 +114,13 @@ def scaled(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64:
 def first_come(ssn: Session, task: Task, nodes: NodeRows) -> F64:
     """The first rows are the best."""
     return -np.arange(len(nodes), dtype=np.float64)
+
+
+@plugin("counts-on")
+@points.preemptable
+def counts_on(ssn: Session, preemptor: Task, candidates: Candidates) -> Bool:
+    """Two of all that might go, whatever their nodes."""
+    return np.arange(len(candidates)) < 2
 
 
 @plugin("one-way")

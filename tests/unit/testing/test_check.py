@@ -27,6 +27,7 @@ FOUND = {
     "plain-weight": (f"PlainWeight.queue_order at queue_order: {UNDECLARED}", "QUEUES"),
     "scaled": ("scaled at node_order: says something else of a row when others are asked about", "from that row alone"),
     "first-come": ("first_come at batch_node_order: the answer depends on the order of the rows", "any order"),
+    "counts-on": ("counts_on at preemptable: says something else of a node's candidates", "candidates.apart(job)"),
     "one-way": ("one_way at queue_order: does not say the opposite when the two change places", "Below 0"),
     "unforeseen": ("Unforeseen.score at node_order: answers otherwise once the tasks are there", "per_task="),
     "second-thoughts": ("second_thoughts at predicate: had nothing to say of a task, and has of the next", "an array"),

@@ -167,6 +167,8 @@ def _use(hook: Hook, arguments: Sequence[Any], answer: Any) -> None:
         _check(
             hook, answer, Wanted("True, False or an Unfit", lambda found: isinstance(found, bool | np.bool_ | Unfit))
         )
+    elif combinator is combine.intersect_by_node:
+        combine.intersect([[lambda *_: answer]], *arguments)
     elif hook.point.name == "best_node":
         rows = rows_of(arguments).rows.tolist()
         _check(hook, answer, Wanted(f"None or one of the rows {rows}", lambda found: found is None or found in rows))

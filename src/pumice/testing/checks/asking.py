@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.rows import JobRows, NodeRows, TaskRows
+from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
 from pumice.columns.views import Job, TaskClass
 from pumice.framework.hooks import Hook
 from pumice.framework.point import ROWS, SIGNATURE
@@ -87,6 +87,29 @@ _IN_TURN = (
     "victim_tasks",
 )
 _ORDER = "Rows come in any order, and ties end in age and name: read nodes.rows where the number of a row matters."
+
+
+def nodes_stand_apart(asking: Asking, questions: Iterable[Question], answers: Answers) -> None:
+    """What is said of the candidates of a node is said whoever runs on other nodes. Raises: Breach."""
+    for question in questions:
+        hook, arguments = asking.hook(question), asking.arguments(question)
+        if hook is None or arguments is None or question not in answers or hook.form != "nodes":
+            continue
+        together: Candidates = arguments[-1]
+        wanted = by_row(answers[question], len(together))
+        parts = [together.of_node(nth) for nth in range(together.node_count)]
+        each = [by_row(said(asking.call(hook, question, [*arguments[:-1], part])), len(part)) for part in parts]
+        alone = tuple(one for answer in each for one in answer or ())
+        if wanted is not None and alone != wanted:
+            facts = [("asked", question.text), ("together", wanted), ("node by node", alone)]
+            problem = "says something else of a node's candidates when those of others are asked about with them"
+            raise Breach("nodes", question.plugin, question.where, problem, facts, _NODE_BY_NODE)
+
+
+_NODE_BY_NODE = (
+    "Count anew on every node: group by candidates.apart(job), not by the job alone. Or take TaskRows, and be asked node"
+    " by node."
+)
 
 
 def comparisons_are_orders(asking: Asking, questions: Iterable[Question]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from pumice.columns.rows import JobRows, NodeRows, TaskRows
+from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, SubJob, Task
 from pumice.framework import combine
@@ -116,6 +116,17 @@ class Names:
         return np.array(self.rows(subject), dtype=np.int64)
 
 
+def _tasks(names: Names, subject: Subject) -> TaskRows:
+    """Some tasks; as candidates where the subject says so, with what runs side by side on one node together."""
+    rows = np.array([names.task(key).row for key in subject.names])
+    if subject.value != _CANDIDATES:
+        return TaskRows(names.tables, rows)
+    node = names.tables.tasks.node[rows]
+    return Candidates(names.tables, rows, np.array([0, *((node[1:] != node[:-1]).nonzero()[0] + 1).tolist(), len(rows)]))
+
+
+_CANDIDATES = "candidates"
+
 _MADE: dict[str, Callable[[Names, Subject], Any]] = {
     "task": lambda names, s: names.task(s.names[0]),
     "class of": lambda names, s: names.task(s.names[0]).cls,
@@ -125,7 +136,7 @@ _MADE: dict[str, Callable[[Names, Subject], Any]] = {
     "node": lambda names, s: Node(names.tables, names.nodes[s.names[0]]),
     "nodes": lambda names, s: NodeRows(names.tables, names.array(s)),
     "jobs": lambda names, s: JobRows(names.tables, names.array(s)),
-    "tasks": lambda names, s: TaskRows(names.tables, np.array([names.task(key).row for key in s.names])),
+    "tasks": lambda names, s: _tasks(names, s),
     "each job": lambda names, s: [Job(names.tables, names.jobs[name]) for name in s.names],
     "minResources of": lambda names, s: names.tables.jobs.min_resources[names.jobs[s.names[0]]],
     "hypernodes": lambda names, s: np.array([names.tables.tree.row_of[name] for name in s.names], dtype=np.int32),
@@ -240,6 +251,8 @@ def _subject(annotation: str, before: tuple[str, ...], c: Context, point: str) -
         case "TaskRows":
             some = c.waiting if before == ("Queue",) else c.victims if before or point == "victim_tasks" else c.mates
             return Subject("tasks", some) if some else None
+        case "Candidates":
+            return Subject("tasks", c.victims, _CANDIDATES) if c.victims else None
         case "EvictionContext":
             return Subject("victims for", (c.job,), c.kind)
         case "I32":
