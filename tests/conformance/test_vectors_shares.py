@@ -1,4 +1,4 @@
-"""What Volcano's proportion and drf make of random queues and jobs (``spec/volcano/vectors/README.md`` explains the
+"""What Volcano's proportion, capacity and drf make of random queues and jobs (``spec/volcano/vectors/README.md`` explains the
 keys)."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pumice.volcano.share_tree import PATH, WEIGHTS
 
 SHARED = Path(os.environ.get("PUMICE_SHARED") or Path(__file__).parents[3] / "shared")
 VECTORS = SHARED / "spec" / "volcano" / "vectors"
-ROWS_EXPECTED = 150
+ROWS_EXPECTED = {"proportion": 150, "capacity": 300, "drf": 150}
 TOLERANCE = 1e-6
 
 pytestmark = [
@@ -38,6 +38,7 @@ pytestmark = [
 ]
 
 PROPORTION = "actions: allocate\ntiers: [{plugins: [{name: proportion}]}]"
+CAPACITY = "actions: allocate\ntiers: [{plugins: [{name: capacity, enableHierarchy: %s}]}]"
 DRF = "actions: allocate\ntiers: [{plugins: [{name: drf, enableHierarchy: true}]}]"
 
 #: key of a queue in a row -> the column (Q, R) of the plugin
@@ -49,6 +50,8 @@ COLUMNS = {
     "inqueue": "inqueue",
     "real": "real_capability",
 }
+#: Stands for every limit that is none.
+UNLIMITED = 1e15
 
 
 @cache
@@ -87,6 +90,9 @@ def queue_of(name: str, raw: Mapping[str, Any]) -> Queue:
         raw["weight"],
         capability=resource(raw["cap"]) if raw["capset"] else None,
         guarantee=resource(raw["guar"]) if raw["guarset"] else None,
+        deserved=resource(raw["deservedspec"]) if "deservedspec" in raw else None,
+        priority=raw.get("prio", 0),
+        parent=raw.get("parent", ""),
         annotations={PATH: raw["h"], WEIGHTS: raw["hw"]} if "h" in raw else {},
     )
 
@@ -106,7 +112,7 @@ def numbers(found: Column[Any] | NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def test_every_recorded_row_is_there() -> None:
-    assert [len(rows(name)) for name in ("proportion", "drf")] == [ROWS_EXPECTED] * 2
+    assert {name: len(rows(name)) for name in ROWS_EXPECTED} == ROWS_EXPECTED
 
 
 @pytest.mark.parametrize("key", [*COLUMNS, "share"])
@@ -125,6 +131,55 @@ def test_proportion_agrees_with_volcano(key: str) -> None:
             else:
                 found = amounts(ssn, numbers(getattr(proportion, COLUMNS[key]))[queue])
                 assert found == pytest.approx(recorded(ssn, wanted[key]), rel=TOLERANCE), where
+
+
+def session_of_capacity(row: Mapping[str, Any]) -> Session:
+    return session_of(row, CAPACITY % str(row["hier"]).lower())
+
+
+@pytest.mark.parametrize("key", ["allocated", "request", "deserved", "elastic", "inqueue", "real"])
+def test_capacity_agrees_with_volcano(key: str) -> None:
+    for number, row in enumerate(rows("capacity"), start=1):
+        ssn = session_of_capacity(row)
+        capacity = ssn.hooks.plugin("capacity")
+        for name, wanted in row["queues"].items():
+            if key not in wanted:
+                continue
+            column = numbers(getattr(capacity, "most" if key == "real" else key))[ssn.tables.queues.row_of[name]]
+            found, volcano = bounded(amounts(ssn, column)), bounded(recorded(ssn, wanted[key]))
+            assert found == pytest.approx(volcano, rel=TOLERANCE), f"line {number}, queue {name}"
+
+
+def test_share_and_capability_of_capacity_agree_with_volcano() -> None:
+    for number, row in enumerate(rows("capacity"), start=1):
+        ssn = session_of_capacity(row)
+        capacity = ssn.hooks.plugin("capacity")
+        for name, wanted in row["queues"].items():
+            if "share" not in wanted:
+                continue
+            queue, where = ssn.tables.queues.row_of[name], f"line {number}, queue {name}"
+            assert capacity.share.array[queue] == pytest.approx(wanted["share"], rel=TOLERANCE), where
+            stated = {"cpu", "memory", *(wanted["capability"]["S"] or {})}
+            limits, volcano = amounts(ssn, capacity.of.capability[queue]), recorded(ssn, wanted["capability"])
+            if not row["hier"]:
+                volcano |= {key: UNLIMITED for key in ("cpu", "memory") if not volcano[key]}
+            for key in stated:
+                assert min(limits[key], UNLIMITED) == min(volcano[key], UNLIMITED), f"{where}, {key}"
+
+
+def bounded(found: Mapping[str, float]) -> dict[str, float]:
+    """With one number for all limits that are none."""
+    return {name: min(amount, UNLIMITED) for name, amount in found.items()}
+
+
+def test_queue_order_of_capacity_agrees_with_volcano() -> None:
+    for number, row in enumerate(rows("capacity"), start=1):
+        ssn = session_of_capacity(row)
+        row_of = ssn.tables.queues.row_of
+        for text in row["order"]:
+            left, right, wanted = parts(text)
+            first = ssn.order.compare_queues(row_of[left], row_of[right]) < 0
+            assert str(first).lower() == wanted, f"line {number}: {text}"
 
 
 def test_queue_order_of_hierarchical_drf_agrees_with_volcano() -> None:

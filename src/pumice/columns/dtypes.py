@@ -93,6 +93,13 @@ class ResourceAxis:
                     row[self.column[name]] = value
         return row
 
+    def named(self, resource: Resource | None) -> Bool:
+        """Which dimensions an amount speaks of, be it with 0; of cpu and memory every amount does. Shape (R,)."""
+        scalars = (resource.scalars if resource is not None else None) or {}
+        found = np.array([name in scalars for name in self.names])
+        found[[CPU, MEMORY]] = True
+        return found
+
     def resource(self, row: F64) -> Resource:
         """A row back as a value; what is zero, and what nobody offers, is left out."""
         values = row.tolist()

@@ -16,8 +16,8 @@ from pumice.model.resources import Resource
 class QueueTable(Table):
     """Q rows in (creation, name) order, made anew when a queue comes, goes or changes in more than its status.
 
-    ``open`` is spec.state == Open; ``parent`` a row, -1 none. All (Q, R): ``guarantee`` is 0 where none is given,
-    ``capability`` inf where unlimited, ``stated`` the status that was last seen (nan: none).
+    ``open`` is spec.state == Open; ``parent`` a row, -1 none. All (Q, R): ``guarantee`` and ``deserved`` are 0 where
+    none is given, ``capability`` inf where unlimited, ``stated`` the status that was last seen (nan: none).
     """
 
     objs: Sequence[Queue] = objects()
@@ -28,12 +28,13 @@ class QueueTable(Table):
     open: Bool = number(np.bool_)
     parent: I32 = number(np.int32, -1, rows_of="queues")
     guarantee: F64 = number(np.float64)
+    deserved: F64 = number(np.float64)
     capability: F64 = number(np.float64, np.inf)
     stated: F64 = number(np.float64, np.nan)
 
     def __init__(self, versions: Versions, queues: Iterable[Queue], axis: ResourceAxis) -> None:
-        width = (len(axis),)
-        super().__init__(versions, {"guarantee": width, "capability": width, "stated": width})
+        amounts = ("guarantee", "deserved", "capability", "stated")
+        super().__init__(versions, dict.fromkeys(amounts, (len(axis),)))
         self._axis = axis
         objs = sorted(queues, key=lambda q: (q.creation, q.name))
         self.row_of = {queue.name: row for row, queue in enumerate(objs)}
@@ -56,6 +57,7 @@ class QueueTable(Table):
             open=queue.state == "Open",
             parent=self.row_of.get(queue.parent or "root", -1) if queue.name != "root" else -1,
             guarantee=self._axis.offer(queue.guarantee),
+            deserved=self._axis.offer(queue.deserved),
             capability=np.inf if queue.capability is None else self._limit(queue.capability),
             stated=self._stated(queue),
         )
@@ -69,9 +71,7 @@ class QueueTable(Table):
 
     def _limit(self, capability: Resource) -> F64:
         """Scalars that are not named are unlimited, cpu and memory when they are 0. Shape (R,)."""
-        limit = self._axis.offer(capability)
-        named = capability.scalars or {}
-        unlimited = np.array([name not in named for name in self._axis.names])
-        unlimited[[CPU, MEMORY]] = limit[[CPU, MEMORY]] <= 0
-        limit[unlimited] = np.inf
+        limit, named = self._axis.offer(capability), self._axis.named(capability)
+        named[[CPU, MEMORY]] = limit[[CPU, MEMORY]] > 0
+        limit[~named] = np.inf
         return limit

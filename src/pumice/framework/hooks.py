@@ -119,7 +119,7 @@ class Hooks:
         instance = self._open(plugin)
         if point in getattr(instance, "unused_points", ()):
             return []
-        spec = self._policy.options[plugin].spec
+        spec, unused = self._policy.options[plugin].spec, getattr(instance, "unused_hooks", ())
         own = [
             Hook(
                 spec.name,
@@ -130,6 +130,7 @@ class Hooks:
                 getattr(instance, concerns) if concerns else None,
             )
             for form, reads, concerns, attribute in spec.hooks_at(point)
+            if attribute not in unused
         ]
         return own + self._added.get((plugin, point), [])
 

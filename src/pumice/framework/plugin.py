@@ -5,9 +5,9 @@
 * a class with ``on_session_open(ssn)`` / ``on_session_close(ssn)`` (Volcano's life cycle), which adds hooks with
 ``ssn.add(point, function)``.
 
-An instance may name points that its arguments switch off in ``unused_points``; it may have ``figures()``, numbers that
-it publishes by name for metrics and reports, and ``wakes_at()``, the next moment (seconds since the epoch) at which it
-may answer otherwise though nothing has happened, None for never.
+An instance may name points that its arguments switch off in ``unused_points``, and single methods in ``unused_hooks``;
+it may have ``figures()``, numbers that it publishes by name for metrics and reports, and ``wakes_at()``, the next
+moment (seconds since the epoch) at which it may answer otherwise though nothing has happened, None for never.
 
 Keyword parameters are the arguments; a class may have a static method ``problems(**arguments)``, which gives a sentence
 for each value that it cannot use. A name in the conf matches when it is the same after ``.`` and ``-`` become ``_``; a

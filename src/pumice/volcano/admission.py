@@ -3,11 +3,14 @@ DeductSchGatedResources."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
+from pumice.columns.rows import TaskRows
 from pumice.columns.tasks import GATED
 from pumice.columns.views import Job
 from pumice.framework.session import Session
@@ -66,3 +69,21 @@ def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:
     axis = ssn.tables.axis
     each = zip(axis.names, asked.tolist(), wanted.tolist(), limit.tolist(), strict=True)
     return [name for i, (name, a, w, most) in enumerate(each) if a > 0 and w > most and i != axis.pods]
+
+
+def fitting(tasks: TaskRows, room: F64) -> int:
+    """How many of the first of some tasks ``room`` (R,) is enough for, looking only at the dimensions that each asks
+    for; ``pods`` is not looked at."""
+    pods = tasks.tables.axis.pods
+    if tasks.alike:
+        count: float = len(tasks)
+        req = tasks.tables.classes.req[tasks.classes[0]]
+        for i, (asked, left) in enumerate(zip(req.tolist(), room.tolist(), strict=True)):
+            if asked > 0 and i != pods:
+                count = min(count, left / asked)
+        return max(0, math.floor(count))
+    req = tasks.req
+    over = (req.cumsum(axis=0) > room) & (req > 0)
+    over[:, pods] = False
+    too_much = over.any(axis=1)
+    return int(too_much.argmax()) if too_much.any() else len(tasks)

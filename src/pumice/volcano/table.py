@@ -14,6 +14,7 @@ from pumice.volcano.actions.preempt import preempt
 from pumice.volcano.actions.reclaim import reclaim
 from pumice.volcano.fit_errors import notices
 from pumice.volcano.plugins.binpack import Binpack
+from pumice.volcano.plugins.capacity import Capacity
 from pumice.volcano.plugins.conformance import Conformance
 from pumice.volcano.plugins.drf import Drf
 from pumice.volcano.plugins.gang import Gang
@@ -40,6 +41,7 @@ ACTIONS: dict[str, ActionSpec] = {
 }
 PLUGINS: tuple[type, ...] = (
     Binpack,
+    Capacity,
     Conformance,
     Drf,
     Gang,
@@ -55,7 +57,6 @@ PLUGINS: tuple[type, ...] = (
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
 ACTIONS_NOT_YET = ("gangpreempt", "gangreclaim", "shuffle")
 PLUGINS_NOT_YET = (
-    "capacity",
     "resource-strategy-fit",
     "tdm",
     "task-topology",

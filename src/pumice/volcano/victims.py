@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.dtypes import AnyArray
+from pumice.columns.dtypes import I64, AnyArray
+from pumice.columns.rows import Candidates
 from pumice.columns.views import Queue
 from pumice.framework.session import Session
 from pumice.model.pod import Pod
@@ -48,11 +49,7 @@ class _Order:
         by_job, by_task = ssn.order.job_columns(job), ssn.order.task_columns(rows)
         if by_job is None or by_task is None:
             return None
-        columns = [-column for column in by_job + by_task]
-        if self._preemptor_queue >= 0 and (queue != queue[0]).any():
-            queues = sorted(set(queue.tolist()), key=cmp_to_key(self._compare_queues))
-            turn = {row: number for number, row in enumerate(queues)}
-            columns.insert(0, np.array([turn[row] for row in queue.tolist()]))
+        columns = [self.turns_of(queue), *(-column for column in by_job + by_task)]
         listed = rows.tolist()
         keys = zip(*(column.tolist() for column in columns), self._last_first(listed), strict=True)
         return [row for _, row in sorted(zip(keys, listed, strict=True))]
@@ -80,6 +77,37 @@ class _Order:
             return -order.compare_jobs(int(jobs[left]), int(jobs[right])) or -order.compare_tasks(left, right)
         return self._compare_queues(a, b)
 
+    def turns_of(self, queue: AnyArray) -> AnyArray:
+        """Numbers that are smaller for queues whose tasks are evicted before others'; equal where queues are not looked
+        at. Shapes (rows,) -> (rows,)."""
+        if self._preemptor_queue < 0 or not (queue != queue[0]).any():
+            return np.zeros(len(queue), dtype=np.int64)
+        distinct, which = np.unique(queue, return_inverse=True)
+        queues = sorted(distinct.tolist(), key=cmp_to_key(self._compare_queues))
+        turn = {row: number for number, row in enumerate(queues)}
+        found: AnyArray = np.array([turn[row] for row in distinct.tolist()])[which]
+        return found
+
     def _compare_queues(self, a: int, b: int) -> int:
         queues = [Queue(self._ssn.tables, row) for row in (a, b, self._preemptor_queue)]
         return self._ssn.ask(points.victim_queue_order, *queues) or -self._ssn.order.compare_queues(a, b)
+
+
+def eviction_order_by_node(ssn: Session, candidates: Candidates, preemptor: int) -> I64:
+    """Positions of candidates, node by node, on each in the order of ``eviction_order``. Shape (rows,)."""
+    if not len(candidates):
+        return np.zeros(0, dtype=np.int64)
+    order, job, keys = _Order(ssn, preemptor), candidates.job, [candidates.nth]
+    by_job, by_task = ssn.order.job_columns(job), ssn.order.task_columns(candidates.rows)
+    if by_job is not None and by_task is not None and (job >= 0).all():
+        keys += [order.turns_of(candidates.queue), *(-column for column in by_job + by_task)]
+    found = np.lexsort(keys[::-1])
+    differs = np.zeros(len(found), dtype=bool)
+    for key in keys:
+        differs[1:] |= key[found][1:] != key[found][:-1]
+    starts, rows = [0, *differs.nonzero()[0].tolist(), len(found)], candidates.rows.tolist()
+    for start, end in zip(starts, starts[1:], strict=False):
+        if end - start > 1:
+            equal: list[int] = found[start:end].tolist()
+            found[start:end] = sorted(equal, key=cmp_to_key(lambda a, b: order.compare(rows[a], rows[b])))
+    return found

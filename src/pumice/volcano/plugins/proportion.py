@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
 
 from pumice.algorithms.groups import in_turn
 from pumice.algorithms.shares import all_at_most, at_most, largest_part, queue_share, water_filling
-from pumice.algorithms.sums import sums_by
-from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.placement import Placement
 from pumice.columns.rows import Candidates, TaskRows
@@ -21,7 +18,8 @@ from pumice.framework.plugin import plugin
 from pumice.framework.point import ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
-from pumice.volcano.admission import exceeded, minimum, promised
+from pumice.volcano.admission import exceeded, fitting, minimum
+from pumice.volcano.queue_amounts import queue_amounts
 
 
 @plugin("proportion")
@@ -33,23 +31,17 @@ class Proportion:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         tables = ssn.tables
-        count, width = len(tables.queues), len(tables.axis)
-        jobs, held = tables.jobs, ssn.holding_jobs
-        queue_of, holds = jobs.queue[held], jobs.allocated[held]
-        above = np.maximum(holds - jobs.min_resources[held], 0.0)
-        allocated, elastic = np.hsplit(sums_by(queue_of, np.hstack((holds, above)), count), (width,))
-        self.request = allocated + pending_by_queue(ssn)
-        rows, wanted = (np.concatenate(both) for both in zip(*promised(ssn), strict=True))
-        inqueue = sums_by(jobs.queue[rows], wanted, count)
-        self.takes_part = np.bincount(jobs.queue[ssn.live_jobs], minlength=count).astype(bool)
+        amounts = queue_amounts(ssn)
+        self.request = amounts.request
+        self.takes_part = np.bincount(tables.jobs.queue[ssn.live_jobs], minlength=len(tables.queues)).astype(bool)
         capability = real_capability(ssn, tables.queues.guarantee)
         deserved = self._deserved(capability)
-        self.elastic = ssn.column("proportion.elastic", "queue", values=elastic)
+        self.elastic = ssn.column("proportion.elastic", "queue", values=amounts.elastic)
         self.real_capability = ssn.column("proportion.real_capability", "queue", values=capability)
         self.deserved = ssn.column("proportion.deserved", "queue", values=deserved)
-        self.allocated = ssn.column("proportion.allocated", "queue", values=allocated)
-        self.inqueue = ssn.column("proportion.inqueue", "queue", values=inqueue)
-        self.share = ssn.column("proportion.share", "queue", values=queue_share(allocated, deserved))
+        self.allocated = ssn.column("proportion.allocated", "queue", values=amounts.allocated.copy())
+        self.inqueue = ssn.column("proportion.inqueue", "queue", values=amounts.inqueue.copy())
+        self.share = ssn.column("proportion.share", "queue", values=queue_share(amounts.allocated, deserved))
 
     def _deserved(self, capability: F64) -> F64:
         queues, part = self.ssn.tables.queues, self.takes_part.nonzero()[0]
@@ -91,19 +83,7 @@ class Proportion:
         queue."""
         if not queue.open:
             return 0
-        room, pods = self.deserved.array[queue.row] - self.allocated.array[queue.row], self.ssn.tables.axis.pods
-        if tasks.alike:
-            count = len(tasks)
-            req = self.ssn.tables.classes.req[tasks.classes[0]]
-            for i, (asked, left) in enumerate(zip(req.tolist(), room.tolist(), strict=True)):
-                if asked > 0 and i != pods:
-                    count = min(count, math.floor(left / asked))
-            return max(0, count)
-        req = tasks.req
-        over = (req.cumsum(axis=0) > room) & (req > 0)
-        over[:, pods] = False
-        too_much = over.any(axis=1)
-        return int(too_much.argmax()) if too_much.any() else len(tasks)
+        return fitting(tasks, self.deserved.array[queue.row] - self.allocated.array[queue.row])
 
     @points.preemptive
     def preemptive(self, queue: Queue, tasks: TaskRows) -> bool:
@@ -169,23 +149,6 @@ class Proportion:
         self.ssn.journal.add(self.allocated, queue, sign * run.total)
         share = largest_part(self.allocated.array[queue].tolist(), self.deserved.array[queue].tolist())
         self.ssn.journal.put(self.share, queue, share)
-
-
-def pending_by_queue(ssn: Session) -> F64:
-    """What pending tasks ask for, by queue (Q, R)."""
-    tables = ssn.tables
-    req = tables.classes.req
-    rows = (tables.tasks.status == PENDING).nonzero()[0]
-    rows = rows[tables.tasks.job[rows] >= 0]
-    if not len(rows):
-        return np.zeros((len(tables.queues), len(tables.axis)))
-    queue = tables.jobs.queue[tables.tasks.job[rows]]
-    rows, queue = rows[queue >= 0], queue[queue >= 0]
-    shape = len(tables.queues), len(req)
-    if shape[0] * shape[1] > len(rows):
-        return sums_by(queue, req[tables.tasks.cls[rows]], len(tables.queues))
-    counts = np.bincount(queue.astype(np.int64) * shape[1] + tables.tasks.cls[rows], minlength=shape[0] * shape[1])
-    return counts.reshape(shape).astype(np.float64) @ req
 
 
 def real_capability(ssn: Session, guarantee: F64) -> F64:

@@ -1,0 +1,237 @@
+"""capacity: queues with amounts of their own, side by side or in a tree. Source: Volcano capacity (spec 04 §8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
+from pumice.columns.placement import Placement
+from pumice.columns.rows import Candidates, TaskRows
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import Job, Node, Queue, Task
+from pumice.framework.combine import Vote
+from pumice.framework.memo import ground
+from pumice.framework.plugin import plugin
+from pumice.framework.point import JOBS, PODS, QUEUES, ROWS, SIGNATURE
+from pumice.framework.session import Session
+from pumice.framework.verdict import Unfit
+from pumice.volcano import points
+from pumice.volcano.admission import exceeded, fitting, minimum
+from pumice.volcano.entitlements import Entitlements, in_tree, side_by_side
+from pumice.volcano.eviction import EvictionContext, EvictionKind
+from pumice.volcano.giving_back import GivingBack
+from pumice.volcano.queue_amounts import queue_amounts
+from pumice.volcano.queue_tree import QueueTree
+from pumice.volcano.victims import eviction_order_by_node
+
+#: What the order of victims rests on, which every plugin may have a say in.
+VICTIMS = (ROWS, SIGNATURE, QUEUES, JOBS, PODS)
+
+#: Column -> the figure that it is published as.
+FIGURES = {
+    "allocated": "queue.allocated",
+    "deserved": "queue.deserved",
+    "most": "queue.real_capacity",
+    "inqueue": "queue.inqueue",
+    "elastic": "queue.elastic",
+    "share": "queue.share",
+}
+
+
+@plugin("capacity")
+class Capacity:
+    """With ``hierarchy`` queues are a tree: what a queue holds counts in all its ancestors.
+
+    ``ancestorReclaimLevel``: how many ancestors a queue may reclaim for, and victims' queues be measured by; below 0 is
+    0. ``problem``: why nothing can be placed, admitted or reclaimed at all, empty where it can. Columns are (Q, R),
+    ``share`` (Q,).
+    """
+
+    def __init__(self, ssn: Session, *, hierarchy: bool = False, ancestorReclaimLevel: int = 0) -> None:
+        self.ssn, self.hierarchy = ssn, hierarchy
+        self.level = max(0, ancestorReclaimLevel) if hierarchy else 0
+        queues = ssn.tables.queues
+        self.tree, self.of = self._shape()
+        self.problem = self.tree.problem or (self._misplaced_job() if hierarchy else "")
+        amounts, up = queue_amounts(ssn), self.tree.summed_up
+        allocated = up(amounts.allocated)
+        self.request = up(amounts.request)
+        self.deserved = ssn.column("capacity.deserved", "queue", values=self.of.deserved)
+        self.most = ssn.column("capacity.most", "queue", values=self.of.most)
+        self.elastic = ssn.column("capacity.elastic", "queue", values=up(amounts.elastic))
+        self.allocated = ssn.column("capacity.allocated", "queue", values=allocated)
+        self.inqueue = ssn.column("capacity.inqueue", "queue", values=up(amounts.inqueue))
+        self.share = ssn.column("capacity.share", "queue", values=self.of.share(allocated))
+        self.works = ssn.column("capacity.works", values=np.array([not self.problem]))
+        self._empty: list[bool] = self.of.deserves_nothing().tolist()
+        self._rank = list(zip((-queues.priority).tolist(), (~self.tree.is_leaf).tolist(), strict=True))
+        self.unused_points = () if hierarchy else (points.victim_queue_order,)
+        self.unused_hooks = ("queue_key",) if hierarchy else ("queue_order",)
+        if self.problem:
+            ssn.story.tell("queues", "no hierarchy", self.problem)
+
+    def _shape(self) -> tuple[QueueTree, Entitlements]:
+        """The queues' tree and entitlements, which hold as long as the queues and the size of the cluster do."""
+        ssn, queues = self.ssn, self.ssn.tables.queues
+        rests_on = (*ground(queues["parent"]), ssn.total.tobytes())
+        return ssn.memo.get(("capacity.shape", self.hierarchy), rests_on, self._shape_anew)
+
+    def _shape_anew(self) -> tuple[QueueTree, Entitlements]:
+        tables, total = self.ssn.tables, self.ssn.total
+        queues, axis = tables.queues, tables.axis
+        tree = QueueTree.of(queues) if self.hierarchy else QueueTree.flat(len(queues))
+        if self.hierarchy and not tree.problem:
+            return tree, in_tree(queues, tree, axis, total)
+        return tree, side_by_side(queues, axis, total)
+
+    def _misplaced_job(self) -> str:
+        """Jobs belong into leaves."""
+        jobs, live = self.ssn.tables.jobs, self.ssn.live_jobs
+        wrong = live[~self.tree.is_leaf[jobs.queue[live]]]
+        if not len(wrong):
+            return ""
+        first = min(wrong.tolist(), key=jobs.uids.__getitem__)
+        return (
+            f'queue "{self.ssn.tables.queues.names[jobs.queue[first]]}" of job {jobs.uids[first]} has queues below it'
+        )
+
+    def figures(self) -> Mapping[str, AnyArray]:
+        columns = {figure: getattr(self, column).array for column, figure in FIGURES.items()}
+        return {**columns, "queue.request": self.request, "queue.overused": self.share.array > 1}
+
+    # -- order --------------------------------------------------------------------------------------------------------
+
+    @points.queue_order
+    def queue_key(self, queue: Queue) -> tuple[float, float, bool]:
+        """Larger spec.priority first, then the smaller share, then who deserves something."""
+        row = queue.row
+        return self._rank[row][0], self.share.array[row], self._empty[row]
+
+    @points.queue_order
+    def queue_order(self, left: Queue, right: Queue) -> int:
+        """In a tree: larger spec.priority first, then leaves; of two leaves the ancestors that are not common to both
+        are compared."""
+        a, b = left.row, right.row
+        rank, other_rank = self._rank[a], self._rank[b]
+        if rank != other_rank:
+            return -1 if rank < other_rank else 1
+        if not rank[1]:
+            a, b = self.tree.parted(a, b)
+        share, other_share = self.share.array.item(a), self.share.array.item(b)
+        if share != other_share:
+            return -1 if share < other_share else 1
+        return int(self._empty[a]) - int(self._empty[b])
+
+    @points.victim_queue_order
+    def victim_queue_order(self, left: Queue, right: Queue, preemptor: Queue) -> int:
+        """The queue that has more ancestors in common with the preemptor's gives first."""
+        near, far = (self.tree.in_common(queue.row, preemptor.row) for queue in (left, right))
+        return far - near
+
+    # -- what a queue may take on -------------------------------------------------------------------------------------
+
+    @points.allocatable
+    def allocatable(self, queue: Queue, tasks: TaskRows) -> int | Unfit:
+        """As many as stay within what the queue and each ancestor can have at most, in the dimensions that each asks
+        for; none in a closed queue or one with queues below it."""
+        if self.problem:
+            return Unfit(self.problem)
+        if not queue.open or not self.tree.is_leaf[queue.row]:
+            return 0
+        line = self.tree.line(queue.row)
+        room = (self.most.array[line] - self.allocated.array[line]).min(axis=0)
+        return fitting(tasks, room)
+
+    @points.simulate_allocatable
+    def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
+        line = self.tree.line(queue.row)
+        room = ((self.allocated.array[row] + task.req, self.most.array[row]) for row in line)
+        return not any(exceeded(self.ssn, wanted, most, task.req) for wanted, most in room)
+
+    @points.simulate_remove_task
+    def simulate_remove(self, task: Task, gone: Task, node: Node) -> None:
+        """The queue of the task ``gone`` and its ancestors hold so much less, until the trial is rolled back."""
+        self._move(TaskRun(self.ssn.tables, Placement([gone.row], [node.row])), -1.0)
+
+    @points.simulate_add_task
+    def simulate_add(self, task: Task, added: Task, node: Node) -> None:
+        """The queue of the task ``added`` and its ancestors hold so much more, until the trial is rolled back."""
+        self._move(TaskRun(self.ssn.tables, Placement([added.row], [node.row])), 1.0)
+
+    @points.preemptive
+    def preemptive(self, queue: Queue, tasks: TaskRows) -> bool:
+        """Whether the queue with these tasks is within what it can have at most, and in some dimension that they ask for
+        within what it, or an ancestor on a level that counts, deserves."""
+        asked, row = tasks.req.sum(axis=0), queue.row
+        if self.problem or not queue.open:
+            return False
+        if exceeded(self.ssn, self.allocated.array[row] + asked, self.most.array[row], asked):
+            return False
+        line = self.tree.line(row)
+        return any(self._partly_deserved(each, asked) for each in (row, *line[1:-1][: self.level]))
+
+    def _partly_deserved(self, row: int, asked: F64) -> bool:
+        wanted = self.allocated.array[row] + asked
+        deserved = self.deserved.array[row]
+        within = (asked > 0) & (wanted - deserved < EPS) & ((wanted >= EPS) | (deserved >= EPS))
+        return bool(within[: self.ssn.tables.axis.pods].any())
+
+    # -- what a queue must give back ----------------------------------------------------------------------------------
+
+    @points.reclaimable(reads=VICTIMS)
+    def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
+        """Tasks that their queues can be made to give back, in the order of eviction. Shape (rows,)."""
+        if self.problem:
+            return np.zeros(len(candidates), dtype=bool)
+        order = eviction_order_by_node(self.ssn, candidates, reclaimer.row)
+        return self._giving_back().to_task(reclaimer.job.queue, reclaimer.req, self.level, candidates, order)
+
+    @points.unified_evictable
+    def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
+        """For a gang of the same queue everything; for one of another what queues can give back, without regard to
+        ancestors. Shape (rows,)."""
+        if context.kind is not EvictionKind.GANG_RECLAIM:
+            return np.ones(len(candidates), dtype=bool)
+        if self.problem:
+            return np.zeros(len(candidates), dtype=bool)
+        return self._giving_back().to_gang(candidates)
+
+    def _giving_back(self) -> GivingBack:
+        return GivingBack(self.tree, self.of, self.allocated.array)
+
+    # -- admission ----------------------------------------------------------------------------------------------------
+
+    @points.job_enqueueable
+    def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+        """Within what the queue and each ancestor can have at most, with what was promised to others."""
+        if self.problem or not queue.open or not self.tree.is_leaf[queue.row]:
+            return Vote.REJECT
+        for row in self.tree.line(queue.row):
+            wanted = asked + self.allocated.array[row] + self.inqueue.array[row] - self.elastic.array[row]
+            over = exceeded(self.ssn, wanted, self.most.array[row], asked)
+            if over:
+                return "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in over)
+        return Vote.PERMIT
+
+    @points.job_enqueued
+    def job_enqueued(self, job: Job) -> None:
+        self.ssn.journal.add(self.inqueue, self.tree.line(job.queue), minimum(self.ssn, job))
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> None:
+        self._move(run, 1.0)
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> None:
+        self._move(run, -1.0)
+
+    def _move(self, run: TaskRun, sign: float) -> None:
+        if run.queue < 0:
+            return
+        line = self.tree.line(run.queue)
+        self.ssn.journal.add(self.allocated, line, sign * run.total)
+        self.ssn.journal.put(self.share, line, self.of.share(self.allocated.array[line], line))
