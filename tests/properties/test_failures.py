@@ -200,7 +200,7 @@ def story_of(store: Store, changes: list[list[Event]], conf: Policy, *, keeps: b
         outcome = ran.outcome
         found.append((ran.decisions, outcome.groups, list(outcome.notices()), outcome.entries))
         found.append((why_jobs_wait(outcome), why_pods_wait(outcome)))
-        store.remember(outcome.writes.job_hypernodes, outcome.writes.sub_hypernodes)
+        store.remember(outcome.writes)
         groups = {group.key: group for group in outcome.tables.jobs.groups if group is not None}
         for update in outcome.groups:
             store.apply(Seen(replace(groups[update.job], status=update.status)))

@@ -62,7 +62,7 @@ class Pair:
         assert ours.decisions == plain.decisions
         assert ours.outcome.groups == plain.outcome.groups
         for store in (self.settling, self.plain):
-            store.remember(ours.outcome.writes.job_hypernodes, ours.outcome.writes.sub_hypernodes)
+            store.remember(ours.outcome.writes)
             store.assume(ours.decisions)
         for update in ours.outcome.groups:
             group = self.now[PodGroup, update.job]

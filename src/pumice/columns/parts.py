@@ -7,7 +7,7 @@ else is there to the byte, rows that are not in use included.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -38,6 +38,7 @@ class Parts:
     hypernodes: tuple[HyperNode, ...]
     number: int
     shard: Shard | None
+    notes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ def take_apart(snapshot: Snapshot) -> Parts:
         tables.tree.objs,
         snapshot.number,
         snapshot.shard,
+        snapshot.notes,
     )
 
 
@@ -102,4 +104,4 @@ def put_together(parts: Parts) -> Snapshot:
         table = getattr(tables, name)
         setattr(tables, name, table.restored({column: parts.columns[f"{name}.{column}"] for column in table.FIELDS}))
     check_references(tables)
-    return Snapshot(tables, parts.number, parts.shard)
+    return Snapshot(tables, parts.number, parts.shard, parts.notes)

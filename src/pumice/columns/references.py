@@ -24,6 +24,7 @@ _NEEDED = {
     "subs": ("uids", "gids", "tasks"),
     "queues": ("objs", "names"),
     "classes": ("specs", "asked"),
+    "budgets": ("objs",),
 }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pumice.columns.tables import Tables
 
@@ -18,11 +19,12 @@ class Shard:
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """``number`` counts snapshots of one store and names the session in conditions. ``shard`` is None without
-    sharding."""
+    sharding. ``notes``: what plugins wanted to know again, by ``plugin.name``."""
 
     tables: Tables
     number: int = 0
     shard: Shard | None = None
+    notes: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def uid(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pumice.columns.budgets import BudgetTable
 from pumice.columns.classes import ClassTable
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import ResourceAxis
@@ -16,7 +17,7 @@ from pumice.columns.queues import QueueTable
 from pumice.columns.tasks import TaskTable
 
 #: The tables by name, in the order in which one speaks of them.
-NAMES = ("nodes", "tasks", "jobs", "subs", "queues", "classes")
+NAMES = ("nodes", "tasks", "jobs", "subs", "queues", "classes", "budgets")
 
 
 @dataclass(slots=True, eq=False)
@@ -31,6 +32,7 @@ class Tables:
     subs: SubJobTable
     queues: QueueTable
     classes: ClassTable
+    budgets: BudgetTable
     tree: HyperNodeTree
     _frozen: Tables | None = field(default=None, init=False)
 
@@ -46,6 +48,7 @@ class Tables:
             SubJobTable(versions),
             QueueTable(versions, (), axis),
             ClassTable(versions, axis),
+            BudgetTable(versions),
             build_tree((), (), (), versions.next()),
         )
 
@@ -68,5 +71,6 @@ class Tables:
             self.subs.fork(),
             self.queues.fork(),
             self.classes,
+            self.budgets,
             self.tree,
         )

@@ -160,7 +160,7 @@ def read_arguments(
             spelled = [_punctuated_like(str(key), each) for each in known]
             problems.append(f'{where}: unknown argument "{key}"{did_you_mean(str(key), spelled)}')
             continue
-        wanted = argument.type if not family or name in known else "float"
+        wanted = argument.type if not family or name in known else _type_in_family(argument)
         read, ok = _convert(value, wanted)
         if not ok:
             problems.append(f"{where}: argument {key}: found {value!r:.100}, wanted {_WANTED.get(wanted, wanted)}")
@@ -173,6 +173,12 @@ def read_arguments(
 
 #: The largest numbers of a conf: products and sums of a few such are still exact, or at least finite.
 INT_MAX, FLOAT_MAX = 2**31 - 1, 1e12
+def _type_in_family(argument: Argument) -> str:
+    """The type of what a family collects, from ``Mapping[str, float]``."""
+    found = re.search(r"Mapping\[str, (\w+)\]", argument.type)
+    return found[1] if found else "float"
+
+
 _WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "Any": "any value"}
 
 

@@ -40,7 +40,8 @@ class Session:
     ``tables`` are the state, written through ``journal`` and, for tasks, ``ledger``; ``total`` (R,) is what all nodes
     have together. ``published``: what plugins had to say when the last session found the same and did nothing. ``ask``
     puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
-    goes first, ``placing`` where tasks go, ``story`` is what is told of all that.
+    goes first, ``placing`` where tasks go, ``story`` is what is told of all that. ``notes``: what plugins want to find
+    in the next snapshot, by ``plugin.name``.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, memo: Memo) -> None:
@@ -56,6 +57,7 @@ class Session:
         self.hooks = Hooks(policy)
         self.ask, self.has, self.add = self.hooks.ask, self.hooks.has, self.hooks.add
         self.order = Ordering(self.tables, self.hooks)
+        self.notes: dict[str, float] = {}
         self._shared: dict[Hashable, Any] = {}
 
     def open(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
 from pumice.model.manifest.fields import Obj
 from pumice.model.node import Node
@@ -51,6 +52,8 @@ def object_of(value: Object) -> Obj:
             return _priority_class(value)
         case HyperNode():
             return _hypernode(value)
+        case PodDisruptionBudget():
+            return _disruption_budget(value)
 
 
 def _some(**fields: Any) -> Obj:
@@ -322,6 +325,17 @@ def _hypernode(found: HyperNode) -> Obj:
     )
     spec = {"tier": found.tier, **_some(tierName=found.tier_name, members=[_member(each) for each in found.members])}
     return {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata, "spec": spec}
+
+
+def _disruption_budget(budget: PodDisruptionBudget) -> Obj:
+    status = {"disruptionsAllowed": budget.allowed, **_some(disruptedPods=dict.fromkeys(budget.disrupted, _instant(1)))}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"namespace": budget.namespace, "name": budget.name},
+        "spec": _some(selector=_selector(budget.selector)),
+        "status": status,
+    }
 
 
 def _member(member: HyperNodeMember) -> Obj:

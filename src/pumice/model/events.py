@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.topology import HyperNode
 
-Object = Pod | Node | PodGroup | Queue | PriorityClass | HyperNode
+Object = Pod | Node | PodGroup | Queue | PriorityClass | HyperNode | PodDisruptionBudget
 
 
 @dataclass(frozen=True, slots=True)

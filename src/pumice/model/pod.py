@@ -33,11 +33,20 @@ GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
 TASK_SPEC_KEY = "volcano.sh/task-spec"
 TASK_PRIORITY_ANNOTATION = "volcano.sh/task-priority"
 PREEMPTABLE_KEY = "volcano.sh/preemptable"
+REVOCABLE_ZONE_KEY = "volcano.sh/revocable-zone"
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 #: Annotations that hold the whole object as its user wrote it, environment and all: never written down.
 WHOLE_OBJECT_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
 #: Among the gates of a pod that has no node and cannot be read: what was not read may say where it must not run.
 UNREAD_GATE = "pumice.dev/unread"
+
+
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+
+
+def is_true(text: str | None) -> bool:
+    """Whether an annotation says yes. Source: Go strconv.ParseBool."""
+    return text in _TRUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +208,17 @@ class Pod:
         """``namespace/podgroup``, empty when the pod belongs to none."""
         group = self.annotations.get(GROUP_NAME_ANNOTATION, "")
         return f"{self.namespace}/{group}" if group else ""
+
+    @property
+    def revocable_zone(self) -> str:
+        """``*`` where it may run on nodes of any revocable zone, empty where on none of them.
+
+        Source: Volcano. A pod that says that it is preemptable may, unless it says otherwise.
+        """
+        zone = self.annotations.get(REVOCABLE_ZONE_KEY)
+        if zone is None:
+            return "*" if is_true(self.annotations.get(PREEMPTABLE_KEY)) else ""
+        return "*" if zone == "*" else ""
 
     @property
     def role(self) -> str:

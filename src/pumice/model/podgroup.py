@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pumice.model.pod import EMPTY_MAP, LabelSelector
+from pumice.model.pod import EMPTY_MAP, PREEMPTABLE_KEY, LabelSelector, is_true
 from pumice.model.resources import Resource
 
 #: Where a job says how long it may wait; the first that can be read counts. Source: Volcano sla.
 SLA_ANNOTATIONS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
+#: How many of a job's tasks must run, or may be missing, whoever wants them to leave; the first that is there counts.
+MIN_RUNNING_ANNOTATION, MAX_MISSING_ANNOTATION = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,11 @@ class PodGroup:
     status: PodGroupStatus = PodGroupStatus()
     resource_version: str = ""
     unread: tuple[str, ...] = ()
+
+    @property
+    def preemptable(self) -> bool:
+        """Whether the job says of itself that it may be evicted; a job that says nothing does not."""
+        return is_true(self.annotations.get(PREEMPTABLE_KEY, self.labels.get(PREEMPTABLE_KEY)))
 
     @property
     def key(self) -> str:

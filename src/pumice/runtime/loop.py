@@ -98,7 +98,7 @@ class Loop:
 
     def _write(self, outcome: Outcome) -> None:
         """Hand the cluster what changed in statuses, and the store what it should remember."""
-        self.store.remember(outcome.writes.job_hypernodes, outcome.writes.sub_hypernodes)
+        self.store.remember(outcome.writes)
         for update in outcome.groups:
             self.cluster.write_group(update)
         for name, allocated in outcome.queues.items():

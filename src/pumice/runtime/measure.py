@@ -130,7 +130,7 @@ def _carry_out(
 
 
 def _write(store: Store, outcome: Outcome, groups: dict[str, PodGroup]) -> None:
-    store.remember(outcome.writes.job_hypernodes, outcome.writes.sub_hypernodes)
+    store.remember(outcome.writes)
     for update in outcome.groups:
         groups[update.job] = replace(groups[update.job], status=update.status)
         store.apply(Seen(groups[update.job]))

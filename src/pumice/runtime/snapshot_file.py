@@ -84,6 +84,7 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
     other_resources: bool
     rows: dict[str, int]
     shard: _Shard | None
+    notes: dict[str, float]
 
 
 @cache
@@ -150,6 +151,7 @@ def _head_of(cycle: Cycle, parts: Parts) -> _Head:
         other_resources=parts.unoffered,
         rows=rows,
         shard=None if parts.shard is None else _Shard(sorted(parts.shard.nodes), parts.shard.hard),
+        notes=dict(sorted(parts.notes.items())),
     )
 
 
@@ -237,6 +239,7 @@ def _snapshot_from(archive: Archive, head: _Head) -> Snapshot:
             tuple(values["hypernodes"]),
             head.number,
             None if head.shard is None else Shard(frozenset(head.shard.nodes), head.shard.hard),
+            head.notes,
         )
     )
 

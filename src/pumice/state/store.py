@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pumice.columns.budgets import BudgetTable
 from pumice.columns.column import Versions, Writer
 from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.hypernodes import build_tree
@@ -19,7 +20,8 @@ from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.queues import QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
-from pumice.model.decisions import Bind, Evict
+from pumice.model.decisions import Bind, Evict, Writes
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -57,10 +59,13 @@ class Store:
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, PriorityClass] = {}
         self.hypernodes: dict[str, HyperNode] = {}
+        self.budgets: dict[str, PodDisruptionBudget] = {}
         self._number = 0
+        self._notes: Mapping[str, float] = {}
         self._came: dict[str, Pod] = {}  # pods of the last events, which are written together; one of the two is empty
         self._left: dict[str, None] = {}
         self._versions = Versions()
+        self._stale_budgets = False
         self._stale_axis = self._stale_nodes = self._stale_queues = self._stale_tree = self._stale_priorities = False
         versions = self._versions
         tables = self._tables = Tables.empty(versions, ResourceAxis())
@@ -132,6 +137,9 @@ class Store:
             case HyperNode():
                 self.hypernodes[obj.name] = obj
                 self._stale_tree = True
+            case PodDisruptionBudget():
+                self._stale_budgets |= self.budgets.get(obj.key) != obj
+                self.budgets[obj.key] = obj
 
     def _queue_seen(self, queue: Queue) -> None:
         self._offered(_amounts_of(queue))
@@ -164,6 +172,8 @@ class Store:
             self._stale_priorities = True
         elif kind is HyperNode:
             self._stale_tree |= self.hypernodes.pop(key, None) is not None
+        elif kind is PodDisruptionBudget:
+            self._stale_budgets |= self.budgets.pop(key, None) is not None
 
     # -- decisions in flight ------------------------------------------------------------------------------------------
 
@@ -176,12 +186,14 @@ class Store:
         self._take_in()
         self._tasks.assume(decisions)
 
-    def remember(self, job_hypernodes: Mapping[int, int], sub_hypernodes: Mapping[int, int]) -> None:
-        """Keep where a cycle put jobs and sub-jobs: the hypernode of each, by row."""
-        for row, hypernode in job_hypernodes.items():
+    def remember(self, writes: Writes) -> None:
+        """Keep where a cycle put jobs and sub-jobs, and what its plugins noted."""
+        for row, hypernode in writes.job_hypernodes.items():
             self._tables.jobs.write(row, hypernode=hypernode)
-        for row, hypernode in sub_hypernodes.items():
+        for row, hypernode in writes.sub_hypernodes.items():
             self._tables.subs.write(row, hypernode=hypernode)
+        if writes.notes:
+            self._notes = {**self._notes, **writes.notes}
 
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
@@ -197,12 +209,14 @@ class Store:
             self._rebuild_tree()
         if self._stale_queues:
             self._make_queues()
+        if self._stale_budgets:
+            tables.budgets, self._stale_budgets = BudgetTable(self._versions, self.budgets.values()), False
         self._jobs.refresh()
         if self._stale_priorities:
             self._jobs.refresh_priorities(self.priority_classes if self.use_priority_classes else {})
             self._stale_priorities = False
         self._number += 1
-        return Snapshot(tables.freeze(), self._number, self.shard)
+        return Snapshot(tables.freeze(), self._number, self.shard, self._notes)
 
     def _offered(self, amounts: Iterable[Resource]) -> None:
         """These are what a node has or a queue speaks of: each resource in them gets a column."""

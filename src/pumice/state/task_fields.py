@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pumice.columns.tasks import GATED, NO_GATE, QUEUE_GATE_ONLY
-from pumice.model.pod import PREEMPTABLE_KEY, QUEUE_GATE, TASK_PRIORITY_ANNOTATION, Pod
+from pumice.model.pod import PREEMPTABLE_KEY, QUEUE_GATE, TASK_PRIORITY_ANNOTATION, Pod, is_true
 
-_TRUE = {"1", "t", "T", "TRUE", "true", "True"}
 _INT32 = 2**31
 
 
 def task_fields(pod: Pod) -> tuple[int, int, bool]:
     """Its priority, its gate and whether it is preemptable."""
     mark = pod.annotations.get(PREEMPTABLE_KEY, pod.labels.get(PREEMPTABLE_KEY))
-    return task_priority(pod), gate_of(pod), mark is None or mark in _TRUE
+    return task_priority(pod), gate_of(pod), mark is None or is_true(mark)
 
 
 def task_priority(pod: Pod) -> int:

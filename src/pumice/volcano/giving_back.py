@@ -73,9 +73,7 @@ class GivingBack:
         """Candidates that hold nothing of what a queue (one for each) deserves. Shape (rows,)."""
         return np.asarray(~((candidates.req >= EPS) & (self._of.deserved[queue] >= EPS)).any(axis=1))
 
-    def _take(
-        self, candidates: TaskRows, node: I64, order: I64, lines: I64, measured: Bool, useful: Bool
-    ) -> Bool:
+    def _take(self, candidates: TaskRows, node: I64, order: I64, lines: I64, measured: Bool, useful: Bool) -> Bool:
         """Go through the useful candidates of all nodes side by side. What is taken of a queue leaves less in all of its
         ``lines`` (rows, queues) that are ``measured``. Shape (rows,)."""
         req, deserved = candidates.req, self._of.deserved

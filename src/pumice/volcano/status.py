@@ -85,6 +85,7 @@ def close(ssn: Session) -> Writes:
         queues=queue_status(ssn),
         job_hypernodes={job: int(jobs.hypernode[job]) for job in moved},
         sub_hypernodes={sub: int(subs.hypernode[sub]) for job in moved for sub in jobs.subs[job]},
+        notes=ssn.notes,
     )
 
 

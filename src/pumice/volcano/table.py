@@ -21,10 +21,12 @@ from pumice.volcano.plugins.gang import Gang
 from pumice.volcano.plugins.network_topology_aware import NetworkTopologyAware
 from pumice.volcano.plugins.nodeorder import NodeOrder
 from pumice.volcano.plugins.overcommit import Overcommit
+from pumice.volcano.plugins.pdb import Pdb
 from pumice.volcano.plugins.predicates import Predicates
 from pumice.volcano.plugins.priority import Priority
 from pumice.volcano.plugins.proportion import Proportion
 from pumice.volcano.plugins.sla import Sla
+from pumice.volcano.plugins.tdm import Tdm
 from pumice.volcano.points import FEATURE_SWITCHES, POINTS
 from pumice.volcano.status import close
 from pumice.volcano.topology import nothing_waits, recover_hypernodes
@@ -48,23 +50,23 @@ PLUGINS: tuple[type, ...] = (
     NetworkTopologyAware,
     NodeOrder,
     Overcommit,
+    Pdb,
     Predicates,
     Priority,
     Proportion,
     Sla,
+    Tdm,
 )
 
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
 ACTIONS_NOT_YET = ("gangpreempt", "gangreclaim", "shuffle")
 PLUGINS_NOT_YET = (
     "resource-strategy-fit",
-    "tdm",
     "task-topology",
     "numa-aware",
     "cdp",
     "rescheduling",
     "usage",
-    "pdb",
     "nodegroup",
     "extender",
     "resourcequota",

@@ -64,7 +64,7 @@ def run_cycles(case: Case, registry: Registry) -> Differences:
 def _settle(world: World, opened: Opened) -> None:
     """Close the session, write PodGroup statuses, and assume what was decided."""
     outcome = opened.close()
-    world.store.remember(outcome.writes.job_hypernodes, outcome.writes.sub_hypernodes)
+    world.store.remember(outcome.writes)
     groups = {group.key: group for group in outcome.tables.jobs.groups if group is not None}
     for update in outcome.groups:
         world.store.apply(Seen(replace(groups[update.job], status=update.status)))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import Candidates, NodeRows
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.point import Asked
 from pumice.framework.registry import Registry
+from pumice.model.status import TaskStatus
 from pumice.volcano import points
 from pumice.volcano.domains import hypernode_scores
 from pumice.volcano.eviction import EvictionContext, EvictionKind
@@ -143,6 +145,47 @@ def _batch_node_order(cast: Cast, call: Raw, found: Differences) -> None:
     _compare_scores(call, dict(zip(names, total.tolist(), strict=True)), found)
 
 
+def _pending_and_nodes(cast: Cast) -> Iterator[tuple[Task, NodeRows]]:
+    """Each waiting task, with the nodes to which no filter objects."""
+    ssn = cast.ssn
+    every = NodeRows(ssn.tables, np.arange(len(ssn.tables.nodes.facts)))
+    for row in np.flatnonzero(ssn.tables.tasks.status == PENDING).tolist():
+        task = Task(ssn.tables, row)
+        if task.job.row < 0:
+            continue
+        verdicts = ssn.ask(points.class_filters, task.cls, every) + ssn.ask(points.task_filters, task, every)
+        passes = np.logical_and.reduce([verdict.codes == 0 for verdict in verdicts], axis=0)
+        yield task, NodeRows(ssn.tables, every.rows[np.broadcast_to(passes, len(every))])
+
+
+def _predicate(cast: Cast, call: Raw, found: Differences) -> None:
+    """Which nodes pass, the same ones for every waiting task."""
+    for task, nodes in _pending_and_nodes(cast):
+        names = [cast.ssn.tables.nodes.facts.names[row] for row in nodes.rows.tolist()]
+        found.multiset(f"nodes that pass for {task.key}", call["expect"], names)
+
+
+def _node_order(cast: Cast, call: Raw, found: Differences) -> None:
+    """Scores of every waiting task on the nodes that pass."""
+    ssn, eps = cast.ssn, float(call.get("eps", 1e-8))
+    for task, nodes in _pending_and_nodes(cast):
+        total = np.zeros(len(nodes))
+        for hook in ssn.hooks.at(points.node_order):
+            answer = ssn.hooks.ask_one(hook, task.cls if hook.form == "class" else task, nodes)
+            total = total if answer is None else total + answer
+        names = [ssn.tables.nodes.facts.names[row] for row in nodes.rows.tolist()]
+        scores = dict(zip(names, total.tolist(), strict=True))
+        found.numbers(f"score for {task.key}", call["expect"][task.key], scores, eps)
+
+
+def _victim_tasks(cast: Cast, call: Raw, found: Differences) -> None:
+    """How many of the running tasks should leave, at a moment when they may."""
+    tables = cast.ssn.tables
+    running = TaskRows(tables, np.flatnonzero(tables.tasks.status == TaskStatus.RUNNING))
+    victims = cast.ssn.ask(points.victim_tasks, running)
+    found.value("number of victims", call["expect"], int(victims.sum()))
+
+
 def _hypernode_order(cast: Cast, call: Raw, found: Differences) -> None:
     named = _SUB_JOB.fullmatch(str(call.get("doc", "")))
     if named is None:
@@ -167,6 +210,9 @@ def _sign(number: Any) -> int:
 _ANSWERS: dict[str, Callable[[Cast, Raw, Differences], None]] = {
     "BatchNodeOrderFn": _batch_node_order,
     "BuildVictimsPriorityQueue": _victims_queue,
+    "NodeOrderFn": _node_order,
+    "PredicateFn": _predicate,
+    "VictimTasks": _victim_tasks,
     "HyperNodeOrderMapFn": _hypernode_order,
     "JobEnqueueable": _enqueueable,
     "JobEnqueued+JobEnqueueable": _enqueued_then_enqueueable,

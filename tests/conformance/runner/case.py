@@ -15,8 +15,9 @@ from tests.conformance.runner.result import Unusable
 
 Raw = Mapping[str, Any]
 
-#: The moment of a cycle for cases that name none: after everything they hold was created. 2026-01-01T00:00:00Z.
-SOME_TIME = 1_767_225_600.0
+#: The moment of a cycle for cases that name none: after everything they hold was created, and in no hour that a case
+#: means. 2026-01-01T12:00:00Z.
+SOME_TIME = 1_767_268_800.0
 _GENERATED = "generated"
 
 

@@ -58,7 +58,7 @@ class _Harness:
     def carry_out(self, outcome: Outcome, recorder: Recorder, seen: Observation) -> None:
         tables = outcome.tables
         pods = {pod.key: pod for pod in tables.tasks.pods if pod is not None}
-        self.store.remember(outcome.writes.job_hypernodes, outcome.writes.sub_hypernodes)
+        self.store.remember(outcome.writes)
         self._note_allocations(outcome)
         for evict in recorder.evicts:
             self.store.apply(Gone(Pod, evict.pod))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pumice.columns.snapshot import Shard
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object, Seen
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind
 from pumice.model.node import Node
@@ -18,9 +19,9 @@ from tests.conformance.runner.case import Case, Raw
 from tests.conformance.runner.result import NotYet, Unusable
 
 #: Kinds that Pumice reads and the store keeps.
-_KEPT = (Node, Pod, PodGroup, PriorityClass, Queue, HyperNode)
+_KEPT = (Node, Pod, PodGroup, PriorityClass, Queue, HyperNode, PodDisruptionBudget)
 #: Kinds that matter to plugins of their own only; a conf that names such a plugin is "not yet" by the plugin's name.
-_OF_ONE_PLUGIN = {"PodDisruptionBudget", "ResourceQuota"}
+_OF_ONE_PLUGIN = {"ResourceQuota"}
 #: Kind -> what of Pumice is missing to take it into account.
 _NEEDS = {
     "CSIDriver": "volumes",

@@ -14,7 +14,7 @@ from pumice.columns.references import PartsDiffer
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import NAMES
 from pumice.framework.memo import Memo
-from pumice.model.decisions import Bind, Evict
+from pumice.model.decisions import Bind, Evict, Writes
 from pumice.model.podgroup import SubGroupPolicy
 from pumice.testing.build import cluster, hypernode, node, pod, podgroup, pods, queue, resource, run
 from tests.unit.columns.same import differing
@@ -44,7 +44,7 @@ def snapshot() -> Snapshot:
     store.snapshot()
     store.assume([Bind("ns/waits-1", "ns-waits-1", "n2", "ns/waits")])
     store.assume([Evict("ns/runs-1", "ns-runs-1", "n1", "ns/runs", "test")])
-    store.remember({0: 1}, {0: 1})
+    store.remember(Writes(job_hypernodes={0: 1}, sub_hypernodes={0: 1}))
     store.shard = Shard(frozenset({"n0", "n3"}), hard=False)
     return store.snapshot()
 

@@ -9,7 +9,7 @@ import pytest
 
 from pumice.columns.snapshot import Snapshot
 from pumice.columns.tables import Tables
-from pumice.model.decisions import Bind
+from pumice.model.decisions import Bind, Writes
 from pumice.model.events import Gone, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -63,7 +63,7 @@ EVENTS = {
     "a queue goes": lambda s: s.apply(Gone(Queue, "q")),
     "a new resource": lambda s: s.apply(Seen(queue("q", guarantee=resource(**{"example.com/new": 1})))),
     "many pods": lambda s: [s.apply(Seen(each)) for each in pods("other", 200)],
-    "a place is remembered": lambda s: s.remember({0: 0}, {0: 0}),
+    "a place is remembered": lambda s: s.remember(Writes(job_hypernodes={0: 0}, sub_hypernodes={0: 0})),
 }
 
 

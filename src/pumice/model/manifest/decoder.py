@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.job import BatchJob, VolcanoJob
+from pumice.model.manifest.disruption import read_disruption_budget
 from pumice.model.manifest.fields import FieldError, ManifestError, Obj, UnsupportedKind, shown
 from pumice.model.manifest.groups import read_pod_group, read_priority_class, read_queue, read_resource_quota
 from pumice.model.manifest.hypernodes import read_hypernode
@@ -28,7 +30,18 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode
 
-Value = Pod | Node | PodGroup | Queue | PriorityClass | ResourceQuota | HyperNode | VolcanoJob | BatchJob
+Value = (
+    Pod
+    | Node
+    | PodGroup
+    | Queue
+    | PriorityClass
+    | ResourceQuota
+    | HyperNode
+    | PodDisruptionBudget
+    | VolcanoJob
+    | BatchJob
+)
 
 
 class Reading(NamedTuple):
@@ -128,6 +141,7 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("v1", "Pod"): lambda decoder, obj: read_pod(obj, decoder.specs, decoder.default_scheduler),
     ("v1", "Node"): lambda _, obj: read_node(obj),
     ("v1", "ResourceQuota"): lambda _, obj: read_resource_quota(obj),
+    ("policy/v1", "PodDisruptionBudget"): lambda _, obj: read_disruption_budget(obj),
     ("scheduling.k8s.io/v1", "PriorityClass"): lambda _, obj: read_priority_class(obj),
     ("scheduling.volcano.sh/v1beta1", "PodGroup"): lambda decoder, obj: read_pod_group(obj, decoder.default_queue),
     ("scheduling.volcano.sh/v1beta1", "Queue"): lambda _, obj: read_queue(obj),

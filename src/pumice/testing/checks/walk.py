@@ -135,7 +135,7 @@ class Walk:
             if isinstance(group, PodGroup):
                 found.append(Seen(replace(group, status=update.status)))
         writes = self._last.outcome.writes
-        self._store.remember(writes.job_hypernodes, writes.sub_hypernodes)
+        self._store.remember(writes)
         return found
 
     # -- what is checked ----------------------------------------------------------------------------------------------

@@ -1,0 +1,20 @@
+"""PodDisruptionBudgets from their decoded objects."""
+
+from __future__ import annotations
+
+from pumice.model.disruption import PodDisruptionBudget
+from pumice.model.manifest.fields import Obj, name, table, whole
+from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.terms import maybe_label_selector
+
+
+def read_disruption_budget(obj: Obj) -> PodDisruptionBudget:
+    """What it allows now is in its status; one that no controller has looked at allows nothing."""
+    metadata, status = table(obj, "metadata", ""), table(obj, "status", "")
+    return PodDisruptionBudget(
+        namespace=namespace_of(metadata),
+        name=name(metadata, "name", "metadata"),
+        selector=maybe_label_selector(table(obj, "spec", ""), "selector", "spec"),
+        allowed=whole(status, "disruptionsAllowed", "status", 0, 0),
+        disrupted=tuple(sorted(table(status, "disruptedPods", "status"))),
+    )

@@ -1,0 +1,98 @@
+"""pdb: no more tasks leave than disruption budgets allow. Source: Volcano pdb (spec 04 §17)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.algorithms.groups import nth_of_its_group
+from pumice.columns.dtypes import I32, AnyArray, Bool
+from pumice.columns.rows import Candidates, TaskRows
+from pumice.columns.views import Task
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+from pumice.model.disruption import PodDisruptionBudget
+from pumice.model.pod import Pod
+from pumice.model.selectors import matches
+from pumice.volcano import points
+
+#: Sets of budgets that are always there: of pods without labels, and of others that no budget covers.
+_NO_LABELS, _NO_BUDGET = 0, 1
+_UNKNOWN = -1
+
+
+@plugin("pdb")
+class Pdb:
+    """``allowed`` (B,): how many of its pods each budget lets go now. A budget whose selector is empty covers nobody, and
+    a pod without labels is never a victim."""
+
+    def __init__(self, ssn: Session) -> None:
+        self.ssn = ssn
+        self._budgets: dict[str, list[tuple[int, PodDisruptionBudget]]] = {}
+        self._leaving: set[tuple[str, str]] = set()
+        allowed: list[int] = []
+        for budget in ssn.tables.budgets.objs:
+            if budget.selector is not None and budget.selector.requirements:
+                self._budgets.setdefault(budget.namespace, []).append((len(allowed), budget))
+                allowed.append(budget.allowed)
+                self._leaving.update((budget.namespace, name) for name in budget.disrupted)
+        self.allowed = ssn.column("pdb.allowed", values=np.array(allowed, dtype=np.int64))
+        self.made = ssn.column("pdb.made", values=np.array([ssn.tables.budgets["objs"].version]))
+        self._sets: list[tuple[int, ...]] = [(), ()]
+        self._number: dict[object, int] = {}
+        self._of_row: I32 = np.full(ssn.tables.tasks.capacity, _UNKNOWN, dtype=np.int32)
+
+    @points.preemptable
+    @points.reclaimable
+    def evictable(self, evictor: Task, candidates: Candidates) -> Bool:
+        """Tasks that every budget they are covered by allows to go; each candidate is counted, victim or not. Shape
+        (rows,)."""
+        return self._spared(candidates, candidates.nth)
+
+    @points.victim_tasks
+    def victim_tasks(self, tasks: TaskRows) -> Bool:
+        """The same of all tasks together. Shape (rows,)."""
+        return self._spared(tasks, np.zeros(len(tasks), dtype=np.int64))
+
+    def _spared(self, tasks: TaskRows, node: AnyArray) -> Bool:
+        sets = self._covered_by(tasks)
+        found = np.asarray(sets != _NO_LABELS)
+        covers = np.zeros((len(self._sets), len(self.allowed.array)), dtype=bool)
+        for number, budgets in enumerate(self._sets):
+            covers[number, list(budgets)] = True
+        for budget in np.flatnonzero(covers[np.unique(sets)].any(axis=0)).tolist():
+            rows = covers[sets, budget].nonzero()[0]
+            found[rows] &= nth_of_its_group(node[rows]) < self.allowed.array[budget]
+        return found
+
+    def _covered_by(self, tasks: TaskRows) -> I32:
+        """Which set of budgets covers each task, by its place in ``_sets``. Shape (rows,)."""
+        unknown = tasks.rows[self._of_row[tasks.rows] == _UNKNOWN]
+        pods = tasks.tables.tasks.pods
+        for row in unknown.tolist():
+            self._of_row[row] = self._set_of(pods[row])
+        found: I32 = self._of_row[tasks.rows]
+        return found
+
+    def _set_of(self, pod: Pod) -> int:
+        if not pod.labels:
+            return _NO_LABELS
+        budgets = self._budgets.get(pod.namespace)
+        if budgets is None:
+            return _NO_BUDGET
+        key = pod.namespace, tuple(sorted(pod.labels.items()))
+        number = self._number.get(key)
+        if number is None:
+            found = tuple(i for i, budget in budgets if budget.selector and matches(budget.selector, pod.labels))
+            number = self._number[key] = self._add(found)
+        if (pod.namespace, pod.name) in self._leaving:  # it is counted already where it is on its way out
+            counted = {i for i, budget in budgets if pod.name in budget.disrupted}
+            return self._add(tuple(i for i in self._sets[number] if i not in counted))
+        return number
+
+    def _add(self, budgets: tuple[int, ...]) -> int:
+        number = self._number.get(budgets)
+        if number is None:
+            number = self._number[budgets] = len(self._sets) if budgets else _NO_BUDGET
+            if budgets:
+                self._sets.append(budgets)
+        return number
