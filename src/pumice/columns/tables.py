@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pumice.columns.budgets import BudgetTable
+from pumice.columns.claims import ClaimTable
 from pumice.columns.classes import ClassTable
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import ResourceAxis
@@ -17,7 +18,7 @@ from pumice.columns.queues import QueueTable
 from pumice.columns.tasks import TaskTable
 
 #: The tables by name, in the order in which one speaks of them.
-NAMES = ("nodes", "tasks", "jobs", "subs", "queues", "classes", "budgets")
+NAMES = ("nodes", "tasks", "jobs", "subs", "queues", "classes", "budgets", "claims")
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +34,7 @@ class Tables:
     queues: QueueTable
     classes: ClassTable
     budgets: BudgetTable
+    claims: ClaimTable
     tree: HyperNodeTree
     _frozen: Tables | None = field(default=None, init=False)
 
@@ -49,6 +51,7 @@ class Tables:
             QueueTable(versions, (), axis),
             ClassTable(versions, axis),
             BudgetTable(versions),
+            ClaimTable(versions),
             build_tree((), (), (), versions.next()),
         )
 
@@ -72,5 +75,6 @@ class Tables:
             self.queues.fork(),
             self.classes,
             self.budgets,
+            self.claims,
             self.tree,
         )

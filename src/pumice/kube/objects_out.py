@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
 from pumice.model.manifest.fields import Obj
@@ -52,6 +53,8 @@ def object_of(value: Object) -> Obj:
             return _priority_class(value)
         case HyperNode():
             return _hypernode(value)
+        case ResourceClaim() | ResourceClaimTemplate():
+            return _resource_claim(value)
         case PodDisruptionBudget():
             return _disruption_budget(value)
 
@@ -325,6 +328,20 @@ def _hypernode(found: HyperNode) -> Obj:
     )
     spec = {"tier": found.tier, **_some(tierName=found.tier_name, members=[_member(each) for each in found.members])}
     return {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata, "spec": spec}
+
+
+def _resource_claim(claim: ResourceClaim | ResourceClaimTemplate) -> Obj:
+    requests = [
+        {"name": f"devices-{i}", "exactly": {"deviceClassName": device_class, "count": count}}
+        for i, (device_class, count) in enumerate(claim.devices)
+    ]
+    spec = {"devices": {"requests": requests}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": type(claim).__name__,
+        "metadata": {"namespace": claim.namespace, "name": claim.name},
+        "spec": spec if isinstance(claim, ResourceClaim) else {"spec": spec},
+    }
 
 
 def _disruption_budget(budget: PodDisruptionBudget) -> Obj:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -11,7 +12,17 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.topology import HyperNode
 
-Object = Pod | Node | PodGroup | Queue | PriorityClass | HyperNode | PodDisruptionBudget
+Object = (
+    Pod
+    | Node
+    | PodGroup
+    | Queue
+    | PriorityClass
+    | HyperNode
+    | PodDisruptionBudget
+    | ResourceClaim
+    | ResourceClaimTemplate
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from pumice.columns.budgets import BudgetTable
+from pumice.columns.claims import ClaimTable
 from pumice.columns.column import Versions, Writer
 from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.hypernodes import build_tree
@@ -20,6 +21,7 @@ from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.queues import QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
+from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.decisions import Bind, Evict, Writes
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen, Undone
@@ -65,7 +67,8 @@ class Store:
         self._came: dict[str, Pod] = {}  # pods of the last events, which are written together; one of the two is empty
         self._left: dict[str, None] = {}
         self._versions = Versions()
-        self._stale_budgets = False
+        self.claims: dict[str, ResourceClaim] = {}
+        self._stale_budgets = self._stale_claims = False
         self._stale_axis = self._stale_nodes = self._stale_queues = self._stale_tree = self._stale_priorities = False
         versions = self._versions
         tables = self._tables = Tables.empty(versions, ResourceAxis())
@@ -137,6 +140,10 @@ class Store:
             case HyperNode():
                 self.hypernodes[obj.name] = obj
                 self._stale_tree = True
+            case ResourceClaim() | ResourceClaimTemplate():
+                claim = obj if isinstance(obj, ResourceClaim) else _as_claim(obj)
+                self._stale_claims |= self.claims.get(claim.key) != claim
+                self.claims[claim.key] = claim
             case PodDisruptionBudget():
                 self._stale_budgets |= self.budgets.get(obj.key) != obj
                 self.budgets[obj.key] = obj
@@ -172,6 +179,10 @@ class Store:
             self._stale_priorities = True
         elif kind is HyperNode:
             self._stale_tree |= self.hypernodes.pop(key, None) is not None
+        elif kind in (ResourceClaim, ResourceClaimTemplate):
+            namespace, _, name = key.partition("/")
+            held = key if kind is ResourceClaim else _as_claim(ResourceClaimTemplate(namespace, name)).key
+            self._stale_claims |= self.claims.pop(held, None) is not None
         elif kind is PodDisruptionBudget:
             self._stale_budgets |= self.budgets.pop(key, None) is not None
 
@@ -211,6 +222,8 @@ class Store:
             self._make_queues()
         if self._stale_budgets:
             tables.budgets, self._stale_budgets = BudgetTable(self._versions, self.budgets.values()), False
+        if self._stale_claims:
+            tables.claims, self._stale_claims = ClaimTable(self._versions, self.claims.values()), False
         self._jobs.refresh()
         if self._stale_priorities:
             self._jobs.refresh_priorities(self.priority_classes if self.use_priority_classes else {})
@@ -269,6 +282,11 @@ class Store:
             for row in np.flatnonzero(held >= 0).tolist():
                 table.write(row, **{name: tables.tree.row_of.get(before[held[row]], -1)})
         self._stale_tree = False
+
+
+def _as_claim(template: ResourceClaimTemplate) -> ResourceClaim:
+    """A template as the claim by whose name pods ask for one that is made from it."""
+    return ResourceClaim(template.namespace, f"template/{template.name}", template.devices)
 
 
 def _amounts_of(queue: Queue) -> list[Resource]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pumice.columns.snapshot import Shard
+from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object, Seen
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind
@@ -19,7 +20,7 @@ from tests.conformance.runner.case import Case, Raw
 from tests.conformance.runner.result import NotYet, Unusable
 
 #: Kinds that Pumice reads and the store keeps.
-_KEPT = (Node, Pod, PodGroup, PriorityClass, Queue, HyperNode, PodDisruptionBudget)
+_KEPT = (Node, Pod, PodGroup, PriorityClass, Queue, HyperNode, PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate)
 #: Kinds that matter to plugins of their own only; a conf that names such a plugin is "not yet" by the plugin's name.
 _OF_ONE_PLUGIN = {"ResourceQuota"}
 #: Kind -> what of Pumice is missing to take it into account.
@@ -31,8 +32,6 @@ _NEEDS = {
     "PersistentVolumeClaim": "volumes",
     "StorageClass": "volumes",
     "DeviceClass": "dynamic resources",
-    "ResourceClaim": "dynamic resources",
-    "ResourceClaimTemplate": "dynamic resources",
     "ResourceSlice": "dynamic resources",
     "Numatopology": "NUMA topology",
     "NodeShard": "shards as objects",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.job import BatchJob, VolcanoJob
+from pumice.model.manifest.claims import read_resource_claim, read_resource_claim_template
 from pumice.model.manifest.disruption import read_disruption_budget
 from pumice.model.manifest.fields import FieldError, ManifestError, Obj, UnsupportedKind, shown
 from pumice.model.manifest.groups import read_pod_group, read_priority_class, read_queue, read_resource_quota
@@ -39,6 +41,8 @@ Value = (
     | ResourceQuota
     | HyperNode
     | PodDisruptionBudget
+    | ResourceClaim
+    | ResourceClaimTemplate
     | VolcanoJob
     | BatchJob
 )
@@ -137,6 +141,7 @@ def _short(value: object) -> str:
     return value if len(value) <= 80 and value.isprintable() else shown(value)
 
 
+_DEVICES = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1")
 _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("v1", "Pod"): lambda decoder, obj: read_pod(obj, decoder.specs, decoder.default_scheduler),
     ("v1", "Node"): lambda _, obj: read_node(obj),
@@ -150,6 +155,8 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
         obj, decoder.specs, decoder.default_queue, decoder.default_scheduler
     ),
     ("batch/v1", "Job"): lambda decoder, obj: read_batch_job(obj, decoder.specs, decoder.default_scheduler),
+    **{(version, "ResourceClaim"): lambda _, obj: read_resource_claim(obj) for version in _DEVICES},
+    **{(version, "ResourceClaimTemplate"): lambda _, obj: read_resource_claim_template(obj) for version in _DEVICES},
 }
 
 #: How to read what counts of an object that cannot be read, with the reader of its kind.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from pumice.framework.session import Session
 from pumice.framework.verdict import Unfit
 from pumice.volcano import points
 from pumice.volcano.admission import exceeded, fitting, minimum
+from pumice.volcano.device_quota import EXCEEDED, DeviceQuota, limited_classes
 from pumice.volcano.entitlements import Entitlements, in_tree, side_by_side
 from pumice.volcano.eviction import EvictionContext, EvictionKind
 from pumice.volcano.giving_back import GivingBack
@@ -44,12 +46,21 @@ FIGURES = {
 class Capacity:
     """With ``hierarchy`` queues are a tree: what a queue holds counts in all its ancestors.
 
+    ``capacity.DynamicResourceAllocationEnable``: whether devices are counted that a queue's capability limits.
     ``ancestorReclaimLevel``: how many ancestors a queue may reclaim for, and victims' queues be measured by; below 0 is
     0. ``problem``: why nothing can be placed, admitted or reclaimed at all, empty where it can. Columns are (Q, R),
     ``share`` (Q,).
     """
 
-    def __init__(self, ssn: Session, *, hierarchy: bool = False, ancestorReclaimLevel: int = 0) -> None:
+    def __init__(
+        self,
+        ssn: Session,
+        *,
+        hierarchy: bool = False,
+        ancestorReclaimLevel: int = 0,
+        capacity_DynamicResourceAllocationEnable: bool = True,
+        capacity_DRAConsumableCapacityEnable: bool = False,
+    ) -> None:
         self.ssn, self.hierarchy = ssn, hierarchy
         self.level = max(0, ancestorReclaimLevel) if hierarchy else 0
         queues = ssn.tables.queues
@@ -68,9 +79,18 @@ class Capacity:
         self._empty: list[bool] = self.of.deserves_nothing().tolist()
         self._rank = list(zip((-queues.priority).tolist(), (~self.tree.is_leaf).tolist(), strict=True))
         self.unused_points = () if hierarchy else (points.victim_queue_order,)
-        self.unused_hooks = ("queue_key",) if hierarchy else ("queue_order",)
+        classes = limited_classes(ssn) if capacity_DynamicResourceAllocationEnable else ()
+        self.devices = DeviceQuota(ssn, self.tree, classes) if classes else None
+        unused = "queue_key" if hierarchy else "queue_order"
+        self.unused_hooks = (unused,) if self.devices else (unused, "job_enqueueable_with_devices")
         if self.problem:
             ssn.story.tell("queues", "no hierarchy", self.problem)
+
+    @staticmethod
+    def problems(*, capacity_DRAConsumableCapacityEnable: bool, **others: Any) -> Iterator[str]:
+        """What this version does not have."""
+        if capacity_DRAConsumableCapacityEnable:
+            yield "argument capacity.DRAConsumableCapacityEnable: quotas count devices, not yet what is used of them"
 
     def _shape(self) -> tuple[QueueTree, Entitlements]:
         """The queues' tree and entitlements, which hold as long as the queues and the size of the cluster do."""
@@ -142,13 +162,16 @@ class Capacity:
             return 0
         line = self.tree.line(queue.row)
         room = (self.most.array[line] - self.allocated.array[line]).min(axis=0)
-        return fitting(tasks, room)
+        count = fitting(tasks, room)
+        return count if self.devices is None else min(count, self.devices.fitting(queue.row, tasks.rows.tolist()))
 
     @points.simulate_allocatable
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
         line = self.tree.line(queue.row)
         room = ((self.allocated.array[row] + task.req, self.most.array[row]) for row in line)
-        return not any(exceeded(self.ssn, wanted, most, task.req) for wanted, most in room)
+        if any(exceeded(self.ssn, wanted, most, task.req) for wanted, most in room):
+            return False
+        return self.devices is None or self.devices.fitting(queue.row, [task.row]) == 1
 
     @points.simulate_remove_task
     def simulate_remove(self, task: Task, gone: Task, node: Node) -> None:
@@ -215,9 +238,19 @@ class Capacity:
                 return "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in over)
         return Vote.PERMIT
 
+    @points.job_enqueueable
+    def job_enqueueable_with_devices(self, job: Job) -> Vote | str:
+        """The same of the devices that its tasks claim; of an admitted one only where capabilities limit any."""
+        assert self.devices is not None
+        if self.devices.admits(job):
+            return Vote.PERMIT
+        return f"queue resource quota insufficient: insufficient {EXCEEDED}"
+
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
         self.ssn.journal.add(self.inqueue, self.tree.line(job.queue), minimum(self.ssn, job))
+        if self.devices is not None:
+            self.devices.promise(job)
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -234,4 +267,6 @@ class Capacity:
             return
         line = self.tree.line(run.queue)
         self.ssn.journal.add(self.allocated, line, sign * run.total)
+        if self.devices is not None:
+            self.devices.move(run.rows, run.queue, sign)
         self.ssn.journal.put(self.share, line, self.of.share(self.allocated.array[line], line))
