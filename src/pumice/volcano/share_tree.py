@@ -6,13 +6,14 @@ Source: Volcano drf with enableHierarchy (spec 04 §6); H-DRF (Bhattacharya et a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from pumice.algorithms.shares import EPS, dominant_share
+from pumice.algorithms.sums import sums_by
 from pumice.columns.column import Column
-from pumice.columns.dtypes import F64, Bool
+from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import Candidates
 from pumice.columns.views import Queue, Task
 from pumice.framework.session import Session
@@ -22,58 +23,90 @@ PATH, WEIGHTS = "volcano.sh/hierarchy", "volcano.sh/hierarchy-weights"
 DEPTH_MAX = 64
 
 
-@dataclass(slots=True)
-class _Node:
-    weight: float = 1.0
-    children: dict[str, _Node] = field(default_factory=dict)
-    jobs: list[int] = field(default_factory=list)
-    allocated: F64 = field(default_factory=lambda: np.zeros(0))
-    share: float = 0.0
-    saturated: bool = False
+class _Level(NamedTuple):
+    """``here``: nodes of one depth that count. Below them ``nodes`` and ``jobs`` (places among the live ones), and the
+    node that each is below, first of the nodes and then of the jobs."""
+
+    here: AnyArray
+    nodes: AnyArray
+    jobs: AnyArray
+    parent: AnyArray
 
 
 class ShareTree:
     """``allocated`` (J, R) is the plugin's live column: the tree is evaluated anew where its version is another one
-    than last time."""
+    than last time.
+
+    Nodes are numbered, the root is 0; ``parent`` (nodes,). A node without a job below it has no share, is not
+    saturated, and does not count. ``request`` (jobs, R): of the live jobs, in their order.
+    """
 
     def __init__(self, ssn: Session, allocated: Column[F64]) -> None:
-        self._ssn = ssn
         self._allocated = allocated
-        self._root = _Node()
-        self._path: dict[int, list[_Node]] = {}
-        names = ssn.tables.queues.names
-        for queue in sorted(range(len(names)), key=names.__getitem__):
-            self._path[queue] = self._nodes_of(ssn.tables.queues.objs[queue].annotations)
-        self._request = allocated.array + _pending_by_job(ssn)
-        for job in ssn.live_jobs.tolist():
-            self._path[int(ssn.tables.jobs.queue[job])][-1].jobs.append(job)
-        self._version = -1  # of what was evaluated last
+        self._number: dict[tuple[int, str], int] = {}
+        self._parents, self._weights = [-1], [1.0]
+        queues = ssn.tables.queues
+        self._path: list[list[int]] = [[] for _ in queues.names]
+        for queue in sorted(range(len(queues)), key=queues.names.__getitem__):
+            self._path[queue] = self._nodes_of(queues.objs[queue].annotations)
+        self.total, self.parent, self._jobs = ssn.total, np.array(self._parents), ssn.live_jobs
+        leaves = np.array([path[-1] for path in self._path], dtype=np.int64)
+        self._leaf_of = leaves[ssn.tables.jobs.queue[self._jobs]] if len(leaves) else self._jobs
+        self._levels = self._by_level(self._leaf_of)
+        self.request = (allocated.array + _pending_by_job(ssn))[self._jobs]
+        self._filled: tuple[int, F64, Bool] | None = None  # the version that was evaluated last, and what came of it
 
-    def _nodes_of(self, annotations: Mapping[str, str]) -> list[_Node]:
+    def _nodes_of(self, annotations: Mapping[str, str]) -> list[int]:
         """A queue's nodes from the root down. Where queues do not agree on the weight of a node that they share, it is
         that of the first one by name."""
         names = annotations.get(PATH, "root").split("/")[:DEPTH_MAX]
         weights = annotations.get(WEIGHTS, "").split("/")
-        path = [self._root]
+        path = [0]
         for i, name in enumerate(names[1:], start=1):
-            weight = _weight(weights[i]) if i < len(weights) else 1.0
-            path.append(path[-1].children.setdefault(name, _Node(weight)))
+            node = self._number.setdefault((path[-1], name), len(self._parents))
+            if node == len(self._parents):
+                self._parents.append(path[-1])
+                self._weights.append(_weight(weights[i]) if i < len(weights) else 1.0)
+            path.append(node)
         return path
+
+    def _by_level(self, node_of_job: AnyArray) -> list[_Level]:
+        """Who is right below the nodes of each depth, the deepest first."""
+        parents = self.parent
+        counts, depth = np.zeros(len(parents), dtype=bool), np.zeros(len(parents), dtype=np.int64)
+        for node, parent in enumerate(self._parents[1:], start=1):  # a parent has the smaller number
+            depth[node] = depth[parent] + 1
+        counts[node_of_job] = True
+        for node in range(len(parents) - 1, 0, -1):
+            counts[parents[node]] |= counts[node]
+        levels = []
+        for above in range(int(depth.max()), -1, -1):
+            nodes = (counts & (depth == above + 1)).nonzero()[0]
+            jobs = (depth[node_of_job] == above).nonzero()[0]
+            here = (counts & (depth == above)).nonzero()[0]
+            levels.append(_Level(here, nodes, jobs, np.concatenate((parents[nodes], node_of_job[jobs]))))
+        self._counts = counts
+        return levels
+
+    def right_below(self, node: int) -> tuple[AnyArray, AnyArray]:
+        """Nodes that count, and places of jobs, right below a node."""
+        return ((self.parent == node) & self._counts).nonzero()[0], (self._leaf_of == node).nonzero()[0]
+
+    # -- questions ----------------------------------------------------------------------------------------------------
 
     def compare(self, left: Queue, right: Queue) -> int:
         """Saturated later, else the smaller share per weight first, level by level down both paths."""
-        if self._version != self._allocated.version:
-            self.evaluate(self._allocated.array)
-            self._version = self._allocated.version
-        return self._compare(left.row, right.row)
+        if self._filled is None or self._filled[0] != self._allocated.version:
+            held = self._allocated.array[self._jobs]
+            found = self.evaluate(held, held.sum(axis=0) < self.total)
+            self._filled = self._allocated.version, found.share, found.full
+        return self._compare(left.row, right.row, *self._filled[1:])
 
-    def _compare(self, left: int, right: int) -> int:
-        a, b = self._path[left], self._path[right]
-        depth = min(len(a), len(b))
-        for i in range(depth):
-            if a[i].saturated != b[i].saturated:
-                return 1 if a[i].saturated else -1
-            x, y = a[i].share / a[i].weight, b[i].share / b[i].weight
+    def _compare(self, left: int, right: int, share: F64, full: Bool) -> int:
+        for a, b in zip(self._path[left], self._path[right], strict=False):
+            if full[a] != full[b]:
+                return 1 if full[a] else -1
+            x, y = share[a] / self._weights[a], share[b] / self._weights[b]
             if x != y:
                 return -1 if x < y else 1
         return 0
@@ -81,49 +114,121 @@ class ShareTree:
     def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
         """Candidates whose queue would come after the reclaimer's with the reclaimer placed and the candidate gone.
         Shape (rows,)."""
-        own, allocated, self._version = reclaimer.job, self._allocated.array.copy(), -1
-        allocated[own.row] += reclaimer.req
-        victims = np.zeros(len(candidates), dtype=bool)
-        known: dict[tuple[int, int], bool] = {}  # equal tasks of a job leave the same behind
-        kinds = zip(candidates.job.tolist(), candidates.classes, strict=True)
-        for i, (kind, queue, req) in enumerate(zip(kinds, candidates.queue.tolist(), candidates.req, strict=True)):
+        own, held = reclaimer.job, self._allocated.array[self._jobs]
+        place = np.searchsorted(self._jobs, candidates.job)
+        held[np.searchsorted(self._jobs, own.row)] += reclaimer.req
+        trial = _Trial(self, held)
+        known: dict[tuple[int, int, bytes, bytes], bool] = {}  # equal tasks of equal jobs leave the same behind
+        found = []
+        each = zip(place.tolist(), candidates.queue.tolist(), candidates.classes, candidates.req, strict=True)
+        for job, queue, cls, req in each:
+            kind = queue, cls, held[job].tobytes(), self.request[job].tobytes()
             if kind not in known:
-                held = allocated[kind[0]].copy()
-                allocated[kind[0]] -= req
-                self.evaluate(allocated)
-                known[kind] = self._compare(own.queue, queue) < 0
-                allocated[kind[0]] = held
-            victims[i] = known[kind]
-        return victims
+                known[kind] = self._compare(own.queue, queue, *trial.without(job, self._path[queue], req)) < 0
+            found.append(known[kind])
+        return np.array(found, dtype=bool)
 
-    def evaluate(self, allocated: F64) -> None:
-        """Shares and saturation of every node, from the leaves up, for jobs that hold so much (J, R)."""
-        total = self._ssn.total
-        demanding = allocated[self._ssn.live_jobs].sum(axis=0) < total
-        self._evaluate(self._root, allocated, demanding)
+    # -- shares -------------------------------------------------------------------------------------------------------
 
-    def _evaluate(self, node: _Node, held: F64, demanding: Bool) -> None:
-        total = self._ssn.total
-        parts: list[tuple[F64, float, bool]] = []
-        for child in node.children.values():
-            self._evaluate(child, held, demanding)
-            parts.append((child.allocated, child.share, child.saturated))
-        for job in node.jobs:
-            share = float(dominant_share(held[job], total))
-            parts.append((held[job], share, self._saturated(held[job], self._request[job], demanding)))
-        least = min([1.0, *(share for _, share, full in parts if not full and share != 0)])
-        node.allocated = np.zeros(len(total))
-        for allocated, share, full in parts:
-            if share != 0:
-                node.allocated += allocated if full else allocated * (least / share)
-        node.share = float(dominant_share(node.allocated, total))
-        node.saturated = all(full for _, _, full in parts)
+    def evaluate(self, held: F64, demanding: Bool) -> _Filled:
+        """Shares and saturation of every node, from the leaves up, for live jobs that hold so much (jobs, R)."""
+        total, nodes = self.total, len(self.parent)
+        job_share, job_full = dominant_share(held, total), self.saturated_jobs(held, self.request, demanding)
+        amounts, share, full = np.zeros((nodes, len(total))), np.zeros(nodes), np.zeros(nodes, dtype=bool)
+        for level in self._levels:
+            parts = _Parts(
+                np.concatenate((amounts[level.nodes], held[level.jobs])),
+                np.concatenate((share[level.nodes], job_share[level.jobs])),
+                np.concatenate((full[level.nodes], job_full[level.jobs])),
+            )
+            filled = parts.filled(level.parent, nodes)
+            here = level.here
+            amounts[here], full[here] = filled.amounts[here], filled.full[here]
+            share[here] = dominant_share(amounts[here], total)
+        return _Filled(amounts, share, full, job_share, job_full)
 
     @staticmethod
-    def _saturated(allocated: F64, request: F64, demanding: Bool) -> bool:
-        """Whether a job has all it asked of something it holds, or holds something of which nothing is left."""
-        there = (allocated >= EPS) & (request != 0)
-        return bool((there & ((allocated >= request) | ~demanding)).any())
+    def saturated_jobs(held: F64, request: F64, demanding: Bool) -> Bool:
+        """Whether jobs have all they asked of something they hold, or hold something of which nothing is left. Shape
+        (jobs,)."""
+        there = (held >= EPS) & (request != 0)
+        return np.asarray((there & ((held >= request) | ~demanding)).any(axis=-1))
+
+
+class _Filled(NamedTuple):
+    """Every node with what is below it: ``amounts`` (nodes, R), ``share`` and ``full`` (nodes,), and the last two of
+    the jobs."""
+
+    amounts: F64
+    share: F64
+    full: Bool
+    job_share: F64
+    job_full: Bool
+
+
+class _Sums(NamedTuple):
+    amounts: F64
+    full: Bool
+
+
+class _Parts(NamedTuple):
+    """What is right below some nodes: of each part its amounts (parts, R), its share and whether it is full."""
+
+    amounts: F64
+    share: F64
+    full: Bool
+
+    def filled(self, parent: AnyArray, nodes: int) -> _Sums:
+        """The parts of each node put together: those that are not full count as if they had as small a share as the
+        smallest of them. ``parent`` (parts,). Shapes (nodes, …)."""
+        counts = self.share != 0
+        free = counts & ~self.full
+        least, full = np.ones(nodes), np.ones(nodes, dtype=bool)
+        np.minimum.at(least, parent[free], self.share[free])
+        full[parent[~self.full]] = False
+        scale = np.where(free, least[parent] / np.where(counts, self.share, 1.0), 1.0) * counts
+        return _Sums(sums_by(parent, self.amounts * scale[:, None], nodes), full)
+
+
+class _Trial:
+    """The tree without one task after the other: only the nodes above it change, unless it makes something be left of
+    which nothing was."""
+
+    def __init__(self, tree: ShareTree, held: F64) -> None:
+        self._tree, self._held, self._sum, self._total = tree, held, held.sum(axis=0), tree.total
+        self._filled: dict[bytes, _Filled] = {}
+        self._below: dict[int, tuple[AnyArray, AnyArray]] = {}
+
+    def without(self, job: int, path: list[int], req: F64) -> tuple[F64, Bool]:
+        """Shares and saturation of every node without a task that asks for ``req``. ``job``: its place among the live
+        ones."""
+        tree, demanding = self._tree, self._sum - req < self._total
+        base = self._filled.get(demanding.tobytes())
+        if base is None:
+            base = self._filled[demanding.tobytes()] = tree.evaluate(self._held, demanding)
+        held = self._held[job] - req
+        amount, part = held, float(dominant_share(held, self._total))
+        is_full = bool(tree.saturated_jobs(held, tree.request[job], demanding))
+        share, full, changed = base.share.copy(), base.full.copy(), len(base.share) + job
+        for node in reversed(path):
+            nodes, jobs = self._right_below(node)
+            places = np.concatenate((nodes, jobs + len(base.share))) == changed
+            parts = _Parts(
+                np.where(places[:, None], amount, np.concatenate((base.amounts[nodes], self._held[jobs]))),
+                np.where(places, part, np.concatenate((base.share[nodes], base.job_share[jobs]))),
+                np.where(places, is_full, np.concatenate((base.full[nodes], base.job_full[jobs]))),
+            )
+            filled = parts.filled(np.zeros(len(places), dtype=np.int64), 1)
+            amount, part = filled.amounts[0], float(dominant_share(filled.amounts[0], self._total))
+            is_full, changed = bool(filled.full[0]), node
+            share[node], full[node] = part, is_full
+        return share, full
+
+    def _right_below(self, node: int) -> tuple[AnyArray, AnyArray]:
+        found = self._below.get(node)
+        if found is None:
+            found = self._below[node] = self._tree.right_below(node)
+        return found
 
 
 def _weight(text: str) -> float:
