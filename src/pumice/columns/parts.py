@@ -59,8 +59,8 @@ def wanted_columns(width: int) -> Mapping[str, Wanted]:
     empty = Tables.empty(Versions(), ResourceAxis(map(str, range(more - 1)), unoffered=more > 0))
     for name in NAMES:
         table = getattr(empty, name)
-        for column, field in table.FIELDS.items():
-            dtype = np.dtype(field.dtype)
+        for column, kind in table.FIELDS.items():
+            dtype = np.dtype(kind.dtype)
             holds = table.value_type(column) if dtype == np.object_ else None
             found[f"{name}.{column}"] = Wanted(dtype, table.shape(column, 0)[1:], holds)
     return MappingProxyType(found)

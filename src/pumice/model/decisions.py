@@ -63,8 +63,8 @@ class PodNotice:
 @dataclass(frozen=True, slots=True)
 class Writes:
     """What differs from the snapshot and should be written: PodGroup statuses, ``status.allocated`` of queues by name.
-    ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to remember, and so are ``notes``,
-    which the next snapshot has again."""
+    ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to remember, and so are
+    ``notes``, which the next snapshot has again."""
 
     groups: tuple[PodGroupUpdate, ...] = ()
     queues: Mapping[str, Resource] = field(default_factory=dict)

@@ -105,8 +105,8 @@ def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
     for kind in ("allocated", "request", "deserved", "capacity", "real_capacity", "inqueue"):
         _report_amounts(metrics, outcome, kind, capacity if kind == "capacity" else figures[f"queue.{kind}"])
     metrics.replace("queue_share", dict(zip(labels, figures["queue.share"].tolist(), strict=True)))
-    overused = at_most(figures["queue.deserved"], figures["queue.allocated"]).astype(np.float64)
-    metrics.replace("queue_overused", dict(zip(labels, overused.tolist(), strict=True)))
+    overused = figures.get("queue.overused", at_most(figures["queue.deserved"], figures["queue.allocated"]))
+    metrics.replace("queue_overused", dict(zip(labels, overused.astype(np.float64).tolist(), strict=True)))
 
 
 def _report_amounts(metrics: Metrics, outcome: Outcome, kind: str, matrix: F64) -> None:

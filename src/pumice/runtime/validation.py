@@ -9,10 +9,12 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import TypeVar
 
 from pumice.algorithms.patterns import PatternError, compile_pattern
 from pumice.columns.hypernodes import link
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.job import VolcanoJob
 from pumice.model.manifest import Value
 from pumice.model.manifest.jobs import group_name_of, is_bare
@@ -21,8 +23,10 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.queue import PriorityClass, Queue
+from pumice.model.resources import EMPTY, Resource
 from pumice.model.topology import HyperNode
 from pumice.runtime.problems import Problem, Severity
+from pumice.runtime.queue_problems import budget_problems, queue_problems
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -64,6 +68,7 @@ class _Cluster:
         self.hypernodes = _only(HyperNode, objects)
         self.classes = _only(PriorityClass, objects)
         self.jobs = _only(VolcanoJob, objects)
+        self.budgets = _only(PodDisruptionBudget, objects)
         self.guess = _Guesses()
 
     def problems(self) -> Iterator[Problem]:
@@ -73,6 +78,7 @@ class _Cluster:
         yield from self._queues()
         yield from self._nodes()
         yield from self._hypernodes()
+        yield from budget_problems(self.budgets)
 
     def _uids(self) -> Iterator[Problem]:
         for kind, objects in (("Pod", self.pods), ("PodGroup", self.groups)):
@@ -136,8 +142,13 @@ class _Cluster:
         lost = _grouped((queue.parent, queue.name) for queue in children if queue.parent not in names)
         for parent, orphans in lost.items():
             yield Problem(_named("Queue", orphans), f"parent {parent} is not there{self.guess(parent, names)}")
-        for cycle in _cycles({queue.name: (queue.parent,) for queue in children}):
+        cycles = _cycles({queue.name: (queue.parent,) for queue in children})
+        for cycle in cycles:
             yield Problem(f"Queue {cycle[0]}", f"parents go round in a circle: {' -> '.join(cycle)}")
+        if not cycles:
+            total = reduce(Resource.add, (node.allocatable for node in self.nodes), EMPTY)
+            used = {group.queue for group in self.groups} | {job.queue for job in self.jobs}
+            yield from queue_problems(self.queues, total, used)
 
     def _nodes(self) -> Iterator[Problem]:
         empty = [node.name for node in self.nodes if node.allocatable.is_empty() and node.oversubscription.is_empty()]

@@ -15,7 +15,7 @@ DEPTH_MAX = 64
 
 class QueueTree:
     """``parent`` (Q,) a row, -1 none; ``depth`` (Q,) how many ancestors a queue has; ``is_leaf`` (Q,); ``levels`` rows
-    by depth. ``problem``: why the queues are no tree, empty where they are; then each stands alone, as in ``flat``."""
+    by depth. ``problem``: why the queues are no tree under the root, empty where they are."""
 
     __slots__ = ("_lines", "depth", "is_leaf", "levels", "parent", "problem")
 
@@ -29,36 +29,26 @@ class QueueTree:
         self._lines: dict[int, list[int]] = {}
 
     @classmethod
-    def flat(cls, count: int, problem: str = "") -> QueueTree:
+    def flat(cls, count: int) -> QueueTree:
         """Queues that are nobody's parent."""
-        return cls(np.full(count, -1, dtype=np.int32), [np.arange(count)], problem)
+        return cls(np.full(count, -1, dtype=np.int32), [np.arange(count)])
 
     @classmethod
     def of(cls, queues: QueueTable) -> QueueTree:
-        """The tree that the queues' parents make, ``problem`` where it is none."""
-        root = queues.row_of.get(ROOT, -1)
-        if root < 0:
-            return cls.flat(len(queues), f'there is no queue "{ROOT}"')
-        lost = (queues.parent < 0).nonzero()[0]
-        lost = lost[lost != root]
-        if len(lost):
-            queue = queues.objs[int(lost[0])]
-            return cls.flat(len(queues), f'parent "{queue.parent}" of queue "{queue.name}" is not there')
-        by_parent = queues.parent.argsort(kind="stable")
-        parents = queues.parent[by_parent]
-        levels, left = [np.array([root])], len(queues) - 1
+        """The tree that the queues' parents make. Where there is a ``problem``: as much of it as there is."""
+        parent, count = queues.parent.copy(), len(queues)
+        by_parent = parent.argsort(kind="stable")
+        ordered = parent[by_parent]
+        levels, left = [(parent < 0).nonzero()[0]], count - int((parent < 0).sum())
         while left and len(levels) <= DEPTH_MAX and len(levels[-1]):
-            starts, ends = (np.searchsorted(parents, levels[-1], side) for side in ("left", "right"))
+            starts, ends = (np.searchsorted(ordered, levels[-1], side) for side in ("left", "right"))
             levels.append(np.sort(np.concatenate([by_parent[a:b] for a, b in zip(starts, ends, strict=True)])))
             left -= len(levels[-1])
-        if left:
-            reached = np.zeros(len(queues), dtype=bool)
-            reached[np.concatenate(levels)] = True
-            name = queues.names[int((~reached).argmax())]
-            return cls.flat(
-                len(queues), f'queue "{name}" is its own ancestor, or more than {DEPTH_MAX} levels below "{ROOT}"'
-            )
-        return cls(queues.parent, levels)
+        lost = np.ones(count, dtype=bool)
+        lost[np.concatenate(levels)] = False
+        parent[lost] = -1
+        levels[0] = np.concatenate((levels[0], lost.nonzero()[0]))
+        return cls(parent, levels, _problem(queues, lost))
 
     def line(self, row: int) -> list[int]:
         """The queue, its parent and so on up to the root. Not to be written on."""
@@ -95,3 +85,19 @@ class QueueTree:
         for rows in self.levels[:0:-1]:
             found += sums_by(self.parent[rows], found[rows], len(found))
         return found
+
+
+def _problem(queues: QueueTable, lost: Bool) -> str:
+    """Why queues are no tree under the root; ``lost``: on a circle, or too deep."""
+    root = queues.row_of.get(ROOT, -1)
+    if root < 0:
+        return f'there is no queue "{ROOT}"'
+    orphans = queues.parent < 0
+    orphans[root] = False
+    if orphans.any():
+        queue = queues.objs[int(orphans.argmax())]
+        return f'parent "{queue.parent}" of queue "{queue.name}" is not there'
+    if lost.any():
+        name = queues.names[int(lost.argmax())]
+        return f'queue "{name}" is its own ancestor, or more than {DEPTH_MAX} levels below "{ROOT}"'
+    return ""

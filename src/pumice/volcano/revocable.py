@@ -1,7 +1,7 @@
 """Zones that may be used between two times of day. Source: Volcano tdm (spec 04 §12).
 
 A window that ends at or before its beginning ends the next day. It is that of the day: before its beginning a zone is
-not active, even where the window of the day before has not ended yet.
+not active, even where the window of the day before has not ended yet. Days and times are those of UTC (decision 0112).
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
-DAY = timedelta(days=1)
+DAY = 86_400.0
 _WINDOW = re.compile(r"\s*([0-9]{1,2}):([0-9]{2})\s*-\s*([0-9]{1,2}):([0-9]{2})\s*", re.ASCII)
 
 
@@ -21,31 +20,20 @@ class WindowError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """``start`` and ``end`` since the beginning of the day of the machine's time zone."""
+    """``start`` and ``end`` in seconds since midnight."""
 
-    start: timedelta
-    end: timedelta
-
-    def on_day_of(self, now: float) -> tuple[float, float]:
-        """When it begins and ends on the day of a moment; all in seconds since the epoch."""
-        midnight = _local(now).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-        start, end = ((midnight + part).astimezone().timestamp() for part in (self.start, self.end))
-        return start, end
+    start: float
+    end: float
 
     def holds(self, now: float) -> bool:
-        """Whether a moment, to the second, is within."""
-        start, end = self.on_day_of(now)
-        return start <= int(now) <= end
+        """Whether a moment (seconds since the epoch), to the second, is within."""
+        return self.start <= now // 1 % DAY <= self.end
 
     def changes_after(self, now: float) -> float:
         """The next moment at which ``holds`` may answer otherwise."""
-        start, end = self.on_day_of(now)
-        tomorrow = _local(now).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None) + DAY
-        return min(moment for moment in (start, end + 1, tomorrow.astimezone().timestamp()) if moment > now)
-
-
-def _local(now: float) -> datetime:
-    return datetime.fromtimestamp(now, UTC).astimezone()
+        midnight = now // DAY * DAY
+        moments = (midnight + self.start, midnight + self.end + 1, midnight + DAY)
+        return min(moment for moment in moments if moment > now)
 
 
 def parse_window(text: str) -> Window:
@@ -57,7 +45,7 @@ def parse_window(text: str) -> Window:
     minutes = (int(found[2]), int(found[4]))
     if max(hours) > 23 or max(minutes) > 59:
         raise WindowError(f"found {text[:80]!r}, wanted times from 0:00 to 23:59")
-    start, end = (timedelta(hours=h, minutes=m) for h, m in zip(hours, minutes, strict=True))
+    start, end = (3600.0 * h + 60.0 * m for h, m in zip(hours, minutes, strict=True))
     return Window(start, end if end > start else end + DAY)
 
 

@@ -15,11 +15,13 @@ from pumice.columns.counting import RELEASING
 from pumice.columns.counting import SCHEDULED as ON_NODE
 from pumice.columns.dtypes import I64, AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE
+from pumice.framework.memo import ground
 from pumice.framework.session import Session
 from pumice.model.decisions import PodGroupUpdate, Writes
 from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase, TaskStatus
+from pumice.volcano.queue_tree import QueueTree
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
 
@@ -170,10 +172,8 @@ def queue_status(ssn: Session) -> dict[str, Resource]:
         sums[:, axis.unoffered] = 0.0  # it has no name to be stated by
     root = queues.row_of.get("root", -1)
     if root >= 0:
-        own = sums.copy()
-        for row in range(len(queues)):
-            parent, steps = (int(queues.parent[row]) if row != root else root), 0
-            while parent >= 0 and steps <= len(queues):
-                sums[parent] += own[row]
-                parent, steps = (int(queues.parent[parent]) if parent != root else -1), steps + 1
+        own = sums[root].copy()
+        tree = ssn.memo.get("queue status", ground(queues["parent"]), lambda: QueueTree.of(queues))
+        sums = tree.summed_up(sums)
+        sums[root] += own
     return {queues.names[row]: axis.resource(sums[row]) for row in (sums != queues.stated).any(axis=1).nonzero()[0]}

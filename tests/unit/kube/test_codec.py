@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pumice.kube.codec import BadObject, Codec, read_bookmark, read_event
 from pumice.kube.errors import ApiError, Garbage
 from pumice.kube.kinds import (
-    DISRUPTION_BUDGETS,
+    NODE_SHARDS,
     HYPER_NODES,
     NODES,
     POD_GROUPS,
@@ -219,21 +219,21 @@ def test_bookmarks_carry_nulls() -> None:
 def test_kinds_without_a_model_stay_dictionaries() -> None:
     raw = json.dumps(
         {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": {"namespace": "ns", "name": "b", "uid": "u", "resourceVersion": "7", "managedFields": [{}]},
-            "spec": {"minAvailable": 1},
+            "apiVersion": "shard.volcano.sh/v1alpha1",
+            "kind": "NodeShard",
+            "metadata": {"name": "b", "uid": "u", "resourceVersion": "7", "managedFields": [{}]},
+            "spec": {"nodesDesired": ["n"]},
         }
     )
-    found = Codec(DISRUPTION_BUDGETS, Decoder()).read(raw.encode())
-    assert found[:3] == ("ns/b", "u", "7")
+    found = Codec(NODE_SHARDS, Decoder()).read(raw.encode())
+    assert found[:3] == ("b", "u", "7")
     assert found.value == {
-        "metadata": {"namespace": "ns", "name": "b", "uid": "u", "resourceVersion": "7"},
-        "spec": {"minAvailable": 1},
+        "metadata": {"name": "b", "uid": "u", "resourceVersion": "7"},
+        "spec": {"nodesDesired": ["n"]},
     }
 
 
 @pytest.mark.parametrize("raw", [b'{"metadata": []}', b'{"metadata": {"uid": "u"}}', b"{}", b"[]", b"\xff"])
 def test_bad_objects_of_kinds_without_a_model(raw: bytes) -> None:
     with pytest.raises(BadObject):
-        Codec(DISRUPTION_BUDGETS, Decoder()).read(raw)
+        Codec(NODE_SHARDS, Decoder()).read(raw)
