@@ -23,9 +23,10 @@ from pumice.framework.policy import Policy, read_policy
 from pumice.framework.session import Session
 from pumice.framework.statement import Planner
 from pumice.model.decisions import Bind, Decision, Evict
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object, Seen
 from pumice.model.node import Node, Taint
-from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
+from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, LabelSelector, Pod, PodSpec, Requirement
 from pumice.model.pod_request import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
 from pumice.model.quantity import Quantity
@@ -166,6 +167,14 @@ def hypernode(
         HyperNodeMember("HyperNode", exact=h) for h in hypernodes
     ]
     return HyperNode(name, tier, tuple(members), **more)
+
+
+def budget(
+    name: str, selects: Mapping[str, str] | None = None, allowed: int = 0, *, namespace: str = NAMESPACE, **more: Any
+) -> PodDisruptionBudget:
+    """A disruption budget of the pods with these labels. ``more`` are fields of PodDisruptionBudget."""
+    selector = LabelSelector(tuple(Requirement(key, "In", (value,)) for key, value in (selects or {}).items()))
+    return PodDisruptionBudget(namespace, name, selector, allowed, **more)
 
 
 def cluster(*objects: Object | Iterable[Object]) -> Store:

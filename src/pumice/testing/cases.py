@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from pumice.columns.rows import TaskRows
+from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
 from pumice.framework.policy import Policy
 from pumice.model.events import Object
@@ -30,6 +30,7 @@ from pumice.model.queue import PriorityClass
 from pumice.state.store import Store
 from pumice.testing.build import (
     Ran,
+    budget,
     cluster,
     hypernode,
     node,
@@ -47,9 +48,9 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``case`` is the sentence. A cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes`` with the fields of
-    ``pumice.testing.build``; ``priorities`` the values of priority classes. A policy: ``plugins`` (a name, or a name
-    with its arguments, switches among them) and ``actions``. ``now``: seconds since the epoch.
+    """``case`` is the sentence. A cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes``, ``budgets`` with the
+    fields of ``pumice.testing.build``; ``priorities`` the values of priority classes. A policy: ``plugins`` (a name, or
+    a name with its arguments, switches among them) and ``actions``. ``now``: seconds since the epoch.
 
     Of a gang, ``min``, ``queue``, ``priority``, ``phase`` (Inqueue unless said), ``tier``, ``soft``, ``wants`` (its
     minResources), ``creation`` and ``notes`` are the group's; ``pods`` is how many, or the names with what is special
@@ -68,6 +69,7 @@ class Case:
     now: float = 0.0
     queues: Mapping[str, Fields] = field(default_factory=dict)
     hypernodes: Mapping[str, Fields] = field(default_factory=dict)
+    budgets: Mapping[str, Fields] = field(default_factory=dict)
     priorities: Mapping[str, int] = field(default_factory=dict)
     bound: Mapping[str, str] = field(default_factory=dict)
     waits: Mapping[str, str] = field(default_factory=dict)
@@ -133,7 +135,7 @@ def victims_in(case: Case, state: Store, under: Policy) -> list[str]:
     point: Any = under.dialect.points[asked["at"]]
     tasks = ssn.tables.tasks
     row_of = {tasks.pods[row].name: row for row in tasks.alive.nonzero()[0].tolist()}
-    among = TaskRows(ssn.tables, np.array([row_of[name] for name in asked["among"]]))
+    among = Candidates(ssn.tables, np.array([row_of[name] for name in asked["among"]]))
     mask = ssn.ask(point, Task(ssn.tables, row_of[asked["for"]]), among)
     return [name for name, may in zip(asked["among"], mask, strict=True) if may]
 
@@ -147,6 +149,7 @@ def cluster_of(case: Case) -> Store:
     found += [node(name, **_with_taints(given)) for name, given in case.nodes.items()]
     found += [queue(name, **_with_amounts(given)) for name, given in case.queues.items()]
     found += [hypernode(name, **given) for name, given in case.hypernodes.items()]
+    found += [budget(name, **given) for name, given in case.budgets.items()]
     for name, given in case.gangs.items():
         found += _gang(name, dict(given))
     return cluster(found)

@@ -100,9 +100,9 @@ class ShareTree:
             held = self._allocated.array[self._jobs]
             found = self.evaluate(held, held.sum(axis=0) < self.total)
             self._filled = self._allocated.version, found.share, found.full
-        return self._compare(left.row, right.row, *self._filled[1:])
+        return self.order(left.row, right.row, *self._filled[1:])
 
-    def _compare(self, left: int, right: int, share: F64, full: Bool) -> int:
+    def order(self, left: int, right: int, share: F64, full: Bool) -> int:
         for a, b in zip(self._path[left], self._path[right], strict=False):
             if full[a] != full[b]:
                 return 1 if full[a] else -1
@@ -124,7 +124,7 @@ class ShareTree:
         for job, queue, cls, req in each:
             kind = queue, cls, held[job].tobytes(), self.request[job].tobytes()
             if kind not in known:
-                known[kind] = self._compare(own.queue, queue, *trial.without(job, self._path[queue], req)) < 0
+                known[kind] = self.order(own.queue, queue, *trial.without(job, self._path[queue], req)) < 0
             found.append(known[kind])
         return np.array(found, dtype=bool)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray, Bool
-from pumice.columns.rows import Candidates, NodeRows
+from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.point import Asked
 from pumice.framework.registry import Registry

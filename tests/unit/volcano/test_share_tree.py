@@ -1,50 +1,77 @@
-"""The tree of queues is what the queues say, whoever was asked about first."""
+"""The tree of hierarchical drf: a victim's absence found from the nodes above it alone is what the whole tree gives."""
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from pumice.columns.views import Queue
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pumice.columns.rows import Candidates
+from pumice.columns.views import Queue, Task
 from pumice.framework.session import Session
-from pumice.testing.build import cluster, node, podgroup, pods, queue, session
-from pumice.volcano import points
-from pumice.volcano.share_tree import PATH, WEIGHTS
+from pumice.testing.build import cluster, node, pod, podgroup, queue, session
+from pumice.volcano.share_tree import PATH, WEIGHTS, ShareTree
 
-CONF = """
-actions: "allocate"
-tiers:
-- plugins:
-  - {name: drf, enabledHierarchy: true}
-"""
+CONF = "actions: allocate\ntiers: [{plugins: [{name: drf, enableHierarchy: true}]}]"
+PATHS = ("root/a/x", "root/a/y", "root/b", "root/c/d/e")
 
 
-def four_queues(order: int) -> Session:
+def opened(*objects: Any) -> Session:
+    queues = [queue(f"q{i}", annotations={PATH: path, WEIGHTS: "1/2/3/1"}) for i, path in enumerate(PATHS)]
+    return session(cluster(queues, *objects), CONF)
+
+
+def tree_of(ssn: Session) -> ShareTree:
+    found = ssn.hooks.plugin("drf").tree
+    assert isinstance(found, ShareTree)
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_without_a_victim(data: st.DataObject) -> None:
+    groups, pods = [], []
+    for i in range(data.draw(st.integers(1, 8))):
+        groups.append(podgroup(f"g{i}", 1, f"q{data.draw(st.integers(0, 3))}", phase="Running"))
+        for k in range(data.draw(st.integers(1, 2))):
+            on = "n" if k == 0 or data.draw(st.booleans()) else ""
+            pods.append(pod(f"p{i}-{k}", f"g{i}", data.draw(st.integers(0, 3)), on=on))
+    groups.append(podgroup("w", 1, "q0", phase="Inqueue"))
+    waiting = pod("w", "w", data.draw(st.integers(1, 3)))
+    ssn = opened(node("n", data.draw(st.sampled_from([6, 10, 30]))), groups, pods, waiting)
+    tree, tasks = tree_of(ssn), ssn.tables.tasks
+    rows = np.array([row for row, each in enumerate(tasks.pods) if each is not None and each.node_name])
+    reclaimer = Task(ssn.tables, next(row for row, p in enumerate(tasks.pods) if p is not None and p.name == "w"))
+    candidates = Candidates(ssn.tables, rows)
+    found = tree.reclaimable(reclaimer, candidates)
+    live = ssn.live_jobs
+    for victim, row in zip(found.tolist(), rows.tolist(), strict=True):
+        allocated = ssn.hooks.plugin("drf").allocated.array.copy()
+        task = Task(ssn.tables, row)
+        allocated[reclaimer.job.row] += reclaimer.req
+        allocated[task.job.row] -= task.req
+        held = allocated[live]
+        whole = tree.evaluate(held, held.sum(axis=0) < ssn.total)
+        assert victim == (tree.order(reclaimer.job.queue, task.job.queue, whole.share, whole.full) < 0)
+
+
+def test_a_queue_without_jobs_has_no_share_and_is_not_saturated() -> None:
+    group = podgroup("g", 1, "q0", phase="Running")
+    ssn = opened(node("n", 4), group, pod("p", "g", 1, on="n"))
+    empty, used = (Queue(ssn.tables, ssn.tables.queues.row_of[name]) for name in ("q1", "q0"))
+    assert tree_of(ssn).compare(empty, used) < 0
+    assert tree_of(ssn).compare(empty, Queue(ssn.tables, ssn.tables.queues.row_of["q1"])) == 0
+
+
+def test_a_weight_that_is_no_number_is_one() -> None:
     queues = [
-        queue("busy", annotations={PATH: "root/dev/busy", WEIGHTS: "1/4/1"}),
-        queue("idle", annotations={PATH: "root/dev/idle", WEIGHTS: "1/9/1"}),
-        queue("empty", annotations={PATH: "root/empty", WEIGHTS: "1/1"}),
-        queue("other", annotations={PATH: "root/other", WEIGHTS: "1/2"}),
+        queue("a", annotations={PATH: "root/a", WEIGHTS: "1/many"}),
+        queue("b", annotations={PATH: "root/b", WEIGHTS: "1/-5"}, creation=1.0),
     ]
-    gangs = [podgroup("a", 1, queue="busy", phase="Inqueue"), podgroup("b", 1, queue="other", phase="Inqueue")]
-    held = [pods("a", 1, cpu=2, on="n"), pods("b", 1, cpu=1, on="n")]
-    waiting = [pods("a", 1, first=1), pods("b", 1, first=1)]
-    return session(cluster(node("n"), queues[::order], gangs, held, waiting), CONF)
-
-
-def first_of(ssn: Session, left: str, right: str) -> str:
-    names = ssn.tables.queues.names.tolist()
-    found = ssn.ask(points.queue_order, *(Queue(ssn.tables, names.index(name)) for name in (left, right)))
-    return left if found < 0 else right if found > 0 else ""
-
-
-def test_a_queue_without_jobs_is_saturated_before_it_was_asked_about_and_after() -> None:
-    ssn = four_queues(1)
-    assert [first_of(ssn, "empty", "other"), first_of(ssn, "empty", "other")] == ["other", "other"]
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_a_node_that_two_queues_weigh_otherwise_has_the_weight_of_the_first_by_name(order: int) -> None:
-    """2 cpu by 4 is as much as 1 cpu by 2; by 9 dev would come first."""
-    ssn = four_queues(order)
-    assert first_of(ssn, "idle", "busy") == "busy"
-    assert first_of(ssn, "busy", "other") == ""
+    groups = [podgroup("g", 1, "a", phase="Running"), podgroup("h", 1, "b", phase="Running")]
+    pods = [pod("p", "g", 1, on="n"), pod("q", "h", 2, on="n")]
+    ssn = session(cluster(node("n", 9), queues, groups, pods), CONF)
+    a, b = (Queue(ssn.tables, ssn.tables.queues.row_of[name]) for name in "ab")
+    assert tree_of(ssn).compare(a, b) < 0
