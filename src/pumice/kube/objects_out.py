@@ -345,7 +345,7 @@ def _resource_claim(claim: ResourceClaim | ResourceClaimTemplate) -> Obj:
 
 
 def _disruption_budget(budget: PodDisruptionBudget) -> Obj:
-    status = {"disruptionsAllowed": budget.allowed, **_some(disruptedPods=dict.fromkeys(budget.disrupted, _instant(1)))}
+    status = {"disruptionsAllowed": budget.allowed, **_some(disruptedPods=dict.fromkeys(budget.disrupted, _instant(1.0)))}
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

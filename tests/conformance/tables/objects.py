@@ -29,6 +29,7 @@ _API = {
     "Node": "v1",
     "Pod": "v1",
     "PodGroup": "scheduling.volcano.sh/v1beta1",
+    "PodDisruptionBudget": "policy/v1",
     "PriorityClass": "scheduling.k8s.io/v1",
     "Queue": "scheduling.volcano.sh/v1beta1",
 }

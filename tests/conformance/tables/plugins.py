@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import yaml
 
+from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.nodes import FUTURE, IDLE
-from pumice.columns.rows import NodeRows
+from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.point import Question
 from pumice.model.node import Node, NodeImage, Taint
@@ -28,7 +29,9 @@ from pumice.testing import build
 from pumice.testing.build import cluster, node, pod, podgroup, queue, run
 from pumice.volcano import points
 from pumice.volcano.domains import ALLOCATE, EVICT, gradients_for_job, gradients_for_sub_job
+from pumice.volcano.entitlements import Entitlements
 from pumice.volcano.plugins.network_topology_aware import NetworkTopologyAware
+from pumice.volcano.revocable import WindowError, parse_window
 from pumice.volcano.table import volcano_registry
 from tests.conformance.tables.api import resource
 from tests.conformance.tables.objects import decoded, job_row, lenient, opened, opened_on, row_of
@@ -192,3 +195,55 @@ def a_gang_that_fails_leaves_its_share(row: Row) -> str | None:
     conf = {"actions": "allocate", "tiers": [{"plugins": plugins}]}
     store = cluster(queue("q1"), groups, waiting)
     return disagreement(run(store, yaml.safe_dump(conf)).binds, row["expected"])
+
+
+# -- capacity
+
+
+@table("plugins-capacity/Test_updateQueueAttrShare.yaml")
+def share_of_a_queue(row: Row) -> str | None:
+    axis = ResourceAxis()
+    amounts = {key: axis.vector(resource(row[key])) for key in ("deserved", "allocated")}
+    deserved = amounts["deserved"][None]
+    every = Entitlements(deserved, deserved > 0, np.zeros_like(deserved), deserved.copy(), deserved.copy())
+    return disagreement(float(every.share(amounts["allocated"][None])[0]), row.get("wantShare", 0))
+
+
+# -- pdb
+
+
+@table("plugins-pdb/TestPreemptableAndReclaimableFn.yaml")
+def spared_by_budgets(row: Row) -> str | None:
+    """The pods run on one node, in the order of the row; what the recording calls status 512 is a pod without one."""
+    tasks = row["preemptees"]
+    names = [task["Name"] for task in tasks]
+    members = [
+        pod(task["Name"], "g", 0, 0, on="n", labels=task["Pod"]["metadata"]["labels"], namespace=task["Namespace"])
+        for task in tasks
+    ]
+    groups = podgroup("g", namespace=tasks[0]["Namespace"])
+    budgets = decoded(PodDisruptionBudget=row.get("pdbs") or [])
+    ssn = opened(cluster(node("n"), groups, members, budgets), _conf("pdb", {}))
+    rows = np.array([row_of(ssn, name) for name in names])
+    wanted = {task["Name"] for task in row.get("expectVictims") or []}
+    for point in (points.preemptable, points.reclaimable):
+        (hook,) = ssn.hooks.at(point)
+        found = ssn.hooks.ask_one(hook, Task(ssn.tables, int(rows[0])), Candidates(ssn.tables, rows))
+        problem = disagreement({name for name, may in zip(names, found, strict=True) if may}, wanted)
+        if problem:
+            return f"{point.name}: {problem}"
+    (hook,) = ssn.hooks.at(points.victim_tasks)
+    found = ssn.hooks.ask_one(hook, TaskRows(ssn.tables, rows))
+    return disagreement({name for name, may in zip(names, found, strict=True) if may}, wanted)
+
+
+# -- tdm
+
+
+@table("plugins-tdm/Test_parseRevocableZone.yaml")
+def hours_of_a_zone(row: Row) -> str | None:
+    try:
+        window = parse_window(row["rz"])
+    except WindowError:
+        return disagreement(True, row.get("err", False))
+    return disagreement((False, window.end - window.start), (row.get("err", False), row.get("delta", 0)))

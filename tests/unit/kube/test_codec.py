@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pumice.kube.codec import BadObject, Codec, read_bookmark, read_event
 from pumice.kube.errors import ApiError, Garbage
 from pumice.kube.kinds import (
-    NODE_SHARDS,
     HYPER_NODES,
+    NODE_SHARDS,
     NODES,
     POD_GROUPS,
     PODS,

@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pumice.columns.tables import Tables
+from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
+from pumice.model.decisions import Writes
+from pumice.model.disruption import PodDisruptionBudget
+from pumice.model.events import Gone, Seen
 from pumice.model.status import TaskStatus
-from pumice.testing.build import cluster, node, pod, podgroup
+from pumice.testing.build import budget, cluster, node, pod, podgroup
 
 
 def state_of(tables: Tables, name: str) -> tuple[str, str, str]:
@@ -39,3 +43,35 @@ def test_a_pod_that_comes_is_in_the_state_it_says(
     together = [machines, members] if first == "nodes first" else [members, machines]
     tables = cluster(podgroup("g"), *together).snapshot().tables
     assert [state_of(tables, f"p{i}") for i in range(count)] == [state] * count
+
+
+# -- budgets, claims and notes
+
+
+def test_budgets_come_change_and_go() -> None:
+    store = cluster(budget("b", {"app": "web"}, 1), budget("a", {"app": "web"}, 2))
+    before = store.snapshot().tables.budgets
+    assert [(each.name, each.allowed) for each in before.objs] == [("a", 2), ("b", 1)]
+    store.apply(Seen(budget("b", {"app": "web"}, 1)))
+    assert store.snapshot().tables.budgets is before, "the same again changes nothing"
+    store.apply(Seen(budget("b", {"app": "web"}, 0)))
+    store.apply(Gone(PodDisruptionBudget, "ns/a"))
+    assert [(each.name, each.allowed) for each in store.snapshot().tables.budgets.objs] == [("b", 0)]
+
+
+def test_a_template_and_a_claim_of_one_name_are_two() -> None:
+    devices = (("gpu", 1),)
+    store = cluster(ResourceClaim("ns", "x", devices), ResourceClaimTemplate("ns", "x", devices))
+    assert [each.key for each in store.snapshot().tables.claims.objs] == ["ns/template/x", "ns/x"]
+    store.apply(Gone(ResourceClaimTemplate, "ns/x"))
+    assert [each.key for each in store.snapshot().tables.claims.objs] == ["ns/x"]
+    store.apply(Gone(ResourceClaim, "ns/x"))
+    assert len(store.snapshot().tables.claims.objs) == 0
+
+
+def test_what_plugins_noted_is_in_every_snapshot_from_then_on() -> None:
+    store = cluster(node("n"))
+    before = store.snapshot()
+    store.remember(Writes(notes={"a.x": 1.0, "b.y": 2.0}))
+    store.remember(Writes(notes={"a.x": 3.0}))
+    assert (before.notes, store.snapshot().notes) == ({}, {"a.x": 3.0, "b.y": 2.0})

@@ -1,0 +1,89 @@
+"""Disruption budgets and claims of devices, read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pumice.kube.objects_out import object_of
+from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
+from pumice.model.disruption import PodDisruptionBudget
+from pumice.model.manifest import Decoder, ManifestError
+from pumice.model.pod import LabelSelector, Requirement
+
+WEB = LabelSelector((Requirement("app", "In", ("web",)),))
+METADATA = {"namespace": "ns", "name": "x"}
+
+
+def read(kind: str, version: str, **parts: Any) -> Any:
+    return Decoder().decode({"apiVersion": version, "kind": kind, "metadata": METADATA, **parts})
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "found"),
+    [
+        pytest.param(
+            {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1},
+            {"disruptionsAllowed": 2, "disruptedPods": {"b": "2026-01-01T00:00:00Z", "a": "2026-01-01T00:00:00Z"}},
+            PodDisruptionBudget("ns", "x", WEB, 2, ("a", "b")),
+            id="one that its controller has seen",
+        ),
+        pytest.param({"selector": {}}, {}, PodDisruptionBudget("ns", "x", LabelSelector(), 0), id="one that it has not"),
+        pytest.param({}, {}, PodDisruptionBudget("ns", "x", None, 0), id="one that says nothing"),
+    ],
+)
+def test_a_budget(spec: Any, status: Any, found: PodDisruptionBudget) -> None:
+    assert read("PodDisruptionBudget", "policy/v1", spec=spec, status=status) == found
+
+
+def test_a_budget_that_allows_less_than_nothing() -> None:
+    with pytest.raises(ManifestError, match="disruptionsAllowed"):
+        read("PodDisruptionBudget", "policy/v1", status={"disruptionsAllowed": -1})
+
+
+def devices(*requests: Any) -> Any:
+    return {"devices": {"requests": list(requests)}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        pytest.param({}, (), id="nothing"),
+        pytest.param(devices({"exactly": {"deviceClassName": "gpu", "count": 2}}), (("gpu", 2),), id="so many"),
+        pytest.param(devices({"exactly": {"deviceClassName": "gpu"}}), (("gpu", 1),), id="one, where no number is given"),
+        pytest.param(devices({"deviceClassName": "gpu", "count": 3}), (("gpu", 3),), id="as in v1beta1"),
+        pytest.param(
+            devices({"firstAvailable": [{"deviceClassName": "big"}, {"deviceClassName": "small", "count": 2}]}),
+            (("big", 1),),
+            id="of several the first",
+        ),
+        pytest.param(
+            devices(
+                {"exactly": {"deviceClassName": "nic"}},
+                {"exactly": {"deviceClassName": "gpu"}},
+                {"exactly": {"deviceClassName": "nic", "count": 4}},
+            ),
+            (("gpu", 1), ("nic", 5)),
+            id="by class",
+        ),
+    ],
+)
+def test_a_claim_and_a_template(spec: Any, found: tuple[tuple[str, int], ...]) -> None:
+    assert read("ResourceClaim", "resource.k8s.io/v1", spec=spec) == ResourceClaim("ns", "x", found)
+    template = read("ResourceClaimTemplate", "resource.k8s.io/v1beta1", spec={"spec": spec})
+    assert template == ResourceClaimTemplate("ns", "x", found)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        PodDisruptionBudget("ns", "x", WEB, 2, ("a",)),
+        PodDisruptionBudget("ns", "x", LabelSelector(), 0),
+        PodDisruptionBudget("ns", "x"),
+        ResourceClaim("ns", "x", (("gpu", 2), ("nic", 1))),
+        ResourceClaimTemplate("ns", "x", (("gpu", 2),)),
+    ],
+)
+def test_what_is_written_down_is_read_as_it_was(value: Any) -> None:
+    assert Decoder().decode(object_of(value)) == value
