@@ -275,7 +275,7 @@ class Placing:
                 choice.errors = self._errors(task, nodes, tuple(verdicts), hypernode, resources)
             return choice
         for idle, group in self._groups(fit, candidates, resources):
-            choice.node, choice.idle = self._best(task, fit, group), idle
+            choice.node, choice.idle = self.best(task, fit, group), idle
             if choice.node >= 0:
                 break
         return choice
@@ -300,7 +300,7 @@ class Placing:
                 if len(part):
                     yield is_idle, part
 
-    def _best(self, task: Task, fit: ClassFit, group: AnyArray) -> int:
+    def best(self, task: Task, fit: ClassFit, group: AnyArray) -> int:
         """The candidate to take: the only one, what a plugin names, else the highest score (first row among equals)."""
         if len(group) == 1:
             return int(group[0])

@@ -10,8 +10,11 @@ from pumice.volcano.accounting import ACCOUNTING
 from pumice.volcano.actions.allocate import allocate
 from pumice.volcano.actions.backfill import backfill
 from pumice.volcano.actions.enqueue import enqueue
+from pumice.volcano.actions.gangpreempt import gangpreempt
+from pumice.volcano.actions.gangreclaim import gangreclaim
 from pumice.volcano.actions.preempt import preempt
 from pumice.volcano.actions.reclaim import reclaim
+from pumice.volcano.actions.shuffle import shuffle
 from pumice.volcano.fit_errors import notices
 from pumice.volcano.plugins.binpack import Binpack
 from pumice.volcano.plugins.capacity import Capacity
@@ -39,8 +42,10 @@ ACTIONS: dict[str, ActionSpec] = {
         ("backfill", backfill),
         ("preempt", preempt),
         ("reclaim", reclaim),
+        ("gangpreempt", gangpreempt),
+        ("gangreclaim", gangreclaim),
     )
-}
+} | {"shuffle": action_spec("shuffle", shuffle)}
 PLUGINS: tuple[type, ...] = (
     Binpack,
     Capacity,
@@ -59,7 +64,7 @@ PLUGINS: tuple[type, ...] = (
 )
 
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
-ACTIONS_NOT_YET = ("gangpreempt", "gangreclaim", "shuffle")
+ACTIONS_NOT_YET: tuple[str, ...] = ()
 PLUGINS_NOT_YET = (
     "resource-strategy-fit",
     "task-topology",

@@ -1,0 +1,19 @@
+"""gangpreempt: whole gangs take room from jobs of its own queue and of lower priority, in one domain. Source: Volcano
+gangpreempt (spec 03 §6)."""
+
+from __future__ import annotations
+
+from pumice.framework.session import Session
+from pumice.volcano.eviction import EvictionKind
+from pumice.volcano.gang_eviction import DOMAINS_DEFAULT, evict_for_gangs
+
+REASON = "gangpreempt"
+
+
+def gangpreempt(ssn: Session, *, maxDomains: int = DOMAINS_DEFAULT, allowWholeBundle: bool = True) -> None:
+    """Each starving job is placed as a whole, in a trial, before anybody is evicted for it.
+
+    ``maxDomains``: how many domains are tried for a job; below 1 counts as 8. ``allowWholeBundle``: jobs may lose more
+    than they can spare.
+    """
+    evict_for_gangs(ssn, EvictionKind.GANG_PREEMPT, REASON, maxDomains, whole=allowWholeBundle)

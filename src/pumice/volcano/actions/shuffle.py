@@ -1,0 +1,24 @@
+"""shuffle: running tasks that plugins name are evicted, whoever may come in their place. Source: Volcano shuffle
+(spec 03 §7)."""
+
+from __future__ import annotations
+
+from pumice.columns.rows import TaskRows
+from pumice.framework.session import Session
+from pumice.model.status import TaskStatus
+from pumice.volcano import points
+
+REASON = "shuffle"
+
+
+def shuffle(ssn: Session) -> None:
+    """Each for itself: one that is refused changes nothing for the others."""
+    tasks = ssn.tables.tasks
+    rows = (tasks.alive & (tasks.status == TaskStatus.RUNNING) & (tasks.job >= 0)).nonzero()[0]
+    if not len(rows):
+        return
+    victims = rows[ssn.ask(points.victim_tasks, TaskRows(ssn.tables, rows))]
+    for row in victims.tolist():
+        with ssn.turn(tasks.pods[row].key), ssn.statement() as stmt:
+            stmt.evict([row], REASON)
+            stmt.commit()

@@ -1,0 +1,199 @@
+"""Room for a whole gang: in which domain, and who must leave there, tried before anything is decided. Source: Volcano's
+gang evictions (spec 03 §6.2, §6.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import EPS, F64, AnyArray
+from pumice.columns.nodes import IDLE, RELEASING
+from pumice.columns.rows import NodeRows, TaskRows
+from pumice.columns.views import Queue, Task
+from pumice.framework.session import Session
+from pumice.framework.statement import Plan, Statement
+from pumice.volcano import points
+from pumice.volcano.bundles import amount_of, bundles_of
+from pumice.volcano.candidates import evictable
+from pumice.volcano.domains import EVICT, gradients_for_job, gradients_for_sub_job
+from pumice.volcano.eviction import EvictionKind
+from pumice.volcano.placement import Domain
+from pumice.volcano.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
+from pumice.volcano.search import NodeSearch
+from pumice.volcano.topology import has_hard
+from pumice.volcano.worksheet import Worksheet
+
+
+class Limits(NamedTuple):
+    """``domains``: how many are tried. ``whole``: whether jobs may be broken."""
+
+    domains: int
+    whole: bool
+
+
+class GangSearch:
+    """For the jobs of one action, whose evictions are of one kind and say ``reason``."""
+
+    def __init__(self, ssn: Session, kind: EvictionKind, reason: str, limits: Limits, *, cached: bool) -> None:
+        self._ssn, self._kind, self._reason, self._limits = ssn, kind, reason, limits
+        self._nodes = NodeSearch(ssn, cached=cached, by_score=True)
+        self.told: list[tuple[str, str]] = []
+
+    def make_room(self, stmt: Statement, job: int) -> dict[int, int]:
+        """Evict and promise, in the statement, what makes the job complete; nothing where that cannot be done. The
+        hypernode of each sub-job that was placed. ``told`` says what stood against it."""
+        self.told = []
+        waiting = self._waiting(job)
+        if not waiting:
+            return {}
+        if self._kind is EvictionKind.GANG_RECLAIM and not self._may_take(job, waiting):
+            self.told.append(("queue may not reclaim", self._ssn.tables.queues.names[self._ssn.tables.jobs.queue[job]]))
+            return {}
+        need = amount_of(self._ssn, waiting)
+        for hypernode in self._domains(job):
+            for victims in self._victims(job, hypernode, need):
+                found = self._plan(stmt, job, hypernode, victims)
+                if found is None:
+                    continue
+                mark = stmt.mark()
+                if stmt.recover(found.plan) is None:
+                    return found.hypernodes
+                stmt.rollback(mark)
+        return {}
+
+    # -- what is asked for, and where ---------------------------------------------------------------------------------
+
+    def _waiting(self, job: int) -> list[int]:
+        """Tasks to be placed: all of them, of a job that is ready those of its next sub-job."""
+        sheets = _Sheets(self._ssn, job)
+        if job_ready(self._ssn, job):
+            return next((rows for _, rows in sheets.in_order()), [])
+        return [row for _, rows in sheets.in_order() for row in rows]
+
+    def _may_take(self, job: int, rows: Sequence[int]) -> bool:
+        tables = self._ssn.tables
+        queue = Queue(tables, int(tables.jobs.queue[job]))
+        return self._ssn.ask(points.preemptive, queue, TaskRows(tables, np.array(rows)))
+
+    def _domains(self, job: int) -> list[int]:
+        flat = [hypernode for gradient in gradients_for_job(self._ssn, job, EVICT) for hypernode in gradient]
+        if not flat and not has_hard(self._ssn.tables, job):
+            return [self._ssn.tables.tree.top]
+        return list(dict.fromkeys(flat))[: self._limits.domains]
+
+    def _victims(self, job: int, hypernode: int, need: F64) -> Iterator[list[int]]:
+        """Whom to evict in a domain: ever more bundles, from where there could be enough room."""
+        ssn, nodes = self._ssn, Domain(self._ssn, hypernode).nodes
+        if not len(nodes):
+            return
+        candidates = self._candidates(job, nodes.rows)
+        bundles = bundles_of(ssn, self._kind, job, hypernode, candidates, need, whole=self._limits.whole)
+        name = ssn.tables.tree.names[hypernode]
+        if not bundles:
+            self.told.append(("nobody to evict", f"in {name}, of {len(candidates)} that were looked at"))
+            return
+        books = ssn.tables.nodes.books[nodes.rows]
+        room, tried = (books[:, IDLE] + books[:, RELEASING]).sum(axis=0), 0
+        chosen: list[int] = []
+        for bundle in bundles:
+            chosen += bundle.rows
+            room = room + amount_of(ssn, bundle.rows)
+            if (need - room < EPS).all():
+                tried += 1
+                yield chosen.copy()
+        what = "nowhere to place the gang" if tried else "not enough would be freed"
+        self.told.append((what, f"in {name}, if {len(chosen)} tasks in {len(bundles)} bundles left"))
+
+    def _candidates(self, job: int, nodes: AnyArray) -> TaskRows:
+        tables = self._ssn.tables
+        queue, jobs = int(tables.jobs.queue[job]), tables.jobs
+        if self._kind is EvictionKind.GANG_RECLAIM:
+            return evictable(self._ssn).of_other_queues(queue).on(nodes)
+        rows = evictable(self._ssn).of_queue(queue).on(nodes, but_job=job).rows
+        return TaskRows(tables, rows[jobs.priority[tables.tasks.job[rows]] < jobs.priority[job]])
+
+    # -- would it do ----------------------------------------------------------------------------------------------------
+
+    def _plan(self, stmt: Statement, job: int, hypernode: int, victims: list[int]) -> _Plan | None:
+        """Evict the victims and place the job in the domain, in a trial. None where it does not become complete."""
+        ssn, found = self._ssn, None
+        with stmt.trial():
+            mark, was_ready, hypernodes = stmt.mark(), job_ready(ssn, job), {}
+            for row in victims:
+                stmt.evict([row], self._reason)
+            for sub, rows in _Sheets(ssn, job).in_order():
+                took = self._place_sub_job(stmt, job, sub, rows, hypernode, evicts=bool(victims))
+                if took < 0:
+                    return None
+                hypernodes[sub] = took
+                if was_ready or job_pipelined(ssn, job):
+                    break
+            if hypernodes and job_pipelined(ssn, job):
+                found = _Plan(stmt.save(mark), hypernodes)
+        return found
+
+    def _place_sub_job(
+        self, stmt: Statement, job: int, sub: int, rows: list[int], hypernode: int, *, evicts: bool
+    ) -> int:
+        """Place a sub-job in the first hypernode of the domain that takes all of it. That one, -1 for none."""
+        ssn = self._ssn
+        trials = [hypernode]
+        if has_hard(ssn.tables, job):
+            trials = [h for gradient in gradients_for_sub_job(ssn, sub, hypernode, EVICT) for h in gradient]
+        for each in trials:
+            with stmt.trial() as trial:
+                if self._place_all(stmt, sub, rows, Domain(ssn, each).nodes, evicts=evicts):
+                    trial.keep()
+                    return each
+        return -1
+
+    def _place_all(self, stmt: Statement, sub: int, rows: list[int], nodes: NodeRows, *, evicts: bool) -> bool:
+        ssn = self._ssn
+        for row in rows:
+            task = Task(ssn.tables, row)
+            queue, alone = Queue(ssn.tables, task.job.queue), TaskRows(ssn.tables, np.array([row]))
+            if not ssn.ask(points.tasks_allowed, queue, alone).tasks or ssn.ask(points.task_refused, task):
+                return False
+            node = self._best_node(task, nodes)
+            if node < 0 or stmt.pipeline([row], [node], evicted=evicts) is not None:
+                return False
+        return bool(rows) and (sub_missing(ssn, sub) == 0 or sub_pipelined(ssn, sub))
+
+    def _best_node(self, task: Task, nodes: NodeRows) -> int:
+        """Of nodes with room once those that leave have left: one with room now rather, the own shard's rather, and of
+        these the best. -1 for none."""
+        placing, rows = self._ssn.placing, nodes.rows
+        reachable = self._nodes.reachable(task)
+        fit = placing.feasible.of(task.cls.row)
+        candidates = rows[reachable[rows] & fit.future_fits[rows]]
+        if not len(candidates):
+            return -1
+        idle, own = fit.idle_fits[candidates], placing.feasible.shard_mask
+        parts = [candidates[idle], candidates[~idle]]
+        if own is not None:
+            parts = [part for group in parts for part in (group[own[group]], group[~own[group]])]
+        return next((found for part in parts if len(part) and (found := placing.best(task, fit, part)) >= 0), -1)
+
+
+class _Plan(NamedTuple):
+    plan: Plan
+    hypernodes: dict[int, int]
+
+
+class _Sheets:
+    """The sub-jobs of a job that have tasks to place, without those that a gate holds."""
+
+    def __init__(self, ssn: Session, job: int) -> None:
+        self._worksheet = Worksheet(ssn, job)
+
+    def in_order(self) -> Iterator[tuple[int, list[int]]]:
+        """Each sub-job with its tasks, in order."""
+        left = self._worksheet.copy()
+        while left:
+            sub = left.pop()
+            sheet = left.sheets[sub]
+            rows = [row for row in sheet.rows if not sheet.is_gated(row)]
+            if rows:
+                yield sub, rows
