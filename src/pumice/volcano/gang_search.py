@@ -4,12 +4,13 @@ gang evictions (spec 03 §6.2, §6.5)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from pumice.columns.dtypes import EPS, F64, AnyArray
-from pumice.columns.nodes import IDLE, RELEASING
+from pumice.columns.nodes import FUTURE, IDLE, RELEASING
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Queue, Task
 from pumice.framework.session import Session
@@ -119,11 +120,13 @@ class GangSearch:
     def _plan(self, stmt: Statement, job: int, hypernode: int, victims: list[int]) -> _Plan | None:
         """Evict the victims and place the job in the domain, in a trial. None where it does not become complete."""
         ssn, found = self._ssn, None
+        sheets, future = list(_Sheets(ssn, job).in_order()), self._future_without(victims)
+        if not self._could_place(job, sheets, hypernode, future):
+            return None
         with stmt.trial():
             mark, was_ready, hypernodes = stmt.mark(), job_ready(ssn, job), {}
-            for row in victims:
-                stmt.evict([row], self._reason)
-            for sub, rows in _Sheets(ssn, job).in_order():
+            self._evict(stmt, victims)
+            for sub, rows in sheets:
                 took = self._place_sub_job(stmt, job, sub, rows, hypernode, evicts=bool(victims))
                 if took < 0:
                     return None
@@ -139,15 +142,58 @@ class GangSearch:
     ) -> int:
         """Place a sub-job in the first hypernode of the domain that takes all of it. That one, -1 for none."""
         ssn = self._ssn
-        trials = [hypernode]
-        if has_hard(ssn.tables, job):
-            trials = [h for gradient in gradients_for_sub_job(ssn, sub, hypernode, EVICT) for h in gradient]
-        for each in trials:
+        for each in self._trials(job, sub, hypernode):
+            nodes = Domain(ssn, each).nodes
+            if not self._could_hold(nodes.rows, rows, ssn.tables.nodes.books[:, FUTURE]):
+                continue
             with stmt.trial() as trial:
-                if self._place_all(stmt, sub, rows, Domain(ssn, each).nodes, evicts=evicts):
+                if self._place_all(stmt, sub, rows, nodes, evicts=evicts):
                     trial.keep()
                     return each
         return -1
+
+    def _evict(self, stmt: Statement, victims: list[int]) -> None:
+        """Evict tasks, those of one sub-job and state that follow each other in one operation."""
+        tasks = self._ssn.tables.tasks
+        for _, each in groupby(victims, key=lambda row: (int(tasks.sub[row]), int(tasks.status[row]))):
+            stmt.evict(list(each), self._reason)
+
+    def _trials(self, job: int, sub: int, hypernode: int) -> list[int]:
+        """Hypernodes of a domain in which a sub-job is tried, in order."""
+        if not has_hard(self._ssn.tables, job):
+            return [hypernode]
+        return [h for gradient in gradients_for_sub_job(self._ssn, sub, hypernode, EVICT) for h in gradient]
+
+    def _future_without(self, victims: list[int]) -> F64:
+        """What will be idle on each node once the victims have left, too (N, R)."""
+        tables = self._ssn.tables
+        future: F64 = tables.nodes.books[:, FUTURE].copy()
+        np.add.at(future, tables.tasks.node[victims], tables.classes.req[tables.tasks.cls[victims]])
+        return future
+
+    def _could_place(self, job: int, sheets: list[tuple[int, list[int]]], hypernode: int, future: F64) -> bool:
+        """Whether every sub-job that is needed has a hypernode in the domain that would have room for it alone."""
+        tree = self._ssn.tables.tree
+        needed = sheets if not self._ssn.tables.jobs.has_policy[job] else sheets[:1]
+        return all(
+            any(self._could_hold(tree.nodes[each], rows, future) for each in self._trials(job, sub, hypernode))
+            for sub, rows in needed
+        )
+
+    def _could_hold(self, nodes: AnyArray, rows: list[int], future: F64) -> bool:
+        """Whether nodes would have room for all of the tasks, whatever filters say: class by class, as many as each node
+        could take of that class alone. ``future`` (N, R): what will be idle."""
+        tables = self._ssn.tables
+        classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
+        future = future[nodes]
+        for cls, count in zip(classes.tolist(), counts.tolist(), strict=True):
+            fitting = np.full(len(nodes), float(count))
+            for dimension, asked in enumerate(tables.classes.req[cls].tolist()):
+                if asked > 0:
+                    fitting = np.minimum(fitting, np.floor((future[:, dimension] + EPS) / asked))
+            if fitting.sum() < count:
+                return False
+        return True
 
     def _place_all(self, stmt: Statement, sub: int, rows: list[int], nodes: NodeRows, *, evicts: bool) -> bool:
         ssn = self._ssn
