@@ -33,8 +33,8 @@ class BundleKind(IntEnum):
 
 
 class Bundle(NamedTuple):
-    """Tasks of one job that are evicted together. ``gain``: how much of what is asked for they free, over how much of it
-    is lost all over the cluster; infinite where nothing more is lost."""
+    """Tasks of one job that are evicted together. ``gain``: how much of what is asked for they free, over how much of
+    it is lost all over the cluster; infinite where nothing more is lost."""
 
     kind: BundleKind
     job: int
@@ -45,8 +45,8 @@ class Bundle(NamedTuple):
 def bundles_of(
     ssn: Session, kind: EvictionKind, job: int, hypernode: int, candidates: TaskRows, need: F64, *, whole: bool
 ) -> list[Bundle]:
-    """Bundles of a domain, the first one to be evicted first. ``candidates``: who may be thought of there at all. ``need``
-    (R,): what the gang asks for. Not ``whole``: no job is broken."""
+    """Bundles of a domain, the first one to be evicted first. ``candidates``: who may be thought of there at all.
+    ``need`` (R,): what the gang asks for. Not ``whole``: no job is broken."""
     found = list(_split(ssn, candidates, need))
     found.sort(key=_order(ssn, kind, job))
     found = _allowed(ssn, EvictionContext(kind, Job(ssn.tables, job), hypernode=hypernode), found, need)
@@ -156,8 +156,8 @@ def _gain(local: F64, lost: F64 | None, need: F64) -> float:
 
 
 def _order(ssn: Session, kind: EvictionKind, job: int) -> Callable[[Bundle], Any]:
-    """Safe ones first; then by job, the one that would go last (or by queue, with the gang's own in mind); then by gain;
-    of equal ones by names."""
+    """Safe ones first; then by job, the one that would go last (or by queue, with the gang's own in mind); then by
+    gain; of equal ones by names."""
     by_whom = _by_job if kind is EvictionKind.GANG_PREEMPT else _by_queue
 
     def compare(left: Bundle, right: Bundle) -> int:

@@ -115,7 +115,8 @@ class GangSearch:
         rows = evictable(self._ssn).of_queue(queue).on(nodes, but_job=job).rows
         return TaskRows(tables, rows[jobs.priority[tables.tasks.job[rows]] < jobs.priority[job]])
 
-    # -- would it do ----------------------------------------------------------------------------------------------------
+    # -- would it do
+    # ----------------------------------------------------------------------------------------------------
 
     def _plan(self, stmt: Statement, job: int, hypernode: int, victims: list[int]) -> _Plan | None:
         """Evict the victims and place the job in the domain, in a trial. None where it does not become complete."""
@@ -181,8 +182,8 @@ class GangSearch:
         )
 
     def _could_hold(self, nodes: AnyArray, rows: list[int], future: F64) -> bool:
-        """Whether nodes would have room for all of the tasks, whatever filters say: class by class, as many as each node
-        could take of that class alone. ``future`` (N, R): what will be idle."""
+        """Whether nodes would have room for all of the tasks, whatever filters say: class by class, as many as each
+        node could take of that class alone. ``future`` (N, R): what will be idle."""
         tables = self._ssn.tables
         classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
         future = future[nodes]
