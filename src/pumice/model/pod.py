@@ -34,7 +34,6 @@ TASK_SPEC_KEY = "volcano.sh/task-spec"
 TASK_PRIORITY_ANNOTATION = "volcano.sh/task-priority"
 PREEMPTABLE_KEY = "volcano.sh/preemptable"
 REVOCABLE_ZONE_KEY = "volcano.sh/revocable-zone"
-_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
 #: Annotations that hold the whole object as its user wrote it, environment and all: never written down.
 WHOLE_OBJECT_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
@@ -225,8 +224,3 @@ class Pod:
     def role(self) -> str:
         """The task role (``volcano.sh/task-spec``): annotation first, then label."""
         return self.annotations.get(TASK_SPEC_KEY) or self.labels.get(TASK_SPEC_KEY, "")
-
-
-def is_true(text: str) -> bool:
-    """Whether the value of an annotation or label means yes. Source: Go's ParseBool; what it cannot read is no."""
-    return text in _TRUE
