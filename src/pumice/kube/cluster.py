@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -186,6 +186,13 @@ class KubeCluster:
         return self.truth.drain()
 
     # -- what goes out -------------------------------------------------------------------------------------------------
+
+    def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
+        """Take decisions on, one by one: each may be refused for a reason of its own."""
+        answers = (
+            self.bind(decision) if isinstance(decision, Bind) else self.evict(decision) for decision in decisions
+        )
+        return {place: refusal for place, refusal in enumerate(answers) if refusal is not None}
 
     def bind(self, decision: Bind) -> Refusal | None:
         """Take a bind on, unless the pod has changed since the snapshot by what is known, or there is no room."""

@@ -14,7 +14,7 @@ from pumice.cycle import Observer, run_cycle
 from pumice.framework.memo import Memo
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
-from pumice.model.decisions import Bind, Decision, Refusal
+from pumice.model.decisions import Decision, Refusal
 from pumice.runtime.digest import Digest
 from pumice.runtime.plugin_faults import FaultLog
 from pumice.runtime.ports import Cluster
@@ -33,13 +33,8 @@ class ClusterPlanner:
     taken: list[Decision] = field(default_factory=list)
 
     def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
-        refusals = {}
-        for i, decision in enumerate(decisions):
-            refusal = self.cluster.bind(decision) if isinstance(decision, Bind) else self.cluster.evict(decision)
-            if refusal is None:
-                self.taken.append(decision)
-            else:
-                refusals[i] = refusal
+        refusals = self.cluster.submit(decisions)
+        self.taken += (decision for place, decision in enumerate(decisions) if place not in refusals)
         return refusals
 
 

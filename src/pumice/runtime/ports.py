@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from pumice.model.decisions import Bind, Evict, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.decisions import Decision, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event
 from pumice.model.resources import Resource
 
@@ -16,12 +17,9 @@ class Cluster(Protocol):
         """What happened since the last call, oldest first."""
         ...
 
-    def bind(self, decision: Bind) -> Refusal | None:
-        """Put the pod on its node. A refusal means that nothing was done."""
-        ...
-
-    def evict(self, decision: Evict) -> Refusal | None:
-        """Take the pod off its node."""
+    def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
+        """Put pods on their nodes and take pods off theirs, in this order. The refusals, by place: of those decisions
+        nothing was done."""
         ...
 
     def write_group(self, update: PodGroupUpdate) -> None:

@@ -6,11 +6,12 @@ when their job's controller says so). Nothing here costs more than what it touch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
-from pumice.model.decisions import Bind, Evict, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.decisions import Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodCondition
@@ -18,12 +19,15 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
+from pumice.sim.alike import Alike, changed, in_parts, one_of
 from pumice.sim.engine import Engine, Priority
 from pumice.sim.spans import DURATION_ANNOTATION, seconds_of
 from pumice.sim.telling import Telling, key_of
 
-PodHook = Callable[[Pod], None]
-Objection = Callable[[Bind | Evict], str | None]
+PodHook = Callable[[Alike], None]
+Objection = Callable[[Decision], str | None]
+#: Decisions carried out one after the other, and what came of each: None, or why it was refused.
+Answered = Callable[[Sequence[Decision], Sequence[Refusal | None]], None]
 
 _SCHEDULED = (PodCondition("PodScheduled", "True"),)
 _ENDED = ("Succeeded", "Failed")
@@ -31,9 +35,8 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(slots=True)
 class Hooks:
-    """Whom to call when something happened to a pod (given as it is now) or a PodGroup was written."""
+    """Whom to call when something happened to pods that are alike (given as they are now) or a PodGroup was written."""
 
-    added: list[PodHook] = field(default_factory=list)
     bound: list[PodHook] = field(default_factory=list)  # holds room on its node from now on
     started: list[PodHook] = field(default_factory=list)
     finished: list[PodHook] = field(default_factory=list)
@@ -41,14 +44,15 @@ class Hooks:
     removed: list[PodHook] = field(default_factory=list)
     group_written: list[Callable[[PodGroup], None]] = field(default_factory=list)
     node_changed: list[Callable[[Node | None, Node | None], None]] = field(default_factory=list)  # before, after
-    answered: list[Callable[[Bind | Evict, Refusal | None], None]] = field(default_factory=list)
+    answered: list[Answered] = field(default_factory=list)
 
 
 class SimCluster:
     """API objects by key. Everything else that knows the truth (usage, history, laws, controller) hooks in.
 
     ``start_latency_s``: from bound to Running. ``grace_s``: from eviction to gone, while the pod still holds its room.
-    ``objection``: a fault's reason to refuse a decision.
+    ``objection``: a fault's reason to refuse a decision. ``start_together``: how many of the pods that are about to
+    start do so before anything else may happen.
     """
 
     def __init__(self, engine: Engine, *, start_latency_s: float = 0.0, grace_s: float = 0.0) -> None:
@@ -58,6 +62,7 @@ class SimCluster:
         self.hooks = Hooks()
         self.telling = Telling(engine)
         self.objection: Objection | None = None
+        self.start_together: Callable[[Alike], int] = len
         self.pods: dict[str, Pod] = {}
         self.groups: dict[str, PodGroup] = {}
         self.nodes: dict[str, Node] = {}
@@ -93,39 +98,59 @@ class SimCluster:
         """Tell everything there is, as to a scheduler that has just started."""
         self.telling.begin_anew(obj for table in self._tables.values() for obj in table.values())
 
-    def bind(self, decision: Bind) -> Refusal | None:
-        """Put a waiting pod on a node that exists."""
-        return self._answer(decision, self._bind(decision))
+    def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
+        """Put waiting pods on nodes that exist; delete pods, at once or after the grace period. A job's controller may
+        make others. Refusals by place in ``decisions``."""
+        answers: list[Refusal | None] = []
+        for part in self._parts(decisions):
+            answer = self._bind(part) if isinstance(part[0], Bind) else [self._evict(part[0])]
+            self.refusals += len(answer) - answer.count(None)
+            for hook in self.hooks.answered:
+                hook(part, answer)
+            answers += answer
+        return {place: refusal for place, refusal in enumerate(answers) if refusal is not None}
 
-    def evict(self, decision: Evict) -> Refusal | None:
-        """Delete a pod, at once or after the grace period. Its job's controller may make another one."""
-        return self._answer(decision, self._evict(decision))
+    def _parts(self, decisions: Sequence[Decision]) -> Iterator[Sequence[Any]]:
+        """Binds that follow each other are carried out together, where no fault may strike between them."""
+        binds: list[Bind] = []
+        for decision in decisions:
+            if isinstance(decision, Bind) and self.objection is None:
+                binds.append(decision)
+                continue
+            if binds:
+                yield binds
+                binds = []
+            yield (decision,)
+        if binds:
+            yield binds
 
-    def _answer(self, decision: Bind | Evict, refusal: Refusal | None) -> Refusal | None:
-        self.refusals += refusal is not None
-        for hook in self.hooks.answered:
-            hook(decision, refusal)
-        return refusal
+    def _bind(self, decisions: Sequence[Bind]) -> list[Refusal | None]:
+        answers: list[Refusal | None] = []
+        bound: dict[str, Pod] = {}
+        for decision in decisions:
+            key, pod = decision.pod, self.pods.get(decision.pod)
+            why = self._no_bind(pod, decision)
+            answers.append(None if why is None else Refusal(why))
+            if pod is not None and why is None:
+                node = decision.node
+                self.pods[key] = bound[key] = changed(pod, node_name=node, nominated_node="", conditions=_SCHEDULED)
+        self.binds_done += len(bound)
+        for pods in in_parts(bound):
+            self._tell_pods(pods, news=False)  # the planner is told by the answer
+            self._take_room(pods)
+        return answers
 
-    def _bind(self, decision: Bind) -> Refusal | None:
-        pod = self.pods.get(decision.pod)
+    def _no_bind(self, pod: Pod | None, decision: Bind) -> str | None:
         why = _not_this(pod, decision)
         if pod is None or why is not None:
-            return Refusal(why or "")
+            return why
         if pod.node_name:
-            return Refusal(f"pod {decision.pod} is already on node {pod.node_name}")
+            return f"pod {decision.pod} is already on node {pod.node_name}"
         if pod.phase in _ENDED:
-            return Refusal(f"pod {decision.pod} has {pod.phase.lower()}")
+            return f"pod {decision.pod} has {pod.phase.lower()}"
         if decision.node not in self.nodes:
-            return Refusal(f"node {decision.node} does not exist")
-        if self.objection is not None and (why := self.objection(decision)) is not None:
-            return Refusal(why)
-        bound = replace(pod, node_name=decision.node, nominated_node="", conditions=_SCHEDULED)
-        self.pods[decision.pod] = bound
-        self.binds_done += 1
-        self._tell_pod(bound, decision.pod, news=False)  # the planner is told by the answer
-        self._take_room(bound, decision.pod)
-        return None
+            return f"node {decision.node} does not exist"
+        return None if self.objection is None else self.objection(decision)
 
     def _evict(self, decision: Evict) -> Refusal | None:
         pod = self.pods.get(decision.pod)
@@ -166,7 +191,7 @@ class SimCluster:
         if pod.nominated_node == notice.nominated_node and _same_words(pod.conditions, said):
             return
         pod = self.pods[notice.pod] = replace(pod, conditions=(said,), nominated_node=notice.nominated_node)
-        self._tell_pod(pod, notice.pod, news=False)
+        self._tell_pods({notice.pod: pod}, news=False)
 
     # -- objects come and go -------------------------------------------------------------------------------------------
 
@@ -207,48 +232,57 @@ class SimCluster:
             return self.remove_pod(key)
         if pod.deletion is None:
             leaving = self.pods[key] = replace(pod, deletion=self.engine.now + self.grace_s)
-            self._tell_pod(leaving, key)
+            self._tell_pods({key: leaving})
             self.engine.after(self.grace_s, self._remove_this, key, pod.uid)
         return True
 
     def remove_pod(self, key: str) -> bool:
         """Take a pod out of the cluster at once. False when there is none."""
-        pod = self.pods.pop(key, None)
-        if pod is None:
-            return False
-        self.telling.tell(Gone(Pod, key), Pod, key)
-        self._give_room_back(pod, key)
-        for hook in self.hooks.removed:
-            hook(pod)
-        return True
+        there = key in self.pods
+        self.remove_pods((key,))
+        return there
 
-    def finish(self, key: str, uid: str) -> None:
-        """End a pod successfully, if it still runs and is still the same one."""
-        pod = self.pods.get(key)
-        if pod is None or pod.uid != uid or pod.phase != "Running":
-            return
-        done = self.pods[key] = replace(pod, phase="Succeeded")
-        self._tell_pod(done, key)
-        self._give_room_back(done, key)
-        for hook in self.hooks.finished:
-            hook(done)
+    def remove_pods(self, keys: Iterable[str]) -> None:
+        """Take pods out of the cluster at once, those that are there. Who hooks in hears of it when all are gone."""
+        gone = {key: pod for key in keys if (pod := self.pods.pop(key, None)) is not None}
+        for pods in in_parts(gone):
+            self.telling.tell_all([Gone(Pod, key) for key in pods], Pod, pods)
+            self._give_room_back(pods)
+            for hook in self.hooks.removed:
+                hook(pods)
+
+    def finish(self, were: Mapping[str, Pod]) -> None:
+        """End pods successfully, those that still run and are still the same."""
+        pods = self._still(were, "Running")
+        for part in in_parts({key: changed(pod, phase="Succeeded") for key, pod in pods.items()}):
+            self.pods.update(part)
+            self._tell_pods(part)
+            self._give_room_back(part)
+            for hook in self.hooks.finished:
+                hook(part)
 
     # -- kubelets ------------------------------------------------------------------------------------------------------
 
-    def _start(self, key: str, uid: str) -> None:
-        pod = self.pods.get(key)
-        if pod is None or pod.uid != uid or pod.phase != "Pending" or pod.deletion is not None:
+    def _start(self, bound: Alike) -> None:
+        """Start pods, those that are still there; all of them unless something may come between."""
+        waiting = {key: pod for key, pod in self._still(bound, "Pending").items() if pod.deletion is None}
+        if not waiting:
             return
-        pod = self.pods[key] = replace(pod, phase="Running", start_time=self.engine.now)
-        self._tell_pod(pod, key)
-        self._runs(pod, key)
+        count = self.start_together(waiting)
+        if count < len(waiting):
+            self.engine.go_on(self._start, dict(islice(waiting.items(), count, None)))
+        now = self.engine.now
+        pods = {key: changed(pod, phase="Running", start_time=now) for key, pod in islice(waiting.items(), count)}
+        self.pods.update(pods)
+        self._tell_pods(pods)
+        self._runs(pods)
 
-    def _runs(self, pod: Pod, key: str) -> None:
-        seconds = seconds_of(pod.annotations, DURATION_ANNOTATION)
+    def _runs(self, pods: Alike) -> None:
+        seconds = seconds_of(one_of(pods).annotations, DURATION_ANNOTATION)
         if seconds is not None:
-            self.engine.after(seconds, self.finish, key, pod.uid)
+            self.engine.after(seconds, self.finish, pods)
         for hook in self.hooks.started:
-            hook(pod)
+            hook(pods)
 
     # -- pieces --------------------------------------------------------------------------------------------------------
 
@@ -259,42 +293,47 @@ class SimCluster:
             before = None
         if before is not None and before.node_name != pod.node_name:
             raise ValueError(f"pod {key} is on node {before.node_name or '(none)'}; only bind moves a pod")
+        alone = {key: pod}
         self.pods[key] = pod
-        self._tell_pod(pod, key)
-        if before is not None:
-            return
-        for hook in self.hooks.added:
-            hook(pod)
-        if pod.node_name and pod.phase not in _ENDED:
-            self._take_room(pod, key)
+        self._tell_pods(alone)
+        if before is None and pod.node_name and pod.phase not in _ENDED:
+            self._take_room(alone)
             if pod.phase == "Running":
-                self._runs(pod, key)
+                self._runs(alone)
 
-    def _take_room(self, pod: Pod, key: str) -> None:
-        self.pods_on.setdefault(pod.node_name, {})[key] = None
-        if pod.phase == "Pending":
-            self.engine.after(self.start_latency_s, self._start, key, pod.uid, priority=Priority.START)
+    def _take_room(self, pods: Alike) -> None:
+        for key, pod in pods.items():
+            self.pods_on.setdefault(pod.node_name, {})[key] = None
+        if one_of(pods).phase == "Pending":
+            self.engine.after(self.start_latency_s, self._start, pods, priority=Priority.START)
         for hook in self.hooks.bound:
-            hook(pod)
+            hook(pods)
 
-    def _give_room_back(self, pod: Pod, key: str) -> None:
-        held = self.pods_on.get(pod.node_name)
-        if held is None or key not in held:
-            return
-        del held[key]
-        for hook in self.hooks.left:
-            hook(pod)
+    def _give_room_back(self, pods: Alike) -> None:
+        left = {key: pod for key, pod in pods.items() if key in self.pods_on.get(pod.node_name, ())}
+        for key, pod in left.items():
+            del self.pods_on[pod.node_name][key]
+        for hook in self.hooks.left if left else ():
+            hook(left)
+
+    def _still(self, were: Mapping[str, Pod], phase: str) -> dict[str, Pod]:
+        """Of these pods, as they are now, those that are still there and in this phase."""
+        return {
+            key: pod
+            for key, was in were.items()
+            if (pod := self.pods.get(key)) is not None and pod.uid == was.uid and pod.phase == phase
+        }
 
     def _remove_this(self, key: str, uid: str) -> None:
         pod = self.pods.get(key)
         if pod is not None and pod.uid == uid:
             self.remove_pod(key)
 
-    def _tell_pod(self, pod: Pod, key: str, news: bool = True) -> None:
-        self.telling.tell(Seen(pod), Pod, key, news)
+    def _tell_pods(self, pods: Alike, news: bool = True) -> None:
+        self.telling.tell_all([Seen(pod) for pod in pods.values()], Pod, pods, news)
 
 
-def _not_this(pod: Pod | None, decision: Bind | Evict) -> str | None:
+def _not_this(pod: Pod | None, decision: Decision) -> str | None:
     """Why a decision is not about the pod that is there."""
     if pod is None:
         return f"pod {decision.pod} does not exist"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.status import PodGroupPhase
+from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import EventId, Priority
 from pumice.sim.usage import Amounts, amounts_of, kinds_of, total_of
@@ -87,10 +88,11 @@ class Controller:
         self.ended_count = 0
         self.problems: list[str] = []
         self._keys: set[str] = set()
-        cluster.hooks.started.append(self._pod_started)
-        cluster.hooks.finished.append(self._pod_finished)
-        cluster.hooks.left.append(self._pod_left)
-        cluster.hooks.removed.append(self._pod_removed)
+        cluster.start_together = self._start_together
+        cluster.hooks.started.append(self._pods_started)
+        cluster.hooks.finished.append(self._pods_finished)
+        cluster.hooks.left.append(self._pods_left)
+        cluster.hooks.removed.append(self._pods_removed)
         cluster.hooks.group_written.append(self._group_written)
 
     # -- work comes ----------------------------------------------------------------------------------------------------
@@ -148,16 +150,27 @@ class Controller:
 
     # -- pods start and end --------------------------------------------------------------------------------------------
 
-    def _run_of(self, pod: Pod, key: str) -> JobRun | None:
-        run = self.live.get(pod.group_key)
-        return run if run is not None and key in run.wanted else None
+    def _run_of(self, pods: Alike) -> tuple[JobRun | None, list[str]]:
+        """The job that pods belong to, and those of them that it wants, by key. None: nobody wants any."""
+        run = self.live.get(one_of(pods).group_key)
+        wanted = [key for key in pods if key in run.wanted] if run is not None else []
+        return run if wanted else None, wanted
 
-    def _pod_started(self, pod: Pod) -> None:
-        key = pod.key
-        run = self._run_of(pod, key)
+    def _start_together(self, pods: Alike) -> int:
+        """All of them, but the one with which the gang is whole starts alone: what follows from it comes next."""
+        run, wanted = self._run_of(pods)
+        if run is None or run.whole:
+            return len(pods)
+        if len(wanted) < len(pods):
+            return 1
+        before = run.min_available - run.succeeded - len(run.running) - 1
+        return max(before, 1)
+
+    def _pods_started(self, pods: Alike) -> None:
+        run, wanted = self._run_of(pods)
         if run is None:
             return
-        run.running[key] = self.engine.now
+        run.running.update(dict.fromkeys(wanted, self.engine.now))
         if run.whole or len(run.running) + run.succeeded < run.min_available:
             return
         run.whole = True
@@ -169,22 +182,24 @@ class Controller:
         for hook in self.hooks.started:
             hook(run)
 
-    def _pod_finished(self, pod: Pod) -> None:
-        """A pod succeeded on its own, before its job's end."""
-        run = self._run_of(pod, pod.key)
+    def _pods_finished(self, pods: Alike) -> None:
+        """Pods succeeded on their own, before their job's end."""
+        run, wanted = self._run_of(pods)
         if run is None:
             return
-        run.succeeded += 1
+        run.succeeded += len(wanted)
         if run.succeeded == run.size:
             self._finish(run)
 
-    def _pod_left(self, pod: Pod) -> None:
-        key = pod.key
-        run = self._run_of(pod, key)
-        if run is None or key not in run.running:
-            return
+    def _pods_left(self, pods: Alike) -> None:
+        run, wanted = self._run_of(pods)
+        for key in wanted:
+            if run is not None and key in run.running:
+                self._runs_no_more(run, key, succeeded=pods[key].phase == "Succeeded")
+
+    def _runs_no_more(self, run: JobRun, key: str, *, succeeded: bool) -> None:
         began = run.running.pop(key)
-        still = len(run.running) + run.succeeded + (pod.phase == "Succeeded")
+        still = len(run.running) + run.succeeded + succeeded
         if not run.whole or still >= run.min_available or run.ended is not None:
             return
         run.whole = False
@@ -204,15 +219,15 @@ class Controller:
             for resource, amount in amounts_of(run.wanted[key].spec.request):
                 run.lost[resource] = run.lost.get(resource, 0.0) + amount * (now - max(began, run.since))
 
-    def _pod_removed(self, pod: Pod) -> None:
-        """Somebody deleted a pod that the job still wants: make it again, under a new uid."""
-        key = pod.key
-        run = self._run_of(pod, key)
-        if run is None:
+    def _pods_removed(self, pods: Alike) -> None:
+        """Somebody deleted pods that the job still wants: make them again, under new uids."""
+        run, wanted = self._run_of(pods)
+        if run is None or one_of(pods).phase == "Succeeded" or not run.recreates:
             return
-        wanted = run.wanted[key]
-        if pod.phase == "Succeeded" or not run.recreates:
-            return
+        for key in wanted:
+            self._make_again(run, run.wanted[key])
+
+    def _make_again(self, run: JobRun, wanted: Pod) -> None:
         run.remade += 1
         uid = f"{wanted.uid}~{run.remade}"
         self.cluster.put(
@@ -245,12 +260,9 @@ class Controller:
             self._clear(run)
             return
         run.recreates = False
-        for key in run.wanted:
-            pod = self.cluster.pods.get(key)
-            if pod is not None and pod.phase == "Running":
-                self.cluster.finish(key, pod.uid)
-            elif pod is not None and pod.phase != "Succeeded":
-                self.cluster.remove_pod(key)
+        pods = {key: pod for key in run.wanted if (pod := self.cluster.pods.get(key)) is not None}
+        self.cluster.finish(pods)
+        self.cluster.remove_pods([key for key, pod in pods.items() if pod.phase not in ("Running", "Succeeded")])
 
     def _group_written(self, group: PodGroup) -> None:
         run = self.live.get(group.key)
@@ -268,8 +280,7 @@ class Controller:
     def _clear(self, run: JobRun) -> None:
         if self.live.pop(run.key, None) is None:
             return
-        for key in run.wanted:
-            self.cluster.remove_pod(key)
+        self.cluster.remove_pods(run.wanted)
         self.cluster.delete(PodGroup, run.key)
         run.wanted, run.running = {}, {}
 

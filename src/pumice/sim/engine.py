@@ -37,6 +37,7 @@ class Engine:
         self._heap: list[tuple[float, int, EventId]] = []
         self._calls: dict[EventId, tuple[Callable[..., object], tuple[Any, ...]]] = {}
         self._next_id = 0
+        self._running: tuple[float, int, EventId] | None = None
 
     def __len__(self) -> int:
         """Events that are still to come."""
@@ -59,6 +60,17 @@ class Engine:
         """Have ``call(*values)`` made ``delay`` seconds from now."""
         return self.at(self.now + delay, call, *values, priority=priority)
 
+    def go_on(self, call: Callable[..., object], *values: Any) -> None:
+        """Have the event that runs now go on with this call: at the same moment and in its own place, after whatever
+        it has brought about that goes first.
+
+        Raises: ValueError while no event runs.
+        """
+        if self._running is None:
+            raise ValueError("no event runs that could go on")
+        self._calls[self._running[2]] = (call, values)
+        heapq.heappush(self._heap, self._running)
+
     def cancel(self, event: EventId) -> bool:
         """Forget an event. False when it has run or was cancelled before."""
         if self._calls.pop(event, None) is None:
@@ -80,11 +92,12 @@ class Engine:
         time = self.next_time()
         if time is None:
             return False
-        event = heapq.heappop(self._heap)[2]
-        call, values = self._calls.pop(event)
+        self._running = heapq.heappop(self._heap)
+        call, values = self._calls.pop(self._running[2])
         self.now = time
         self.events_run += 1
         call(*values)
+        self._running = None
         return True
 
     def advance(self, time: float, after_each: Callable[[], object] | None = None) -> int:

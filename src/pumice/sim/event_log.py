@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from pumice.model.decisions import Bind, Evict, Refusal
+from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.node import Node
-from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.status import PodGroupPhase
+from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller, JobRun
 
@@ -33,9 +33,9 @@ class EventLog:
         self._admitted: set[str] = set()
         self._said: dict[str, str] = {}
         cluster.hooks.answered.append(self._answered)
-        cluster.hooks.started.append(self._pod_started)
-        cluster.hooks.finished.append(self._pod_finished)
-        cluster.hooks.left.append(self._pod_left)
+        cluster.hooks.started.append(self._pods_started)
+        cluster.hooks.finished.append(self._pods_finished)
+        cluster.hooks.left.append(self._pods_left)
         cluster.hooks.group_written.append(self._group_written)
         cluster.hooks.node_changed.append(self._node_changed)
         controller.hooks.arrived.append(self._arrived)
@@ -61,7 +61,11 @@ class EventLog:
             self._said[group.key] = condition.message
             self._done_by_cycle("unschedulable", job=group.key, reason=condition.reason, message=condition.message)
 
-    def _answered(self, decision: Bind | Evict, refusal: Refusal | None) -> None:
+    def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
+        for decision, refusal in zip(decisions, answers, strict=True):
+            self._answer(decision, refusal)
+
+    def _answer(self, decision: Decision, refusal: Refusal | None) -> None:
         about: dict[str, object] = {"pod": decision.pod, "job": decision.job, "node": decision.node}
         if isinstance(decision, Evict):
             about["reason"] = decision.reason
@@ -71,16 +75,22 @@ class EventLog:
         else:
             self._done_by_cycle("refused", what=kind, **about, refusal=refusal.reason)
 
-    def _pod_started(self, pod: Pod) -> None:
-        self._event("running", pod=pod.key, job=pod.group_key, node=pod.node_name)
+    def _pods_started(self, pods: Alike) -> None:
+        self._each("running", pods)
 
-    def _pod_finished(self, pod: Pod) -> None:
-        self._event("succeeded", pod=pod.key, job=pod.group_key, node=pod.node_name)
+    def _pods_finished(self, pods: Alike) -> None:
+        self._each("succeeded", pods)
 
-    def _pod_left(self, pod: Pod) -> None:
+    def _pods_left(self, pods: Alike) -> None:
+        pod = one_of(pods)
         run = self._live.get(pod.group_key)
         if run is not None and run.ended is None and pod.phase != "Succeeded":
-            self._event("gone", pod=pod.key, job=pod.group_key, node=pod.node_name)
+            self._each("gone", pods)
+
+    def _each(self, event: str, pods: Alike) -> None:
+        job = one_of(pods).group_key
+        for key, pod in pods.items():
+            self._event(event, pod=key, job=job, node=pod.node_name)
 
     def _job_started(self, run: JobRun) -> None:
         self._event("started", job=run.key, queue=run.queue, waited_s=round(self._engine.now - run.submitted, 6))

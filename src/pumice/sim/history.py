@@ -7,14 +7,15 @@ which grow coarser as they grow longer. Read by reports; nothing decides by it.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pumice.model.decisions import Bind, Evict, Refusal
+from pumice.model.decisions import Decision, Evict, Refusal
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.status import PodGroupPhase
+from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller, JobRun
 from pumice.sim.figures import Figures, amount_of
@@ -115,8 +116,8 @@ class History:
         controller.hooks.started.append(self._started)
         controller.hooks.broken.append(self._broken)
         controller.hooks.ended.append(self._ended)
-        cluster.hooks.finished.append(self._pod_finished)
-        cluster.hooks.removed.append(self._pod_removed)
+        cluster.hooks.finished.append(self._pods_finished)
+        cluster.hooks.removed.append(self._pods_removed)
         cluster.hooks.group_written.append(self._group_written)
         cluster.hooks.answered.append(self._answered)
         cluster.hooks.node_changed.append(self._node_changed)
@@ -186,20 +187,22 @@ class History:
 
     # -- hooks ---------------------------------------------------------------------------------------------------------
 
-    def _moved(self, pod: Pod, amounts: Amounts, sign: int, share_delta: float) -> None:
+    def _moved(self, pods: Alike, amounts: Amounts, sign: int, share_deltas: Sequence[float]) -> None:
         self._pass_time()
+        pod, times = one_of(pods), sign * len(pods)
         run = self._live.get(pod.group_key)
         queue = run.queue if run is not None else self._queue_of(pod)
         for resource, amount in amounts:
             for key in (("", resource), (queue, resource)) if queue else (("", resource),):
-                self._sums[key] = self._sums.get(key, 0.0) + sign * amount
+                self._sums[key] = self._sums.get(key, 0.0) + times * amount
                 self._changed[key] = None
-            amount_of(self.figures.used, resource).value += sign * amount
+            amount_of(self.figures.used, resource).value += times * amount
         if queue:
-            self.figures.fairness.hold(queue, amounts, sign)
-        row = self._row_of_node.get(pod.node_name)
-        if row is not None and share_delta:
-            self._heat.add(self.now, row, share_delta / len(self.heat_rows[row]))
+            self.figures.fairness.hold(queue, amounts, times)
+        for pod, delta in zip(pods.values(), share_deltas, strict=True):
+            row = self._row_of_node.get(pod.node_name)
+            if row is not None and delta:
+                self._heat.add(self.now, row, delta / len(self.heat_rows[row]))
 
     def _queue_of(self, pod: Pod) -> str:
         group = self._cluster.groups.get(pod.group_key)
@@ -221,10 +224,10 @@ class History:
         if record is not None and record.admitted is None and group.status.phase not in _WAITING_PHASES:
             record.admitted = self.now
 
-    def _answered(self, decision: Bind | Evict, refusal: Refusal | None) -> None:
-        record = self._records.get(decision.job)
-        if record is not None and refusal is None and isinstance(decision, Evict):
-            record.evicted += 1
+    def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
+        for decision, refusal in zip(decisions, answers, strict=True):
+            if refusal is None and isinstance(decision, Evict) and decision.job in self._records:
+                self._records[decision.job].evicted += 1
 
     def _started(self, run: JobRun) -> None:
         record = self._records[run.key]
@@ -240,27 +243,29 @@ class History:
         record.restarts, record.lost_s, record.lost = run.restarts, run.lost_s, run.lost
         self.running.set(self.now, self.running.value - 1)
 
-    def _pod_finished(self, pod: Pod) -> None:
-        """A pod succeeded on its own: its job asks for less."""
-        run = self._live.get(pod.group_key)
-        if run is not None and run.ended is None and pod.key in run.wanted:
-            self._ask_less(run, pod)
+    def _pods_finished(self, pods: Alike) -> None:
+        """Pods succeeded on their own: their job asks for less."""
+        run = self._live.get(one_of(pods).group_key)
+        if run is not None and run.ended is None:
+            self._ask_less(run, pods)
 
-    def _pod_removed(self, pod: Pod) -> None:
-        """A pod that nobody makes anew asks for nothing more."""
+    def _pods_removed(self, pods: Alike) -> None:
+        """Pods that nobody makes anew ask for nothing more."""
+        pod = one_of(pods)
         run = self._live.get(pod.group_key)
-        if run is None or run.ended is not None or run.recreates or pod.phase == "Succeeded":
+        if run is not None and run.ended is None and not run.recreates and pod.phase != "Succeeded":
+            self._ask_less(run, pods)
+
+    def _ask_less(self, run: JobRun, pods: Alike) -> None:
+        count = sum(key in run.wanted for key in pods)
+        if not count:
             return
-        if pod.key in run.wanted:
-            self._ask_less(run, pod)
-
-    def _ask_less(self, run: JobRun, pod: Pod) -> None:
         self._pass_time()
-        gone = self.usage.asked(pod.spec)
-        self.figures.fairness.ask(run.queue, gone, -1)
+        gone = self.usage.asked(one_of(pods).spec)
+        self.figures.fairness.ask(run.queue, gone, -count)
         left = dict(run.asks)
         for resource, amount in gone:
-            left[resource] -= amount
+            left[resource] -= count * amount
         run.asks = tuple(left.items())
 
     def _ended(self, run: JobRun) -> None:

@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
-from pumice.model.decisions import Bind, Decision, Evict, Refusal
+from pumice.model.decisions import Bind, Decision, Refusal
 from pumice.model.pod import Pod
 from pumice.model.podgroup import NetworkTopology, PodGroup
 from pumice.model.resources import MIN_RESOURCE, PODS
@@ -147,10 +147,13 @@ class Laws:
 
     # -- S3 ------------------------------------------------------------------------------------------------------------
 
-    def _answered(self, decision: Bind | Evict, refusal: Refusal | None) -> None:
-        """Called while a cycle runs, for every decision it submits."""
-        if not isinstance(decision, Bind):
-            return
+    def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
+        """Called while a cycle runs, for all decisions it submits."""
+        for decision, refusal in zip(decisions, answers, strict=True):
+            if isinstance(decision, Bind):
+                self._bound(decision, refusal)
+
+    def _bound(self, decision: Bind, refusal: Refusal | None) -> None:
         if decision.pod in self._asked:
             raise LawBroken(
                 f"S3: {decision.pod} bound twice in one cycle: {self._asked[decision.pod].node}, {decision.node}"

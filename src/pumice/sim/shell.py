@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -77,5 +77,5 @@ class Shell:
         """Why jobs waited after the last cycle."""
         return {} if self._last is None else why_jobs_wait(self._last)
 
-    def _answered(self, decision: Decision, refusal: Refusal | None) -> None:
-        self._submitted.append(decision)
+    def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
+        self._submitted += decisions

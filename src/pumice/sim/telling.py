@@ -6,7 +6,7 @@ order. A fault may hold an object's news back (``delay``); then all that happens
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from pumice.model.events import Event, Object, Seen
 from pumice.model.pod import Pod
@@ -48,6 +48,15 @@ class Telling:
             self._engine.after(late_by, self._release, kind, key, priority=Priority.TELL)
         else:
             self._add(event, kind, key, news)
+
+    def tell_all(self, events: Sequence[Event], kind: type[Object], keys: Iterable[str], news: bool = True) -> None:
+        """Add an event about each of several objects, in this order."""
+        if self.delay is None and not self._held:
+            for event, key in zip(events, keys, strict=True):
+                self._add(event, kind, key, news)
+            return
+        for event, key in zip(events, keys, strict=True):
+            self.tell(event, kind, key, news)
 
     def drain(self) -> list[Event]:
         """All events since the last call, oldest first."""

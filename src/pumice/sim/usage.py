@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.resources import MIN_RESOURCE, PODS, Resource
+from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 
 Amounts = tuple[tuple[str, float], ...]
 
-#: (the pod, what it asks for, +1 when it takes room and -1 when it gives it back, change of the node's busy share)
-Moved = Callable[[Pod, Amounts, int, float], None]
+#: (the pods, what each asks for, +1 when they take room and -1 when they give it back, how each changed the busy share
+#: of its node)
+Moved = Callable[[Alike, Amounts, int, Sequence[float]], None]
 
 
 class NodeUse(NamedTuple):
@@ -73,24 +75,26 @@ class Usage:
             found = self._asked[id(spec)] = (spec, amounts_of(spec.request))
         return found[1]
 
-    def _bound(self, pod: Pod) -> None:
-        self._move(pod, 1)
+    def _bound(self, pods: Alike) -> None:
+        self._move(pods, 1)
 
-    def _left(self, pod: Pod) -> None:
-        self._move(pod, -1)
+    def _left(self, pods: Alike) -> None:
+        self._move(pods, -1)
 
-    def _move(self, pod: Pod, sign: int) -> None:
-        amounts = self.asked(pod.spec)
-        name = pod.node_name
-        used = self._used.get(name)
-        if used is None:
-            used = self._used[name] = {}
-        for resource, amount in amounts:
-            used[resource] = used.get(resource, 0.0) + sign * amount
-        before = self._share.get(name, 0.0)
-        share = self._share[name] = self._busy(name, used)
+    def _move(self, pods: Alike, sign: int) -> None:
+        amounts, deltas = self.asked(one_of(pods).spec), []
+        for pod in pods.values():
+            name = pod.node_name
+            used = self._used.get(name)
+            if used is None:
+                used = self._used[name] = {}
+            for resource, amount in amounts:
+                used[resource] = used.get(resource, 0.0) + sign * amount
+            before = self._share.get(name, 0.0)
+            share = self._share[name] = self._busy(name, used)
+            deltas.append(share - before)
         for tell in self.moved:
-            tell(pod, amounts, sign, share - before)
+            tell(pods, amounts, sign, deltas)
 
     def _busy(self, name: str, used: dict[str, float]) -> float:
         node = self._cluster.nodes.get(name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pumice.model.decisions import Bind, Evict, PodGroupUpdate, PodNotice, Refusal
+from collections.abc import Mapping, Sequence
+
+from pumice.model.decisions import Decision, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
@@ -23,12 +25,10 @@ class Vanishing:
         heard, self.heard = self.heard, []
         return heard
 
-    def bind(self, decision: Bind) -> Refusal | None:
-        self.heard += [Gone(Pod, decision.pod), Gone(PodGroup, decision.job)]
-        return None
-
-    def evict(self, decision: Evict) -> Refusal | None:
-        raise AssertionError(decision)
+    def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
+        for decision in decisions:
+            self.heard += [Gone(Pod, decision.pod), Gone(PodGroup, decision.job)]
+        return {}
 
     def write_group(self, update: PodGroupUpdate) -> None:
         """Nobody reads it."""

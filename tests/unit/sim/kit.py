@@ -67,7 +67,7 @@ def world(*nodes: Node, **options: float) -> tuple[SimCluster, Controller]:
 def bind(cluster: SimCluster, key: str, to: str) -> None:
     """Bind a pod, which must work."""
     found = cluster.pods[key]
-    assert cluster.bind(Bind(key, found.uid, to, found.group_key)) is None
+    assert not cluster.submit([Bind(key, found.uid, to, found.group_key)])
 
 
 class FirstFit:
@@ -99,7 +99,7 @@ class FirstFit:
                 break
             for waiter, place in zip(waiting, places, strict=False):
                 decision = Bind(waiter.key, waiter.uid, place, key)
-                if self.cluster.bind(decision) is None:
+                if not self.cluster.submit([decision]):
                     decisions.append(decision)
         return CycleReport(decisions)
 

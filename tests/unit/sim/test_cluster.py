@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.model.decisions import Bind, Evict, PodGroupUpdate, PodNotice
+from pumice.model.decisions import Bind, Evict, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Gone, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -48,9 +48,7 @@ def test_bind_puts_the_pod_on_its_node_and_the_kubelet_starts_it() -> None:
 def test_bind_refuses(decision: Bind, why: str) -> None:
     made = cluster()
     bind(made, "ns/b", "n0")
-    refusal = made.bind(decision)
-    assert refusal is not None
-    assert refusal.reason == why
+    assert made.submit([decision]) == {0: Refusal(why)}
     assert made.pods["ns/a"].node_name == ""
     assert (made.binds_done, made.refusals) == (1, 1)
 
@@ -71,22 +69,18 @@ def test_evict_deletes_at_once_without_grace() -> None:
     bind(made, "ns/a", "n0")
     made.engine.advance(0)
     made.drain()
-    assert made.evict(Evict("ns/a", "uid-a", "n0", "", "preempt")) is None
+    assert not made.submit([Evict("ns/a", "uid-a", "n0", "", "preempt")])
     assert made.drain() == [Gone(Pod, "ns/a")]
-    refusal = made.evict(Evict("ns/a", "uid-a", "n0", "", "preempt"))
-    assert refusal is not None
-    assert refusal.reason == "pod ns/a does not exist"
+    assert made.submit([Evict("ns/a", "uid-a", "n0", "", "preempt")]) == {0: Refusal("pod ns/a does not exist")}
 
 
 def test_evict_with_grace_holds_the_room_until_the_end() -> None:
     made = cluster(grace_s=30)
     bind(made, "ns/a", "n0")
-    assert made.evict(Evict("ns/a", "uid-a", "n0", "", "preempt")) is None
+    assert not made.submit([Evict("ns/a", "uid-a", "n0", "", "preempt")])
     assert made.pods["ns/a"].deletion == 30
     assert "ns/a" in made.pods_on["n0"]
-    again = made.evict(Evict("ns/a", "uid-a", "n0", "", "preempt"))
-    assert again is not None
-    assert again.reason == "pod ns/a is being deleted"
+    assert made.submit([Evict("ns/a", "uid-a", "n0", "", "preempt")]) == {0: Refusal("pod ns/a is being deleted")}
     made.engine.advance(30)
     assert "ns/a" not in made.pods
     assert made.pods_on["n0"] == {}

@@ -94,7 +94,7 @@ def test_an_evicted_pod_comes_back_and_a_broken_gang_starts_over() -> None:
         bind(cluster, key, "n0")
     engine.advance(50)
     first = cluster.pods[keys("j", 2)[0]]
-    assert cluster.evict(Evict(first.key, first.uid, "n0", "ns/j", "preempt")) is None
+    assert not cluster.submit([Evict(first.key, first.uid, "n0", "ns/j", "preempt")])
     again = cluster.pods[first.key]
     assert (again.uid, again.node_name, again.phase, again.creation) == (f"{first.uid}~1", "", "Pending", 50)
     run = controller.live["ns/j"]

@@ -76,3 +76,19 @@ def test_after_each_is_called_after_every_event() -> None:
     engine.advance(3, lambda: seen.append("checked"))
     assert seen == ["a", "checked", "b", "checked"]
     assert engine.now == 3
+
+
+def test_an_event_goes_on_in_its_own_place() -> None:
+    engine, ran = Engine(), []
+
+    def first() -> None:
+        ran.append("first")
+        engine.after(0, ran.append, "what ends", priority=Priority.END)
+        engine.go_on(ran.append, "the rest of the first")
+
+    engine.at(5, first, priority=Priority.START)
+    engine.at(5, ran.append, "second", priority=Priority.START)
+    assert engine.advance(5) == 4
+    assert ran == ["first", "what ends", "the rest of the first", "second"]
+    with pytest.raises(ValueError, match="no event runs"):
+        engine.go_on(ran.append, "nothing")

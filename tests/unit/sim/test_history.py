@@ -86,7 +86,7 @@ def test_an_eviction_gives_the_room_back_and_counts_a_restart() -> None:
     cluster.engine.advance(5)
     history.tick()
     victim = cluster.pods["ns/a-worker-0"]
-    cluster.evict(Evict(victim.key, victim.uid, "n0", "ns/a", "preempt"))
+    cluster.submit([Evict(victim.key, victim.uid, "n0", "ns/a", "preempt")])
     history.tick()
     assert history.allocated["cpu"].value == 1000
     assert (history.jobs[0].restarts, history.running.value, history.waiting.value) == (1, 0, 0)

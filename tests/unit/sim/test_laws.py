@@ -99,7 +99,7 @@ def test_s2_a_refused_bind_counts_as_asked_for() -> None:
     cluster, laws, pods = gang(3)
     cluster.objection = lambda decision: "busy" if decision.pod == pods[2].key else None
     for each in pods:
-        cluster.bind(Bind(each.key, each.uid, "n0", "ns/g"))
+        cluster.submit([Bind(each.key, each.uid, "n0", "ns/g")])
     laws.after_cycle()
     assert cluster.refusals == 1
 
@@ -170,7 +170,7 @@ def test_s3_twice_in_one_cycle() -> None:
     cluster, laws, pods = gang(1)
     bind(cluster, pods[0].key, "n0")
     with pytest.raises(LawBroken, match="S3: ns/g-worker-0 bound twice in one cycle: n0, n1"):
-        cluster.bind(Bind(pods[0].key, pods[0].uid, "n1", "ns/g"))
+        cluster.submit([Bind(pods[0].key, pods[0].uid, "n1", "ns/g")])
     assert laws.checks == 0
 
 

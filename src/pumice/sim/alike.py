@@ -1,0 +1,58 @@
+"""Pods that travel together: of one job, of one spec, in one state. What happens to them at one instant is one event.
+
+They differ in their names, their uids and their nodes. A pod on its own is the case of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from operator import attrgetter
+
+from pumice.model.pod import Pod
+from pumice.sim.spans import DURATION_ANNOTATION
+
+#: Pods that are alike, by key, in the order in which things happen to them; at least one.
+Alike = Mapping[str, Pod]
+
+_PLACE = {field.name: place for place, field in enumerate(fields(Pod))}
+_values_of = attrgetter(*_PLACE)
+
+
+def one_of(pods: Alike) -> Pod:
+    """The first: what is asked of it holds for all."""
+    return next(iter(pods.values()))
+
+
+def in_parts(pods: Mapping[str, Pod]) -> Iterator[Alike]:
+    """Pods, each like its neighbours, in their order."""
+    part: dict[str, Pod] = {}
+    first = None
+    for key, pod in pods.items():
+        if first is not None and not _travels_with(first, pod):
+            yield part
+            part, first = {}, None
+        if first is None:
+            first = pod
+        part[key] = pod
+    if part:
+        yield part
+
+
+def changed(pod: Pod, **fields_of_it: object) -> Pod:
+    """The pod with other values in some fields: ``dataclasses.replace`` at half its cost."""
+    values = list(_values_of(pod))
+    for name, value in fields_of_it.items():
+        values[_PLACE[name]] = value
+    return Pod(*values)
+
+
+def _travels_with(a: Pod, b: Pod) -> bool:
+    """Pods with a duration of their own end on their own, at moments that depend on the order of their starts."""
+    return (
+        a.spec is b.spec
+        and a.phase == b.phase
+        and a.namespace == b.namespace
+        and (a.annotations is b.annotations or a.annotations == b.annotations)
+        and DURATION_ANNOTATION not in a.annotations
+    )
