@@ -81,17 +81,27 @@ class Store:
 
     def apply(self, event: Event) -> None:
         """Take one event in. Raises nothing for events that are merely late, repeated or about unknown objects."""
+        if isinstance(event, Seen) and isinstance(event.obj, Pod):
+            self._pod_seen(event.obj)
+        elif isinstance(event, Gone) and event.kind is Pod:
+            if self._came:
+                self._take_in()
+            self._left[event.key] = None
+        else:
+            self._apply(event)
+        if len(self._came) + len(self._left) >= TAKEN_TOGETHER_MAX:
+            self._take_in()
+
+    def _pod_seen(self, pod: Pod) -> None:
+        key = pod.key
+        if self._left or key in self._came:
+            self._take_in()
+        if pod.scheduler_name in self.scheduler_names or pod.node_name or key in self._tasks.row_of:
+            self._came[key] = pod
+
+    def _apply(self, event: Event) -> None:
+        """Any but those about pods."""
         match event:
-            case Seen(Pod() as pod):
-                key = pod.key
-                if self._left or key in self._came:
-                    self._take_in()
-                if pod.scheduler_name in self.scheduler_names or pod.node_name or key in self._tasks.row_of:
-                    self._came[key] = pod
-            case Gone(kind, key) if kind is Pod:
-                if self._came:
-                    self._take_in()
-                self._left[key] = None
             case Seen(obj):
                 self._take_in()
                 self._seen(obj)
@@ -101,8 +111,6 @@ class Store:
             case Undone(key, uid):
                 self._take_in()
                 self._tasks.undone(key, uid)
-        if len(self._came) + len(self._left) >= TAKEN_TOGETHER_MAX:
-            self._take_in()
 
     def take_in(self) -> None:
         """Carry out what can be done of the next snapshot before somebody waits for it; ``snapshot`` does the rest."""

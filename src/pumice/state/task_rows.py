@@ -5,7 +5,7 @@ Source: Volcano cache event handlers (which pods count, what an update in flight
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,43 +38,59 @@ class TaskKeeper:
     def seen(self, pods: Mapping[str, Pod]) -> None:
         """Pods came or changed. What is equal is written together."""
         fresh: dict[Hashable, dict[str, Pod]] = {}
-        moved: dict[Hashable, list[Pod]] = {}
+        moved: dict[Hashable, tuple[list[int], list[Pod]]] = {}
         others: list[tuple[int, Pod, TaskStatus | None]] = []
-        tasks = self._tables.tasks
-        for key, pod in pods.items():
-            row = self.row_of.get(key)
-            if row is None:
-                fresh.setdefault(self._kind(pod), {})[key] = pod
-                continue
-            known, status = tasks.pods[row], TaskStatus(int(tasks.status[row]))
-            assumed = known.uid == pod.uid and _stands(status, known, pod)
-            if not _same_terms(known, pod):
-                others.append((row, pod, status if assumed else None))
-                continue
-            tasks.write(row, pods=pod)
-            if not assumed:
-                stays = self._where(pod) == tasks.node[row]
-                moved.setdefault((self._present(row), own_status(pod), stays), []).append(pod)
-        for alike in moved.values():
-            self._restate(alike)
+        for run in _runs(pods):
+            known = {key: row for key in run if (row := self.row_of.get(key)) is not None}
+            if len(known) < len(run):
+                new = {key: pod for key, pod in run.items() if key not in known} if known else run
+                fresh.setdefault(self._kind(next(iter(new.values()))), {}).update(new)
+            if known:
+                others += self._known_seen(list(known.values()), [run[key] for key in known], moved)
+        for rows, alike in moved.values():
+            self._restate(rows, alike)
         for kind in fresh.values():
             self._file(kind)
         for other in others:  # last: a job that loses its only pod gives back its row, which kinds name
             self._refile(*other)
 
+    def _known_seen(
+        self, rows: list[int], pods: list[Pod], moved: dict[Hashable, tuple[list[int], list[Pod]]]
+    ) -> list[tuple[int, Pod, TaskStatus | None]]:
+        """Pods of one run were seen again: they are put where they are to be booked together. Returns those that must
+        be filed anew, with the state that a decision in flight gives them."""
+        tasks, own, others = self._tables.tasks, own_status(pods[0]), []
+        same: list[int] = []
+        states, nodes, places = self._present(rows), tasks.node[rows].tolist(), self._places(pods)
+        for i, (row, pod) in enumerate(zip(rows, pods, strict=True)):
+            known, state = tasks.pods[row], states[i]
+            assumed = known.uid == pod.uid and _stands(state[0], known, own)
+            if not _same_terms(known, pod):
+                others.append((row, pod, TaskStatus(state[0]) if assumed else None))
+                continue
+            same.append(i)
+            if not assumed:
+                group = moved.setdefault((state, own, places[i] == nodes[i]), ([], []))
+                group[0].append(row)
+                group[1].append(pod)
+        if same:
+            tasks.write([rows[i] for i in same], pods=[pods[i] for i in same])
+        return others
+
     def _kind(self, pod: Pod) -> Hashable:
         """New pods of one kind differ in their names, nodes and times alone, as far as columns go."""
         return id(pod.spec), self._jobs.place_of(pod), pod.role, own_status(pod), *task_fields(pod)
 
-    def _present(self, row: int) -> Hashable:
-        """Tasks whose rows agree in this are booked together."""
+    def _present(self, rows: list[int]) -> list[tuple[int, ...]]:
+        """The state and what else is booked of each: tasks whose rows agree in this are booked together."""
         tasks = self._tables.tasks
-        return tasks.status[row], tasks.cls[row], tasks.sub[row], tasks.gate[row]
+        columns = (tasks.status, tasks.cls, tasks.sub, tasks.gate, tasks.role)
+        return list(zip(*(column[rows].tolist() for column in columns), strict=True))
 
-    def _restate(self, pods: Sequence[Pod]) -> None:
+    def _restate(self, rows: list[int], pods: Sequence[Pod]) -> None:
         """Book tasks, of one kind and state, as their pods are now."""
-        tasks, rows, status = self._tables.tasks, [self.row_of[pod.key] for pod in pods], own_status(pods[0])
-        if self._where(pods[0]) != tasks.node[rows[0]]:
+        tasks, status = self._tables.tasks, own_status(pods[0])
+        if self._places(pods[:1])[0] != tasks.node[rows[0]]:
             self._leave(rows)
             tasks.write(rows, **self._state(pods))
             self._enter(rows)
@@ -122,11 +138,10 @@ class TaskKeeper:
     def gone(self, keys: Iterable[str]) -> None:
         """Pods are not there any more."""
         tasks = self._tables.tasks
+        there = [row for key in keys if (row := self.row_of.pop(key, None)) is not None]
         alike: dict[Hashable, list[int]] = {}
-        for key in keys:
-            row = self.row_of.pop(key, None)
-            if row is not None:
-                alike.setdefault((self._present(row), tasks.role[row]), []).append(row)
+        for row, kind in zip(there, self._present(there), strict=True):
+            alike.setdefault(kind, []).append(row)
         for rows in alike.values():
             self._leave(rows)
             self._jobs.remove_tasks(rows)
@@ -136,7 +151,7 @@ class TaskKeeper:
 
     def _state(self, pods: Sequence[Pod]) -> dict[str, Any]:
         """The moving columns as pods, equal but for their nodes, say."""
-        nodes = _one_or_all([self._where(pod) for pod in pods]) if pods[0].node_name else -1
+        nodes = _one_or_all(self._places(pods)) if pods[0].node_name else -1
         return {
             "status": int(own_status(pods[0])),
             "node": nodes,
@@ -144,11 +159,12 @@ class TaskKeeper:
             "nominated": self._nominations(pods),
         }
 
-    def _where(self, pod: Pod) -> int:
-        """The row of the node that the pod takes room on, -1: none."""
-        if not pod.node_name or own_status(pod) in COMPLETED_STATUSES:
-            return -1
-        return self._tables.nodes.facts.row_of.get(pod.node_name, -1)
+    def _places(self, pods: Sequence[Pod]) -> list[int]:
+        """The row of the node that each of equal pods takes room on, -1: none."""
+        if not pods[0].node_name or own_status(pods[0]) in COMPLETED_STATUSES:
+            return [-1] * len(pods)
+        row_of = self._tables.nodes.facts.row_of
+        return [row_of.get(pod.node_name, -1) for pod in pods]
 
     def _nominations(self, pods: Sequence[Pod]) -> Any:
         if not any(pod.nominated_node for pod in pods):
@@ -180,13 +196,15 @@ class TaskKeeper:
         """Count decisions that were sent as if they had happened; nothing to do where events were faster."""
         tasks = self._tables.tasks
         alike: dict[tuple[bool, Hashable], list[tuple[int, str]]] = {}
-        for decision in decisions:
-            row = self.row_of.get(decision.pod)
-            if row is None or tasks.pods[row].uid != decision.uid:
-                continue
+        known = [
+            (row, decision)
+            for decision in decisions
+            if (row := self.row_of.get(decision.pod)) is not None and tasks.pods[row].uid == decision.uid
+        ]
+        for (row, decision), present in zip(known, self._present([row for row, _ in known]), strict=True):
             bind = isinstance(decision, Bind)
-            if tasks.status[row] == PENDING if bind else tasks.status[row] != RELEASING:
-                alike.setdefault((bind, self._present(row)), []).append((row, decision.node))
+            if present[0] == PENDING if bind else present[0] != RELEASING:
+                alike.setdefault((bind, present), []).append((row, decision.node))
         for (bind, _), moved in alike.items():
             status = TaskStatus.BINDING if bind else TaskStatus.RELEASING
             self._assume([row for row, _ in moved], status, [node for _, node in moved])
@@ -206,7 +224,7 @@ class TaskKeeper:
             return
         tasks = self._tables.tasks
         if tasks.pods[row].uid == uid:
-            self._restate([tasks.pods[row]])
+            self._restate([row], [tasks.pods[row]])
 
     def node_name(self, row: int) -> str:
         node = int(self._tables.tasks.node[row])
@@ -224,7 +242,7 @@ class TaskKeeper:
         for i, row in enumerate(rows.tolist()):
             pod = tasks.pods[row]
             if pod.node_name and tasks.node[row] < 0:
-                nodes[i] = self._where(pod)
+                nodes[i] = self._places([pod])[0]
             if pod.nominated_node:
                 nominated[i] = row_of.get(pod.nominated_node, -1)
         tasks.write(rows, node=nodes, view_node=nodes, nominated=nominated)
@@ -246,10 +264,37 @@ def own_status(pod: Pod) -> TaskStatus:
     return status_of_pod(pod.phase, node_name=pod.node_name, deleting=pod.deletion is not None)
 
 
-def _stands(status: TaskStatus, known: Pod, pod: Pod) -> bool:
-    """Whether a decision in flight, that put the task in this state, is neither confirmed nor overtaken by ``pod``."""
-    own = own_status(pod)
-    if status is TaskStatus.RELEASING:
+def _runs(pods: Mapping[str, Pod]) -> Iterator[Mapping[str, Pod]]:
+    """Pods, each with its neighbours that differ from it in their names, nodes and times alone."""
+    run: dict[str, Pod] = {}
+    first = None
+    for key, pod in pods.items():
+        if first is None or not _alike(first, pod):
+            if run:
+                yield run
+            run, first = {}, pod
+        run[key] = pod
+    if run:
+        yield run
+
+
+def _alike(a: Pod, b: Pod) -> bool:
+    return (
+        a.spec is b.spec
+        and a.annotations is b.annotations
+        and a.labels is b.labels
+        and a.phase == b.phase
+        and (a.node_name == "") == (b.node_name == "")
+        and (a.deletion is None) == (b.deletion is None)
+        and a.gates == b.gates
+        and a.namespace == b.namespace
+    )
+
+
+def _stands(status: int, known: Pod, own: TaskStatus) -> bool:
+    """Whether a decision in flight, that put the task in this state, is neither confirmed nor overtaken by the pod that
+    is in its ``own`` now."""
+    if status == RELEASING:
         return own not in COMPLETED_STATUSES and TaskStatus.RELEASING not in (own, own_status(known))
     return status in ALLOCATED_STATUSES and own is TaskStatus.PENDING
 
@@ -259,7 +304,7 @@ def _same_terms(known: Pod, pod: Pod) -> bool:
     return (
         known.uid == pod.uid
         and known.spec is pod.spec
-        and known.labels == pod.labels
-        and known.annotations == pod.annotations
+        and (known.labels is pod.labels or known.labels == pod.labels)
+        and (known.annotations is pod.annotations or known.annotations == pod.annotations)
         and known.gates == pod.gates
     )
