@@ -1,6 +1,6 @@
-"""Pods that travel together: of one job, of one spec, in one state. What happens to them at one instant is one event.
+"""Pods that travel together: of one job, of one spec, in one state, all or none of them on nodes.
 
-They differ in their names, their uids and their nodes. A pod on its own is the case of one.
+What happens to them at one instant is one event. They differ in names, uids and nodes. A pod on its own is the case of one.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def _travels_with(a: Pod, b: Pod) -> bool:
     return (
         a.spec is b.spec
         and a.phase == b.phase
+        and (a.node_name == "") == (b.node_name == "")
         and a.namespace == b.namespace
         and (a.annotations is b.annotations or a.annotations == b.annotations)
         and DURATION_ANNOTATION not in a.annotations

@@ -208,6 +208,21 @@ class SimCluster:
             for hook in self.hooks.node_changed:
                 hook(before, obj)
 
+    def add_pods(self, pods: Mapping[str, Pod]) -> None:
+        """Add pods that are not there yet. Those that are on nodes already come one by one."""
+        for part in in_parts(pods):
+            for alike in _one_by_one(part) if one_of(part).node_name else (part,):
+                self._add_pods(alike)
+
+    def _add_pods(self, pods: Alike) -> None:
+        self.pods.update(pods)
+        self._tell_pods(pods)
+        first = one_of(pods)
+        if first.node_name and first.phase not in _ENDED:
+            self._take_room(pods)
+            if first.phase == "Running":
+                self._runs(pods)
+
     def delete(self, kind: type[Object], key: str) -> bool:
         """Remove an object at once. A node takes the pods on it along. False when there is none."""
         if kind is Pod:
@@ -293,13 +308,11 @@ class SimCluster:
             before = None
         if before is not None and before.node_name != pod.node_name:
             raise ValueError(f"pod {key} is on node {before.node_name or '(none)'}; only bind moves a pod")
-        alone = {key: pod}
+        if before is None:
+            self.add_pods({key: pod})
+            return
         self.pods[key] = pod
-        self._tell_pods(alone)
-        if before is None and pod.node_name and pod.phase not in _ENDED:
-            self._take_room(alone)
-            if pod.phase == "Running":
-                self._runs(alone)
+        self._tell_pods({key: pod})
 
     def _take_room(self, pods: Alike) -> None:
         for key, pod in pods.items():
@@ -331,6 +344,10 @@ class SimCluster:
 
     def _tell_pods(self, pods: Alike, news: bool = True) -> None:
         self.telling.tell_all([Seen(pod) for pod in pods.values()], Pod, pods, news)
+
+
+def _one_by_one(pods: Alike) -> Iterator[Alike]:
+    return ({key: pod} for key, pod in pods.items())
 
 
 def _not_this(pod: Pod | None, decision: Decision) -> str | None:

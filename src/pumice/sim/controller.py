@@ -18,7 +18,7 @@ from pumice.model.status import PodGroupPhase
 from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import EventId, Priority
-from pumice.sim.usage import Amounts, amounts_of, kinds_of, total_of
+from pumice.sim.usage import Amounts, amounts_of, asked_by, counted
 from pumice.sim.work import Work
 
 
@@ -117,16 +117,17 @@ class Controller:
 
     def _arrive(self, work: Work) -> None:
         del self.to_come[work.key]
-        group, pods = work.expand(self.engine.now)
+        group, specs = work.outline(self.engine.now)
+        kinds = counted(specs)
         run = JobRun(
             key=group.key,
             queue=group.queue,
-            size=len(pods),
+            size=sum(count for _, count in kinds),
             min_available=max(group.min_member, 1),
             duration_s=work.duration_s,
             submitted=self.engine.now,
-            asks=total_of(pods),
-            kinds=kinds_of(pods),
+            asks=asked_by(kinds),
+            kinds=tuple((id(spec), count) for spec, count in kinds),
             recreates=work.recreates,
             coming=work,
         )
@@ -136,17 +137,19 @@ class Controller:
             hook(run)
         self.cluster.put(group)
         if not work.waits_for_admission or _is_admitted(group):
-            self._make_pods(run, pods)
+            self._make_pods(run, work)
 
-    def _make_pods(self, run: JobRun, pods: Iterable[Pod]) -> None:
+    def _make_pods(self, run: JobRun, work: Work) -> None:
         run.coming = None
-        for pod in pods:
+        made: dict[str, Pod] = {}
+        for pod in work.expand(self.engine.now)[1]:
             key = pod.key
-            if key in self.cluster.pods:
+            if key in self.cluster.pods or key in made:
                 self.problems.append(f"job {run.key}: pod {key} exists already and was not made")
-                continue
-            run.wanted[key] = pod
-            self.cluster.put(pod)
+            else:
+                made[key] = pod
+        run.wanted.update(made)
+        self.cluster.add_pods(made)
 
     # -- pods start and end --------------------------------------------------------------------------------------------
 
@@ -274,8 +277,7 @@ class Controller:
     def _admitted(self, run: JobRun) -> None:
         """The PodGroup was admitted: the pods come now."""
         if run.coming is not None:
-            _, pods = run.coming.expand(self.engine.now)
-            self._make_pods(run, pods)
+            self._make_pods(run, run.coming)
 
     def _clear(self, run: JobRun) -> None:
         if self.live.pop(run.key, None) is None:

@@ -80,9 +80,10 @@ class HeatMap:
     def __init__(self, rows: int, start: float, *, width_s: float = 60.0, buckets: int = BUCKETS) -> None:
         self.start, self.width_s = start, width_s
         self._buckets = buckets
-        self._now = np.zeros(max(rows, 1))  # the value of each row at the moment
-        self._part = np.zeros((max(rows, 1), buckets))  # what each bucket has beyond the steps before it
-        self._step = np.zeros((max(rows, 1), buckets + 1))
+        # lists: numbers are added one by one far more often than a whole is read
+        self._now = [0.0] * max(rows, 1)  # the value of each row at the moment
+        self._part = [[0.0] * buckets for _ in self._now]  # what each bucket has beyond the steps before it
+        self._step = [[0.0] * (buckets + 1) for _ in self._now]
 
     def add(self, time: float, row: int, delta: float) -> None:
         """From ``time`` on the row's value is more by ``delta``."""
@@ -91,8 +92,8 @@ class HeatMap:
             self._widen()
             place = (time - self.start) / self.width_s
         bucket = int(place)
-        self._part[row, bucket] += delta * (bucket + 1 - place)
-        self._step[row, bucket + 1] += delta
+        self._part[row][bucket] += delta * (bucket + 1 - place)
+        self._step[row][bucket + 1] += delta
         self._now[row] += delta
 
     def grid(self, until: float) -> F64:
@@ -107,18 +108,18 @@ class HeatMap:
         means = self._means()[:, :begun]
         if begun and place < begun:
             rest = begun - place
-            means[:, -1] = (means[:, -1] - self._now * rest) / (1 - rest)
+            means[:, -1] = (means[:, -1] - np.array(self._now) * rest) / (1 - rest)
         return means
 
     def _means(self) -> F64:
-        means: F64 = self._part + np.cumsum(self._step[:, :-1], axis=1)
+        means: F64 = np.array(self._part) + np.cumsum(np.array(self._step)[:, :-1], axis=1)
         return means
 
     def _widen(self) -> None:
         """Make every bucket twice as wide. What has been is kept as means; steps start anew from the value now."""
         means, half = self._means(), self._buckets // 2
-        self._part = np.zeros_like(self._part)
-        self._part[:, :half] = (means[:, 0::2] + means[:, 1::2]) / 2
-        self._step = np.zeros_like(self._step)
-        self._step[:, half] = self._now
+        part, step = np.zeros_like(means), np.zeros((len(means), self._buckets + 1))
+        part[:, :half] = (means[:, 0::2] + means[:, 1::2]) / 2
+        step[:, half] = self._now
+        self._part, self._step = part.tolist(), step.tolist()
         self.width_s *= 2

@@ -42,9 +42,7 @@ class Shell:
         self.cycles += 1
         outcome = self._last = self.loop.step(now, saw=lambda snapshot: self._saw(now, snapshot))
         self.causes.observe(now, outcome)
-        report = CycleReport(self._submitted, outcome.wakes_at)
-        self.loop.take_in()
-        return report
+        return CycleReport(self._submitted, outcome.wakes_at)
 
     def _saw(self, now: float, snapshot: Snapshot) -> None:
         if self._began is not None:

@@ -51,12 +51,10 @@ class Telling:
 
     def tell_all(self, events: Sequence[Event], kind: type[Object], keys: Iterable[str], news: bool = True) -> None:
         """Add an event about each of several objects, in this order."""
-        if self.delay is None and not self._held:
-            for event, key in zip(events, keys, strict=True):
-                self._add(event, kind, key, news)
-            return
+        late = self.delay is not None or self._held
+        add = self.tell if late else self._add
         for event, key in zip(events, keys, strict=True):
-            self.tell(event, kind, key, news)
+            add(event, kind, key, news)
 
     def drain(self) -> list[Event]:
         """All events since the last call, oldest first."""

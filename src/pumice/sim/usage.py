@@ -12,6 +12,8 @@ from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 
 Amounts = tuple[tuple[str, float], ...]
+#: Specs of pods, and how many pods have each.
+Kinds = tuple[tuple[PodSpec, int], ...]
 
 #: (the pods, what each asks for, +1 when they take room and -1 when they give it back, how each changed the busy share
 #: of its node)
@@ -31,24 +33,28 @@ def amounts_of(resource: Resource) -> Amounts:
     return tuple((name, amount) for name, amount in pairs if amount >= MIN_RESOURCE)
 
 
-def kinds_of(pods: Iterable[Pod]) -> tuple[tuple[int, int], ...]:
-    """(identity of the spec, how many) of each kind of pod: equal pods of a job share their spec."""
-    counts: dict[int, int] = {}
-    for pod in pods:
-        name = id(pod.spec)
-        counts[name] = counts.get(name, 0) + 1
-    return tuple(counts.items())
+def counted(specs: Iterable[tuple[PodSpec, int]]) -> Kinds:
+    """Each spec once, and how many pods have it: equal pods of a job share theirs."""
+    found: dict[int, tuple[PodSpec, int]] = {}
+    for spec, count in specs:
+        known = found.get(id(spec))
+        if count:
+            found[id(spec)] = spec, count if known is None else known[1] + count
+    return tuple(found.values())
+
+
+def asked_by(kinds: Kinds) -> Amounts:
+    """What pods of these kinds ask for together."""
+    total: dict[str, float] = {}
+    for spec, count in kinds:
+        for resource, amount in amounts_of(spec.request):
+            total[resource] = total.get(resource, 0.0) + count * amount
+    return tuple(total.items())
 
 
 def total_of(pods: Iterable[Pod]) -> Amounts:
     """What pods ask for together."""
-    listed = list(pods)
-    specs = {id(pod.spec): pod.spec for pod in listed}
-    total: dict[str, float] = {}
-    for name, count in kinds_of(listed):
-        for resource, amount in amounts_of(specs[name].request):
-            total[resource] = total.get(resource, 0.0) + count * amount
-    return tuple(total.items())
+    return asked_by(counted((pod.spec, 1) for pod in pods))
 
 
 class Usage:

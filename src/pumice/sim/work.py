@@ -7,7 +7,7 @@ Source: names, labels and annotations of pods are those that Volcano's job contr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -53,6 +53,10 @@ class Work(Protocol):
 
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
         """The PodGroup and the pods, as they are created at ``now``."""
+        ...
+
+    def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
+        """The PodGroup as it is created at ``now``; specs of the pods that it will have, and how many of each."""
         ...
 
 
@@ -102,6 +106,9 @@ class SimJob:
 
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
         return self.group(now), self.pods(now)
+
+    def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
+        return self.group(now), ((task.spec, task.replicas) for task in self.tasks)
 
     def group(self, now: float) -> PodGroup:
         """The PodGroup, phase Pending."""
@@ -181,6 +188,10 @@ class ManifestJob:
         job = self.job if self.job.creation else replace(self.job, creation=now)
         return podgroup_of(job, self.priorities), list(pods_of(job, self.priorities))
 
+    def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
+        group, pods = self.expand(now)
+        return group, ((pod.spec, 1) for pod in pods)
+
 
 @dataclass(frozen=True, slots=True)
 class LooseGang:
@@ -217,6 +228,9 @@ class LooseGang:
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
         return self.group, self.pods
 
+    def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
+        return self.group, ((pod.spec, 1) for pod in self.pods)
+
 
 @dataclass(frozen=True, slots=True)
 class Moved:
@@ -247,3 +261,6 @@ class Moved:
 
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
         return self.work.expand(now)
+
+    def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
+        return self.work.outline(now)

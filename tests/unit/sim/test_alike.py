@@ -8,10 +8,13 @@ import pytest
 
 from pumice.model.decisions import Bind, Refusal
 from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup
 from pumice.sim.alike import Alike, changed, in_parts
 from pumice.sim.cluster import SimCluster
 from pumice.sim.spans import DURATION_ANNOTATION
-from tests.unit.sim.kit import job, node, pod, world
+from pumice.sim.usage import counted
+from pumice.sim.work import LooseGang, SimJob, SimTask
+from tests.unit.sim.kit import SPECS, job, node, pod, world
 
 
 def binds(cluster: SimCluster, to: str) -> list[Bind]:
@@ -36,6 +39,7 @@ def test_pods_of_another_spec_state_or_job_travel_apart() -> None:
         pod("b"),
         pod("c", cpu=2),
         pod("d", cpu=2, phase="Running"),
+        pod("D", cpu=2, phase="Running", node_name="n0"),
         pod("e", cpu=2, phase="Running", annotations={"scheduling.k8s.io/group-name": "g"}),
         pod("f", annotations={DURATION_ANNOTATION: "1s"}),
         pod("g", annotations={DURATION_ANNOTATION: "1s"}),
@@ -44,6 +48,7 @@ def test_pods_of_another_spec_state_or_job_travel_apart() -> None:
         ["a", "b"],
         ["c"],
         ["d"],
+        ["D"],
         ["e"],
         ["f"],
         ["g"],
@@ -108,3 +113,27 @@ def test_one_refused_decision_costs_the_others_nothing() -> None:
     assert refusals == {1: Refusal("node n9 does not exist"), 3: Refusal("pod ns/j-worker-0 is already on node n0")}
     assert [each.node_name for each in cluster.pods.values()] == ["n0", "", "n0"]
     assert (cluster.binds_done, cluster.refusals) == (2, 2)
+
+
+def test_pods_that_come_on_nodes_start_in_the_order_of_the_log() -> None:
+    """With the second the gang is whole: it is told between the first two and the third."""
+    marks = {"scheduling.k8s.io/group-name": "g"}
+    placed = [pod(name, node_name="n0", phase="Running", annotations=marks) for name in "abc"]
+    cluster, controller = world(node("n0"))
+    told: list[str] = []
+    controller.hooks.started.append(lambda run: told.append(run.key))
+    cluster.hooks.started.append(told.extend)
+    controller.submit(LooseGang(PodGroup("ns", "g", "g", min_member=2), (pod("w", annotations=marks), *placed)))
+    cluster.engine.advance(0)
+    assert told == ["ns/a", "ns/g", "ns/b", "ns/c"]
+    assert cluster.pods_on == {"n0": {"ns/a": None, "ns/b": None, "ns/c": None}}
+
+
+def test_the_outline_of_a_job_is_that_of_its_pods() -> None:
+    spec = SPECS[1]
+    tasks = (SimTask("a", 2, spec), SimTask("b", 3, SPECS[2]), SimTask("c", 0, SPECS[4]), SimTask("d", 4, spec))
+    work = SimJob("ns", "j", "default", tasks, 9, 60.0)
+    group, pods = work.expand(7.0)
+    outlined, specs = work.outline(7.0)
+    assert (outlined, counted(specs)) == (group, counted((each.spec, 1) for each in pods))
+    assert counted(work.outline(7.0)[1]) == ((spec, 6), (SPECS[2], 3))
