@@ -70,8 +70,7 @@ class Loop:
     def take_in(self) -> int:
         """Apply what happened since the last call. Returns the number of events."""
         events = self.cluster.drain()
-        for event in events:
-            self.store.apply(event)
+        self.store.apply_all(events)
         self.store.take_in()
         return len(events)
 

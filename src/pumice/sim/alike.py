@@ -1,6 +1,6 @@
 """Pods that travel together: of one job, of one spec, in one state, all or none of them on nodes.
 
-What happens to them at one instant is one event. They differ in names, uids and nodes. A pod on its own is the case of one.
+What happens to them at one instant is one event. They differ in names, uids and nodes. One pod is the case of one.
 """
 
 from __future__ import annotations

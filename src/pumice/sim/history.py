@@ -199,10 +199,9 @@ class History:
             amount_of(self.figures.used, resource).value += times * amount
         if queue:
             self.figures.fairness.hold(queue, amounts, times)
-        for pod, delta in zip(pods.values(), share_deltas, strict=True):
-            row = self._row_of_node.get(pod.node_name)
-            if row is not None and delta:
-                self._heat.add(self.now, row, delta / len(self.heat_rows[row]))
+        rows = [self._row_of_node.get(pod.node_name) for pod in pods.values()]
+        steps = zip(rows, share_deltas, strict=True)
+        self._heat.add(self.now, [(row, by / len(self.heat_rows[row])) for row, by in steps if row is not None and by])
 
     def _queue_of(self, pod: Pod) -> str:
         group = self._cluster.groups.get(pod.group_key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -85,16 +86,18 @@ class HeatMap:
         self._part = [[0.0] * buckets for _ in self._now]  # what each bucket has beyond the steps before it
         self._step = [[0.0] * (buckets + 1) for _ in self._now]
 
-    def add(self, time: float, row: int, delta: float) -> None:
-        """From ``time`` on the row's value is more by ``delta``."""
+    def add(self, time: float, deltas: Iterable[tuple[int, float]]) -> None:
+        """From ``time`` on the values of rows are more by their deltas; a row may come more than once."""
         place = (time - self.start) / self.width_s
         while place >= self._buckets:
             self._widen()
             place = (time - self.start) / self.width_s
         bucket = int(place)
-        self._part[row][bucket] += delta * (bucket + 1 - place)
-        self._step[row][bucket + 1] += delta
-        self._now[row] += delta
+        rest = bucket + 1 - place
+        for row, delta in deltas:
+            self._part[row][bucket] += delta * rest
+            self._step[row][bucket + 1] += delta
+            self._now[row] += delta
 
     def grid(self, until: float) -> F64:
         """Means per row and bucket up to ``until``; the last bucket's is over the part of it that has passed.

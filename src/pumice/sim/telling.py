@@ -6,7 +6,8 @@ order. A fault may hold an object's news back (``delay``); then all that happens
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import count
 
 from pumice.model.events import Event, Object, Seen
 from pumice.model.pod import Pod
@@ -36,7 +37,7 @@ class Telling:
     def tell(self, event: Event, kind: type[Object], key: str, news: bool = True) -> None:
         """Add an event about the object. ``news`` False: an echo of what the scheduler itself wrote."""
         if self.delay is None and not self._held:
-            self._add(event, kind, key, news)
+            self._add((event,), kind, (key,), news)
             return
         waiting = self._held.get((kind, key))
         if waiting is not None:
@@ -47,14 +48,15 @@ class Telling:
             self._held[kind, key] = [(event, news)]
             self._engine.after(late_by, self._release, kind, key, priority=Priority.TELL)
         else:
-            self._add(event, kind, key, news)
+            self._add((event,), kind, (key,), news)
 
-    def tell_all(self, events: Sequence[Event], kind: type[Object], keys: Iterable[str], news: bool = True) -> None:
-        """Add an event about each of several objects, in this order."""
-        late = self.delay is not None or self._held
-        add = self.tell if late else self._add
+    def tell_all(self, events: Sequence[Event], kind: type[Object], keys: Collection[str], news: bool = True) -> None:
+        """Add an event about each of several objects, in this order: all are there, or all are gone."""
+        if self.delay is None and not self._held:
+            self._add(events, kind, keys, news)
+            return
         for event, key in zip(events, keys, strict=True):
-            add(event, kind, key, news)
+            self.tell(event, kind, key, news)
 
     def drain(self) -> list[Event]:
         """All events since the last call, oldest first."""
@@ -77,20 +79,23 @@ class Telling:
         self.drain()
         self._held.clear()
         for obj in objects:
-            self._add(Seen(obj), type(obj), key_of(obj), news=True)
+            self._add((Seen(obj),), type(obj), (key_of(obj),), news=True)
 
     def _release(self, kind: type[Object], key: str) -> None:
         for event, news in self._held.pop((kind, key), ()):
-            self._add(event, kind, key, news)
+            self._add((event,), kind, (key,), news)
 
-    def _add(self, event: Event, kind: type[Object], key: str, news: bool) -> None:
+    def _add(self, events: Sequence[Event], kind: type[Object], keys: Collection[str], news: bool) -> None:
+        """Events about other objects each, all of one sort."""
         places = self._seen_at.get(kind)
         if places is None:
             places = self._seen_at[kind] = {}
-        older = places.pop(key, None)
-        if isinstance(event, Seen):
-            if older is not None:
+        seen = isinstance(events[0], Seen)
+        for key in keys if places else ():
+            older = places.pop(key, None)
+            if older is not None and seen:
                 self._events[older] = None
-            places[key] = len(self._events)
-        self._events.append(event)
+        if seen:
+            places.update(zip(keys, count(len(self._events)), strict=False))
+        self._events += events
         self.has_news = self.has_news or news

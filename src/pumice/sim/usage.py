@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from pumice.model.node import Node
@@ -57,22 +58,47 @@ def total_of(pods: Iterable[Pod]) -> Amounts:
     return asked_by(counted((pod.spec, 1) for pod in pods))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _State:
+    """A node's use and the busy share that follows. Nodes of one size share it as long as they are used alike.
+
+    ``inverse``: 1 / amount of each resource that the node has so much of.
+    """
+
+    used: Mapping[str, float]
+    inverse: Amounts
+    share: float
+
+    def after(self, amounts: Amounts, sign: int) -> _State:
+        """With one pod more (+1) or fewer (-1) that asks for these amounts."""
+        used = dict(self.used)
+        for resource, amount in amounts:
+            used[resource] = used.get(resource, 0.0) + sign * amount
+        shares = (used[resource] * inverse for resource, inverse in self.inverse if resource in used)
+        return _State(used, self.inverse, max([0.0, *shares]))
+
+
+_NO_NODE = _State({}, (), 0.0)
+
+
 class Usage:
     """What pods take of each node. ``moved`` is called after each change."""
 
     def __init__(self, cluster: SimCluster) -> None:
         self.moved: list[Moved] = []
-        self._cluster = cluster
-        self._used: dict[str, dict[str, float]] = {}
-        self._share: dict[str, float] = {}
-        self._room: dict[str, tuple[Node, Amounts]] = {}
+        self._states: dict[str, _State] = {}  # by node
+        self._unused: dict[Amounts, _State] = {}
         self._asked: dict[int, tuple[PodSpec, Amounts]] = {}
+        for node in cluster.nodes.values():
+            self._node_changed(None, node)
+        cluster.hooks.node_changed.append(self._node_changed)
         cluster.hooks.bound.append(self._bound)
         cluster.hooks.left.append(self._left)
 
     def of(self, node: str) -> NodeUse:
         """The node's use at the moment."""
-        return NodeUse(dict(self._used.get(node, {})), self._share.get(node, 0.0))
+        state = self._states.get(node)
+        return NodeUse({}, 0.0) if state is None else NodeUse(dict(state.used), state.share)
 
     def asked(self, spec: PodSpec) -> Amounts:
         """What a pod of this spec takes. Specs are few and shared, so they are remembered by identity."""
@@ -88,31 +114,26 @@ class Usage:
         self._move(pods, -1)
 
     def _move(self, pods: Alike, sign: int) -> None:
-        amounts, deltas = self.asked(one_of(pods).spec), []
+        amounts, states, deltas = self.asked(one_of(pods).spec), self._states, []
+        found: dict[int, tuple[_State, _State]] = {}  # by identity of the state before
         for pod in pods.values():
-            name = pod.node_name
-            used = self._used.get(name)
-            if used is None:
-                used = self._used[name] = {}
-            for resource, amount in amounts:
-                used[resource] = used.get(resource, 0.0) + sign * amount
-            before = self._share.get(name, 0.0)
-            share = self._share[name] = self._busy(name, used)
-            deltas.append(share - before)
+            before = states.get(pod.node_name, _NO_NODE)
+            step = found.get(id(before))
+            if step is None:
+                step = found[id(before)] = before, before.after(amounts, sign)
+            after = states[pod.node_name] = step[1]
+            deltas.append(after.share - before.share)
         for tell in self.moved:
             tell(pods, amounts, sign, deltas)
 
-    def _busy(self, name: str, used: dict[str, float]) -> float:
-        node = self._cluster.nodes.get(name)
-        if node is None:
-            return 0.0
-        room = self._room.get(name)
-        if room is None or room[0] is not node:
-            limits = tuple((r, 1 / a) for r, a in amounts_of(node.allocatable) if r != PODS)
-            room = self._room[name] = (node, limits)
-        share = 0.0
-        for resource, inverse in room[1]:
-            amount = used.get(resource)
-            if amount is not None and amount * inverse > share:
-                share = amount * inverse
-        return share
+    def _node_changed(self, before: Node | None, after: Node | None) -> None:
+        """The share of a node that has another size now follows with the next pod that moves."""
+        node = after or before
+        assert node is not None
+        room = amounts_of(after.allocatable) if after is not None else ()
+        inverse = tuple((resource, 1 / amount) for resource, amount in room if resource != PODS)
+        known = self._states.get(node.name)
+        if known is not None:
+            self._states[node.name] = replace(known, inverse=inverse)
+        else:
+            self._states[node.name] = self._unused.setdefault(inverse, _State({}, inverse, 0.0))

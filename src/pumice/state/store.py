@@ -81,23 +81,25 @@ class Store:
 
     def apply(self, event: Event) -> None:
         """Take one event in. Raises nothing for events that are merely late, repeated or about unknown objects."""
-        if isinstance(event, Seen) and isinstance(event.obj, Pod):
-            self._pod_seen(event.obj)
-        elif isinstance(event, Gone) and event.kind is Pod:
-            if self._came:
-                self._take_in()
-            self._left[event.key] = None
-        else:
-            self._apply(event)
-        if len(self._came) + len(self._left) >= TAKEN_TOGETHER_MAX:
-            self._take_in()
+        self.apply_all((event,))
 
-    def _pod_seen(self, pod: Pod) -> None:
-        key = pod.key
-        if self._left or key in self._came:
-            self._take_in()
-        if pod.scheduler_name in self.scheduler_names or pod.node_name or key in self._tasks.row_of:
-            self._came[key] = pod
+    def apply_all(self, events: Iterable[Event]) -> None:
+        """Take events in, oldest first."""
+        for event in events:
+            if isinstance(event, Seen) and isinstance(pod := event.obj, Pod):
+                key = pod.key
+                if self._left or key in self._came:
+                    self._take_in()
+                if pod.scheduler_name in self.scheduler_names or pod.node_name or key in self._tasks.row_of:
+                    self._came[key] = pod
+            elif isinstance(event, Gone) and event.kind is Pod:
+                if self._came:
+                    self._take_in()
+                self._left[event.key] = None
+            else:
+                self._apply(event)
+            if len(self._came) + len(self._left) >= TAKEN_TOGETHER_MAX:
+                self._take_in()
 
     def _apply(self, event: Event) -> None:
         """Any but those about pods."""

@@ -49,7 +49,7 @@ def test_a_heat_map_holds_the_means_of_each_bucket(seed: int) -> None:
     for time in times.tolist():
         row, delta = int(rng.integers(2)), float(rng.normal())
         time = round(time, 1)
-        heat.add(time, row, delta)
+        heat.add(time, [(row, delta)])
         value[row, np.round(fine, 1) >= time] += delta
     grid = heat.grid(100.0)
     assert heat.width_s == 16.0
