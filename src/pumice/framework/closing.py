@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
 
+from pumice.columns.dtypes import AnyArray
 from pumice.framework import points
 from pumice.framework.errors import WrongAnswer
+from pumice.framework.memo import Memo
 from pumice.framework.outcome import Outcome
-from pumice.framework.session import PUBLISHED, Session
-from pumice.model.decisions import Writes
+from pumice.framework.session import PUBLISHED, Figures, Session
+from pumice.model.decisions import Decision, Refusal, Writes
 
 
 def close_session(ssn: Session, *, ready: bool = True) -> Outcome:
@@ -24,13 +26,63 @@ def close_session(ssn: Session, *, ready: bool = True) -> Outcome:
         if ready:
             _tell(ssn)
             writes = ssn.policy.dialect.closes(ssn)
-        figures = {name: np.asarray(value) for each in _said(ssn, "figures", Mapping) for name, value in each.items()}
+        figures = _figures_later(ssn) if ssn.is_idle else _figures(ssn)
         wakes_at = min((at for at in _said(ssn, "wakes_at", float | int | None) if at is not None), default=None)
         if ssn.is_idle and ready and writes == Writes() and wakes_at is None and not ssn.story.faults:
             ssn.memo.keep(PUBLISHED, (ssn.tables,), figures)
     outcome = Outcome(ssn.uid, ssn.now, ssn.policy, ssn.tables, ssn.story, writes, figures, wakes_at)
     ssn.close()
     return outcome
+
+
+def _figures(ssn: Session) -> Figures:
+    return {name: np.asarray(value) for each in _said(ssn, "figures", Mapping) for name, value in each.items()}
+
+
+class _Later(Mapping[str, AnyArray]):
+    """Figures that are found out when somebody asks."""
+
+    def __init__(self, find: Callable[[], Figures]) -> None:
+        self._find = find
+
+    @cached_property
+    def _found(self) -> Figures:
+        return self._find()
+
+    def __getitem__(self, name: str) -> AnyArray:
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+def _figures_later(ssn: Session) -> Figures:
+    """What plugins publish of a session in which nothing waits: those that are open, and the others too. The session
+    has moved nothing, so these can be opened for it whenever somebody asks, which in many cycles is nobody. One that
+    fails then publishes nothing."""
+    snapshot, policy, now, known = ssn.snapshot, ssn.policy, ssn.now, _figures(ssn)
+    others = [position for position in policy.publishing if position not in policy.heard_when_idle]
+
+    def find() -> Figures:
+        later = Session(snapshot, policy, now, _Nobody(), Memo(keeps=False))
+        for position in others:
+            with later.turn("figures"):
+                later.hooks.open(later, (position,))
+        found = {**known, **_figures(later)}
+        later.close()
+        return found
+
+    return _Later(find)
+
+
+class _Nobody:
+    """The planner of a session that decides nothing."""
+
+    def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
+        raise AssertionError("nothing is decided where nothing waits")
 
 
 def _tell(ssn: Session) -> None:

@@ -73,8 +73,13 @@ class PluginSpec:
 
     @cached_property
     def publishes(self) -> bool:
-        """Whether it has figures, or a moment at which it wakes."""
-        return hasattr(self.target, "figures") or hasattr(self.target, "wakes_at")
+        """Whether it has figures."""
+        return hasattr(self.target, "figures")
+
+    @cached_property
+    def wakes(self) -> bool:
+        """Whether it has a moment at which it wakes."""
+        return hasattr(self.target, "wakes_at")
 
     def hooks_at(self, point: Question) -> tuple[tuple[str, Reads | None, str | None, str], ...]:
         """(form, reads, concerns, attribute) of each hook at the point."""

@@ -78,13 +78,18 @@ class Policy:
     @cached_property
     def heard_when_idle(self) -> list[int]:
         """Positions of the plugins that have a part in a session in which nothing waits: they are told of its end, or
-        publish something."""
+        say when they wake."""
         closing = [point for point in self.dialect.points.values() if point.name == "session_close"]
         return [
             i
             for i, option in enumerate(self.options)
-            if option.spec.publishes or any(option.spec.hooks_at(point) for point in closing)
+            if option.spec.wakes or any(option.spec.hooks_at(point) for point in closing)
         ]
+
+    @cached_property
+    def publishing(self) -> list[int]:
+        """Positions of the plugins that publish figures."""
+        return [i for i, option in enumerate(self.options) if option.spec.publishes]
 
     def plugins_at(self, point: Question) -> list[list[int]]:
         """Positions in ``options`` of the plugins that are on at the point and have, or may add, hooks there; by tier,

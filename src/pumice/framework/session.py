@@ -29,7 +29,7 @@ V = TypeVar("V")
 #: What plugins publish, by name.
 Figures = Mapping[str, AnyArray]
 
-#: The memo's question what plugins published in a session in which nothing waited and nothing was written; it rests on
+#: The memo's question what plugins publish in a session in which nothing waited and nothing was written; it rests on
 #: the tables themselves, and so does everything else that such a session could find.
 PUBLISHED = "published while nothing waited"
 
@@ -41,7 +41,7 @@ class Session:
     have together. ``published``: what plugins had to say when the last session found the same and did nothing. ``ask``
     puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
     goes first, ``placing`` where tasks go, ``story`` is what is told of all that. ``notes``: what plugins want to find
-    in the next snapshot, by ``plugin.name``.
+    in the next snapshot, by ``plugin.name``. ``opened_at``: every version and stamp above it is of a write after this.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, memo: Memo) -> None:
@@ -58,10 +58,11 @@ class Session:
         self.ask, self.has, self.add = self.hooks.ask, self.hooks.has, self.hooks.add
         self.order = Ordering(self.tables, self.hooks)
         self.notes: dict[str, float] = {}
+        self.opened_at = 0
         self._shared: dict[Hashable, Any] = {}
 
     def open(self) -> None:
-        """Open the plugins; in a session where nothing waits, those that are told of its end or publish something, and
+        """Open the plugins; in a session where nothing waits, those that are told of its end or say when they wake, and
         none where nothing has changed either.
 
         Raises: PluginFault.
@@ -72,6 +73,7 @@ class Session:
         if not self.is_idle:
             policy.dialect.opens(self)
         self.hooks.open(self, policy.heard_when_idle if self.is_idle else range(len(policy.options)))
+        self.opened_at = self.tables.versions.next()
 
     def close(self) -> None:
         """Forget everything. The session and those that it made know each other: taken apart, all of it is free at

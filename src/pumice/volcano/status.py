@@ -13,7 +13,7 @@ import numpy as np
 from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import RELEASING
 from pumice.columns.counting import SCHEDULED as ON_NODE
-from pumice.columns.dtypes import I64, AnyArray
+from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.jobs import INQUEUE_PHASE
 from pumice.framework.memo import ground
 from pumice.framework.session import Session
@@ -47,7 +47,8 @@ def conditions(ssn: Session) -> Conditions:
 
 @dataclass(slots=True)
 class Settled:
-    """Jobs whose status was found in order (J,): their stamps then, -1 for none, and what they had failed as."""
+    """Jobs whose status was found in order (J,): the stamps that they had in the snapshot then, -1 for none, and what
+    they had failed as."""
 
     stamps: I64
     failed_as: I64
@@ -61,13 +62,21 @@ def _settled(ssn: Session) -> Settled:
 
 
 def jobs_to_close(ssn: Session) -> AnyArray:
-    """Rows of jobs whose status may have to be written: changed since it was last found in order, or failed in another
-    way than then."""
-    settled, rows = _settled(ssn), ssn.live_jobs
-    assert ssn.tables.jobs.stamps is not None
-    due = (ssn.tables.jobs.stamps != settled.stamps) | (ssn.story.failed_as != settled.failed_as)
+    """Rows of jobs whose status may have to be written: changed since it was last found in order, by the store or by
+    this session, or failed in another way than then. What plugins keep of a job is no part of its status."""
+    settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.stamps
+    assert before is not None
+    due = (before != settled.stamps) | (ssn.story.failed_as != settled.failed_as) | _written(ssn)
     due[[*ssn.story.tried, *conditions(ssn).by_job]] = True
     found: AnyArray = rows[due[rows]]
+    return found
+
+
+def _written(ssn: Session) -> Bool:
+    """Which jobs the session has written (J,)."""
+    stamps = ssn.tables.jobs.stamps
+    assert stamps is not None
+    found: Bool = stamps > ssn.opened_at
     return found
 
 
@@ -75,11 +84,7 @@ def close(ssn: Session) -> Writes:
     """What should be written."""
     rows = jobs_to_close(ssn)
     updates = [new_status(ssn, facts) for facts in facts_of(ssn, rows)]
-    calm = rows[[update is None for update in updates]] if len(rows) else rows
-    settled = _settled(ssn)
-    assert ssn.tables.jobs.stamps is not None
-    settled.stamps[calm], settled.failed_as[calm] = ssn.tables.jobs.stamps[calm], ssn.story.failed_as[calm]
-    settled.stamps[list(ssn.story.tried)] = -1
+    _settle(ssn, rows[[update is None for update in updates]] if len(rows) else rows)
     jobs, subs = ssn.tables.jobs, ssn.tables.subs
     moved = sorted(ssn.story.moved)
     return Writes(
@@ -89,6 +94,15 @@ def close(ssn: Session) -> Writes:
         sub_hypernodes={sub: int(subs.hypernode[sub]) for job in moved for sub in jobs.subs[job]},
         notes=ssn.notes,
     )
+
+
+def _settle(ssn: Session, calm: AnyArray) -> None:
+    """The status of these jobs is in order. Of one that the session wrote it is not known what comes of that."""
+    settled, before, failed_as = _settled(ssn), ssn.world.before.jobs.stamps, ssn.story.failed_as
+    assert before is not None
+    settled.stamps[calm], settled.failed_as[calm] = before[calm], failed_as[calm]
+    settled.stamps[_written(ssn)] = -1
+    settled.stamps[list(ssn.story.tried)] = -1
 
 
 class Facts(NamedTuple):

@@ -289,11 +289,12 @@ def test_whether_a_policy_does_anything_where_nothing_waits(actions: str, plugin
 
 
 def test_which_plugins_are_heard_where_nothing_waits() -> None:
-    """Those that are told of the end, or publish something."""
+    """Those that are told of the end, or wake the scheduler; what others publish is found out when somebody asks."""
     names = ["ready", "closing", "publishing", "waking"]
     conf = {"actions": "of-waiting", "tiers": [{"plugins": [{"name": name} for name in names]}]}
     policy = read_policy(conf, IDLE)
-    assert [names[i] for i in policy.heard_when_idle] == ["closing", "publishing", "waking"]
+    assert [names[i] for i in policy.heard_when_idle] == ["closing", "waking"]
+    assert [names[i] for i in policy.publishing] == ["publishing"]
 
 
 def test_hierarchy_reaches_the_plugin_that_wants_to_know() -> None:
