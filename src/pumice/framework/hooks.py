@@ -1,7 +1,7 @@
 """The plugins of one session, and every question that is put to them.
 
-Tiers and switches are resolved once a session; a question is then a loop over functions. What a plugin does wrong while
-it is asked becomes a ``PluginFault`` that names it.
+Tiers and switches are resolved once a policy (``wiring``); a question is then a loop over functions. What a plugin does
+wrong while it is asked becomes a ``PluginFault`` that names it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pumice.columns.rows import JobRows
 from pumice.framework.errors import PluginError, PluginFault, WrongAnswer, in_short
 from pumice.framework.point import JOBS, NOW, PODS, QUEUES, Asked, Point, Question, Reads
 from pumice.framework.policy import Policy
+from pumice.framework.wiring import Unused, Wire, Wiring
 from pumice.framework.world import World
 
 A = ParamSpec("A")
@@ -47,7 +48,7 @@ class Hooks:
         self._opening: int | None = None
         self._tiers: dict[Question, list[list[Hook]]] = {}
         self._calls: dict[Question | Asked[Any, Any], list[list[Callable[..., Any]]]] = {}
-        self._forms: dict[tuple[Question, ...], set[str]] = {}
+        self._wiring: Wiring | None = None
         self._inverses: dict[Question, list[Callable[..., Any]]] = {}
 
     # -- plugins ------------------------------------------------------------------------------------------------------
@@ -71,7 +72,7 @@ class Hooks:
             raise _fault(option.spec.name, "opening", "", error) from error
         finally:
             self._opening = None
-        self._opened[position] = instance
+        self._opened[position], self._wiring = instance, None
         return instance
 
     @property
@@ -106,37 +107,49 @@ class Hooks:
         """Hooks at a point by tier; plugins that are switched off there, and empty tiers, are left out."""
         found = self._tiers.get(point)
         if found is None:
-            tiers = ([hook for plugin in plugins for hook in self._of(plugin, point)] for plugins in self._on(point))
-            found = self._tiers[point] = [tier for tier in tiers if tier]
+            found = self._tiers[point] = self._find_tiers(point)
         return found
 
-    def _on(self, point: Question) -> list[list[int]]:
-        return self._policy.plugins_at(point)
+    def _find_tiers(self, point: Question) -> list[list[Hook]]:
+        if not self._added:
+            return [[self._hook(wire) for wire in tier] for tier in self._wires(point)]
+        on = self._policy.plugins_at(point)
+        tiers = ([hook for plugin in plugins for hook in self._of(plugin, point)] for plugins in on)
+        return [tier for tier in tiers if tier]
+
+    def _wires(self, point: Question) -> list[list[Wire]]:
+        """Hooks of classes at a point, whose plugins are open from now on."""
+        if len(self._opened) < len(self._policy.options):
+            for plugins in self._policy.plugins_at(point):
+                for position in plugins:
+                    self._open(position)
+        return self.wiring.tiers(point)
+
+    @property
+    def wiring(self) -> Wiring:
+        """Who answers where, of the plugins that are open."""
+        if self._wiring is None:
+            found = ((i, Unused.of(instance)) for i, instance in self._opened.items())
+            unused = {i: each for i, each in found if each}
+            question = ("wiring", *unused.items())
+            self._wiring = self._ssn.memo.get(question, (), lambda: Wiring(self._policy, unused))
+        return self._wiring
+
+    def _hook(self, wire: Wire) -> Hook:
+        instance = self._opened[wire.position]
+        concerns = getattr(instance, wire.concerns) if wire.concerns else None
+        return Hook(wire.plugin, wire.point, wire.form, wire.reads, wire.call_of(instance), concerns)
 
     def _of(self, plugin: int, point: Question) -> list[Hook]:
         """Hooks at a point of the plugin at a position of the policy: those of its class, then those it added when the
         session opened."""
-        instance = self._open(plugin)
-        if point in getattr(instance, "unused_points", ()):
-            return []
-        spec, unused = self._policy.options[plugin].spec, getattr(instance, "unused_hooks", ())
-        own = [
-            Hook(
-                spec.name,
-                point,
-                form,
-                reads,
-                getattr(instance, attribute) if attribute else instance,
-                getattr(instance, concerns) if concerns else None,
-            )
-            for form, reads, concerns, attribute in spec.hooks_at(point)
-            if attribute not in unused
-        ]
-        return own + self._added.get((plugin, point), [])
+        self._open(plugin)
+        return [*map(self._hook, self.wiring.of(plugin, point)), *self._added.get((plugin, point), ())]
 
     def by_plugin(self, point: Question, on_at: Question | None = None) -> Iterator[list[Hook]]:
         """The same, one list a plugin that is on there (``on_at``: at another point)."""
-        return (self._of(plugin, point) for plugins in self._on(on_at or point) for plugin in plugins)
+        on = self._policy.plugins_at(on_at or point)
+        return (self._of(plugin, point) for plugins in on for plugin in plugins)
 
     def told_by_inverse(self, point: Question) -> list[Callable[..., Any]]:
         """Hooks of plugins with plain Python state, which a rollback must tell."""
@@ -149,14 +162,14 @@ class Hooks:
 
     def has(self, point: Question) -> bool:
         """Whether any plugin answers at the point."""
-        return bool(self.tiers(point))
+        return bool(self.tiers(point) if self._added else self._wires(point))
 
-    def forms(self, *points: Question) -> set[str]:
-        """The forms that the hooks at some points are written in."""
-        found = self._forms.get(points)
-        if found is None:
-            found = self._forms[points] = {hook.form for hook in self.at(*points)}
-        return found
+    def forms(self, point: Question) -> frozenset[str]:
+        """The forms that the hooks at a point are written in."""
+        if self._added:
+            return frozenset(hook.form for hook in self.at(point))
+        self._wires(point)
+        return self.wiring.forms((point,))
 
     @overload
     def ask(self, question: Point[A, Any, C], /, *args: A.args, **kwargs: A.kwargs) -> C: ...
@@ -201,7 +214,10 @@ class Hooks:
 
     def _calls_of(self, question: Question | Asked[Any, Any]) -> list[list[Callable[..., Any]]]:
         if isinstance(question, Question):
-            return [[hook.call for hook in tier] for tier in self.tiers(question)]
+            if self._added:
+                return [[hook.call for hook in tier] for tier in self.tiers(question)]
+            opened = self._opened
+            return [[wire.call_of(opened[wire.position]) for wire in tier] for tier in self._wires(question)]
         return [
             [question.forms[hook.form](hook.call) for hook in tier if hook.form in question.forms]
             for point in question.points

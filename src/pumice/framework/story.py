@@ -144,6 +144,18 @@ class Failure(NamedTuple):
     alone: bool
 
 
+class Said(NamedTuple):
+    """What an action that moved nothing left in the story: entries, rejections at admission, and the failures that
+    befell jobs: ``failed`` their rows, ``failed_as`` and ``failed_with`` as in the story."""
+
+    told: tuple[Entry | JobsEntry, ...]
+    rejected: tuple[tuple[AnyArray, str], ...]
+    failures: tuple[Failure, ...]
+    failed: AnyArray
+    failed_as: I64
+    failed_with: I32
+
+
 class Story:
     """Everything told in one cycle. ``action`` is the one that runs.
 
@@ -220,6 +232,33 @@ class Story:
             self._failures.append(failure)
         self.failed_as[jobs] = failure.number
         self._failed_with[jobs] = len(self._failures) - 1
+
+    # -- again --------------------------------------------------------------------------------------------------------
+
+    def mark(self) -> tuple[int, ...]:
+        """Where the story is."""
+        return len(self.told), len(self.rejected), len(self._failures), *self._beside()
+
+    def _beside(self) -> tuple[int, ...]:
+        """How much there is that is told only where something was moved, or befell one job alone."""
+        return len(self.events), len(self.faults), len(self.errors), len(self.tried), len(self.moved)
+
+    def said_since(self, mark: tuple[int, ...]) -> Said | None:
+        """What was told since then, None where it cannot be told again: something befell one job alone, or jobs had
+        failed before."""
+        told, rejected, failures, *beside = mark
+        if failures or self.errors or self.tried or self._beside() != tuple(beside):
+            return None
+        rows = self.failed_as.nonzero()[0]
+        found = tuple(self.told[told:]), tuple(self.rejected[rejected:]), tuple(self._failures)
+        return Said(*found, rows, self.failed_as[rows], self._failed_with[rows])
+
+    def say_again(self, said: Said) -> None:
+        """The same was found again; nobody has failed before."""
+        self.told += said.told
+        self.rejected += said.rejected
+        self._failures += said.failures
+        self.failed_as[said.failed], self._failed_with[said.failed] = said.failed_as, said.failed_with
 
     # -- reading ------------------------------------------------------------------------------------------------------
 

@@ -83,6 +83,13 @@ class World:
         """All columns of a plugin."""
         return [column for name, column in self.columns.items() if name.partition(".")[0] == plugin]
 
+    def moving_columns(self) -> Iterator[Column[Any]]:
+        """Everything that may be written."""
+        for axis in AXES:
+            table = self.table(axis)
+            yield from map(table.columns.__getitem__, table.MOVING)
+        yield from self.columns.values()
+
     def moving(self) -> Iterator[tuple[str, AnyArray]]:
         """(name, array) of everything that may be written, in an order that is always the same."""
         for axis, attribute in AXES.items():

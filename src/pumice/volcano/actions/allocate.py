@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
 from pumice.framework.failures import Failures
+from pumice.framework.in_vain import act
 from pumice.framework.ordering import Heap, heaps_by
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
@@ -24,6 +26,9 @@ from pumice.volcano.worksheet import Worksheet
 #: What an attempt asks about the job itself.
 ASKS = (points.job_valid, points.job_ready, points.job_pipelined)
 
+#: All but what enqueue asks.
+MAY_ASK = tuple(point for point in points.POINTS.values() if point not in (points.job_enqueueable, points.job_enqueued))
+
 
 def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
     """Best queue first, best job first; a job is placed up to its minimum a turn and comes back for the rest.
@@ -31,9 +36,10 @@ def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
     What is ready is committed. What is only pipelined stays reserved for the session. Everything else is undone.
     """
     allocation = _Allocation(ssn, cached=predicateErrorCacheEnable)
-    heaps = allocation.jobs_by_queue()
-    if heaps:
-        allocation.take_turns(heaps)
+    rows = allocation.waiting()
+    if len(rows):
+        what = f"allocate {predicateErrorCacheEnable}"
+        act(ssn, what, rows, MAY_ASK, lambda: allocation.take_turns(rows))
 
 
 class _Allocation:
@@ -42,23 +48,22 @@ class _Allocation:
         self.worksheets: dict[int, Worksheet] = {}
         self.failed = False  # whether the last turn ended in a failure that changed nothing
 
-    def jobs_by_queue(self) -> dict[int, Heap]:
-        """Jobs with tasks to place, by queue. Whether a job is valid is asked when its turn comes: nothing here
-        changes that."""
+    def waiting(self) -> AnyArray:
+        """Rows of jobs with tasks to place. Whether a job is valid is asked when its turn comes: nothing here changes
+        that."""
         ssn, jobs = self.ssn, self.ssn.tables.jobs
         live = jobs.alive & (jobs.queue >= 0)
         pending = live & (jobs.phase == PENDING_PHASE)
         if pending.any() and not ssn.policy.has_action("enqueue"):
             ssn.journal.put(jobs["phase"], pending.nonzero()[0], INQUEUE_PHASE)
             pending = np.zeros_like(pending)
-        rows = (live & ~pending & (jobs.waits > 0)).nonzero()[0]
-        if not len(rows):
-            return {}
-        return heaps_by(ssn.order.job_keys(), rows, jobs.queue[rows])
+        rows: AnyArray = (live & ~pending & (jobs.waits > 0)).nonzero()[0]
+        return rows
 
-    def take_turns(self, heaps: dict[int, Heap]) -> None:
+    def take_turns(self, rows: AnyArray) -> None:
         """Go on until no queue has a job that can still get something."""
         ssn = self.ssn
+        heaps = heaps_by(ssn.order.job_keys(), rows, ssn.tables.jobs.queue[rows])
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, ssn.placing, ssn.story, "allocate", ASKS)
         self.alike = Alike(ssn, failures)
         queues = Heap(ssn.order.queue_keys(), list(heaps))

@@ -1,0 +1,64 @@
+"""Actions that changed nothing.
+
+Where jobs wait and there is no room for them, cycle after cycle asks the same questions. What an action found then is
+an answer like any other: it holds as long as all that the action could see is the same, and what was told is told
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pumice.columns.dtypes import AnyArray
+from pumice.framework.memo import Ground, ground, ground_of_rows
+from pumice.framework.point import JOBS, NOW, Question
+from pumice.framework.session import Session
+from pumice.framework.story import Said
+from pumice.framework.wiring import Reading
+
+
+def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run: Callable[[], None]) -> None:
+    """Run an action for some jobs, by row, of which it looks at no others; ``what`` names it and its arguments,
+    ``asks`` are the points at which it asks.
+
+    It is not run where it changed nothing when all was the same: what it told then is told again.
+    """
+    if ssn.policy.python_plugins:  # they may keep what nobody knows of
+        run()
+        return
+    rests_on = _rests_on(ssn, rows, ssn.hooks.wiring.reading(asks))
+    known: Said | None = ssn.memo.recall(("in vain", what), rests_on)
+    if known is not None:
+        ssn.story.say_again(known)
+        return
+    mark, begun = ssn.story.mark(), ssn.tables.versions.next()
+    run()
+    said = ssn.story.said_since(mark)
+    if said is not None and not _has_written(ssn, begun):
+        ssn.memo.keep(("in vain", what), rests_on, said)
+
+
+def _rests_on(ssn: Session, rows: AnyArray, reads: Reading) -> Ground:
+    """All that an action can see but the rows of other jobs; these too, and the clock, where some plugin reads them."""
+    tables, world = ssn.tables, ssn.world
+    jobs = tables.jobs
+    assert tables.queues.stamps is not None
+    return (
+        rows.tobytes(),
+        ground_of_rows(jobs.stamps, rows),
+        tables.queues.stamps.tobytes(),
+        tables.nodes.facts.version,
+        tables.tree.version,
+        *ground(*tables.nodes.columns.values()),
+        *ground(*tables.tasks.columns.values()),
+        *ground(*tables.subs.columns.values()),
+        *ground(*tables.classes.columns.values()),
+        *ground(*(column for name, column in world.columns.items() if reads.covers(name))),
+        *(ground(*jobs.columns.values()) if JOBS in reads.words else ()),
+        *(ground(world.now) if NOW in reads.words else ()),
+    )
+
+
+def _has_written(ssn: Session, since: int) -> bool:
+    """Whether a write since a version stands; whoever takes a write back takes its version back."""
+    return any(column.version > since for column in ssn.world.moving_columns())
