@@ -30,6 +30,7 @@ from pumice.model.status import TaskStatus
 from pumice.runtime.why import why_jobs_wait
 from pumice.testing.build import Ran, cluster, node, pod, podgroup, policy, queue, run
 from pumice.volcano import points
+from pumice.volcano.attempts import discarded
 from pumice.volcano.candidates import evictable
 from pumice.volcano.readiness import job_pipelined
 from pumice.volcano.victims import eviction_order
@@ -154,6 +155,8 @@ class Plain:
                 make_room(stmt, row)
             if job_pipelined(self.ssn, job):
                 stmt.commit()
+            elif (attempt := discarded(self.ssn, job, stmt)).undone:
+                self.ssn.story.take(job, attempt)
 
     def for_preemptor(self, of: int, job: int) -> Callable[[Statement, int], bool]:
         """``of`` -1: within the job."""
@@ -294,7 +297,7 @@ def plain_policy(conf: str, action: str) -> Policy:
 def said(ran: Ran) -> tuple[object, ...]:
     """What was decided, and what users and their pods are told."""
     outcome = ran.outcome
-    return ran.decisions, ran.pipelined, outcome.groups, sorted(outcome.notices()), why_jobs_wait(outcome)
+    return ran.decisions, ran.pipelined, outcome.groups, list(outcome.notices()), why_jobs_wait(outcome)
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
