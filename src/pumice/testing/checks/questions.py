@@ -122,7 +122,9 @@ def _tasks(names: Names, subject: Subject) -> TaskRows:
     if subject.value != _CANDIDATES:
         return TaskRows(names.tables, rows)
     node = names.tables.tasks.node[rows]
-    return Candidates(names.tables, rows, np.array([0, *((node[1:] != node[:-1]).nonzero()[0] + 1).tolist(), len(rows)]))
+    return Candidates(
+        names.tables, rows, np.array([0, *((node[1:] != node[:-1]).nonzero()[0] + 1).tolist(), len(rows)])
+    )
 
 
 _CANDIDATES = "candidates"
