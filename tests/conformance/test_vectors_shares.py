@@ -1,5 +1,7 @@
-"""What Volcano's proportion, capacity and drf make of random queues and jobs (``spec/volcano/vectors/README.md`` explains the
-keys)."""
+"""What Volcano's proportion, capacity and drf make of random queues and jobs.
+
+``spec/volcano/vectors/README.md`` explains the keys.
+"""
 
 from __future__ import annotations
 

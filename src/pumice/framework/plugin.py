@@ -178,6 +178,8 @@ def read_arguments(
 
 #: The largest numbers of a conf: products and sums of a few such are still exact, or at least finite.
 INT_MAX, FLOAT_MAX = 2**31 - 1, 1e12
+
+
 def _type_in_family(argument: Argument) -> str:
     """The type of what a family collects, from ``Mapping[str, float]``."""
     found = re.search(r"Mapping\[str, (\w+)\]", argument.type)

@@ -345,7 +345,8 @@ def _resource_claim(claim: ResourceClaim | ResourceClaimTemplate) -> Obj:
 
 
 def _disruption_budget(budget: PodDisruptionBudget) -> Obj:
-    status = {"disruptionsAllowed": budget.allowed, **_some(disruptedPods=dict.fromkeys(budget.disrupted, _instant(1.0)))}
+    disrupted = dict.fromkeys(budget.disrupted, _instant(1.0))
+    status = {"disruptionsAllowed": budget.allowed, **_some(disruptedPods=disrupted)}
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

@@ -48,9 +48,9 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``case`` is the sentence. A cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes``, ``budgets`` with the
-    fields of ``pumice.testing.build``; ``priorities`` the values of priority classes. A policy: ``plugins`` (a name, or
-    a name with its arguments, switches among them) and ``actions``. ``now``: seconds since the epoch.
+    """``case`` is the sentence. A cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes``, ``budgets`` with
+    the fields of ``pumice.testing.build``; ``priorities`` the values of priority classes. A policy: ``plugins`` (a
+    name, or a name with its arguments, switches among them) and ``actions``. ``now``: seconds since the epoch.
 
     Of a gang, ``min``, ``queue``, ``priority``, ``phase`` (Inqueue unless said), ``tier``, ``soft``, ``wants`` (its
     minResources), ``creation`` and ``notes`` are the group's; ``pods`` is how many, or the names with what is special

@@ -1,7 +1,7 @@
 """How many devices of a class the pods of a queue may claim. Source: Volcano capacity, DRA quota (spec 04 §8, 01 §2.4).
 
-A limit is written as ``deviceclass/<class>`` into a queue's capability. Only classes of which some queue has a limit are
-counted. A claim that several pods of a queue name counts once in it.
+A limit is written as ``deviceclass/<class>`` into a queue's capability. Only classes of which some queue has a limit
+are counted. A claim that several pods of a queue name counts once in it.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ class GivingBack:
         return np.asarray(~((candidates.req >= EPS) & (self._of.deserved[queue] >= EPS)).any(axis=1))
 
     def _take(self, candidates: TaskRows, node: I64, order: I64, lines: I64, measured: Bool, useful: Bool) -> Bool:
-        """Go through the useful candidates of all nodes side by side. What is taken of a queue leaves less in all of its
-        ``lines`` (rows, queues) that are ``measured``. Shape (rows,)."""
+        """Go through the useful candidates of all nodes side by side. What is taken of a queue leaves less in all of
+        its ``lines`` (rows, queues) that are ``measured``. Shape (rows,)."""
         req, deserved = candidates.req, self._of.deserved
         undeserved = np.stack([self._undeserved(candidates, queue) for queue in lines.T], axis=1)
         distinct, place = np.unique(node[:, None] * len(deserved) + lines, return_inverse=True)

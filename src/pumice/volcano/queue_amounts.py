@@ -16,9 +16,9 @@ from pumice.volcano.admission import promised
 
 @dataclass(frozen=True, slots=True)
 class QueueAmounts:
-    """All (Q, R), of a queue's own jobs when the session opened. ``allocated``: what tasks hold; ``elastic``: what of it
-    is above their jobs' minima; ``request``: with what pending tasks ask for; ``inqueue``: promised to admitted jobs and
-    not held yet."""
+    """All (Q, R), of a queue's own jobs when the session opened. ``allocated``: what tasks hold; ``elastic``: what of
+    it is above their jobs' minima; ``request``: with what pending tasks ask for; ``inqueue``: promised to admitted jobs
+    and not held yet."""
 
     allocated: F64
     elastic: F64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def eviction_order_by_node(ssn: Session, candidates: Candidates, preemptor: int)
     for key in keys:
         differs[1:] |= key[found][1:] != key[found][:-1]
     starts, rows = [0, *differs.nonzero()[0].tolist(), len(found)], candidates.rows.tolist()
-    for start, end in zip(starts, starts[1:], strict=False):
+    for start, end in pairwise(starts):
         if end - start > 1:
             equal: list[int] = found[start:end].tolist()
             found[start:end] = sorted(equal, key=cmp_to_key(lambda a, b: order.compare(rows[a], rows[b])))

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pumice.columns.snapshot import Shard
-from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
-from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object, Seen
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind
-from pumice.model.node import Node
-from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
-from pumice.model.queue import PriorityClass, Queue
-from pumice.model.topology import HyperNode
 from pumice.state.store import Store
 from tests.conformance.runner.case import Case, Raw
 from tests.conformance.runner.result import NotYet, Unusable
 
 #: Kinds that Pumice reads and the store keeps.
-_KEPT = (Node, Pod, PodGroup, PriorityClass, Queue, HyperNode, PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate)
+_KEPT = get_args(Object)
 #: Kinds that matter to plugins of their own only; a conf that names such a plugin is "not yet" by the plugin's name.
 _OF_ONE_PLUGIN = {"ResourceQuota"}
 #: Kind -> what of Pumice is missing to take it into account.

@@ -29,7 +29,7 @@ def read(kind: str, version: str, **parts: Any) -> Any:
             PodDisruptionBudget("ns", "x", WEB, 2, ("a", "b")),
             id="one that its controller has seen",
         ),
-        pytest.param({"selector": {}}, {}, PodDisruptionBudget("ns", "x", LabelSelector(), 0), id="one that it has not"),
+        pytest.param({"selector": {}}, {}, PodDisruptionBudget("ns", "x", LabelSelector(), 0), id="one it has not"),
         pytest.param({}, {}, PodDisruptionBudget("ns", "x", None, 0), id="one that says nothing"),
     ],
 )
@@ -51,7 +51,7 @@ def devices(*requests: Any) -> Any:
     [
         pytest.param({}, (), id="nothing"),
         pytest.param(devices({"exactly": {"deviceClassName": "gpu", "count": 2}}), (("gpu", 2),), id="so many"),
-        pytest.param(devices({"exactly": {"deviceClassName": "gpu"}}), (("gpu", 1),), id="one, where no number is given"),
+        pytest.param(devices({"exactly": {"deviceClassName": "gpu"}}), (("gpu", 1),), id="one without a number"),
         pytest.param(devices({"deviceClassName": "gpu", "count": 3}), (("gpu", 3),), id="as in v1beta1"),
         pytest.param(
             devices({"firstAvailable": [{"deviceClassName": "big"}, {"deviceClassName": "small", "count": 2}]}),

@@ -62,8 +62,8 @@ TOTAL = resource(10, "10Gi", gpu=4, pods=100)
             [queue("p"), queue("c", parent="p")],
             "p",
             [
-                "Queue p: has queues below it and jobs of its own: with hierarchical queues (capacity) nothing at all is"
-                " placed"
+                "Queue p: has queues below it and jobs of its own: with hierarchical queues (capacity) nothing at all"
+                " is placed"
             ],
             id="jobs in a queue that is a parent",
         ),
@@ -71,8 +71,8 @@ TOTAL = resource(10, "10Gi", gpu=4, pods=100)
             [queue("root", capability=resource(gpu=4))],
             "",
             [
-                "Queue root: capability says nothing of cpu: with hierarchical queues (capacity) no queue may have any",
-                "Queue root: capability says nothing of memory: with hierarchical queues (capacity) no queue may have any",
+                f"Queue root: capability says nothing of {name}: with hierarchical queues (capacity) no queue may have any"
+                for name in ("cpu", "memory")
             ],
             id="a root for gpus alone",
         ),

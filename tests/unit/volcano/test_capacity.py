@@ -132,9 +132,7 @@ def claims(**counts: int) -> list[ResourceClaim]:
 def test_devices_are_counted_by_claim(limit: int, bound: set[str]) -> None:
     each = [claiming("a", "shared"), claiming("b", "shared"), claiming("c", "own")]
     groups = [podgroup(name, 1, "q", phase="Inqueue", creation=float(i)) for i, name in enumerate("abc")]
-    store = cluster(
-        node("n"), queue("q", capability=limited(limit)), groups, each, claims(shared=2, own=1)
-    )
+    store = cluster(node("n"), queue("q", capability=limited(limit)), groups, each, claims(shared=2, own=1))
     assert set(run(store, FLAT).binds) == bound
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,10 @@ from pumice.testing.build import GPU, cluster, node, pod, podgroup, queue, resou
 from pumice.volcano.plugins.capacity import Capacity
 from pumice.volcano.victims import eviction_order_by_node
 
-CONF = "actions: allocate\ntiers: [{plugins: [{name: capacity, enableHierarchy: %s, arguments: {ancestorReclaimLevel: %d}}]}]"
+CONF = """
+actions: allocate
+tiers: [{plugins: [{name: capacity, enableHierarchy: %s, arguments: {ancestorReclaimLevel: %d}}]}]
+"""
 PARENTS = {"a": "", "b": "", "a1": "a", "a2": "a", "b1": "b", "a11": "a1", "a12": "a1"}
 LEAVES = ("a11", "a12", "a2", "b1")
 
@@ -64,9 +68,7 @@ def reference(ssn: Session, capacity: Capacity, reclaimer: Task, rows: Sequence[
     return found
 
 
-amounts = st.builds(
-    lambda cpu, gpu: resource(cpu, gpu=gpu), st.integers(0, 4), st.integers(0, 2)
-)
+amounts = st.builds(lambda cpu, gpu: resource(cpu, gpu=gpu), st.integers(0, 4), st.integers(0, 2))
 
 
 @settings(max_examples=60, deadline=None)
@@ -105,7 +107,7 @@ def test_side_by_side_as_one_by_one(data: st.DataObject, hierarchy: bool, level:
     reclaimer = Task(ssn.tables, waiting)
     found = capacity.reclaimable(reclaimer, candidates)
     order = eviction_order_by_node(ssn, candidates, waiting)
-    for begin, end in zip(starts, starts[1:], strict=False):
+    for begin, end in pairwise(starts.tolist()):
         there = order[begin:end]
         wanted = reference(ssn, capacity, reclaimer, [by_node[i] for i in there], level if hierarchy else 0)
         assert found[there].tolist() == wanted, GPU

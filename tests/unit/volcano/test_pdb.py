@@ -47,13 +47,11 @@ def victims(ssn: Session) -> list[str]:
         pytest.param([budget("b", WEB, 2), budget("c", WEB, 1)], "p0 p2", id="all of them must allow it"),
         pytest.param([budget("b", {"app": "other"}, 0)], "p0 p1 p2 p3", id="one of others"),
         pytest.param([budget("b", WEB, 0, namespace="elsewhere")], "p0 p1 p2 p3", id="one of another namespace"),
-        pytest.param([budget("b", {}, 0)], "p0 p1 p2 p3", id="one that selects everything covers nobody, as in Volcano"),
+        pytest.param([budget("b", {}, 0)], "p0 p1 p2 p3", id="one of everything covers nobody, as in Volcano"),
         pytest.param(
             [PodDisruptionBudget("ns", "b", None, 0)], "p0 p1 p2 p3", id="one without a selector covers nobody"
         ),
-        pytest.param(
-            [budget("b", WEB, 0, disrupted=("p1",))], "p1", id="a pod on its way out is counted already"
-        ),
+        pytest.param([budget("b", WEB, 0, disrupted=("p1",))], "p1", id="a pod on its way out is counted already"),
     ],
 )
 def test_who_may_go(budgets: list[PodDisruptionBudget], found: str) -> None:

@@ -185,8 +185,8 @@ class Capacity:
 
     @points.preemptive
     def preemptive(self, queue: Queue, tasks: TaskRows) -> bool:
-        """Whether the queue with these tasks is within what it can have at most, and in some dimension that they ask for
-        within what it, or an ancestor on a level that counts, deserves."""
+        """Whether the queue with these tasks is within what it can have at most, and in some dimension that they ask
+        for within what it, or an ancestor on a level that counts, deserves."""
         asked, row = tasks.req.sum(axis=0), queue.row
         if self.problem or not queue.open:
             return False

@@ -22,8 +22,8 @@ _UNKNOWN = -1
 
 @plugin("pdb")
 class Pdb:
-    """``allowed`` (B,): how many of its pods each budget lets go now. A budget whose selector is empty covers nobody, and
-    a pod without labels is never a victim."""
+    """``allowed`` (B,): how many of its pods each budget lets go now. A budget whose selector is empty covers nobody,
+    and a pod without labels is never a victim."""
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn

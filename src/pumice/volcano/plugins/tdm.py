@@ -36,7 +36,8 @@ _NUMBER = re.compile(r"([0-9]{1,9})(%?)", re.ASCII)
 
 @plugin("tdm")
 class Tdm:
-    """``tdm.revocable-zone.<zone>``: the zone's hours, ``9:30-18:00`` in UTC; ``tdm.evict.period``: how long after tasks were evicted from zones whose hours are over no others are.
+    """``tdm.revocable-zone.<zone>``: the zone's hours, ``9:30-18:00`` in UTC; ``tdm.evict.period``: how long after
+    tasks were evicted from zones whose hours are over no others are.
 
     A zone is what nodes have in the label ``volcano.sh/revocable-zone``.
     """
