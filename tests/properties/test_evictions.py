@@ -78,7 +78,9 @@ def crowded(draw: st.DrawFn) -> list[Object]:
 def member(draw: st.DrawFn, name: str, group: str, cpu: int, on: str, level: str) -> Pod:
     shy = Affinity(
         anti_required=(
-            PodAffinityTerm("kubernetes.io/hostname", LabelSelector((Requirement("app", "In", ("b",)),)), ("ns",)),
+            PodAffinityTerm(
+                "kubernetes.io/hostname", LabelSelector((Requirement("app", "In", ("b",)),)), ("ns",)
+            ),
         )
     )
     return pod(

@@ -40,8 +40,8 @@ class Session:
     ``tables`` are the state, written through ``journal`` and, for tasks, ``ledger``; ``total`` (R,) is what all nodes
     have together. ``published``: what plugins had to say when the last session found the same and did nothing. ``ask``
     puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
-    goes first, ``placing`` where tasks go, ``story`` is what is told of all that. ``notes``: what plugins want to find
-    in the next snapshot, by ``plugin.name``. ``opened_at``: every version and stamp above it is of a write after this.
+    goes first, ``placing`` where tasks go, ``story`` is what is told of all that, ``notes`` go into the next snapshot.
+    ``opened_at``: every version and stamp above it is of a write after this.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, memo: Memo) -> None:
@@ -67,12 +67,11 @@ class Session:
 
         Raises: PluginFault.
         """
-        policy = self.policy
         if self.published is not None:
             return
         if not self.is_idle:
-            policy.dialect.opens(self)
-        self.hooks.open(self, policy.heard_when_idle if self.is_idle else range(len(policy.options)))
+            self.policy.dialect.opens(self)
+        self.hooks.open(self, self.policy.heard_when_idle if self.is_idle else range(len(self.policy.options)))
         self.opened_at = self.tables.versions.next()
 
     def close(self) -> None:

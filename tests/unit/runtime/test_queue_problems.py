@@ -71,7 +71,8 @@ TOTAL = resource(10, "10Gi", gpu=4, pods=100)
             [queue("root", capability=resource(gpu=4))],
             "",
             [
-                f"Queue root: capability says nothing of {name}: with hierarchical queues (capacity) no queue may have any"
+                f"Queue root: capability says nothing of {name}: with hierarchical queues (capacity) no queue may have"
+                " any"
                 for name in ("cpu", "memory")
             ],
             id="a root for gpus alone",
