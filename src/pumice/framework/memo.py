@@ -133,7 +133,7 @@ class Memo:
         column."""
         before = self._last.columns.get(name) if self._last is not None else None
         if before is not None and before.array.shape == column.array.shape:
-            if before.array.tobytes() == column.array.tobytes():
+            if before.array is column.array or before.array.tobytes() == column.array.tobytes():
                 column.version = before.version
             elif column.stamps is not None:
                 changed = before.array != column.array

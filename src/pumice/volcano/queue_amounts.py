@@ -1,15 +1,17 @@
 """What the jobs of each queue hold and ask for: sums that every plugin which shares the cluster among queues begins
-with. Source: Volcano proportion and capacity (spec 04 §7)."""
+with, and that queues' statuses state. Source: Volcano proportion and capacity (spec 04 §7)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import F64
+from pumice.columns.dtypes import F64, read_only
+from pumice.framework.memo import Ground, ground
 from pumice.framework.session import Session
 from pumice.volcano.admission import promised
 
@@ -32,13 +34,50 @@ def queue_amounts(ssn: Session) -> QueueAmounts:
 
 
 def _summed(ssn: Session) -> QueueAmounts:
-    jobs, held, count, width = ssn.tables.jobs, ssn.holding_jobs, len(ssn.tables.queues), len(ssn.tables.axis)
-    queue_of, holds = jobs.queue[held], jobs.allocated[held]
-    above = np.maximum(holds - jobs.min_resources[held], 0.0)
-    allocated, elastic = np.hsplit(sums_by(queue_of, np.hstack((holds, above)), count), (width,))
+    held = held_by_queue(ssn)
     rows, wanted = (np.concatenate(both) for both in zip(*promised(ssn), strict=True))
-    inqueue = sums_by(jobs.queue[rows], wanted, count)
-    return QueueAmounts(allocated, elastic, allocated + _pending(ssn), inqueue)
+    inqueue = sums_by(ssn.tables.jobs.queue[rows], wanted, len(ssn.tables.queues))
+    return QueueAmounts(held.allocated, held.elastic, requested_by_queue(ssn), inqueue)
+
+
+class Held(NamedTuple):
+    """``allocated`` and ``elastic`` of queues as they are now."""
+
+    allocated: F64
+    elastic: F64
+
+
+def held_rests_on(ssn: Session) -> Ground:
+    """What ``held_by_queue`` rests on."""
+    jobs = ssn.tables.jobs
+    return ground(jobs["alive"], jobs["queue"], jobs["allocated"], jobs["min_resources"])
+
+
+def held_by_queue(ssn: Session) -> Held:
+    """What each queue holds now. Not to be written on."""
+    return ssn.memo.get("held by queue", (len(ssn.tables.queues), *held_rests_on(ssn)), lambda: _held(ssn))
+
+
+def _held(ssn: Session) -> Held:
+    jobs, width = ssn.tables.jobs, len(ssn.tables.axis)
+    rows = jobs.holding
+    holds = jobs.allocated[rows]
+    above = np.maximum(holds - jobs.min_resources[rows], 0.0)
+    sums = sums_by(jobs.queue[rows], np.hstack((holds, above)), len(ssn.tables.queues))
+    return Held(read_only(sums[:, :width]), read_only(sums[:, width:]))
+
+
+def request_rests_on(ssn: Session) -> Ground:
+    """What ``requested_by_queue`` rests on."""
+    tables = ssn.tables
+    tasks, req = tables.tasks, tables.classes["req"]
+    return *held_rests_on(ssn), *ground(tasks["status"], tasks["job"], tasks["cls"], req)
+
+
+def requested_by_queue(ssn: Session) -> F64:
+    """What jobs of each queue hold and their pending tasks ask for (Q, R). Not to be written on."""
+    rests_on = (len(ssn.tables.queues), *request_rests_on(ssn))
+    return ssn.memo.get("requested by queue", rests_on, lambda: read_only(held_by_queue(ssn).allocated + _pending(ssn)))
 
 
 def _pending(ssn: Session) -> F64:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import RELEASING
 from pumice.columns.counting import SCHEDULED as ON_NODE
 from pumice.columns.dtypes import I64, AnyArray, Bool
@@ -21,6 +20,7 @@ from pumice.model.decisions import PodGroupUpdate, Writes
 from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase, TaskStatus
+from pumice.volcano.queue_amounts import held_by_queue, held_rests_on
 from pumice.volcano.queue_tree import QueueTree
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
@@ -179,9 +179,13 @@ def releasing_scheduled(ssn: Session, job: int) -> int:
 
 def queue_status(ssn: Session) -> dict[str, Resource]:
     """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
-    jobs, queues, axis = ssn.tables.jobs, ssn.tables.queues, ssn.tables.axis
-    hold = jobs.holding
-    sums = sums_by(jobs.queue[hold], jobs.allocated[hold], len(queues))
+    rests_on = (*held_rests_on(ssn), *ground(*ssn.tables.queues.columns.values()))
+    return ssn.memo.get("queue status", rests_on, lambda: _queue_status(ssn))
+
+
+def _queue_status(ssn: Session) -> dict[str, Resource]:
+    queues, axis = ssn.tables.queues, ssn.tables.axis
+    sums = held_by_queue(ssn).allocated.copy()
     if axis.unoffered >= 0:
         sums[:, axis.unoffered] = 0.0  # it has no name to be stated by
     root = queues.row_of.get("root", -1)

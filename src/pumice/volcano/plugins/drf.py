@@ -13,6 +13,7 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import Candidates, JobRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Queue, Task
+from pumice.framework.memo import ground
 from pumice.framework.plugin import plugin
 from pumice.framework.point import JOBS, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.framework.session import Session
@@ -35,10 +36,9 @@ class Drf:
         self.ssn = ssn
         self._total: list[float] = ssn.total.tolist()
         jobs = ssn.tables.jobs
-        share = np.zeros(jobs.capacity)
-        share[ssn.holding_jobs] = dominant_share(jobs.allocated[ssn.holding_jobs], ssn.total)
+        rests_on = (ssn.tables.nodes.facts.version, *ground(jobs["alive"], jobs["queue"], jobs["allocated"]))
         self.allocated = ssn.column("drf.allocated", "job", values=jobs.allocated.copy())
-        self.share = ssn.column("drf.share", "job", values=share)
+        self.share = ssn.column("drf.share", "job", values=ssn.memo.get("drf", rests_on, lambda: _shares(ssn)).copy())
         self.unused_points = () if hierarchy else (points.queue_order, points.reclaimable)
         self.tree = ShareTree(ssn, self.allocated) if hierarchy else None
 
@@ -85,6 +85,14 @@ class Drf:
         self.ssn.journal.add(self.allocated, job, sign * run.total)
         share = max(0.0, largest_part(self.allocated.array[job].tolist(), self._total))
         self.ssn.journal.put(self.share, job, share)
+
+
+def _shares(ssn: Session) -> F64:
+    """The share of each job as the session begins (J,)."""
+    jobs = ssn.tables.jobs
+    share = np.zeros(jobs.capacity)
+    share[jobs.holding] = dominant_share(jobs.allocated[jobs.holding], ssn.total)
+    return share
 
 
 def taken_so_far(group: AnyArray, amounts: F64) -> F64:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from pumice.algorithms.groups import in_turn
 from pumice.algorithms.shares import all_at_most, at_most, largest_part, queue_share, water_filling
-from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.dtypes import F64, AnyArray, Bool, read_only
 from pumice.columns.placement import Placement
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, Task
 from pumice.framework.combine import Vote
+from pumice.framework.memo import ground
 from pumice.framework.plugin import plugin
 from pumice.framework.point import ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.admission import exceeded, fitting, minimum
-from pumice.volcano.queue_amounts import queue_amounts
+from pumice.volcano.queue_amounts import queue_amounts, request_rests_on
 
 
 @plugin("proportion")
@@ -30,32 +32,14 @@ class Proportion:
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
-        tables = ssn.tables
-        amounts = queue_amounts(ssn)
-        self.request = amounts.request
-        self.takes_part = np.bincount(tables.jobs.queue[ssn.live_jobs], minlength=len(tables.queues)).astype(bool)
-        capability = real_capability(ssn, tables.queues.guarantee)
-        deserved = self._deserved(capability)
+        amounts, due = queue_amounts(ssn), _due_of(ssn)
+        self.request, self.takes_part = amounts.request, due.takes_part
         self.elastic = ssn.column("proportion.elastic", "queue", values=amounts.elastic)
-        self.real_capability = ssn.column("proportion.real_capability", "queue", values=capability)
-        self.deserved = ssn.column("proportion.deserved", "queue", values=deserved)
+        self.real_capability = ssn.column("proportion.real_capability", "queue", values=due.capability)
+        self.deserved = ssn.column("proportion.deserved", "queue", values=due.deserved)
         self.allocated = ssn.column("proportion.allocated", "queue", values=amounts.allocated.copy())
         self.inqueue = ssn.column("proportion.inqueue", "queue", values=amounts.inqueue.copy())
-        self.share = ssn.column("proportion.share", "queue", values=queue_share(amounts.allocated, deserved))
-
-    def _deserved(self, capability: F64) -> F64:
-        queues, part = self.ssn.tables.queues, self.takes_part.nonzero()[0]
-        given = (
-            self.ssn.total,
-            queues.weight[part],
-            self.request[part],
-            queues.guarantee[part],
-            capability[part],
-        )
-        deserved = np.zeros_like(self.request)
-        rests_on = tuple(amount.tobytes() for amount in given)
-        deserved[part] = self.ssn.memo.get("proportion.deserved", rests_on, lambda: water_filling(*given))
-        return deserved
+        self.share = ssn.column("proportion.share", "queue", values=due.share.copy())
 
     def figures(self) -> Mapping[str, AnyArray]:
         return {
@@ -149,6 +133,34 @@ class Proportion:
         self.ssn.journal.add(self.allocated, queue, sign * run.total)
         share = largest_part(self.allocated.array[queue].tolist(), self.deserved.array[queue].tolist())
         self.ssn.journal.put(self.share, queue, share)
+
+
+class Due(NamedTuple):
+    """What is due to queues as the session begins: whether they take part (Q,), the most they can have and what they
+    deserve (Q, R), and their shares (Q,). Not to be written on."""
+
+    takes_part: Bool
+    capability: F64
+    deserved: F64
+    share: F64
+
+
+def _due_of(ssn: Session) -> Due:
+    tables = ssn.tables
+    own = ground(*(tables.queues[name] for name in ("weight", "guarantee", "capability")))
+    rests_on = (tables.nodes.facts.version, *own, *request_rests_on(ssn))
+    return ssn.memo.get("proportion", rests_on, lambda: _find_due(ssn))
+
+
+def _find_due(ssn: Session) -> Due:
+    amounts, queues = queue_amounts(ssn), ssn.tables.queues
+    takes_part = np.bincount(ssn.tables.jobs.queue[ssn.live_jobs], minlength=len(queues)).astype(bool)
+    capability, part = real_capability(ssn, queues.guarantee), takes_part.nonzero()[0]
+    given = (ssn.total, queues.weight[part], amounts.request[part], queues.guarantee[part], capability[part])
+    deserved = np.zeros_like(amounts.request)
+    same = tuple(amount.tobytes() for amount in given)
+    deserved[part] = ssn.memo.get("proportion.deserved", same, lambda: water_filling(*given))
+    return Due(*map(read_only, (takes_part, capability, deserved, queue_share(amounts.allocated, deserved))))
 
 
 def real_capability(ssn: Session, guarantee: F64) -> F64:
