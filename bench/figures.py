@@ -72,7 +72,7 @@ def peak(limit: float | None = None, volcano: float | None = None) -> Measure:
 
 def evict(scenario: str, what: str, volcano: float) -> Figure:
     """One cycle in which every waiting pod has another one evicted, and is promised its place."""
-    arguments = ("bench", "--scenario", scenario, *"--nodes 1000 --pods 500 --gang 10 --json".split())
+    arguments = ("bench", "--scenario", scenario, *["--nodes", "1000", "--pods", "500", "--gang", "10", "--json"])
     measures = (cpu(0.2, volcano), peak(None, 320 if scenario == "preempt" else 280), Measure(PROCESS_CPU))
     return Figure(scenario, what, arguments, measures, {"evicted": 500, "pipelined": 500})
 
@@ -137,7 +137,9 @@ FIGURES = (
         cpu(None, 60),
         peak(None, 236),
     ),
-    evict("preempt", "1,000 full nodes, 8,000 pods of low priority, 50 gangs of 10 of high priority in their queue", 1.75),
+    evict(
+        "preempt", "1,000 full nodes, 8,000 pods of low priority, 50 gangs of 10 of high priority in their queue", 1.75
+    ),
     evict("reclaim", "the same, the gangs in another queue", 0.84),
     EQUAL,
     diverse("unique", "the same, each pod with requests of its own"),

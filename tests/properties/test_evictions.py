@@ -78,9 +78,7 @@ def crowded(draw: st.DrawFn) -> list[Object]:
 def member(draw: st.DrawFn, name: str, group: str, cpu: int, on: str, level: str) -> Pod:
     shy = Affinity(
         anti_required=(
-            PodAffinityTerm(
-                "kubernetes.io/hostname", LabelSelector((Requirement("app", "In", ("b",)),)), ("ns",)
-            ),
+            PodAffinityTerm("kubernetes.io/hostname", LabelSelector((Requirement("app", "In", ("b",)),)), ("ns",)),
         )
     )
     return pod(
@@ -315,8 +313,8 @@ def test_evictions_are_those_of_the_plain_way(action: str, conf: str, objects: l
 @given(objects=crowded(), aware=st.booleans())
 @settings(max_examples=80, deadline=None)
 def test_what_is_kept_changes_nothing(action: str, objects: list[Object], aware: bool) -> None:
-    """Cycle after cycle, with a memo and without, the same is decided and told; the second time nothing has changed, the
-    third time a pod has gone."""
+    """Cycle after cycle, with a memo and without, the same is decided and told; the second time nothing has changed,
+    the third time a pod has gone."""
     arguments = "configurations: [{name: preempt, arguments: {enableTopologyAwarePreemption: true}}]" if aware else ""
     under = policy(CONF.replace("ACTION", action) + arguments)
     keeping, store = Memo(), cluster(*objects)

@@ -50,8 +50,8 @@ def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: in
 
     Making the workload is not measured; peak memory is that of the whole process. Then all bound pods run, evicted ones
     are gone and statuses are written, and further cycles are measured: the very next (next_cycle_ms), and one in which
-    nothing changed (second_cycle_ms, the median of several). For figures that count, run it several times and take the best and the
-    median: make bench does.
+    nothing changed (second_cycle_ms, the median of several). For figures that count, run it several times and take the
+    best and the median: make bench does.
 
     \b
     Examples:

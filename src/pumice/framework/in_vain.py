@@ -23,17 +23,19 @@ def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run
 
     It is not run where it changed nothing when all was the same: what it told then is told again.
     """
-    if ssn.policy.python_plugins:  # they may keep what nobody knows of
+    story = ssn.story
+    noted = bool(story.failed_as[rows].any()) or not story.errors.keys().isdisjoint(rows.tolist())
+    if noted or ssn.policy.python_plugins:  # an action goes by what earlier ones found; plugins may keep anything
         run()
         return
     rests_on = _rests_on(ssn, rows, ssn.hooks.wiring.reading(asks))
     known: Said | None = ssn.memo.recall(("in vain", what), rests_on)
     if known is not None:
-        ssn.story.say_again(known)
+        story.say_again(known)
         return
-    mark, begun = ssn.story.mark(), ssn.tables.versions.next()
+    mark, begun = story.mark(), ssn.tables.versions.next()
     run()
-    said = ssn.story.said_since(mark)
+    said = story.said_since(mark)
     if said is not None and not _has_written(ssn, begun):
         ssn.memo.keep(("in vain", what), rests_on, said)
 

@@ -191,7 +191,7 @@ def _queue_status(ssn: Session) -> dict[str, Resource]:
     root = queues.row_of.get("root", -1)
     if root >= 0:
         own = sums[root].copy()
-        tree = ssn.memo.get("queue status", ground(queues["parent"]), lambda: QueueTree.of(queues))
+        tree = ssn.memo.get("tree of queues", ground(queues["parent"]), lambda: QueueTree.of(queues))
         sums = tree.summed_up(sums)
         sums[root] += own
     return {queues.names[row]: axis.resource(sums[row]) for row in (sums != queues.stated).any(axis=1).nonzero()[0]}

@@ -241,7 +241,7 @@ def test_one_of_many_that_are_alike_is_tried_and_the_next_cycle_none() -> None:
     counting.asked.clear()
     again = run(store, under, memo=memo)
     assert counting.asked == []
-    assert [e for e in again.outcome.entries] == [e for e in first.outcome.entries]
+    assert list(again.outcome.entries) == list(first.outcome.entries)
     store.apply(Seen(pod("low-0", "low", on="n0", priority=1, labels={"new": "yes"})))
     run(store, under, memo=memo)
     assert counting.asked

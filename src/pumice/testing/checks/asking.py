@@ -107,8 +107,8 @@ def nodes_stand_apart(asking: Asking, questions: Iterable[Question], answers: An
 
 
 _NODE_BY_NODE = (
-    "Count anew on every node: group by candidates.apart(job), not by the job alone. Or take TaskRows, and be asked node"
-    " by node."
+    "Count anew on every node: group by candidates.apart(job), not by the job alone. Or take TaskRows, and be asked"
+    " node by node."
 )
 
 

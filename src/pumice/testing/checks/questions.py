@@ -138,7 +138,7 @@ _MADE: dict[str, Callable[[Names, Subject], Any]] = {
     "node": lambda names, s: Node(names.tables, names.nodes[s.names[0]]),
     "nodes": lambda names, s: NodeRows(names.tables, names.array(s)),
     "jobs": lambda names, s: JobRows(names.tables, names.array(s)),
-    "tasks": lambda names, s: _tasks(names, s),
+    "tasks": _tasks,
     "each job": lambda names, s: [Job(names.tables, names.jobs[name]) for name in s.names],
     "minResources of": lambda names, s: names.tables.jobs.min_resources[names.jobs[s.names[0]]],
     "hypernodes": lambda names, s: np.array([names.tables.tree.row_of[name] for name in s.names], dtype=np.int32),
