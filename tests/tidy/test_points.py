@@ -20,22 +20,9 @@ def test_every_point_is_on_it() -> None:
     assert not missing
 
 
-#: Points that nobody asks yet, for want of the actions: the page says so of some, the others are those of preemption.
-ASKED_BY_NOBODY = {
-    "cluster_order",
-    "job_starving",
-    "preemptable",
-    "preemptive",
-    "reclaimable",
-    "reserved_nodes",
-    "simulate_add_task",
-    "simulate_allocatable",
-    "simulate_predicate",
-    "simulate_remove_task",
-    "target_job",
-    "unified_evictable",
-    "victim_tasks",
-}
+#: Points that nobody asks by name: some for want of the actions, as the page says; those of victims are asked by the
+#: search, which is told which of them.
+ASKED_BY_NOBODY = {"cluster_order", "preemptable", "reclaimable", "reserved_nodes", "target_job"}
 #: Points whose hooks are called one by one, not through the combinator, with the file that does.
 ONE_BY_ONE = {
     "session_close": "framework/closing.py",  # a plugin that fails at the end keeps no other from hearing of it

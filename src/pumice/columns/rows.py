@@ -239,6 +239,7 @@ class Candidates(TaskRows):
 
     @property
     def node_count(self) -> int:
+        """How many nodes they are of."""
         return len(self.starts) - 1
 
     @property

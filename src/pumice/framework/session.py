@@ -41,12 +41,12 @@ class Session:
     have together. ``published``: what plugins had to say when the last session found the same and did nothing. ``ask``
     puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
     goes first, ``placing`` where tasks go, ``story`` is what is told of all that, ``notes`` go into the next snapshot.
-    ``opened_at``: every version and stamp above it is of a write after this.
+    ``opened_at``: versions above it are of later writes.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, memo: Memo) -> None:
         self.snapshot, self.policy, self.now, self.planner, self.memo = snapshot, policy, now, planner, memo
-        self.uid = snapshot.uid
+        self.uid, self.opened_at = snapshot.uid, 0
         self.is_idle = policy.only_for_waiting and policy.dialect.nothing_waits(snapshot.tables)
         self.world = World(snapshot, now, policy.dialect.accounting, to_write=not self.is_idle)
         memo.begin(self.world, policy, snapshot.shard)
@@ -58,15 +58,11 @@ class Session:
         self.ask, self.has, self.add = self.hooks.ask, self.hooks.has, self.hooks.add
         self.order = Ordering(self.tables, self.hooks)
         self.notes: dict[str, float] = {}
-        self.opened_at = 0
         self._shared: dict[Hashable, Any] = {}
 
     def open(self) -> None:
         """Open the plugins; in a session where nothing waits, those that are told of its end or say when they wake, and
-        none where nothing has changed either.
-
-        Raises: PluginFault.
-        """
+        none where nothing has changed either. Raises: PluginFault."""
         if self.published is not None:
             return
         if not self.is_idle:

@@ -57,7 +57,7 @@ class Case:
     of each; all else is every pod's: ``node`` that it runs on, ``tolerates`` keys of taints, what it asks for.
 
     What should come of it: ``bound`` (pod -> node, and no other), ``waits`` (pod -> what it is told), ``phases`` (gang
-    -> phase that is written), ``first`` (pods in the order of their decisions); ``victims``: which of some pods a
+    -> phase that is written), ``first`` (pods in the order of their decisions), ``evicted`` (pods in that order, and no other); ``victims``: which of some pods a
     plugin lets a pod take the place of: {at: point, for: pod, among: [pods], are: [pods]}.
     """
 
@@ -75,6 +75,7 @@ class Case:
     waits: Mapping[str, str] = field(default_factory=dict)
     phases: Mapping[str, str] = field(default_factory=dict)
     first: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()
     victims: Fields = field(default_factory=dict)
 
 
@@ -102,6 +103,7 @@ def check_case(case: Case, plugins: Iterable[Callable[..., Any]] = ()) -> Ran:
     bound = {key.partition("/")[2]: where for key, where in ran.binds.items()}
     phases = {key.partition("/")[2]: phase for key, phase in ran.phases.items()}
     _compare(case, "bound", dict(case.bound), bound)
+    _compare(case, "evicted", case.evicted, tuple(key.partition("/")[2] for key in ran.evicted))
     _compare(case, "waits", dict(case.waits), {name: told.get(name) for name in case.waits})
     _compare(case, "phases", dict(case.phases), {name: phases.get(name) for name in case.phases})
     if case.first:

@@ -162,7 +162,7 @@ def test_a_quoted_number_where_a_text_is_wanted_is_fine() -> None:
 
 # -- lenient
 
-MORE = GANG.replace('"allocate"', '"enqueue, preempt, alocate, allocate"')
+MORE = GANG.replace('"allocate"', '"enqueue, evict, alocate, allocate"')
 
 
 def test_a_lenient_reading_goes_without_unknown_actions_and_says_so(tmp_path: Path) -> None:
@@ -170,9 +170,9 @@ def test_a_lenient_reading_goes_without_unknown_actions_and_says_so(tmp_path: Pa
     file.write_text(MORE)
     found = loaded_from_file(file, REGISTRY, strict=False)
     assert [action.name for action in found.policy.actions] == ["enqueue", "allocate"]
-    assert found.left_out == ("preempt", "alocate")
+    assert found.left_out == ("evict", "alocate")
     assert found.policy.warnings == (
-        'actions: action "preempt" is Volcano\'s and not in this version of Pumice yet; it is left out',
+        'actions: unknown action "evict"; it is left out',
         'actions: unknown action "alocate"; did you mean "allocate"?; it is left out',
     )
 
@@ -183,5 +183,5 @@ def test_a_strict_reading_goes_without_none() -> None:
 
 def test_of_a_conf_without_any_known_action_nothing_is_left_out() -> None:
     with pytest.raises(PolicyError) as raised:
-        policy_of(GANG.replace("allocate", "preempt, reclaim"), REGISTRY, strict=False)
+        policy_of(GANG.replace("allocate", "evict, replace"), REGISTRY, strict=False)
     assert len(raised.value.problems) == 2
