@@ -140,7 +140,7 @@ class Laws:
     def _sums_agree(self, usage: Usage, used: Totals) -> None:
         for node in self.cluster.nodes:
             kept = usage.of(node).used
-            for resource in kept.keys() | used[node].keys():
+            for resource in sorted(kept.keys() | used[node].keys()):
                 a, b = kept.get(resource, 0.0), used[node].get(resource, 0.0)
                 if abs(a - b) >= MIN_RESOURCE:
                     raise LawBroken(f"S9: node {node}: {resource} kept as {a:g}, recomputed as {b:g}")

@@ -56,9 +56,10 @@ class Case:
     minResources), ``creation`` and ``notes`` are the group's; ``pods`` is how many, or the names with what is special
     of each; all else is every pod's: ``node`` that it runs on, ``tolerates`` keys of taints, what it asks for.
 
-    What should come of it: ``bound`` (pod -> node, and no other), ``waits`` (pod -> what it is told), ``phases`` (gang
-    -> phase that is written), ``first`` (pods in the order of their decisions), ``evicted`` (pods in that order, and no other); ``victims``: which of some pods a
-    plugin lets a pod take the place of: {at: point, for: pod, among: [pods], are: [pods]}.
+    What should come of it: ``bound`` (pod -> node, and no other), ``evicted`` (pods in the order of that, and no
+    other), ``waits`` (pod -> what it is told), ``phases`` (gang -> phase that is written), ``first`` (pods in the order
+    of their decisions); ``victims``: which of some pods a plugin lets a pod take the place of: {at: point, for: pod,
+    among: [pods], are: [pods]}.
     """
 
     case: str

@@ -172,7 +172,8 @@ def test_a_lenient_reading_goes_without_unknown_actions_and_says_so(tmp_path: Pa
     assert [action.name for action in found.policy.actions] == ["enqueue", "allocate"]
     assert found.left_out == ("evict", "alocate")
     assert found.policy.warnings == (
-        'actions: unknown action "evict"; it is left out',
+        'actions: unknown action "evict"; known: allocate, backfill, enqueue, gangpreempt, gangreclaim, preempt,'
+        " reclaim, shuffle; it is left out",
         'actions: unknown action "alocate"; did you mean "allocate"?; it is left out',
     )
 

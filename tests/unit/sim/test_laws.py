@@ -236,5 +236,5 @@ def test_s9_sums() -> None:
     laws.after_event()
     for hook in cluster.hooks.bound:
         hook({"ns/b": pod("b", node_name="n0")})  # of which the cluster knows nothing
-    with pytest.raises(LawBroken, match="S9: node n0: pods kept as 2, recomputed as 1"):
+    with pytest.raises(LawBroken, match="S9: node n0: cpu kept as 2000, recomputed as 1000"):
         laws.after_event()
