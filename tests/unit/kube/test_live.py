@@ -324,7 +324,7 @@ async def test_the_store_is_whole_again_after_a_failure(fault: Fault) -> None:
         await at.gang("g", 2)
         await at.bound("g-1")
         broken = at.live.loop.store
-        broken.apply = None  # type: ignore[assignment, method-assign]  # every event fails
+        broken.apply_all = None  # type: ignore[assignment, method-assign]  # every event fails
         await at.gang("late", 2)
         await at.bound("late-1")
         assert at.live.loop.store is not broken
