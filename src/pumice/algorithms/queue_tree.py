@@ -35,7 +35,8 @@ def fair_share(
     Roots share ``total`` (R,), the children of a queue share what it is due. ``levels``: rows by depth, roots first;
     ``parent`` (Q,) a row, -1 none. Higher ``priority`` (Q,) takes of what is left before lower. (Q, R): ``quota``,
     ``limit``, ``request``, ``weight`` and ``usage``, the part of the capacity that a queue had in the past, which
-    counts against it ``k`` times. ``rank`` (Q,): who goes first where all else is equal, smallest first. Returns (Q, R).
+    counts against it ``k`` times. ``rank`` (Q,): who goes first where all else is equal, smallest first.
+    Returns (Q, R).
     """
     wanted = np.minimum(limit, request)
     due = np.zeros_like(wanted)

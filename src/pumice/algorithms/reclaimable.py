@@ -36,7 +36,10 @@ class QueueStates:
 
 
 def may_reclaim(states: QueueStates, queue: int, need: F64, preemptible: bool) -> bool:
-    """Whether it would stay within its fair share and, where it cannot be preempted, within its quota. ``need`` (R,)."""
+    """Whether it would stay within its fair share and, where it cannot be preempted, within its quota.
+
+    ``need`` (R,).
+    """
     if (states.allocated[queue] + need > states.fair[queue]).any():
         return False
     return preemptible or bool((states.non_preemptible[queue] + need <= states.quota[queue]).all())
