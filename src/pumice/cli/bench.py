@@ -63,9 +63,10 @@ def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: in
     for name in _THREADS:  # before NumPy is imported: a cycle is one thread
         os.environ.setdefault(name, "1")
     from pumice.runtime.conf import policy_of
+    from pumice.runtime.languages import builtin_registry
     from pumice.runtime.measure import measure_cycle
     from pumice.sim.workload import build
-    from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+    from pumice.volcano.table import DEFAULT_CONF
 
     try:
         workload = build(scenario, nodes, pods, gang, queues, tier)
@@ -75,7 +76,7 @@ def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: in
     text = DEFAULT_CONF + "".join(f"  - name: {plugin}\n" for plugin in more)
     if scenario in EVICTING:
         text = text.replace("allocate,", f"allocate, {scenario},", 1)
-    figures = measure_cycle(workload.objects(), policy_of(text, volcano_registry()))
+    figures = measure_cycle(workload.objects(), policy_of(text, builtin_registry()))
     result = {"scenario": scenario, "nodes": nodes, "pods": pods, **figures.to_json()}
     result |= {"gang": gang, "queues": queues, "tier": tier, "conf": conf}
     if as_json:

@@ -17,7 +17,7 @@ from pumice.columns.jobs import PENDING_PHASE, PHASE_CODE
 from pumice.columns.ledger import Ledger
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import GATED
-from pumice.model.gang import SubGroup
+from pumice.model.gang import DEFAULT_PRIORITY, SubGroup
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass
@@ -266,15 +266,17 @@ class JobKeeper:
         self._stale_priority.update(self._row_of.values())
 
     def refresh_priorities(self, classes: Mapping[str, PriorityClass]) -> None:
-        """Job priority: the named class, else the global default, else 0."""
+        """Job priority: the named class, else the global default, else 0 (KAI: 50); and whether it is preemptible."""
         default = max((c for c in classes.values() if c.global_default), key=lambda c: c.name, default=None)
         for row in self._stale_priority:
             group = self._tables.jobs.groups[row]
             named = classes.get(group.priority_class_name) if group is not None else None
             chosen = named or default
-            value = chosen.value if chosen is not None else 0
-            if value != self._tables.jobs.priority[row]:
-                self._tables.jobs.write(row, priority=value)
+            gang = group.gang if group is not None else None
+            value = chosen.value if chosen is not None else DEFAULT_PRIORITY if gang is not None else 0
+            preemptible = gang is not None and gang.preemptible(value)
+            if value != self._tables.jobs.priority[row] or preemptible != self._tables.jobs.preemptible[row]:
+                self._tables.jobs.write(row, priority=value, preemptible=preemptible)
         self._stale_priority.clear()
 
 
