@@ -319,6 +319,16 @@ def first_registered(tiers: Tiers, *args: Any) -> Any:
     return None
 
 
+def refine(tiers: Tiers, subject: Any, whole: Any) -> list[Any]:
+    """Each hook takes apart what those before it left: the parts, in order. Without a hook the whole is the only
+    one."""
+    parts = [whole]
+    for tier in tiers:
+        for hook in tier:
+            parts = [finer for part in parts for finer in hook(subject, part)]
+    return parts
+
+
 def notify(tiers: Tiers, *args: Any) -> Refusal | None:
     """Tell every hook, in order; the first refusal that comes back is returned after all were told."""
     refusal = None

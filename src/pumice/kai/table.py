@@ -21,6 +21,7 @@ from pumice.kai.plugins.priority import priority
 from pumice.kai.plugins.proportion import Proportion
 from pumice.kai.plugins.resourcetype import resourcetype
 from pumice.kai.plugins.taskorder import taskorder
+from pumice.kai.plugins.topology import TopologyPlugin
 from pumice.kai.points import POINTS
 
 NAME = "kai"
@@ -41,6 +42,7 @@ PLUGINS: tuple[Callable[..., Any], ...] = (
     resourcetype,
     taskorder,
     NodePlacement,
+    TopologyPlugin,
 )
 
 #: KAI's own order of actions and of plugins.
@@ -76,7 +78,6 @@ PLUGINS_NOT_YET = (
     "nominatednode",
     "dynamicresources",
     "minruntime",
-    "topology",
     "podaffinity",
     "snapshot",
     "reflectjoborder",

@@ -20,8 +20,9 @@ from pumice.framework.feasible import ClassFit, Feasibility
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.model.status import TaskStatus
+from pumice.scenario.groups import Group, Subset, groups_of
 from pumice.scenario.parts import Part, active_of, amount_of
-from pumice.scenario.points import may_take
+from pumice.scenario.points import may_take, node_subsets
 
 _RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
 #: How many of equal tasks are looked at ahead on one node.
@@ -44,10 +45,13 @@ class Placer:
         are."""
         if not self._may_take(part):
             return False
+        tables = self.ssn.tables
         with stmt.trial() as trial:
-            for sub, rows in part.tasks.items():
-                if not self._place_tasks(stmt, sub, rows, within, virtual):
+            if tables.jobs.has_topology[part.job]:
+                if not self._place_group(stmt, groups_of(tables, part), Subset(within), virtual):
                     return False
+            elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
+                return False
             trial.keep()
         if not virtual:
             self._all_or_wait(stmt, part)
@@ -76,9 +80,25 @@ class Placer:
         promised = int(tables.subs.counts[sub, TaskStatus.PIPELINED])
         return promised > 0 and active_of(tables, sub) - promised < tables.subs.min_available[sub]
 
+    def _place_group(self, stmt: Statement, group: Group, within: Subset, virtual: bool) -> bool:
+        """Place all of a group in the first subset of nodes that takes it."""
+        found = self.ssn.ask(node_subsets, group, within)
+        if not found:
+            self.why = "no domain of its topology takes it"
+        for subset in found:
+            with stmt.trial() as trial:
+                if group.sub >= 0:
+                    placed = self._place_tasks(stmt, group.rows, subset, virtual)
+                else:
+                    placed = all(self._place_group(stmt, each, subset, virtual) for each in group.inside)
+                if placed:
+                    trial.keep()
+                    return True
+        return False
+
     # -- tasks --------------------------------------------------------------------------------------------------------
 
-    def _place_tasks(self, stmt: Statement, sub: int, rows: Sequence[int], within: Bool | None, virtual: bool) -> bool:
+    def _place_tasks(self, stmt: Statement, rows: Sequence[int], within: Subset, virtual: bool) -> bool:
         tasks = self.ssn.tables.tasks
         if len(rows) == 1:
             return self._place_equal(stmt, list(rows), int(tasks.cls[rows[0]]), within, virtual)
@@ -87,12 +107,12 @@ class Placer:
                 return False
         return True
 
-    def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Bool | None, virtual: bool) -> bool:
+    def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Subset, virtual: bool) -> bool:
         while rows:
             fit = self.feasible.of(cls)
             fits = fit.allowed & fit.future_fits
-            if within is not None:
-                fits &= within
+            if within.nodes is not None:
+                fits &= within.nodes
             if self._outside is not None:
                 fits &= ~self._outside
             if not fits.any():
@@ -101,12 +121,14 @@ class Placer:
             score: F64 = fit.score
             if self._single:
                 fits, score = self._of_task(rows[0], fits, fit)
+            if within.score is not None:
+                score = score + within.score
             key = np.where(fits, score, -np.inf)
             node = self._best(key)
             if key[node] == -np.inf:
                 self.why = "no node takes it"
                 return False
-            count = self._how_many(fit, key, node, cls, len(rows)) if len(rows) > 1 and not self._single else 1
+            count = self._how_many(within, key, node, cls, len(rows)) if len(rows) > 1 and not self._single else 1
             self._put(stmt, rows[:count], node, at_once=bool(fit.idle_fits[node]) and not virtual)
             rows = rows[count:]
         return True
@@ -127,7 +149,7 @@ class Placer:
         score = ssn.ask(points.task_scores, task, nodes, fit.score)
         return fits, np.broadcast_to(score, fits.shape)
 
-    def _how_many(self, fit: ClassFit, key: F64, node: int, cls: int, wanted: int) -> int:
+    def _how_many(self, within: Subset, key: F64, node: int, cls: int, wanted: int) -> int:
         """How many of equal tasks go to their best node before another one is better."""
         ahead = min(wanted, _AHEAD_MAX)
         others = key.copy()
@@ -138,7 +160,9 @@ class Placer:
         first = (self._rank is None and node < second) or (
             self._rank is not None and self._rank[node] < self._rank[second]
         )
-        wins = look.score >= others[second] if first else look.score > others[second]
+        more = 0.0 if within.score is None else within.score[node]
+        score = look.score + more
+        wins = score >= others[second] if first else score > others[second]
         goes = look.allowed & look.future_fits & wins & (look.idle_fits == look.idle_fits[0])
         goes[0] = True
         return ahead if goes.all() else int(goes.argmin())

@@ -10,6 +10,7 @@ from pumice.columns.rows import JobRows
 from pumice.columns.views import Job, Queue
 from pumice.framework import combine
 from pumice.framework.point import Point
+from pumice.scenario.groups import Group, Subset
 from pumice.scenario.parts import Scenario
 
 
@@ -87,6 +88,13 @@ consolidate_valid: Point[[Scenario], bool, bool] = Point(
     "when a simulation of consolidation placed the job",
     combine.all_of,
     _VALID,
+)
+node_subsets: Point[[Group, Subset], list[Subset], list[Subset]] = Point(
+    "node_subsets",
+    "Which parts of these nodes may the group be placed in, the first to try first? Plugins refine each other's.",
+    "before a group of tasks, and each group in it, is placed",
+    combine.refine,
+    {("Group", "Subset"): "group"},
 )
 solution_start: Point[[], None, None] = Point(
     "solution_start",
