@@ -7,7 +7,7 @@ from pathlib import Path
 from traceback import extract_tb
 
 from pumice.framework.registry import Registry
-from pumice.volcano.table import volcano_registry
+from pumice.runtime.languages import builtin_registry
 from tests.conformance.runner.accepted import ACCEPTED
 from tests.conformance.runner.actions import run_action, run_cycles
 from tests.conformance.runner.calls import run_calls
@@ -43,7 +43,7 @@ def run_conformance(paths: Iterable[str | Path], progress: Progress = _nobody) -
     Raises: FileNotFoundError for a path that is not there or has no case file.
     """
     files = list(dict.fromkeys(file for path in paths for file in case_files(Path(path))))
-    registry = volcano_registry()
+    registry = builtin_registry()
     results = []
     for file in files:
         results.append(run_file(file, registry))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
 from pumice.framework.policy import Policy, read_policy
@@ -28,26 +27,17 @@ _IN_FORCE: Raw = {
 _GRACE = "defaultStalenessGracePeriod"
 
 
-def registry_with_kai(registry: Registry) -> Registry:
-    """The registry, with KAI's language if there is one."""
-    if DIALECT in registry.dialects:
-        return registry
-    try:
-        table = import_module("pumice.kai.table")
-    except ModuleNotFoundError:
-        raise NotYet(f"dialect {DIALECT}") from None
-    found: Registry = table.kai_registry()
-    return found
+def policy_of_case(case: Raw, registry: Registry) -> tuple[Policy, list[str]]:
+    """The policy, and the plugins that it goes without because Pumice does not have them.
 
-
-def policy_of_case(case: Raw, registry: Registry) -> Policy:
-    """Raises: NotYet naming the actions and plugins that are missing."""
-    registry = registry_with_kai(registry)
-    plugins = list(_plugins(case["config"]))
+    Raises: NotYet naming the actions that are missing.
+    """
+    named = list(_plugins(case["config"]))
     missing = [f"action {name}" for name in case["actions"] if registry.action(DIALECT, name) is None]
-    missing += [f"plugin {each['name']}" for each in plugins if registry.plugin(DIALECT, each["name"]) is None]
     if missing:
         raise NotYet(", ".join(missing))
+    plugins = [each for each in named if registry.plugin(DIALECT, each["name"]) is not None]
+    without = [f"plugin {each['name']}" for each in named if each not in plugins]
     conf = {
         "dialect": DIALECT,
         "actions": ", ".join(case["actions"]),
@@ -58,7 +48,7 @@ def policy_of_case(case: Raw, registry: Registry) -> Policy:
             if (arguments := dict(_settings(case["config"], registry, name)))
         ],
     }
-    return read_policy({key: value for key, value in conf.items() if value}, registry)
+    return read_policy({key: value for key, value in conf.items() if value}, registry), without
 
 
 def _plugins(config: Raw) -> Iterator[Raw]:

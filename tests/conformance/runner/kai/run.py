@@ -27,7 +27,7 @@ _LAST_START_S = 60.0
 
 def run_kai_case(case: Raw, registry: Registry) -> Differences:
     """Raises: NotYet naming what is missing, Unusable for a case that says what is not understood."""
-    policy = policy_of_case(case, registry)
+    policy, without = policy_of_case(case, registry)
     cluster = Cluster(case, policy)
     if case["mode"] == "single":
         found = _single(case, cluster)
@@ -35,8 +35,8 @@ def run_kai_case(case: Raw, registry: Registry) -> Differences:
         found = _recorded(case, cluster)
     else:
         found = _until_match(case, cluster)
-    if found and cluster.lacking:
-        raise NotYet(", ".join(cluster.lacking))
+    if found and (lacking := [*without, *cluster.lacking]):
+        raise NotYet(f"{', '.join(lacking)}: {found.text}")
     return found
 
 
