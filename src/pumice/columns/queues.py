@@ -71,8 +71,8 @@ class QueueTable(Table):
             deserved=self._axis.offer(queue.deserved),
             capability=np.inf if queue.capability is None else self._limit(queue.capability),
             stated=self._stated(queue),
-            quota=[share.quota for share in shares],
-            limit=[share.limit for share in shares],
+            quota=[np.inf if share.quota is None else share.quota for share in shares],
+            limit=[np.inf if share.limit is None else share.limit for share in shares],
             over_weight=[share.over_quota_weight for share in shares],
         )
 

@@ -94,6 +94,13 @@ class NodeRows:
             found = enough if found is None else np.logical_and(found, enough, out=found)
         return np.ones(len(self.rows), dtype=bool) if found is None else found
 
+    def soon_free(self, dimension: int) -> F64:
+        """What will be idle of one resource, as ``future`` says it. Shape (rows,)."""
+        found: F64 = self.pick(self.tables.nodes.books[:, FUTURE, dimension])
+        if self._after is not None:
+            found = found - self._after * self.tables.classes.req[self._cls, dimension]
+        return found
+
     @property
     def idle(self) -> F64:
         """What nobody holds of each. Shape (rows, R)."""

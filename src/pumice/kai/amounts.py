@@ -15,6 +15,13 @@ def gpu_column(tables: Tables) -> int:
     return tables.axis.column.get(GPU_RESOURCE, -1)
 
 
+def shared_by_one(tables: Tables, amount: F64) -> tuple[float, float, float]:
+    """The same of one amount (R,), as numbers."""
+    gpu = gpu_column(tables)
+    listed = amount.tolist()
+    return listed[CPU], listed[MEMORY], listed[gpu] if gpu >= 0 else 0.0
+
+
 def shared(tables: Tables, amounts: F64) -> F64:
     """Milli-cores, bytes and milli-devices of some amounts. Shapes (…, R) -> (…, 3)."""
     gpu = gpu_column(tables)

@@ -16,7 +16,7 @@ from pumice.kai.actions.stalegangeviction import stalegangeviction
 from pumice.kai.plugins.elastic import elastic
 from pumice.kai.plugins.nodeavailability import nodeavailability
 from pumice.kai.plugins.nodeplacement import NodePlacement
-from pumice.kai.plugins.predicates import predicates
+from pumice.kai.plugins.predicates import Predicates
 from pumice.kai.plugins.priority import priority
 from pumice.kai.plugins.proportion import Proportion
 from pumice.kai.plugins.resourcetype import resourcetype
@@ -34,7 +34,7 @@ ACTIONS: dict[str, ActionSpec] = {
     "stalegangeviction": action_spec("stalegangeviction", stalegangeviction),
 }
 PLUGINS: tuple[Callable[..., Any], ...] = (
-    predicates,
+    Predicates,
     Proportion,
     priority,
     elastic,

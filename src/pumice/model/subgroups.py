@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pumice.model.gang import SUB_GROUP_LABEL, Gang, SubGroup
+from pumice.model.gang import Gang, SubGroup, pod_set_of
 from pumice.model.pod import LabelSelector
 from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 from pumice.model.selectors import matches
@@ -46,8 +46,8 @@ def sub_job_of(labels: Mapping[str, str], group: PodGroup) -> SubJobKey:
 
 
 def _pod_set_key(labels: Mapping[str, str], job_key: str, gang: Gang) -> SubJobKey:
-    name = labels.get(SUB_GROUP_LABEL, "").lower()
-    found = next((each for each in gang.pod_sets() if each.name == name), None) if name else None
+    name = pod_set_of(labels).lower()
+    found = next((each for each in gang.pod_sets() if each.name == name), None)
     uid = job_key if found is None else f"{job_key}/{name}"
     return SubJobKey(uid, uid, pod_set=found)
 

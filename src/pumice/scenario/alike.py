@@ -1,56 +1,63 @@
 """Jobs that fail because one like them has: of one queue, with equal tasks in equal order, and nothing of them placed.
 
-While an action only places tasks, rooms and quotas only shrink; so what one job did not get, its like does not get
-later. Jobs of several kinds of tasks are left out (how the first kind was placed decides about the second), and so
-are those that must be near each other.
+Jobs of several kinds of tasks are left out (how the first kind was placed decides about the second), and so are those
+that must be near each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 import numpy as np
 
+from pumice.columns.counting import ACTIVE
+from pumice.columns.dtypes import AnyArray
 from pumice.framework.session import Session
-from pumice.scenario.parts import active_count
 
 
 class Alike:
-    """Failures of one action."""
+    """Failures of one action, of the jobs that waited when it began."""
 
-    def __init__(self, ssn: Session) -> None:
+    def __init__(self, ssn: Session, rows: AnyArray) -> None:
         self._ssn = ssn
-        self._why: dict[Hashable, str] = {}
-        self._jobs: dict[Hashable, list[int]] = {}
-
-    def kind(self, job: int) -> Hashable | None:
-        """Equal for jobs that are alike; None for one that is like no other."""
-        jobs, tasks = self._ssn.tables.jobs, self._ssn.tables.tasks
-        signature = int(jobs.signature[job])
-        if signature < 0 or active_count(jobs.counts[job].tolist()):
-            return None
-        rows = jobs.tasks[job]
-        if len(rows) > 1 and (tasks.cls[rows] != tasks.cls[rows[0]]).any():
-            return None
-        return int(jobs.queue[job]), signature, bool(jobs.preemptible[job]), int(jobs.priority[job])
+        jobs = ssn.tables.jobs
+        columns = (jobs.queue, jobs.signature, jobs.preemptible, jobs.priority)
+        apart = (jobs.signature[rows] < 0) | (jobs.counts[rows] @ ACTIVE > 0)
+        _, kinds = np.unique(np.stack([column[rows] for column in columns]), axis=1, return_inverse=True)
+        self._kind: dict[int, int] = dict(zip(rows.tolist(), np.where(apart, -1, kinds.ravel()).tolist(), strict=True))
+        self._why: dict[int, str] = {}
+        self._told: list[tuple[int, str]] = []
 
     def failed(self, job: int) -> bool:
-        """Whether one like it has failed."""
-        kind = self.kind(job) if self._why else None
-        if kind is None or kind not in self._why:
+        """Whether one like it has failed; it has then, too."""
+        why = self._why.get(self._kind[job])
+        if why is None:
             return False
-        self._jobs[kind].append(job)
+        self._told.append((job, why))
         return True
 
-    def fails(self, job: int, why: str) -> None:
-        """Note that a job failed."""
-        kind = self.kind(job)
-        if kind is None:
-            self._ssn.story.tell(self._ssn.tables.jobs.uids[job], "not placed", why)
-            return
-        self._why[kind], self._jobs[kind] = why, [job]
+    def fails(self, job: int, why: str, *, alike: bool = True) -> None:
+        """A job failed; ``alike``: as all like it would."""
+        self._told.append((job, why))
+        kind = self._kind[job]
+        if kind >= 0 and alike and self._is_uniform(job):
+            self._why[kind] = why
+
+    def _is_uniform(self, job: int) -> bool:
+        tables = self._ssn.tables
+        classes = tables.tasks.cls[tables.jobs.tasks[job]]
+        return bool((classes == classes[0]).all())
+
+    def placed(self, job: int) -> None:
+        """Something of a job was placed: it is like no other."""
+        self._kind[job] = -1
+
+    def forget(self) -> None:
+        """Others may fare better from now on."""
+        self._why.clear()
 
     def tell(self) -> None:
-        """Put all of it into the story, once for each kind of failure."""
-        for kind, why in self._why.items():
-            self._ssn.story.tell_of_jobs(np.array(self._jobs[kind]), "not placed", why)
+        """Put all of it into the story, an entry for each reason."""
+        by_reason: dict[str, list[int]] = {}
+        for job, why in self._told:
+            by_reason.setdefault(why, []).append(job)
+        for why, jobs in by_reason.items():
+            self._ssn.story.tell_of_jobs(np.array(jobs), "not placed", why)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from pumice.columns.dtypes import F64
 from pumice.columns.tables import Tables
 from pumice.model.status import TaskStatus
@@ -74,9 +76,11 @@ def active_of(tables: Tables, sub: int) -> int:
 
 def amount_of(tables: Tables, rows: Iterable[int]) -> F64:
     """What tasks ask for together. Shape (R,)."""
-    classes = tables.tasks.cls[list(rows)]
-    found: F64 = tables.classes.req[classes].sum(axis=0)
-    return found
+    classes: list[int] = tables.tasks.cls[list(rows)].tolist()
+    req = tables.classes.req
+    if classes.count(classes[0]) == len(classes):
+        return np.asarray(len(classes) * req[classes[0]])
+    return np.asarray(req[classes].sum(axis=0))
 
 
 def may_wait(tables: Tables, job: int) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
@@ -48,11 +49,18 @@ class Solution(NamedTuple):
     evicted: tuple[int, ...]
 
 
-def solve(ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting) -> Solution | None:
-    """Make room for a part of a job, in the statement; None: that cannot be done, and nothing is left of it."""
+class Refuted(Enum):
+    """``WITHOUT_A_TRY``: no scenario was worth simulating, so that none is for jobs with equal tasks either."""
+
+    AFTER_TRIES = 0
+    WITHOUT_A_TRY = 1
+
+
+def solve(ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting) -> Solution | Refuted:
+    """Make room for a part of a job, in the statement; Refuted: that cannot be done, and nothing is left of it."""
     candidates = rules.candidates(ssn, part.job)
     if not len(candidates):
-        return None
+        return Refuted.WITHOUT_A_TRY
     ssn.ask(solution_start)
     search = _Search(ssn, stmt, rules, waiting, Candidates(ssn, candidates))
     rows = part.rows
@@ -65,7 +73,7 @@ def solve(ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Wait
         mark = stmt.mark()
         found = search.grow(Part(part.job, tasks, alone=True), recorded)
         if found is None:
-            return None
+            return Refuted.AFTER_TRIES if search.tries else Refuted.WITHOUT_A_TRY
         recorded = found
         if count < len(rows):
             stmt.rollback(mark)
@@ -75,7 +83,7 @@ def solve(ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Wait
 class _Search:
     def __init__(self, ssn: Session, stmt: Statement, rules: Rules, waiting: Waiting, candidates: Candidates) -> None:
         self.ssn, self.stmt, self.rules, self.waiting = ssn, stmt, rules, waiting
-        self.candidates = candidates
+        self.candidates, self.tries = candidates, 0
 
     def grow(self, part: Part, recorded: tuple[int, ...]) -> tuple[int, ...] | None:
         """The victims that make room for a part, all there are, the recorded ones first."""
@@ -128,6 +136,7 @@ class _Search:
         """Evict, place, validate: who left, if that works; and whether the part was placed."""
         ssn, tables = self.ssn, self.ssn.tables
         rows = (*recorded, *evicted)
+        self.tries += 1
         with self.stmt.trial() as trial:
             evict_all(ssn, self.stmt, rows, self.rules.reason)
             if not Contest(ssn, self.stmt, part, rows, self.waiting, within).run():

@@ -132,16 +132,17 @@ class Turns:
         heap.push(job)
         self._turns.pop(leaf, None)
 
-    def drop(self, leaf: int, goes: Callable[[int], bool]) -> list[int]:
-        """Take the next jobs of a queue out for as long as they go. Those that went."""
-        heap, gone = self._heaps.get(leaf), []
+    def drop(self, job: int, goes: Callable[[int], bool]) -> None:
+        """Take the next jobs of a job's queue out for as long as they go."""
+        leaf = int(self._ssn.tables.jobs.queue[job])
+        heap = self._heaps.get(leaf)
+        if heap is None:
+            return
         while heap and goes(heap.peek()):
-            gone.append(heap.pop())
-        if gone:
+            heap.pop()
             self._turns.pop(leaf, None)
-            if not heap:
-                del self._heaps[leaf]
-        return gone
+        if not heap:
+            del self._heaps[leaf]
 
 
 def turn_of(ssn: Session, leaf: int, job: int) -> Turn:

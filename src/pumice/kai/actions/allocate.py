@@ -12,17 +12,20 @@ from pumice.scenario.turns import Turns, waiting_jobs
 def allocate(ssn: Session) -> None:
     """A gang is placed whole, then an elastic job grows by one task at a time, each growth in turn with all others. A
     job that fails is not tried again; others only take room, so neither are those like it."""
-    turns = Turns(ssn, waiting_jobs(ssn))
-    alike = Alike(ssn)
+    rows = waiting_jobs(ssn)
+    turns, alike = Turns(ssn, rows), Alike(ssn, rows)
     for job in turns:
         if alike.failed(job):
+            turns.drop(job, alike.failed)
             continue
         with ssn.turn(ssn.tables.jobs.uids[job]):
             if _allocate(ssn, job):
+                alike.placed(job)
                 if chunk_of(ssn, job) is not None:
                     turns.push(job)
             else:
                 alike.fails(job, placer(ssn).why)
+                turns.drop(job, alike.failed)
     alike.tell()
 
 

@@ -28,6 +28,7 @@ class NodePlacement:
     def __init__(self, ssn: Session, *, gpu: str = BINPACK, cpu: str = BINPACK) -> None:
         self._gpu, self._ways = gpu_column(ssn.tables), {True: gpu, False: cpu}
         self._all = ssn.tables.nodes.facts.allocatable
+        self._largest: list[float] = self._all.max(axis=0, initial=0.0).tolist()
 
     @staticmethod
     def problems(*, gpu: str, cpu: str) -> Iterator[str]:
@@ -40,10 +41,10 @@ class NodePlacement:
         """0 to 9 for binpack, 0 to 1 for spread. Shape (rows,)."""
         by_gpu = self._gpu >= 0 and cls.req[self._gpu] > 0
         column = self._gpu if by_gpu else CPU
-        largest = self._all[:, column].max(initial=0.0)
+        largest = self._largest[column]
         if largest <= 0:
             return None
-        free, whole = nodes.future[:, column], self._all[nodes.rows, column]
+        free, whole = nodes.soon_free(column), nodes.pick(self._all[:, column])
         if self._ways[by_gpu] == BINPACK:
             return np.where(whole > 0, MOST * (1.0 - free / largest), 0.0)
         part: F64 = np.divide(free, whole, out=np.zeros_like(free), where=whole > 0)

@@ -6,8 +6,7 @@ Whether requests fit is no filter: placing looks at that. Host ports, inter-pod 
 
 from __future__ import annotations
 
-import numpy as np
-
+from pumice.columns.dtypes import I32
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
 from pumice.framework.derived import derived
@@ -22,9 +21,17 @@ _WHY = tuple(() if reason is None else (reason,) for reason in STABLE_REASONS)
 
 
 @plugin("predicates")
-@points.predicate(reads=(ROWS,))
-def predicates(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
-    """The first filter that objects. Shape (rows,)."""
-    codes = stable_codes(derived(ssn), cls.spec, affinity=True, taints=True)
-    picked = nodes.pick(codes)
-    return Verdict(picked, _WHY) if np.any(picked) else None
+class Predicates:
+    def __init__(self, ssn: Session) -> None:
+        self.ssn = ssn
+        self._codes: dict[int, tuple[I32, bool]] = {}  # of a class, and whether any is against it
+
+    @points.predicate(reads=(ROWS,))
+    def node_filters(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+        """The first filter that objects. Shape (rows,)."""
+        known = self._codes.get(cls.row)
+        if known is None:
+            codes = stable_codes(derived(self.ssn), cls.spec, affinity=True, taints=True)
+            known = self._codes[cls.row] = codes, bool(codes.any())
+        codes, objects = known
+        return Verdict(nodes.pick(codes), _WHY) if objects else None

@@ -20,7 +20,7 @@ from pumice.framework.plugin import plugin
 from pumice.framework.point import QUEUES, ROWS
 from pumice.framework.session import Session
 from pumice.kai import points
-from pumice.kai.amounts import shared
+from pumice.kai.amounts import shared, shared_by_one
 from pumice.kai.lumps import victim_lumps
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT
 from pumice.scenario.parts import Scenario, amount_of
@@ -61,6 +61,7 @@ class Proportion:
         self._most = [amount or 1.0 for amount in self.total.tolist()]
         self._priority: list[float] = queues.priority.tolist()
         self._before = self._states()
+        self._keys: dict[int, tuple[int, F64 | None, F64 | None, tuple[Any, ...]]] = {}
 
     def _total(self) -> F64:
         """What all nodes have, less what pods of nobody's job hold."""
@@ -115,7 +116,7 @@ class Proportion:
     @points.turn_order
     def turn_order(self, left: Turn, right: Turn) -> int:
         """Source: KAI queue_order."""
-        a, b = self._key(left), self._key(right)
+        a, b = self._known_key(left), self._known_key(right)
         if a != b:
             return -1 if a < b else 1
         mine, other = self._fit[left.queue], self._fit[right.queue]
@@ -123,11 +124,22 @@ class Proportion:
         more = all(y <= x for x, y in zip(mine, other, strict=True))
         return int(more) - int(less)
 
+    def _known_key(self, turn: Turn) -> tuple[Any, ...]:
+        """The key of a turn, found anew where the queue or what is asked for changed."""
+        stamps = self.ssn.tables.queues.stamps
+        assert stamps is not None
+        stamp, known = int(stamps[turn.queue]), self._keys.get(turn.queue)
+        if known is not None and known[0] == stamp and known[1] is turn.request and known[2] is turn.victims:
+            return known[3]
+        key = self._key(turn)
+        self._keys[turn.queue] = (stamp, turn.request, turn.victims, key)
+        return key
+
     def _key(self, turn: Turn) -> tuple[Any, ...]:
         queue = turn.queue
         held = self.allocated.array[queue].tolist()
-        more = shared(self.ssn.tables, turn.request).tolist() if turn.request is not None else _ZERO
-        less = shared(self.ssn.tables, turn.victims).tolist() if turn.victims is not None else _ZERO
+        more = shared_by_one(self.ssn.tables, turn.request) if turn.request is not None else _ZERO
+        less = shared_by_one(self.ssn.tables, turn.victims) if turn.victims is not None else _ZERO
         fair, fit, quota = self._fair[queue], self._fit[queue], self._quota[queue]
         would = [h + m for h, m in zip(held, more, strict=True)]
         return (
@@ -153,7 +165,7 @@ class Proportion:
     @points.may_take(reads=(QUEUES,))
     def may_take(self, queue: Queue, amount: F64, preemptible: bool) -> str:
         """Source: KAI capacity_policy."""
-        asked = shared(self.ssn.tables, amount).tolist()
+        asked = shared_by_one(self.ssn.tables, amount)
         for row in self._path[queue.row]:
             held, fast = self.allocated.array[row].tolist(), self.held_fast.array[row].tolist()
             for i, more in enumerate(asked):
