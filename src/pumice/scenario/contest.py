@@ -6,8 +6,7 @@ take part in comparing queues, and are passed over when their turn comes. Source
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,23 +20,17 @@ from pumice.scenario.chunks import chunk_of
 from pumice.scenario.parts import Part, amount_of
 from pumice.scenario.placing import placer
 from pumice.scenario.points import Turn
+from pumice.scenario.standing import Entry, Standing
 from pumice.scenario.turns import best_leaf
-
-_Entry = tuple[Any, int]
 
 
 class Waiting:
     """All jobs that wait, by queue, the best one first; kept in step with what is committed."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
-        self._ssn = ssn
+        self._ssn, self._standing = ssn, Standing(ssn, rows)
         self._requests: dict[int, tuple[float, ...]] = {}
-        self._key_of: dict[int, Any] = {}
-        self.queues: dict[int, list[_Entry]] = {}
-        queue = ssn.tables.jobs.queue
-        for key, job in sorted(zip(ssn.order.job_keys()(rows.tolist()), rows.tolist(), strict=True)):
-            self.queues.setdefault(int(queue[job]), []).append((key, job))
-            self._key_of[job] = key
+        self.queues = self._standing.queues
 
     def request(self, job: int) -> tuple[float, ...]:
         """What a job would be tried with, as a value."""
@@ -48,18 +41,12 @@ class Waiting:
             found = self._requests[job] = tuple(amount)
         return found
 
-    def changed(self, jobs: Iterable[int]) -> None:
+    def changed(self, jobs: Collection[int]) -> None:
         """Tasks of some jobs moved for good."""
-        ssn = self._ssn
         for job in jobs:
-            queue = int(ssn.tables.jobs.queue[job])
             self._requests.pop(job, None)
-            old = self._key_of.pop(job, None)
-            if old is not None:
-                self.queues[queue].remove((old, job))
-            if old is not None and chunk_of(ssn, job) is not None:
-                key = self._key_of[job] = ssn.order.job_keys()([job])[0]
-                insort(self.queues[queue], (key, job))
+        wait = [job for job in jobs if job in self._standing and chunk_of(self._ssn, job) is not None]
+        self._standing.put(jobs, there=wait)
 
 
 class Contest:
@@ -80,7 +67,7 @@ class Contest:
         self._evicted: dict[int, set[int]] = {}
         for row in evicted:
             self._evicted.setdefault(int(job_of[row]), set()).add(row)
-        self._entries: dict[int, list[_Entry]] = {}
+        self._entries: dict[int, list[Entry]] = {}
         keys = ssn.order.job_keys()(list(self._evicted)) if self._evicted else []
         for key, job in zip(keys, self._evicted, strict=True):
             self._entries.setdefault(int(tables.jobs.queue[job]), []).append((key, job))
@@ -123,7 +110,7 @@ class Contest:
     def _next(self, passed: dict[int, int]) -> int:
         """The queue that goes next; -1 where a job of it that takes no part was passed over."""
         turns: dict[int, Turn] = {}
-        bystander: dict[int, _Entry | None] = {}
+        bystander: dict[int, Entry | None] = {}
         for leaf in {**dict.fromkeys(self._waiting.queues), **dict.fromkeys(self._entries)}:
             request = self._turn(leaf, passed, bystander)
             if request is not None:
@@ -134,7 +121,7 @@ class Contest:
         self._pass_over(leaf, passed, bystander[leaf])
         return -1
 
-    def _turn(self, leaf: int, passed: dict[int, int], bystander: dict[int, _Entry | None]) -> F64 | None:
+    def _turn(self, leaf: int, passed: dict[int, int], bystander: dict[int, Entry | None]) -> F64 | None:
         waiting, at = self._waiting.queues.get(leaf, ()), passed.get(leaf, 0)
         while at < len(waiting) and self._takes_part(waiting[at][1]):
             at = passed[leaf] = at + 1
@@ -155,7 +142,7 @@ class Contest:
         chunk = chunk_of(self._ssn, job, self._evicted[job])
         return amount_of(self._ssn.tables, chunk.rows) if chunk is not None else None
 
-    def _pass_over(self, leaf: int, passed: dict[int, int], before: _Entry | None) -> None:
+    def _pass_over(self, leaf: int, passed: dict[int, int], before: Entry | None) -> None:
         """Pass over the next job of a queue, and those behind it that ask for as much: nothing was placed, so the queue
         goes on being the one that goes next."""
         waiting, at = self._waiting.queues[leaf], passed[leaf]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.columns.counting import RELEASING
-from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.dtypes import Bool
 from pumice.columns.nodes import IDLE, PIPELINED
 from pumice.columns.nodes import RELEASING as LEAVING
 from pumice.framework.point import Point
@@ -25,20 +25,24 @@ from pumice.framework.statement import Statement
 from pumice.scenario.bounds import Bound
 from pumice.scenario.candidates import Candidates
 from pumice.scenario.contest import Contest, Waiting
+from pumice.scenario.growth import Growth
 from pumice.scenario.parts import Chunk, Part, Scenario
 from pumice.scenario.placing import placer
 from pumice.scenario.points import solution_start
+from pumice.scenario.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What an action means by a victim. ``reason``: what evictions say. ``may_try``: whether the job has a case at all.
-    ``candidates``: rows of jobs that may have to leave. ``valid``: the point that has the last word.
-    ``every_victim_placed``: no victim may be without a place in the end."""
+    ``of_queue``: whether jobs of a queue may have to leave for a job, ``may_leave``: which, given the rows of all that
+    stand there. ``valid``: the point that has the last word. ``every_victim_placed``: no victim may be without a place
+    in the end."""
 
     reason: str
     may_try: Callable[[Session, Part], bool]
-    candidates: Callable[[Session, int], AnyArray]
+    of_queue: Callable[[Session, int, int], bool]
+    may_leave: Callable[[Session, int], Callable[[int], bool]]
     valid: Point[[Scenario], bool, bool]
     every_victim_placed: bool = False
 
@@ -56,13 +60,16 @@ class Refuted(Enum):
     WITHOUT_A_TRY = 1
 
 
-def solve(ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting) -> Solution | Refuted:
+def solve(
+    ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, standing: Standing
+) -> Solution | Refuted:
     """Make room for a part of a job, in the statement; Refuted: that cannot be done, and nothing is left of it."""
-    candidates = rules.candidates(ssn, part.job)
-    if not len(candidates):
+    queues = [leaf for leaf in standing.queues if rules.of_queue(ssn, part.job, leaf)]
+    candidates = Candidates(ssn, standing, queues, rules.may_leave(ssn, part.job))
+    if not candidates:
         return Refuted.WITHOUT_A_TRY
     ssn.ask(solution_start)
-    search = _Search(ssn, stmt, rules, waiting, Candidates(ssn, candidates))
+    search = _Search(ssn, stmt, rules, waiting, candidates)
     rows = part.rows
     recorded: tuple[int, ...] = ()
     sub_of = {row: sub for sub, each in part.tasks.items() for row in each}
@@ -87,22 +94,15 @@ class _Search:
 
     def grow(self, part: Part, recorded: tuple[int, ...]) -> tuple[int, ...] | None:
         """The victims that make room for a part, all there are, the recorded ones first."""
-        tables = self.ssn.tables
-        possible = with_devices(self.ssn, part)
-        node = tables.tasks.node
-        possible[node[list(recorded)]] = True
-        bound = Bound(self.ssn, placer(self.ssn).feasible, part, recorded)
+        ssn, tables = self.ssn, self.ssn.tables
+        possible = with_devices(ssn, part)
+        possible[tables.tasks.node[list(recorded)]] = True
         if recorded and (found := self._try(part, recorded, (), possible)[0]) is not None:
             return found
-        potential: dict[int, list[int]] = {}
-        on_node: dict[int, dict[int, None]] = {}
-        for chunk in bound.worth_trying(self.candidates.chunks(frozenset(recorded))):
-            potential.setdefault(chunk.job, []).extend(chunk.rows)
-            for each in chunk.nodes:
-                on_node.setdefault(each, {})[chunk.job] = None
-            if not bound.last_is_worth_trying:
-                continue
-            found = self._on_nodes(part, recorded, chunk, potential, on_node, possible)
+        gone, bound = frozenset(recorded), Bound(ssn, placer(ssn).feasible, part, recorded)
+        growth = Growth(ssn, self.candidates, gone, bound)
+        for chunk in growth:
+            found = self._on_nodes(part, recorded, chunk, growth, possible)
             if found is not None:
                 return found
         return None
@@ -112,14 +112,13 @@ class _Search:
         part: Part,
         recorded: tuple[int, ...],
         chunk: Chunk,
-        potential: dict[int, list[int]],
-        on_node: dict[int, dict[int, None]],
+        growth: Growth,
         possible: Bool,
     ) -> tuple[int, ...] | None:
         """Try the nodes of the newest chunk, one after the other."""
         node = self.ssn.tables.tasks.node
         for each in chunk.nodes:
-            evicted = [row for job in on_node[each] for row in potential[job]]
+            evicted = growth.with_node(each)
             extended = possible.copy()
             extended[node[evicted]] = True
             found, placed = self._try(part, recorded, evicted, extended)
