@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.dtypes import F64
+from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.rows import JobRows
 from pumice.framework import points
 from pumice.framework.session import Session
@@ -58,6 +58,8 @@ class Candidates:
         self._ssn, self._standing, self._queues, self._may_leave = ssn, standing, queues, may_leave
         self.known: list[Chunk] = []
         self.simple: list[bool] = []
+        self._node: AnyArray = np.zeros(0, dtype=np.int64)
+        self._held: F64 = np.zeros((0, len(ssn.tables.axis)))
         self._coming = self.chunks(())
 
     def __bool__(self) -> bool:
@@ -73,6 +75,20 @@ class Candidates:
             held = int(self._ssn.tables.jobs.counts[chunk.job].sum())
             self.simple.append(len(chunk.nodes) == 1 and held == len(chunk.rows))
         return len(self.known)
+
+    def in_rows(self, count: int) -> tuple[AnyArray, F64]:
+        """Of the first so many, which are simple: the node of each, and what it holds. Shapes (count,), (count, R)."""
+        done = len(self._node)
+        if count > done:
+            tables, new = self._ssn.tables, self.known[done:count]
+            rows: AnyArray = np.array([row for chunk in new for row in chunk.rows])
+            held = tables.classes.req[tables.tasks.cls[rows]]
+            if len(rows) > len(new):
+                lengths = [len(chunk.rows) for chunk in new]
+                held = np.add.reduceat(held, np.concatenate(([0], np.cumsum(lengths)[:-1])), axis=0)
+            self._node = np.concatenate((self._node, [chunk.nodes[0] for chunk in new])).astype(np.int64)
+            self._held = np.concatenate((self._held, held))
+        return self._node[:count], self._held[:count]
 
     def chunks(self, recorded: Collection[int]) -> Iterator[Chunk]:
         """All chunks, the worst first; those that hold a recorded victim are left out, and their other tasks come later

@@ -74,7 +74,7 @@ class Contest:
         own = self._key_of_part()
         self._entries.setdefault(int(tables.jobs.queue[part.job]), []).append((own, part.job))
         for each in self._entries.values():
-            each.sort()
+            each.sort(reverse=True)
 
     def _key_of_part(self) -> Any:
         """A part is a job of which nothing is placed yet."""
@@ -91,21 +91,39 @@ class Contest:
             leaf = self._next(passed) if len(entries) > 1 else next(iter(entries))
             if leaf not in entries:
                 continue
-            _, job = entries[leaf].pop(0)
+            _, job = entries[leaf].pop()
+            if job == self._part.job:
+                if not placer(self._ssn).place(self._stmt, self._part, self._within, virtual=True):
+                    return False
+            elif not self._offer(job):
+                self._pass_over_alike(leaf, job, passed)
             if not entries[leaf]:
                 del entries[leaf]
-            if not self._place(job):
-                return False
         return True
 
-    def _place(self, job: int) -> bool:
-        """Offer a job its chunk. False: it was the part, and it found no place."""
-        if job == self._part.job:
-            return placer(self._ssn).place(self._stmt, self._part, self._within, virtual=True)
+    def _offer(self, job: int) -> bool:
+        """Offer a job that left its chunk. Whether it takes it."""
         chunk = chunk_of(self._ssn, job, self._evicted[job])
-        if chunk is not None:
-            placer(self._ssn).place(self._stmt, chunk, self._within, virtual=True)
-        return True
+        return chunk is None or placer(self._ssn).place(self._stmt, chunk, self._within, virtual=True)
+
+    def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
+        """Nothing was placed, so the queue goes on being the one that goes next, and its next jobs fail too, where they
+        are like the one that failed: each of one task, of one class."""
+        jobs, cls = self._ssn.tables.jobs, self._ssn.tables.tasks.cls
+        if jobs.size[failed] != 1 or jobs.has_topology[failed]:
+            return
+        kind = (cls[jobs.tasks[failed][0]], jobs.preemptible[failed])
+        entries, waiting = self._entries[leaf], self._waiting.queues.get(leaf, ())
+        while entries:
+            entry = entries[-1]
+            job, at = entry[1], passed.get(leaf, 0)
+            if at < len(waiting) and waiting[at] < entry:
+                return
+            if job == self._part.job or jobs.size[job] != 1 or jobs.has_topology[job]:
+                return
+            if (cls[jobs.tasks[job][0]], jobs.preemptible[job]) != kind:
+                return
+            entries.pop()
 
     def _next(self, passed: dict[int, int]) -> int:
         """The queue that goes next; -1 where a job of it that takes no part was passed over."""
@@ -126,12 +144,12 @@ class Contest:
         while at < len(waiting) and self._takes_part(waiting[at][1]):
             at = passed[leaf] = at + 1
         own = self._entries.get(leaf)
-        if at < len(waiting) and (not own or waiting[at] < own[0]):
-            bystander[leaf] = own[0] if own else None
+        if at < len(waiting) and (not own or waiting[at] < own[-1]):
+            bystander[leaf] = own[-1] if own else None
             return np.array(self._waiting.request(waiting[at][1]))
         if not own:
             return None
-        return self._request(own[0][1])
+        return self._request(own[-1][1])
 
     def _takes_part(self, job: int) -> bool:
         return job == self._part.job or job in self._evicted

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -128,9 +129,13 @@ class Placer:
             if key[node] == -np.inf:
                 self.why = "no node takes it"
                 return False
-            count = self._how_many(within, key, node, cls, len(rows)) if len(rows) > 1 and not self._single else 1
-            self._put(stmt, rows[:count], node, at_once=bool(fit.idle_fits[node]) and not virtual)
-            rows = rows[count:]
+            nodes = [node]
+            if len(rows) > 1 and not self._single:
+                nodes *= self._how_many(within, key, node, cls, len(rows))
+                if len(nodes) == 1:
+                    nodes = self._one_on_each(fit, key, cls, len(rows)) or nodes
+            self._put(stmt, rows[: len(nodes)], nodes, at_once=bool(fit.idle_fits[node]) and not virtual)
+            rows = rows[len(nodes) :]
         return True
 
     def _best(self, key: F64) -> int:
@@ -148,6 +153,17 @@ class Placer:
             fits = fits & (verdict.codes == 0)
         score = ssn.ask(points.task_scores, task, nodes, fit.score)
         return fits, np.broadcast_to(score, fits.shape)
+
+    def _one_on_each(self, fit: ClassFit, key: F64, cls: int, wanted: int) -> list[int]:
+        """The best nodes, as many as are wanted, as far as each has no room for a second task: what becomes of one node
+        decides nothing about the others then. Empty where the best one has room for two."""
+        order = np.argsort(-key, kind="stable") if self._rank is None else np.lexsort((self._rank, -key))
+        best = order[: min(wanted, int((key > -np.inf).sum()))]
+        look = self.feasible.look(cls, NodeRows(self.ssn.tables, best, after=np.ones(len(best)), cls=cls))
+        goes = ~(look.allowed & look.future_fits) & (fit.idle_fits[best] == fit.idle_fits[best[0]])
+        count = len(best) if goes.all() else int(goes.argmin())
+        found: list[int] = best[:count].tolist()
+        return found
 
     def _how_many(self, within: Subset, key: F64, node: int, cls: int, wanted: int) -> int:
         """How many of equal tasks go to their best node before another one is better."""
@@ -167,20 +183,23 @@ class Placer:
         goes[0] = True
         return ahead if goes.all() else int(goes.argmin())
 
-    def _put(self, stmt: Statement, rows: list[int], node: int, *, at_once: bool) -> None:
+    def _put(self, stmt: Statement, rows: list[int], nodes: list[int], *, at_once: bool) -> None:
+        """Place tasks of one pod set; those that were evicted stay, or are promised other nodes."""
         tasks = self.ssn.tables.tasks
-        if tasks.status[rows[0]] != _RELEASING and (len(rows) == 1 or (tasks.status[rows] != _RELEASING).all()):
-            (stmt.allocate if at_once else stmt.pipeline)(rows, [node] * len(rows))
+        left = tasks.status[rows] == _RELEASING
+        if not left.any():
+            (stmt.allocate if at_once else stmt.pipeline)(rows, nodes)
             return
-        new = [row for row in rows if tasks.status[row] != _RELEASING]
+        each = list(zip(rows, nodes, left.tolist(), (tasks.node[rows] == nodes).tolist(), strict=True))
+        new = [(row, node) for row, node, evicted, _ in each if not evicted]
         if new:
-            stmt.pipeline(new, [node] * len(new))
-        moved = [row for row in rows if tasks.status[row] == _RELEASING and tasks.node[row] != node]
+            stmt.pipeline([row for row, _ in new], [node for _, node in new])
+        moved = [(row, node) for row, node, evicted, same in each if evicted and not same]
         if moved:
-            stmt.promise_another(moved, [node] * len(moved))
-        stays = [row for row in rows if tasks.status[row] == _RELEASING and tasks.node[row] == node]
-        for _, same in groupby(sorted(stays, key=tasks.was.__getitem__), key=tasks.was.__getitem__):
-            stmt.stay(list(same))
+            stmt.promise_another([row for row, _ in moved], [node for _, node in moved])
+        stays = sorted((int(tasks.was[row]), row) for row, _, evicted, same in each if evicted and same)
+        for _, alike in groupby(stays, key=itemgetter(0)):
+            stmt.stay([row for _, row in alike])
 
 
 def name_ranks(ssn: Session) -> AnyArray | None:

@@ -77,13 +77,12 @@ def solve(
         tasks: dict[int, list[int]] = {}
         for row in rows[:count]:
             tasks.setdefault(sub_of[row], []).append(row)
-        mark = stmt.mark()
         found = search.grow(Part(part.job, tasks, alone=True), recorded)
         if found is None:
             return Refuted.AFTER_TRIES if search.tries else Refuted.WITHOUT_A_TRY
         recorded = found
         if count < len(rows):
-            stmt.rollback(mark)
+            search.take_back(recorded, keep_evictions=len(queues) == 1)
     return Solution(recorded)
 
 
@@ -91,6 +90,8 @@ class _Search:
     def __init__(self, ssn: Session, stmt: Statement, rules: Rules, waiting: Waiting, candidates: Candidates) -> None:
         self.ssn, self.stmt, self.rules, self.waiting = ssn, stmt, rules, waiting
         self.candidates, self.tries = candidates, 0
+        self._start = self._evicted = stmt.mark()
+        self._standing: frozenset[int] = frozenset()  # those whose evictions stand while a larger part is tried
 
     def grow(self, part: Part, recorded: tuple[int, ...]) -> tuple[int, ...] | None:
         """The victims that make room for a part, all there are, the recorded ones first."""
@@ -99,13 +100,29 @@ class _Search:
         possible[tables.tasks.node[list(recorded)]] = True
         if recorded and (found := self._try(part, recorded, (), possible)[0]) is not None:
             return found
-        gone, bound = frozenset(recorded), Bound(ssn, placer(ssn).feasible, part, recorded)
+        gone = frozenset(recorded)
+        bound = Bound(ssn, placer(ssn).feasible, part, gone - self._standing)
         growth = Growth(ssn, self.candidates, gone, bound)
         for chunk in growth:
             found = self._on_nodes(part, recorded, chunk, growth, possible)
             if found is not None:
                 return found
         return None
+
+    def take_back(self, recorded: tuple[int, ...], *, keep_evictions: bool) -> None:
+        """Undo what was simulated, before the next larger part is. The evictions may stand where they are those of
+        whom was recorded, the order of the other candidates does not depend on them, and nobody stayed."""
+        tables = self.ssn.tables
+        status, job_of = tables.tasks.status, tables.tasks.job
+        self.stmt.rollback(self._evicted, remember=False)
+        all_recorded = (tables.jobs.size[job_of[list(recorded)]] == 1).all()
+        evicted = {row for op in self.stmt.operations for row in op.placement.rows}
+        if keep_evictions and all_recorded and evicted == set(recorded):
+            assert (status[list(recorded)] == RELEASING).all()
+            self._standing = frozenset(recorded)
+            return
+        self.stmt.rollback(self._start, remember=False)
+        self._standing = frozenset()
 
     def _on_nodes(
         self,
@@ -137,7 +154,8 @@ class _Search:
         rows = (*recorded, *evicted)
         self.tries += 1
         with self.stmt.trial() as trial:
-            evict_all(ssn, self.stmt, rows, self.rules.reason)
+            evict_all(ssn, self.stmt, [row for row in rows if row not in self._standing], self.rules.reason)
+            self._evicted = self.stmt.mark()
             if not Contest(ssn, self.stmt, part, rows, self.waiting, within).run():
                 return None, False
             if not self._is_valid(Scenario(part, list(rows))):

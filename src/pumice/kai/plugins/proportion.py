@@ -199,7 +199,10 @@ class Proportion:
         if not lumps:
             return True
         leaves = np.array([queue for queue, _ in lumps])
-        amounts = shared(tables, np.array([amount_of(tables, rows) for _, rows in lumps]))
+        rows = [row for _, each in lumps for row in each]
+        starts = np.cumsum([0, *(len(each) for _, each in lumps[:-1])])
+        held = tables.classes.req[tables.tasks.cls[rows]]
+        amounts = shared(tables, np.add.reduceat(held, starts, axis=0))
         need = shared(tables, amount_of(tables, part.rows))
         queue, preemptible = int(tables.jobs.queue[part.job]), bool(tables.jobs.preemptible[part.job])
         return is_reclaimable(self._before, queue, need, preemptible, leaves, amounts, self._multiplier)
