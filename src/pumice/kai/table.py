@@ -14,12 +14,17 @@ from pumice.kai.actions.preempt import preempt
 from pumice.kai.actions.reclaim import reclaim
 from pumice.kai.actions.stalegangeviction import stalegangeviction
 from pumice.kai.plugins.elastic import elastic
+from pumice.kai.plugins.kubeflow import kubeflow
+from pumice.kai.plugins.minruntime import MinRuntime
 from pumice.kai.plugins.nodeavailability import nodeavailability
 from pumice.kai.plugins.nodeplacement import NodePlacement
+from pumice.kai.plugins.nominatednode import NominatedNode
 from pumice.kai.plugins.predicates import Predicates
 from pumice.kai.plugins.priority import priority
 from pumice.kai.plugins.proportion import Proportion
+from pumice.kai.plugins.ray import ray
 from pumice.kai.plugins.resourcetype import resourcetype
+from pumice.kai.plugins.subgrouporder import subgrouporder
 from pumice.kai.plugins.taskorder import taskorder
 from pumice.kai.plugins.topology import TopologyPlugin
 from pumice.kai.points import POINTS
@@ -43,6 +48,11 @@ PLUGINS: tuple[Callable[..., Any], ...] = (
     taskorder,
     NodePlacement,
     TopologyPlugin,
+    kubeflow,
+    ray,
+    subgrouporder,
+    NominatedNode,
+    MinRuntime,
 )
 
 #: KAI's own order of actions and of plugins.
@@ -69,15 +79,10 @@ DEFAULT_PLUGINS = (
 )
 #: KAI has these; this version of Pumice does not, and says so instead of ignoring them.
 PLUGINS_NOT_YET = (
-    "kubeflow",
-    "ray",
     "gpusharingorder",
     "gpupack",
     "gpuspread",
-    "subgrouporder",
-    "nominatednode",
     "dynamicresources",
-    "minruntime",
     "podaffinity",
     "snapshot",
     "reflectjoborder",

@@ -72,7 +72,7 @@ class Candidates:
             if chunk is None:
                 break
             self.known.append(chunk)
-            held = int(self._ssn.tables.jobs.counts[chunk.job].sum())
+            held = int(self._ssn.tables.jobs.size[chunk.job])
             self.simple.append(len(chunk.nodes) == 1 and held == len(chunk.rows))
         return len(self.known)
 
@@ -98,6 +98,8 @@ class Candidates:
         left: dict[int, _Left] = {}
         popped: dict[int, F64] = {}
         node = tables.tasks.node
+        if len(lines) == 1:
+            yield from self._alone(next(iter(lines.values())), recorded)
         while True:
             last = {leaf: entry for leaf, line in lines.items() if (entry := line.last()) is not None}
             if not last:
@@ -121,6 +123,22 @@ class Candidates:
                     insort(lines[leaf].back, (self._key(job, rest), job))
             if rows and not skipped:
                 yield Chunk(job, tuple(rows), tuple(dict.fromkeys(node[rows].tolist())))
+
+    def _alone(self, line: _Line, recorded: Collection[int]) -> Iterator[Chunk]:
+        """The last jobs of the only queue, as long as they are jobs of one task."""
+        tables, known = self._ssn.tables, self._standing.alone
+        size, tasks, node = tables.jobs.size, tables.jobs.tasks, tables.tasks.node
+        while (entry := line.last()) is not None:
+            job = entry[1]
+            chunk = known.get(job)
+            if chunk is None:
+                if size[job] != 1:
+                    return
+                row = int(tasks[job][0])
+                chunk = known[job] = Chunk(job, (row,), (int(node[row]),))
+            line.pop(entry)
+            if chunk.rows[0] not in recorded:
+                yield chunk
 
     def _last(self, last: dict[int, Entry], left: dict[int, _Left], popped: dict[int, F64]) -> int:
         """The queue whose turn is the last, counting off what went of it and what would go next."""

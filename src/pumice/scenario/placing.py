@@ -109,6 +109,10 @@ class Placer:
         return True
 
     def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Subset, virtual: bool) -> bool:
+        unfit = self.ssn.ask(points.task_refused, Task(self.ssn.tables, rows[0]))
+        if unfit is not None:
+            self.why = unfit.reason
+            return False
         while rows:
             fit = self.feasible.of(cls)
             fits = fit.allowed & fit.future_fits

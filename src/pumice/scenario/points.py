@@ -89,6 +89,14 @@ consolidate_valid: Point[[Scenario], bool, bool] = Point(
     combine.all_of,
     _VALID,
 )
+pod_set_order: Point[[int, int], float, list[float]] = Point(
+    "pod_set_order",
+    "Where does a pod set of so many active tasks and such a minimum come among those of its job? A key, smaller first."
+    " Ties: name.",
+    "when a job that has all its minimums gets one task more, or gives one",
+    combine.each,
+    {("int", "int"): "counts"},
+)
 node_subsets: Point[[Group, Subset], list[Subset], list[Subset]] = Point(
     "node_subsets",
     "Which parts of these nodes may the group be placed in, the first to try first? Plugins refine each other's.",

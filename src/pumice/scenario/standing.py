@@ -9,17 +9,20 @@ from typing import Any
 
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.session import Session
+from pumice.scenario.parts import Chunk
 
 #: A job with its key, which ends in age and UID.
 Entry = tuple[Any, int]
 
 
 class Standing:
-    """Some jobs by queue, the best one first."""
+    """Some jobs by queue, the best one first. ``alone``: what would leave of jobs of one task, as far as it is
+    known."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
         self._ssn = ssn
         self._entry_of: dict[int, Entry] = {}
+        self.alone: dict[int, Chunk] = {}
         self.queues: dict[int, list[Entry]] = {}
         queue = ssn.tables.jobs.queue[rows].tolist()
         keys = ssn.order.job_keys()(rows.tolist()) if len(rows) else []
@@ -37,6 +40,7 @@ class Standing:
         stay = set(there)
         for job in jobs:
             leaf = int(self._ssn.tables.jobs.queue[job])
+            self.alone.pop(job, None)
             old = self._entry_of.pop(job, None)
             if old is not None:
                 del self.queues[leaf][bisect_left(self.queues[leaf], old)]

@@ -1,7 +1,8 @@
 """predicates: what node objects decide about a pod: cordons, node selectors and affinity, taints. Source: KAI
 predicates.
 
-Whether requests fit is no filter: placing looks at that. Host ports, inter-pod affinity and volumes: not yet.
+Whether requests fit is no filter: placing looks at that. What needs parts of
+GPUs, claims of dynamic resources, host ports or other pods: not yet, and so nowhere.
 """
 
 from __future__ import annotations
@@ -14,8 +15,13 @@ from pumice.framework.node_filters import STABLE_REASONS, stable_codes
 from pumice.framework.plugin import plugin
 from pumice.framework.point import ROWS
 from pumice.framework.session import Session
-from pumice.framework.verdict import Verdict
+from pumice.framework.verdict import Code, Unfit, Verdict
 from pumice.kai import points
+
+#: What this version cannot place, and so places nowhere: to leave it out of account would give devices away twice.
+SHARED_GPU = Unfit("parts of GPUs are not shared out yet", Code.UNRESOLVABLE)
+CLAIMED = Unfit("claims of dynamic resources are not looked at yet", Code.UNRESOLVABLE)
+POD_TERMS = Unfit("terms about other pods are not looked at yet", Code.UNRESOLVABLE)
 
 _WHY = tuple(() if reason is None else (reason,) for reason in STABLE_REASONS)
 
@@ -25,6 +31,18 @@ class Predicates:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self._codes: dict[int, tuple[I32, bool]] = {}  # of a class, and whether any is against it
+
+    @points.pre_predicate
+    def not_yet(self, cls: TaskClass) -> Unfit | None:
+        """Why no node may take it, whatever there is."""
+        spec = cls.spec
+        if spec.gpu_share is not None:
+            return SHARED_GPU
+        if spec.resource_claims:
+            return CLAIMED
+        if spec.affinity.pod_required or spec.affinity.anti_required or spec.host_ports:
+            return POD_TERMS
+        return None
 
     @points.predicate(reads=(ROWS,))
     def node_filters(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
