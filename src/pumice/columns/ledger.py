@@ -127,6 +127,18 @@ class Ledger:
         self._book(run, step)
         self._count(run.job, run.sub, RELEASING, TaskStatus.PIPELINED, len(run), lambda: self._amounts(run))
 
+    def take_back_promise(self, row: int) -> None:
+        """A task that was promised another node only leaves its own again."""
+        tasks, put = self.tables.tasks, self.writer.put
+        step = self._steps[TaskStatus.PIPELINED][PENDING]
+        assert step is not None
+        run = TaskRun(self.tables, Placement([row], [int(tasks.node[row])]))
+        self._book(run, step)
+        put(tasks["node"], row, int(tasks.leaving[row]))
+        put(tasks["leaving"], row, -1)
+        put(tasks["status"], row, RELEASING)
+        self._count(run.job, run.sub, TaskStatus.PIPELINED, RELEASING, 1, lambda: self._amounts(run))
+
     def hold(self, run: TaskRun) -> None:
         """Put pending tasks on their nodes and book them there only, for as long as it takes to choose nodes for
         others."""

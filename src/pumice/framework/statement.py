@@ -134,6 +134,7 @@ class Statement:
         run = TaskRun(tables, placement := Placement(rows, nodes))
         self._world.ledger.move(run, TaskStatus.RELEASING)
         self._world.futures_differ = True
+        self._revised |= bool((tables.tasks.was[run.index] == TaskStatus.PIPELINED).any())
         self.operations.append(Operation(Kind.EVICT, placement, reason))
         self._hooks.ask(points.on_deallocate, run)
 
@@ -245,6 +246,7 @@ class Statement:
                 holds = tasks.status[index] == TaskStatus.ALLOCATED
             elif op.kind is Kind.EVICT:
                 holds = (tasks.status[index] == TaskStatus.RELEASING) | (tasks.leaving[index] >= 0)
+                holds &= tasks.was[index] != TaskStatus.PIPELINED  # it was promised a node, and is on none or leaves it
             else:
                 continue
             kept = holds.nonzero()[0].tolist()
@@ -294,9 +296,15 @@ class Statement:
         """The inverse of one committed operation: the only undo that is not the journal's, since what came after must
         stand."""
         tables = self._world.tables
-        node = int(tables.tasks.node[row])
-        status, to = (TaskStatus.PENDING, -1) if kind is Kind.ALLOCATE else (TaskStatus.RUNNING, node)
+        moved = int(tables.tasks.leaving[row]) >= 0
+        if moved:
+            self._world.ledger.take_back_promise(row)
+        node, was = int(tables.tasks.node[row]), int(tables.tasks.was[row])
+        before = TaskStatus(was) if was >= 0 else TaskStatus.RUNNING
+        status, to = (TaskStatus.PENDING, -1) if kind is Kind.ALLOCATE else (before, node)
         self._world.ledger.move(TaskRun(tables, Placement([row], [to])), status)
+        if moved:
+            return  # plugins were told that it left and that it was placed
         run = TaskRun(tables, Placement([row], [node]))
         try:
             self._hooks.ask(points.on_deallocate if kind is Kind.ALLOCATE else points.on_allocate, run)
