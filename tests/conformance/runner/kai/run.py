@@ -105,6 +105,8 @@ class Cluster:
             yield seen
             for name, place in self.next_places(seen).items():
                 self._tasks[name] |= {"state": place.state, "node": place.node}
+            for name, groups in seen.groups.items():
+                self._tasks[name]["gpu_groups"] = groups
 
     def next_places(self, seen: Seen) -> dict[str, Place]:
         """What becomes of the tasks before the next cycle."""

@@ -11,7 +11,7 @@ import numpy as np
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.tables import Tables
 from pumice.framework.outcome import Outcome
-from pumice.model.decisions import Bind, Evict
+from pumice.model.decisions import GPU_GROUPS, Bind, Evict
 from pumice.model.status import TaskStatus
 from tests.conformance.runner.kai.objects import GPU
 from tests.conformance.runner.result import Unusable
@@ -33,7 +33,7 @@ class Place:
 
 class Seen:
     """``places`` by task. ``binds``, ``evictions``: decisions. ``pipelines``: tasks that wait for a node they were
-    promised."""
+    promised. ``groups``: with whom bound tasks share their devices."""
 
     def __init__(self, outcome: Outcome, recorder: Recorder) -> None:
         if outcome.faults:
@@ -43,6 +43,11 @@ class Seen:
         self.binds = sum(isinstance(each, Bind) for each in recorder.taken)
         self.evictions = sum(isinstance(each, Evict) for each in recorder.taken)
         self.pipelines = sum(place.state == "Pipelined" for place in self.places.values())
+        self.groups = {
+            each.pod.partition("/")[2]: list(each.context[GPU_GROUPS])
+            for each in recorder.taken
+            if isinstance(each, Bind) and GPU_GROUPS in each.context
+        }
         self.overcommitted = overcommitted(outcome.tables)
 
     def gpus(self, node: str) -> tuple[float, float]:
