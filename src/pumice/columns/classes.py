@@ -14,7 +14,7 @@ import numpy as np
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import EPS, F64, Bool, ResourceAxis, compared
 from pumice.columns.table import Table, number, objects
-from pumice.model.gpu import GPU_RESOURCE
+from pumice.model.gpu import GPU_RESOURCE, mig_gpus
 from pumice.model.pod import PodSpec
 from pumice.model.resources import Resource
 
@@ -23,7 +23,8 @@ class ClassTable(Table):
     """C rows. A row that a class has given back may stand for another one later: what is kept about a class beyond one
     snapshot names its ``identity`` too.
 
-    ``req`` (C, R) in canonical units; ``charge`` (C, R) the same with fractions of GPUs, which is what quotas count,
+    ``req`` (C, R) in canonical units; ``charge`` (C, R) the same with fractions and MIG instances of GPUs, which is what
+    quotas count,
     ``frees`` (C, R) with shared GPUs as whole ones, which is the most that can become free when such a task leaves, and
     ``share_mib`` (C,) what it asks of the memory of each;
     ``compared`` (C, R) the dimensions that count, ``asked`` the same with a limit
@@ -82,9 +83,13 @@ class ClassTable(Table):
 
 def _shares(spec: PodSpec, req: F64, axis: ResourceAxis) -> dict[str, Any]:
     share, gpu = spec.gpu_share, axis.column.get(GPU_RESOURCE, -1)
-    if share is None or gpu < 0:
+    instances = sum(mig_gpus(name) * amount for name, amount in (spec.request.scalars or {}).items())
+    if (share is None and not instances) or gpu < 0:
         return {"charge": req, "frees": req, "share_mib": 0.0}
     charge, frees = req.copy(), req.copy()
+    charge[gpu] += instances
+    if share is None:
+        return {"charge": charge, "frees": frees, "share_mib": 0.0}
     charge[gpu] += 1000.0 * share.fraction * share.devices
     frees[gpu] += 1000.0 * share.devices
     return {"charge": charge, "frees": frees, "share_mib": float(share.memory_mib)}

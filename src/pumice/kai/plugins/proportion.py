@@ -13,7 +13,6 @@ import numpy as np
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
 from pumice.columns.counting import HELD, PENDING
-from pumice.columns.devices import sharing_tasks
 from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Queue
@@ -92,10 +91,12 @@ class Proportion:
     def _of_shared_gpus(self) -> F64:
         """What parts of GPUs jobs hold, which is not in what they ask nodes for. Shape (J, R)."""
         tables = self.ssn.tables
-        found = np.zeros_like(tables.jobs.allocated)
-        for row in sharing_tasks(tables).tolist():
-            if HELD[tables.tasks.status[row]] and (job := int(tables.tasks.job[row])) >= 0:
-                found[job] += amount_of(tables, (row,)) - tables.classes.req[tables.tasks.cls[row]]
+        tasks, classes, found = tables.tasks, tables.classes, np.zeros_like(tables.jobs.allocated)
+        others = (classes.charge != classes.req).any(axis=1) | (classes.share_mib > 0)
+        if others.any():
+            held = (tasks.alive & (tasks.job >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
+            for row in held[others[tasks.cls[held]]].tolist():
+                found[tasks.job[row]] += amount_of(tables, (row,)) - classes.req[tasks.cls[row]]
         return found
 
     def _device_counts(self, rows: AnyArray) -> F64:
@@ -240,7 +241,7 @@ class Proportion:
         if queue < 0:
             return
         tables, path = self.ssn.tables, self._path[queue]
-        amount = sign * shared(tables, run.total if self.ssn.ledger.devices is None else amount_of(tables, run.rows))
+        amount = sign * shared(tables, amount_of(tables, run.rows))
         self.ssn.journal.add(self.allocated, path, amount)
         if not tables.jobs.preemptible[run.job]:
             self.ssn.journal.add(self.held_fast, path, amount)
