@@ -23,13 +23,11 @@ class ClassTable(Table):
     """C rows. A row that a class has given back may stand for another one later: what is kept about a class beyond one
     snapshot names its ``identity`` too.
 
-    ``req`` (C, R) in canonical units; ``charge`` (C, R) the same with fractions and MIG instances of GPUs, which is what
-    quotas count,
-    ``frees`` (C, R) with shared GPUs as whole ones, which is the most that can become free when such a task leaves, and
-    ``share_mib`` (C,) what it asks of the memory of each;
-    ``compared`` (C, R) the dimensions that count, ``asked`` the same with a limit
-    each: room above it in all of them is room enough for one; ``nonzero`` (C, 2) milli-cpu and bytes with
-    kube-scheduler's defaults; ``steps`` (C, R + 3) what one task of the class adds to ``NodeTable.view``.
+    ``req`` (C, R) in canonical units; ``charge`` (C, R) the same with fractions and MIG instances of GPUs: what quotas
+    count; ``frees`` (C, R) with shared GPUs as whole ones: the most that can become free when such a task leaves;
+    ``share_mib`` (C,) what it asks of the memory of each. ``compared`` (C, R) the dimensions that count, ``asked`` the
+    same with a limit each: room above it in all of them is room enough for one; ``nonzero`` (C, 2) milli-cpu and bytes
+    with kube-scheduler's defaults; ``steps`` (C, R + 3) what one task of the class adds to ``NodeTable.view``.
     """
 
     specs: Sequence[PodSpec] = objects()

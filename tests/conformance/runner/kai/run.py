@@ -136,8 +136,9 @@ class Cluster:
     def _promise(self, store: Store) -> None:
         """No pod says that it was promised a node, and in a cluster none is when a cycle begins: written by hand."""
         waiting = [task for task in self._tasks.values() if task["state"] == "Pipelined"]
-        keeper = store._tasks
-        store.take_in()
-        rows = {pod.name: row for row, pod in enumerate(store._tables.tasks.pods) if pod is not None}
+        if not waiting:
+            return
+        pods = store.snapshot().tables.tasks.pods
+        rows = {pod.name: row for row, pod in enumerate(pods) if pod is not None}
         for task in waiting:
-            keeper._assume([rows[task["id"]]], TaskStatus.PIPELINED, [task["node"]])
+            store._tasks._assume([rows[task["id"]]], TaskStatus.PIPELINED, [task["node"]])
