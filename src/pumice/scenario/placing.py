@@ -23,7 +23,7 @@ from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.model.gpu import GPU_RESOURCE, GpuShare
 from pumice.model.status import TaskStatus
-from pumice.scenario.groups import Group, Subset, groups_of
+from pumice.scenario.groups import Group, Subset, groups_of, has_sets
 from pumice.scenario.parts import Part, active_of, amount_of
 from pumice.scenario.points import device_order, may_take, node_subsets
 
@@ -50,7 +50,7 @@ class Placer:
             return False
         tables = self.ssn.tables
         with stmt.trial() as trial:
-            if tables.jobs.has_topology[part.job]:
+            if tables.jobs.has_topology[part.job] or has_sets(tables, part.job):
                 if not self._place_group(stmt, groups_of(tables, part), Subset(within), virtual):
                     return False
             elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
