@@ -87,8 +87,7 @@ class DeviceLedger:
         stays = held + promised > _EPS
         taken = held + promised if soon else held + left
         in_use = stays if soon else stays & (held + left > _EPS)
-        found: Bool = in_use & (self.mib[rows, None] - taken - need[:, None] >= -_EPS)
-        return found
+        return np.asarray(in_use & (self.mib[rows, None] - taken - need[:, None] >= -_EPS), dtype=bool)
 
     def count(self, share: GpuShare, rows: AnyArray | slice = slice(None), *, soon: bool) -> I32:
         """On how many devices of each node a share has room: those in use, and whole GPUs. Shape (rows,)."""
@@ -99,7 +98,8 @@ class DeviceLedger:
 
     def remainders(self) -> Bool:
         """Nodes with a device in use that is not full (N,)."""
-        return self.joins(np.full(len(self.mib), 2 * _EPS), soon=True).any(axis=1)
+        found: Bool = np.asarray(self.joins(np.full(len(self.mib), 2 * _EPS), soon=True).any(axis=1), dtype=bool)
+        return found
 
     def unused(self) -> float:
         """What is left of devices in use when those that leave have left, all nodes together. Units: milli-devices."""
@@ -291,4 +291,5 @@ def sharing_tasks(tables: Tables) -> I64:
     if not shares.any() or GPU_RESOURCE not in tables.axis.column:
         return np.zeros(0, dtype=np.int64)
     found: I64 = (tables.tasks.alive & (tables.tasks.cls >= 0)).nonzero()[0]
-    return found[shares[tables.tasks.cls[found]]]
+    sharing: I64 = found[shares[tables.tasks.cls[found]]]
+    return sharing

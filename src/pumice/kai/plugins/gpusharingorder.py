@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pumice.columns.dtypes import F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
@@ -28,4 +30,5 @@ def gpusharingorder(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64 | None
     else:
         asks = cls.req[gpu_column(ssn.tables)] > 0
         need = devices.mib[nodes.rows] * float(asks)
-    return SCORE * devices.joins(need, nodes.rows, soon=True).any(axis=1)
+    found: F64 = SCORE * np.asarray(devices.joins(need, nodes.rows, soon=True).any(axis=1), dtype=np.float64)
+    return found

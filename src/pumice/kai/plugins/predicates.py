@@ -1,5 +1,5 @@
-"""predicates: what nodes, and the pods that are there, decide about a pod: cordons, selectors and affinity, taints, MIG,
-host ports, inter-pod affinity. Source: KAI predicates.
+"""predicates: what nodes, and the pods on them, decide about a pod: cordons, selectors and affinity, taints, MIG, host
+ports, inter-pod affinity. Source: KAI predicates.
 
 Whether requests fit is no filter: placing looks at that. What needs claims of dynamic resources: not yet, and so
 nowhere.

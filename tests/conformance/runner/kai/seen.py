@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Seen:
         self.evictions = sum(isinstance(each, Evict) for each in recorder.taken)
         self.pipelines = sum(place.state == "Pipelined" for place in self.places.values())
         self.groups = {
-            each.pod.partition("/")[2]: list(each.context[GPU_GROUPS])
+            each.pod.partition("/")[2]: list(map(str, cast(Iterable[object], each.context[GPU_GROUPS])))
             for each in recorder.taken
             if isinstance(each, Bind) and GPU_GROUPS in each.context
         }
@@ -84,5 +84,5 @@ def overcommitted(tables: Tables) -> list[str]:
             now[there] += asked
         if stays or status == TaskStatus.PIPELINED:
             soon[tasks.node[row]] += asked
-    short = (np.maximum(now, soon) > facts.allocatable + 1e-6).any(axis=1)
+    short = np.asarray((np.maximum(now, soon) > facts.allocatable + 1e-6).any(axis=1))
     return [facts.names[row] for row in short.nonzero()[0].tolist()]
