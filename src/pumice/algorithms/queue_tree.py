@@ -138,4 +138,5 @@ def used_share(used: F64, age_s: F64, capacity: F64, half_life_s: float | None) 
     """
     counts = np.ones_like(age_s) if half_life_s is None else np.exp2(-age_s / half_life_s)
     had, there = np.tensordot(counts, used, 1), np.tensordot(counts, capacity, 1)
-    return np.divide(had, there, out=np.zeros_like(had), where=there > 0)
+    found: F64 = np.divide(had, there, out=np.zeros_like(had), where=there > 0)
+    return found

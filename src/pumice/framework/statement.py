@@ -20,7 +20,7 @@ from pumice.framework.errors import PluginFault
 from pumice.framework.hooks import Hooks
 from pumice.framework.story import AFTER, Kind, Operation, Story
 from pumice.framework.world import World
-from pumice.model.decisions import Bind, Decision, Evict, Refusal
+from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, Refusal
 from pumice.model.status import TaskStatus
 
 
@@ -267,12 +267,19 @@ class Statement:
         each = [(pods[row], names[node]) for row, node in zip(rows, nodes, strict=True)]
         if op.kind is Kind.EVICT:
             return [Evict(pod.key, pod.uid, node, job, op.reason) for pod, node in each]
-        if not hooks.has(points.bind_context):
+        devices = self._world.ledger.devices
+        if not hooks.has(points.bind_context) and devices is None:
             return [Bind(pod.key, pod.uid, node, job) for pod, node in each]
         contexts = [
             hooks.ask(points.bind_context, Task(tables, row), Node(tables, node))
             for row, node in zip(rows, nodes, strict=True)
         ]
+        if devices is not None:
+            groups = map(devices.groups_of, rows)
+            contexts = [
+                {**found, GPU_GROUPS: shared} if shared else found
+                for found, shared in zip(contexts, groups, strict=True)
+            ]
         return [Bind(pod.key, pod.uid, node, job, found) for (pod, node), found in zip(each, contexts, strict=True)]
 
     def _submit(self, op: Operation, decisions: list[Decision]) -> list[str]:

@@ -17,6 +17,7 @@ from pumice.framework.points import (
 from pumice.scenario.points import (
     consolidate_valid,
     consolidate_victims,
+    device_order,
     may_reclaim,
     may_take,
     node_subsets,
@@ -35,6 +36,7 @@ __all__ = [
     "POINTS",
     "consolidate_valid",
     "consolidate_victims",
+    "device_order",
     "job_order",
     "may_reclaim",
     "may_take",

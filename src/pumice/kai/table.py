@@ -13,7 +13,11 @@ from pumice.kai.actions.consolidation import consolidation
 from pumice.kai.actions.preempt import preempt
 from pumice.kai.actions.reclaim import reclaim
 from pumice.kai.actions.stalegangeviction import stalegangeviction
+from pumice.kai.devices import open_devices
 from pumice.kai.plugins.elastic import elastic
+from pumice.kai.plugins.gpupack import gpupack
+from pumice.kai.plugins.gpusharingorder import gpusharingorder
+from pumice.kai.plugins.gpuspread import gpuspread
 from pumice.kai.plugins.kubeflow import kubeflow
 from pumice.kai.plugins.minruntime import MinRuntime
 from pumice.kai.plugins.nodeavailability import nodeavailability
@@ -47,6 +51,9 @@ PLUGINS: tuple[Callable[..., Any], ...] = (
     resourcetype,
     taskorder,
     NodePlacement,
+    gpusharingorder,
+    gpupack,
+    gpuspread,
     TopologyPlugin,
     kubeflow,
     ray,
@@ -79,9 +86,6 @@ DEFAULT_PLUGINS = (
 )
 #: KAI has these; this version of Pumice does not, and says so instead of ignoring them.
 PLUGINS_NOT_YET = (
-    "gpusharingorder",
-    "gpupack",
-    "gpuspread",
     "dynamicresources",
     "podaffinity",
     "snapshot",
@@ -112,4 +116,13 @@ def kai_dialect() -> Dialect:
         spec: PluginSpec = getattr(target, PLUGIN_ATTRIBUTE)
         specs[spec.name] = spec
     missing = {name: f'plugin "{name}" is KAI\'s and not in this version of Pumice yet' for name in PLUGINS_NOT_YET}
-    return Dialect(ACTIONS, specs, missing, POINTS, accounting=ACCOUNTING, default_actions=DEFAULT_ACTIONS, name=NAME)
+    return Dialect(
+        ACTIONS,
+        specs,
+        missing,
+        POINTS,
+        accounting=ACCOUNTING,
+        opens=open_devices,
+        default_actions=DEFAULT_ACTIONS,
+        name=NAME,
+    )

@@ -33,7 +33,7 @@ class Bound:
 
     def _free(self, rows: Iterable[int]) -> None:
         tables = self._ssn.tables
-        node, cls, req = tables.tasks.node, tables.tasks.cls, tables.classes.req
+        node, cls, req = tables.tasks.node, tables.tasks.cls, tables.classes.frees
         for row in rows:
             there = int(node[row])
             held = self._freed.get(there)

@@ -82,7 +82,7 @@ class Candidates:
         if count > done:
             tables, new = self._ssn.tables, self.known[done:count]
             rows: AnyArray = np.array([row for chunk in new for row in chunk.rows])
-            held = tables.classes.req[tables.tasks.cls[rows]]
+            held = tables.classes.frees[tables.tasks.cls[rows]]
             if len(rows) > len(new):
                 lengths = [len(chunk.rows) for chunk in new]
                 held = np.add.reduceat(held, np.concatenate(([0], np.cumsum(lengths)[:-1])), axis=0)

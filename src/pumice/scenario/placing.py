@@ -12,6 +12,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from pumice.columns.devices import Choice, DeviceLedger, charge_of_memory
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Queue, Task
@@ -20,10 +21,11 @@ from pumice.framework.derived import derived
 from pumice.framework.feasible import ClassFit, Feasibility
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
+from pumice.model.gpu import GPU_RESOURCE, GpuShare
 from pumice.model.status import TaskStatus
-from pumice.scenario.groups import Group, Subset, groups_of
+from pumice.scenario.groups import Group, Subset, groups_of, has_sets
 from pumice.scenario.parts import Part, active_of, amount_of
-from pumice.scenario.points import may_take, node_subsets
+from pumice.scenario.points import device_order, may_take, node_subsets
 
 _RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
 #: How many of equal tasks are looked at ahead on one node.
@@ -48,7 +50,7 @@ class Placer:
             return False
         tables = self.ssn.tables
         with stmt.trial() as trial:
-            if tables.jobs.has_topology[part.job]:
+            if tables.jobs.has_topology[part.job] or has_sets(tables, part.job):
                 if not self._place_group(stmt, groups_of(tables, part), Subset(within), virtual):
                     return False
             elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
@@ -113,22 +115,15 @@ class Placer:
         if unfit is not None:
             self.why = unfit.reason
             return False
+        devices = self.ssn.ledger.devices
+        share = devices.share_of(cls) if devices is not None else None
+        if share is not None:
+            return all(self._place_shared(stmt, row, cls, share, within, virtual) for row in rows)
         while rows:
             fit = self.feasible.of(cls)
-            fits = fit.allowed & fit.future_fits
-            if within.nodes is not None:
-                fits &= within.nodes
-            if self._outside is not None:
-                fits &= ~self._outside
-            if not fits.any():
-                self.why = "no node has room"
+            key = self._key(rows[0], fit, within)
+            if key is None:
                 return False
-            score: F64 = fit.score
-            if self._single:
-                fits, score = self._of_task(rows[0], fits, fit)
-            if within.score is not None:
-                score = score + within.score
-            key = np.where(fits, score, -np.inf)
             node = self._best(key)
             if key[node] == -np.inf:
                 self.why = "no node takes it"
@@ -141,6 +136,65 @@ class Placer:
             self._put(stmt, rows[: len(nodes)], nodes, at_once=bool(fit.idle_fits[node]) and not virtual)
             rows = rows[len(nodes) :]
         return True
+
+    def _key(self, row: int, fit: ClassFit, within: Subset, more: Bool | None = None) -> F64 | None:
+        """How good each node is for a task, -inf where it cannot go; None where that is everywhere. Shape (N,)."""
+        fits = fit.allowed & fit.future_fits
+        for mask in (within.nodes, None if self._outside is None else ~self._outside, more):
+            if mask is not None:
+                fits &= mask
+        if not fits.any():
+            self.why = "no node has room"
+            return None
+        score: F64 = fit.score
+        if self._single:
+            fits, score = self._of_task(row, fits, fit)
+        return np.where(fits, score if within.score is None else score + within.score, -np.inf)
+
+    def _place_shared(
+        self, stmt: Statement, row: int, cls: int, share: GpuShare, within: Subset, virtual: bool
+    ) -> bool:
+        """Place a task that shares GPUs: on the best node with devices for it, on the best of those."""
+        ssn, devices, fit = self.ssn, self.ssn.ledger.devices, self.feasible.of(cls)
+        assert devices is not None
+        room = devices.count(share, soon=True) >= share.devices
+        key = self._key(row, fit, within, room & self._within_quota(row, share, devices))
+        if key is None:
+            return False
+        while key[node := self._best(key)] > -np.inf:
+            choice = devices.choose(node, share, lambda used: np.sum(ssn.ask(device_order, used) or [0 * used], axis=0))
+            if choice is not None:
+                self._put_shared(stmt, row, node, choice, at_once=not virtual and bool(fit.idle_fits[node]))
+                return True
+            key[node] = -np.inf
+        self.why = "no node takes it"
+        return False
+
+    def _within_quota(self, row: int, share: GpuShare, devices: DeviceLedger) -> Bool:
+        """Nodes on which memory of a GPU is a part of one that its queue may take (N,). Source: KAI, where every node
+        is asked, and of several devices one is counted."""
+        ssn, tables = self.ssn, self.ssn.tables
+        found = np.ones(len(devices.mib), dtype=bool)
+        if share.memory_mib:
+            job = int(tables.tasks.job[row])
+            queue, preemptible = Queue(tables, int(tables.jobs.queue[job])), bool(tables.jobs.preemptible[job])
+            for mib in np.unique(devices.mib).tolist():
+                amount = tables.classes.charge[tables.tasks.cls[row]].copy()
+                amount[tables.axis.column[GPU_RESOURCE]] += charge_of_memory(share.memory_mib, mib)
+                found[devices.mib == mib] = not ssn.ask(may_take, queue, amount, preemptible)
+        return found
+
+    def _put_shared(self, stmt: Statement, row: int, node: int, choice: Choice, *, at_once: bool) -> None:
+        tasks, devices = self.ssn.tables.tasks, self.ssn.ledger.devices
+        assert devices is not None
+        if tasks.status[row] != _RELEASING:
+            devices.assign(row, node, choice.slots)
+            (stmt.allocate if at_once and choice.at_once else stmt.pipeline)([row], [node])
+        elif tasks.node[row] == node and devices.may_stay(row, choice):
+            stmt.stay([row])
+        else:
+            devices.reassign(row, node, choice.slots)
+            stmt.promise_another([row], [node])
 
     def _best(self, key: F64) -> int:
         """The node with the largest key; of equals the one whose name comes first."""

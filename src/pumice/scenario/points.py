@@ -104,6 +104,13 @@ node_subsets: Point[[Group, Subset], list[Subset], list[Subset]] = Point(
     combine.refine,
     {("Group", "Subset"): "group"},
 )
+device_order: Point[[F64], F64, list[F64]] = Point(
+    "device_order",
+    "How good is each device, of which that part is used (0 for whole GPUs)? Higher is better; summed over plugins.",
+    "when a task that shares GPUs was given a node",
+    combine.each,
+    {("F64",): "used"},
+)
 solution_start: Point[[], None, None] = Point(
     "solution_start",
     "A search for victims begins: what is now is what shares are measured by until it ends.",

@@ -185,8 +185,8 @@ def with_devices(ssn: Session, part: Part) -> Bool:
     tables = ssn.tables
     gpu = tables.axis.column.get("nvidia.com/gpu", -1)
     count = len(tables.nodes.facts)
-    if gpu < 0 or (tables.classes.req[tables.tasks.cls[part.rows], gpu] == 0).any():
+    if gpu < 0 or (tables.classes.frees[tables.tasks.cls[part.rows], gpu] == 0).any():
         return np.ones(count, dtype=bool)
     books = tables.nodes.books
     found: Bool = (books[:, IDLE, gpu] > 0) | (books[:, LEAVING, gpu] - books[:, PIPELINED, gpu] > 0)
-    return found
+    return found if ssn.ledger.devices is None else found | ssn.ledger.devices.remainders()

@@ -40,6 +40,8 @@ def _may_try(ssn: Session, part: Part) -> bool:
     if gpu < 0:
         return True
     free = tables.nodes.books[:, FUTURE, gpu].sum()
+    if ssn.ledger.devices is not None:
+        free += ssn.ledger.devices.unused()
     return bool(amount_of(tables, part.rows)[gpu] - free < EPS)
 
 
