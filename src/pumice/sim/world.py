@@ -21,8 +21,8 @@ from pumice.sim.work import Work
 #: Cycles that decide something while no job comes and none ends: more is a scheduler that goes in circles.
 CIRCLES_MAX = 1_000
 
-#: Cycles that only a plugin's clock woke, with nothing left to happen and nothing decided: hours that open and close for
-#: ever wake for ever, and whom so many of them did not help will not be helped.
+#: Cycles that only a plugin's clock woke, with nothing left to happen and nothing decided: hours that open and
+#: close for ever wake for ever, and whom so many of them did not help will not be helped.
 CLOCK_ONLY_MAX = 100
 
 
