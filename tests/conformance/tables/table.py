@@ -138,7 +138,7 @@ def table(*files: str, unread: Mapping[str, str] = NOTHING, **fixed: Any) -> Cal
 
 def is_expectation(column: str) -> bool:
     """Whether a column of this name says what is wanted."""
-    return column.lower().startswith(("expect", "want", "got", "result"))
+    return column.lower().startswith(("expect", "want", "got", "result", "delta"))
 
 
 def _without(check: Check, keys: Container[str], row: Row) -> str | None:
