@@ -91,7 +91,6 @@ _NEEDS: dict[str, str] = {
     "cache/TestBuildTaskDRAResreq": "dynamic resources",
     "cache/TestRemoveVolcanoSchGate": "taking the queue's gate off pods",
     "cache/TestSchedulerCache_SyncNode": "a scheduler that sees labelled nodes only",
-    "framework/TestFilterOutPreemptMayNotHelpNodes": "action preempt",
     "plugins-numaaware": "plugin numaaware",
     "plugins-predicates/TestInitPlugin": "volumes and dynamic resources",
     "plugins-predicates/TestSetUpDynamicResourcesArgs": "dynamic resources",
