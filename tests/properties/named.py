@@ -13,7 +13,7 @@ Named = dict[str, dict[str, Any]]
 
 
 def named(store: Store) -> Named:
-    """Nodes, queues, jobs, sub-jobs and tasks of a fresh snapshot."""
+    """Nodes, queues, jobs, sub-jobs, tasks, budgets and claims of a fresh snapshot."""
     tables = store.snapshot().tables
     return {
         "nodes": _nodes(tables),
@@ -21,6 +21,8 @@ def named(store: Store) -> Named:
         "jobs": _jobs(tables),
         "subs": _subs(tables),
         "tasks": {tables.tasks.pods[t].key: _task(tables, t) for t in tables.tasks.alive.nonzero()[0].tolist()},
+        "budgets": dict(enumerate(tables.budgets.objs)),
+        "claims": dict(enumerate(tables.claims.objs)),
         "tree": {
             name: [tables.nodes.facts.names[n] for n in tables.tree.nodes[row].tolist()]
             for name, row in tables.tree.row_of.items()
