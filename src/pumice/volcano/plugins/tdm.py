@@ -93,7 +93,8 @@ class Tdm:
     def _over(self) -> Bool:
         """Of each zone, as in ``zone_of``, whether it has hours and they are over."""
         names = ["", *derived(self.ssn).label(REVOCABLE_ZONE_KEY).values]
-        return np.array([name in self.zones.windows for name in names]) & self.closed.array
+        over: Bool = np.array([name in self.zones.windows for name in names]) & self.closed.array
+        return over
 
     # -- where tasks may run ------------------------------------------------------------------------------------------
 
