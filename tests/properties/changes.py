@@ -118,4 +118,5 @@ def changed_pod(draw: st.DrawFn, pod: Pod, node_names: list[str]) -> Pod:
         nominated_node=draw(st.sampled_from(["", "n0"])),
         labels=draw(st.sampled_from([pod.labels, {"part": "0"}, {"part": "1"}])),
         resource_version=str(draw(st.integers(0, 9))),
+        closes_node=bool(there) and draw(st.sampled_from([False, False, True])),
     )

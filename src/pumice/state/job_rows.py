@@ -86,6 +86,7 @@ class JobKeeper:
             ask=-1 if group.min_resources is None else self._asks.of(group.min_resources),
             has_policy=bool(group.sub_groups),
             has_topology=group.topology is not None or any(p.topology for p in group.sub_groups),
+            barred=group.barred,
             queue=self._queue_of(group),
         )
 
@@ -292,4 +293,5 @@ def _same_spec(a: PodGroup, b: PodGroup) -> bool:
         and a.creation == b.creation
         and a.annotations == b.annotations
         and a.labels == b.labels
+        and a.barred == b.barred
     )

@@ -53,7 +53,7 @@ class _Allocation:
         """Rows of jobs with tasks to place, or for which a gang was evicted before in this session. Whether a job is
         valid is asked when its turn comes: nothing here changes that."""
         ssn, jobs = self.ssn, self.ssn.tables.jobs
-        live = jobs.alive & (jobs.queue >= 0)
+        live = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
         pending = live & (jobs.phase == PENDING_PHASE)
         if pending.any() and not ssn.policy.has_action("enqueue"):
             ssn.journal.put(jobs["phase"], pending.nonzero()[0], INQUEUE_PHASE)

@@ -19,7 +19,7 @@ def enqueue(ssn: Session) -> None:
     jobs, so each queue is gone through once.
     """
     jobs = ssn.tables.jobs
-    waiting = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE)).nonzero()[0]
+    waiting = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.barred).nonzero()[0]
     if not len(waiting):
         return
     admission = _Admission(ssn)
