@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pumice.columns.snapshot import Snapshot
+from pumice.explain.hints import hints
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Decision, Refusal
@@ -74,6 +75,10 @@ class Shell:
     def why(self) -> dict[str, Why]:
         """Why jobs waited after the last cycle."""
         return {} if self._last is None else why_jobs_wait(self._last)
+
+    def hints(self) -> dict[str, str]:
+        """What would help jobs that waited after the last cycle."""
+        return {} if self._last is None else hints(self._last)
 
     def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
         self._submitted += decisions
