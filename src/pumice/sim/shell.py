@@ -58,13 +58,15 @@ class Shell:
     def laws(self, controller: Controller, history: History) -> Laws:
         """The laws that hold under this policy."""
         plugins = {option.spec.name for option in self.loop.policy.options}
+        gang = next((option for option in self.loop.policy.options if option.spec.name == "gang"), None)
         return Laws(
             self.cluster,
             controller,
             usage=history.usage,
             known=self._known,
             topology="network-topology-aware" in plugins,
-            queue_limits="proportion" in plugins,
+            queue_limits=bool(plugins & {"proportion", "capacity"}),
+            halves_first=gang is not None and gang.arguments.get("halvesFirst", True) is True,
         )
 
     def _known(self) -> set[str]:
