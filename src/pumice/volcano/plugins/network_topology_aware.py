@@ -275,7 +275,8 @@ class NetworkTopologyAware:
             return
         which, level = np.nonzero(ancestors >= 0)
         rows, place = np.unique(ancestors[which, level], return_inverse=True)
-        self.ssn.journal.add(self.used, rows, sign * sums_by(place, amounts[which], len(rows)))
+        of_each = np.broadcast_to(amounts, (len(ancestors), amounts.shape[-1]))
+        self.ssn.journal.add(self.used, rows, sign * sums_by(place, of_each[which], len(rows)))
 
 
 def tier_weights(tiers: Sequence[int], fading: float) -> tuple[list[float], float]:
