@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pumice.cli.errors import InputError
 from pumice.cli.output import console, print_json
 
+if TYPE_CHECKING:
+    from pumice.runtime.measure import Figures
+
 DIVERSE = ("equal", "unique", "anti", "affinity", "spread", "preferred", "hopeless")
 EVICTING = ("preempt", "reclaim")  # named after the action that they need
-SCENARIOS = ("gang", "topo", *DIVERSE, *EVICTING)
+VOLCANO = ("gang", "topo", *DIVERSE, *EVICTING)
+KAI = (
+    *("kai-alloc", "kai-reclaim", "kai-reclaimbig", "kai-consolidate", "kai-unschedulable"),
+    *("kai-preempt", "kai-topology", "kai-full"),
+)
+SCENARIOS = (*VOLCANO, *KAI)
 CONFS = ("default", "binpack")
+#: What consolidation may move: everything.
+_NO_LIMIT = "configurations:\n- name: consolidation\n  arguments: {maxConsolidationPreemptees: -1}\n"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -24,7 +34,8 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     required=True,
     help="gang: equal pods anywhere; topo: gangs within a HyperNode; equal: admitted gangs; unique, hopeless: ones "
     "whose pods ask for different things; anti to preferred: that care who is near; preempt, reclaim: gangs that come "
-    "before those which fill the cluster, of their own queue or of another.",
+    "before those which fill the cluster, of their own queue or of another. kai-…: the same questions, and "
+    "consolidation, in KAI's language.",
 )
 @click.option("--nodes", type=int, required=True, metavar="N")
 @click.option("--pods", type=int, required=True, metavar="P", help="Pods that wait, in gangs.")
@@ -62,20 +73,14 @@ def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: in
     """
     for name in _THREADS:  # before NumPy is imported: a cycle is one thread
         os.environ.setdefault(name, "1")
-    from pumice.runtime.conf import policy_of
-    from pumice.runtime.measure import measure_cycle
-    from pumice.sim.workload import build
-    from pumice.volcano.table import DEFAULT_CONF, volcano_registry
-
     try:
-        workload = build(scenario, nodes, pods, gang, queues, tier)
+        figures = (
+            _of_kai(scenario, nodes, pods, gang)
+            if scenario in KAI
+            else _of_volcano(scenario, nodes, pods, gang, queues, tier, conf)
+        )
     except ValueError as error:
         raise InputError(str(error)) from None
-    more = (["binpack"] if conf == "binpack" else []) + (["network-topology-aware"] if scenario == "topo" else [])
-    text = DEFAULT_CONF + "".join(f"  - name: {plugin}\n" for plugin in more)
-    if scenario in EVICTING:
-        text = text.replace("allocate,", f"allocate, {scenario},", 1)
-    figures = measure_cycle(workload.objects(), policy_of(text, volcano_registry()))
     result = {"scenario": scenario, "nodes": nodes, "pods": pods, **figures.to_json()}
     result |= {"gang": gang, "queues": queues, "tier": tier, "conf": conf}
     if as_json:
@@ -84,15 +89,47 @@ def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: in
         _print(result)
 
 
+def _of_volcano(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: int, conf: str) -> Figures:
+    """Raises: ValueError for sizes that make no workload."""
+    from pumice.runtime.conf import policy_of
+    from pumice.runtime.languages import builtin_registry
+    from pumice.runtime.measure import measure_cycle
+    from pumice.sim.workload import build
+    from pumice.volcano.table import DEFAULT_CONF
+
+    workload = build(scenario, nodes, pods, gang, queues, tier)
+    more = (["binpack"] if conf == "binpack" else []) + (["network-topology-aware"] if scenario == "topo" else [])
+    text = DEFAULT_CONF + "".join(f"  - name: {plugin}\n" for plugin in more)
+    if scenario in EVICTING:
+        text = text.replace("allocate,", f"allocate, {scenario},", 1)
+    return measure_cycle(workload.objects(), policy_of(text, builtin_registry()))
+
+
+def _of_kai(scenario: str, nodes: int, pods: int, gang: int) -> Figures:
+    """Under KAI's default policy, with no limit on what consolidation may move.
+
+    Raises: ValueError for sizes that make no workload.
+    """
+    from pumice.kai.table import DEFAULT_CONF
+    from pumice.runtime.conf import policy_of
+    from pumice.runtime.languages import builtin_registry
+    from pumice.runtime.measure import measure_cycle
+    from pumice.sim.kai_workload import SCHEDULER, build_kai
+
+    workload = build_kai(scenario, nodes, pods, gang)
+    return measure_cycle(workload.objects(), policy_of(DEFAULT_CONF + _NO_LIMIT, builtin_registry()), (SCHEDULER,))
+
+
 def _print(result: dict[str, Any]) -> None:
     from rich.table import Table
 
     out = console()
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_row("bound", f"{result['bound']:,} of {result['pods']:,} pods")
-    if result["evicted"] or result["pipelined"]:
+    if result["evicted"] or result["pipelined"] or result["scenario"] in KAI:
         table.add_row("evicted", f"{result['evicted']:,} pods")
         table.add_row("pipelined", f"{result['pipelined']:,} pods")
+        table.add_row("moved", f"{result['moved']:,} pods")
     table.add_row("wall", f"{result['wall_s']:.3f} s")
     table.add_row("CPU", f"{result['cpu_s']:.3f} s")
     for phase, seconds in result["phases"].items():

@@ -38,10 +38,10 @@ def plugins_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def registry_of(plugins_dir: str) -> Registry:
     """All built-in plugins, and those of a folder if one is given. Raises: PolicyError."""
+    from pumice.runtime.languages import builtin_registry
     from pumice.runtime.user_plugins import with_plugins_of
-    from pumice.volcano.table import volcano_registry
 
-    registry = volcano_registry()
+    registry = builtin_registry()
     return with_plugins_of(Path(plugins_dir), registry) if plugins_dir else registry
 
 

@@ -15,13 +15,15 @@ from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
 #: As plain numbers, to compare arrays with: NumPy takes five times as long over a member of an enumeration.
 PENDING, ALLOCATED, RELEASING = int(TaskStatus.PENDING), int(TaskStatus.ALLOCATED), int(TaskStatus.RELEASING)
 
-#: Masks over states (statuses,), 0 or 1: what counts as ready, as holding resources, as valid, as scheduled.
+#: Masks over states (statuses,), 0 or 1: what counts as ready, as holding resources, as active, as valid, as scheduled.
 #: Source: Volcano.
 READY = np.zeros(STATUS_COUNT, dtype=np.int32)
 READY[[TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED, TaskStatus.SUCCEEDED]] = 1
 _READY_OF: Callable[[list[int]], tuple[int, ...]] = itemgetter(*READY.nonzero()[0].tolist())
 HELD = np.zeros(STATUS_COUNT, dtype=np.int32)
 HELD[list(ALLOCATED_STATUSES)] = 1
+ACTIVE = HELD.copy()  # holds a place, or is promised one
+ACTIVE[TaskStatus.PIPELINED] = 1
 VALID = READY.copy()
 VALID[[TaskStatus.PIPELINED, TaskStatus.PENDING]] = 1
 SCHEDULED = np.zeros(STATUS_COUNT, dtype=np.int32)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from pumice.columns.column import Column
-from pumice.columns.counting import PENDING
+from pumice.columns.counting import PENDING, RELEASING
 from pumice.columns.dtypes import F64, I32, AnyArray
 from pumice.columns.placement import Placement
 from pumice.columns.runs import TaskRun
@@ -45,10 +45,12 @@ _WAITS = [*(int(s is TaskStatus.PENDING) for s in TaskStatus), 0]
 @dataclass(frozen=True)
 class Accounting:
     """What a dialect says about its tasks. ``moves``: the states that a session may move a task to, by its present one;
-    a move that is not in it is an error of an action or a plugin. ``books`` (statuses, 5): as ``BOOKS``."""
+    a move that is not in it is an error of an action or a plugin. ``books`` (statuses, 5): as ``BOOKS``.
+    ``comes_back``: whether evicted tasks may stay after all, or be promised other nodes."""
 
     moves: Mapping[TaskStatus, frozenset[TaskStatus]] = field(default_factory=dict)
     books: F64 = field(default_factory=lambda: BOOKS)
+    comes_back: bool = False
 
     @cached_property
     def legal(self) -> dict[int, frozenset[int]]:
@@ -84,12 +86,12 @@ class Ledger:
     """Moves tasks and keeps every sum that follows from it. Tasks that are given together are of one sub-job and in one
     state; rows without nodes are equal, of one class too."""
 
-    __slots__ = ("_moves", "_steps", "tables", "writer")
+    __slots__ = ("_comes_back", "_moves", "_steps", "tables", "writer")
 
     def __init__(self, tables: Tables, writer: Writes, accounting: Accounting) -> None:
         self.tables = tables
         self.writer = writer
-        self._moves, self._steps = accounting.legal, accounting.steps
+        self._moves, self._steps, self._comes_back = accounting.legal, accounting.steps, accounting.comes_back
 
     def move(self, run: TaskRun, status: TaskStatus) -> None:
         """Move tasks, which are all in one state, to ``status`` on the nodes of the run (-1: none). A task that is on a
@@ -109,7 +111,21 @@ class Ledger:
         put(tasks["status"], run.index, int(status))
         if PENDING in (before, status):
             put(tasks["node"], run.index, run.nodes[0] if len(run) == 1 else run.nodes)
+        if status is TaskStatus.RELEASING and self._comes_back:
+            put(tasks["was"], run.index, before)
         self._count(run.job, run.sub, before, status, len(run), lambda: self._amounts(run))
+
+    def promise_another(self, run: TaskRun) -> None:
+        """Promise tasks that leave their nodes those of the run. They stay in the books of the nodes that they
+        leave."""
+        tasks, put = self.tables.tasks, self.writer.put
+        put(tasks["leaving"], run.index, tasks.node[run.index])
+        put(tasks["node"], run.index, run.nodes[0] if len(run) == 1 else run.nodes)
+        put(tasks["status"], run.index, int(TaskStatus.PIPELINED))
+        step = self._steps[PENDING][TaskStatus.PIPELINED]
+        assert step is not None
+        self._book(run, step)
+        self._count(run.job, run.sub, RELEASING, TaskStatus.PIPELINED, len(run), lambda: self._amounts(run))
 
     def hold(self, run: TaskRun) -> None:
         """Put pending tasks on their nodes and book them there only, for as long as it takes to choose nodes for

@@ -9,8 +9,12 @@ import numpy as np
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import CPU, F64, I32, MEMORY, Bool, ResourceAxis
 from pumice.columns.table import Table, number, objects
-from pumice.model.queue import Queue
+from pumice.model.queue import Queue, QueueSharing
 from pumice.model.resources import Resource
+
+#: What queues share by quota, in the order of columns (Q, 3).
+SHARED = ("cpu", "memory", "gpu")
+_NOTHING = QueueSharing()
 
 
 class QueueTable(Table):
@@ -19,6 +23,9 @@ class QueueTable(Table):
     ``open`` is spec.state == Open, where of no queue above it is unknown what it allows; ``parent`` a row, -1 none. All
     (Q, R): ``guarantee`` and ``deserved`` are 0 where none is given, ``capability`` inf where unlimited, ``stated`` the
     status that was last seen (nan: none).
+
+    All (Q, 3), of milli-cores, bytes and milli-devices of GPUs: ``quota`` and ``limit`` (inf: unlimited) and
+    ``over_weight``, of queues that share by quota.
     """
 
     objs: Sequence[Queue] = objects()
@@ -32,10 +39,13 @@ class QueueTable(Table):
     deserved: F64 = number(np.float64)
     capability: F64 = number(np.float64, np.inf)
     stated: F64 = number(np.float64, np.nan)
+    quota: F64 = number(np.float64)
+    limit: F64 = number(np.float64)
+    over_weight: F64 = number(np.float64)
 
     def __init__(self, versions: Versions, queues: Iterable[Queue], axis: ResourceAxis) -> None:
-        amounts = ("guarantee", "deserved", "capability", "stated")
-        super().__init__(versions, dict.fromkeys(amounts, (len(axis),)))
+        amounts = dict.fromkeys(("guarantee", "deserved", "capability", "stated"), (len(axis),))
+        super().__init__(versions, amounts | dict.fromkeys(("quota", "limit", "over_weight"), (len(SHARED),)))
         self._axis = axis
         objs = sorted(queues, key=lambda q: (q.creation, q.name))
         self.row_of = {queue.name: row for row, queue in enumerate(objs)}
@@ -58,6 +68,7 @@ class QueueTable(Table):
         return self.capacity
 
     def _fill(self, row: int, queue: Queue) -> None:
+        shares = [getattr(queue.sharing or _NOTHING, name) for name in SHARED]
         self.write(
             row,
             alive=True,
@@ -72,6 +83,9 @@ class QueueTable(Table):
             deserved=self._axis.offer(queue.deserved),
             capability=np.inf if queue.capability is None else self._limit(queue.capability),
             stated=self._stated(queue),
+            quota=[np.inf if share.quota is None else share.quota for share in shares],
+            limit=[np.inf if share.limit is None else share.limit for share in shares],
+            over_weight=[share.over_quota_weight for share in shares],
         )
 
     def restate(self, row: int, queue: Queue) -> None:

@@ -25,6 +25,7 @@ _NEEDED = {
     "queues": ("objs", "names"),
     "classes": ("specs", "asked"),
     "budgets": ("objs",),
+    "topologies": ("objs",),
     "claims": ("objs",),
 }
 

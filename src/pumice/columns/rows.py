@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
 from pumice.columns.column import Column
-from pumice.columns.counting import READY
+from pumice.columns.counting import ACTIVE, READY
 from pumice.columns.dtypes import F64, I32, I64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE, IDLE, USED, NodeFacts
 from pumice.columns.tables import Tables
@@ -94,6 +94,13 @@ class NodeRows:
             found = enough if found is None else np.logical_and(found, enough, out=found)
         return np.ones(len(self.rows), dtype=bool) if found is None else found
 
+    def soon_free(self, dimension: int) -> F64:
+        """What will be idle of one resource, as ``future`` says it. Shape (rows,)."""
+        found: F64 = self.pick(self.tables.nodes.books[:, FUTURE, dimension])
+        if self._after is not None:
+            found = found - self._after * self.tables.classes.req[self._cls, dimension]
+        return found
+
     @property
     def idle(self) -> F64:
         """What nobody holds of each. Shape (rows, R)."""
@@ -147,9 +154,39 @@ class Rows:
 
 
 class JobRows(Rows):
-    """Some rows of the job table, for hooks that answer for many jobs at once."""
+    """Some rows of the job table, for hooks that answer for many jobs at once.
 
-    __slots__ = ()
+    ``active``: how many active tasks sub-jobs would have, by row, where that is not what they have. A hook cannot tell
+    the difference.
+    """
+
+    __slots__ = ("_active",)
+
+    def __init__(self, tables: Tables, rows: AnyArray, active: Mapping[int, int] | None = None) -> None:
+        super().__init__(tables, rows)
+        self._active = active
+
+    @property
+    def surplus(self) -> I64:
+        """Whether each holds less than its minimums (-1), just these (0), or more (1); of its sub-jobs the one with the
+        least decides, then the one with the most. Shape (rows,)."""
+        jobs, subs = self.tables.jobs, self.tables.subs
+        found = np.zeros(len(self.rows), dtype=np.int64)
+        each = [jobs.subs[row] for row in self.rows.tolist()]
+        lengths = [len(parts) for parts in each]
+        if not sum(lengths):
+            return found
+        flat = np.array([sub for parts in each for sub in parts])
+        have = subs.counts[flat] @ ACTIVE
+        if self._active is not None:
+            have = np.array([self._active.get(s, h) for s, h in zip(flat.tolist(), have.tolist(), strict=True)])
+        over: I64 = np.sign(have - subs.min_available[flat]).astype(np.int64)
+        if len(flat) == len(found) == sum(lengths) and max(lengths) == 1:
+            return over
+        job = np.repeat(np.arange(len(found)), lengths)
+        np.maximum.at(found, job, over)
+        found[job[over < 0]] = -1
+        return found
 
     @property
     def priority(self) -> I64:

@@ -16,9 +16,10 @@ from pumice.columns.jobs import JobTable
 from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.queues import QueueTable
 from pumice.columns.tasks import TaskTable
+from pumice.columns.topologies import TopologyTable
 
 #: The tables by name, in the order in which one speaks of them.
-NAMES = ("nodes", "tasks", "jobs", "subs", "queues", "classes", "budgets", "claims")
+NAMES = ("nodes", "tasks", "jobs", "subs", "queues", "classes", "budgets", "claims", "topologies")
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +36,7 @@ class Tables:
     classes: ClassTable
     budgets: BudgetTable
     claims: ClaimTable
+    topologies: TopologyTable
     tree: HyperNodeTree
     _frozen: Tables | None = field(default=None, init=False)
 
@@ -52,6 +54,7 @@ class Tables:
             ClassTable(versions, axis),
             BudgetTable(versions),
             ClaimTable(versions),
+            TopologyTable(versions),
             build_tree((), (), (), versions.next()),
         )
 
@@ -76,5 +79,6 @@ class Tables:
             self.classes,
             self.budgets,
             self.claims,
+            self.topologies,
             self.tree,
         )

@@ -20,7 +20,9 @@ class TaskTable(Table):
     """T rows; a row stays where it is for the life of its pod.
 
     ``role`` is a number per role name. ``node``: -1 none. ``view_node``: the node in kube-scheduler's view.
-    ``nominated``: the node it waits for, -1 none. ``evicted_for``: its pipelining evicted somebody.
+    ``nominated``: the node it waits for, -1 none. ``evicted_for``: its pipelining evicted somebody. ``was``: the state
+    from which it was evicted, -1 for none. ``leaving``: the node that it leaves for the one it was promised, where
+    evicted tasks may be promised another; -1 none.
     """
 
     pods: Sequence[Pod] = objects()
@@ -38,6 +40,8 @@ class TaskTable(Table):
     view_node: I32 = number(np.int32, -1, moves=True, rows_of="nodes")
     nominated: I32 = number(np.int32, -1, moves=True, rows_of="nodes")
     evicted_for: Bool = number(np.bool_, moves=True)
+    was: I8 = number(np.int8, -1, moves=True, below=STATUS_COUNT)
+    leaving: I32 = number(np.int32, -1, moves=True, rows_of="nodes")
     job_hypernode: I32 = number(np.int32, -1, moves=True, rows_of="tree")
 
     def __init__(self, versions: Versions) -> None:

@@ -157,6 +157,18 @@ def is_mask(answer: Any, rows: Any) -> bool:
     return isinstance(answer, np.ndarray) and answer.dtype == np.bool_ and answer.shape == (len(rows),)
 
 
+def every_mask(tiers: Tiers, subject: Any, rows: Any) -> Bool:
+    """Rows that every hook of every tier lets through; all of them where no plugin has one."""
+    found = np.ones(len(rows), dtype=bool)
+    for tier in tiers:
+        for hook in tier:
+            answer = hook(subject, rows)
+            if not is_mask(answer, rows):
+                raise WrongAnswer(hook, answer, f"a mask over {len(rows)} rows")
+            found &= answer
+    return found
+
+
 def all_of(tiers: Tiers, *args: Any) -> bool:
     """Every hook of every tier agrees."""
     return all(hook(*args) for tier in tiers for hook in tier)
@@ -305,6 +317,16 @@ def first_registered(tiers: Tiers, *args: Any) -> Any:
         for hook in tier:
             return hook(*args)
     return None
+
+
+def refine(tiers: Tiers, subject: Any, whole: Any) -> list[Any]:
+    """Each hook takes apart what those before it left: the parts, in order. Without a hook the whole is the only
+    one."""
+    parts = [whole]
+    for tier in tiers:
+        for hook in tier:
+            parts = [finer for part in parts for finer in hook(subject, part)]
+    return parts
 
 
 def notify(tiers: Tiers, *args: Any) -> Refusal | None:

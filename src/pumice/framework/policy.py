@@ -104,7 +104,7 @@ class Policy:
         return found
 
     def _find_plugins_at(self, point: Question) -> Iterator[list[int]]:
-        last = {option.spec.name: i for i, option in enumerate(self.options)}
+        last = {option.spec.target: i for i, option in enumerate(self.options)}
         first = 0
         for tier in self.tiers:
             on = [
@@ -112,7 +112,7 @@ class Policy:
                 for i, o in enumerate(tier, first)
                 if o.enabled(point) and (o.spec.keeps == "python" or o.spec.hooks_at(point))
             ]
-            yield on if point.tells else [last[self.options[i].spec.name] for i in on]
+            yield on if point.tells else [last[self.options[i].spec.target] for i in on]
             first += len(tier)
 
     @cached_property
@@ -171,7 +171,7 @@ class _Reader:
         return Policy(actions, tiers, self.language, metrics, tuple(self.problems))
 
     def _actions(self, conf: Mapping[str, Any], dialect: str) -> tuple[ActionOption, ...]:
-        text = conf.get("actions")
+        text = conf.get("actions", ", ".join(self.language.default_actions) or None)
         if not isinstance(text, str) or not text.strip():
             self.fatal.append(
                 f"conf: actions: found {text!r}, wanted a comma separated list such as enqueue, allocate, backfill"
@@ -194,7 +194,7 @@ class _Reader:
             self.problems += problems
             steps.append(ActionOption(name, action.run, values, action.only_for_waiting))
         for name in given:
-            if name not in known:
+            if self.registry.action(dialect, name) is None:
                 self.problems.append(f'conf: configurations: unknown action "{name}"{did_you_mean(name, known)}')
         return tuple(steps)
 

@@ -82,14 +82,14 @@ class Statement:
     ``operations`` are those that stand, ``undone`` those that were taken back, in the order of that.
     """
 
-    __slots__ = ("_closed", "_hooks", "_planner", "_start", "_story", "_world", "operations", "undone")
+    __slots__ = ("_closed", "_hooks", "_planner", "_revised", "_start", "_story", "_world", "operations", "undone")
 
     def __init__(self, world: World, hooks: Hooks, planner: Planner, story: Story) -> None:
         self._world, self._hooks, self._planner, self._story = world, hooks, planner, story
         self.operations: list[Operation] = []
         self.undone: list[Operation] = []
         self._start = Mark(world.journal.mark(), 0)
-        self._closed = False
+        self._closed = self._revised = False
         world.journal.open_statements += 1
 
     def __enter__(self) -> Self:
@@ -136,6 +136,31 @@ class Statement:
         self._world.futures_differ = True
         self.operations.append(Operation(Kind.EVICT, placement, reason))
         self._hooks.ask(points.on_deallocate, run)
+
+    def promise_another(self, rows: Sequence[int], nodes: Sequence[int]) -> None:
+        """Promise tasks of one sub-job that were evicted other nodes. They still leave the ones that they are on."""
+        run = TaskRun(self._world.tables, placement := Placement(rows, nodes))
+        self._world.ledger.promise_another(run)
+        self._world.futures_differ = True
+        self.operations.append(Operation(Kind.PIPELINE, placement))
+        self._hooks.ask(points.on_allocate, run)
+
+    def stay(self, rows: Sequence[int]) -> None:
+        """Let tasks of one sub-job that were evicted from one state go on where they are."""
+        tasks = self._world.tables.tasks
+        run = TaskRun(self._world.tables, placement := Placement(rows, tasks.node[list(rows)].tolist()))
+        self._world.ledger.move(run, TaskStatus(int(tasks.was[rows[0]])))
+        self._revised = True
+        self.operations.append(Operation(Kind.STAY, placement))
+        self._hooks.ask(points.on_allocate, run)
+
+    def wait(self, rows: Sequence[int]) -> None:
+        """Promise tasks of one sub-job the nodes that this statement placed them on, instead of binding them."""
+        tasks = self._world.tables.tasks
+        run = TaskRun(self._world.tables, placement := Placement(rows, tasks.node[list(rows)].tolist()))
+        self._world.ledger.move(run, TaskStatus.PIPELINED)
+        self._world.futures_differ = self._revised = True
+        self.operations.append(Operation(Kind.PIPELINE, placement))
 
     # -- undo ---------------------------------------------------------------------------------------------------------
 
@@ -202,13 +227,30 @@ class Statement:
         """Submit every operation in order. Returns the keys of pods whose decision was refused; those alone are
         undone."""
         assert not self._closed, "a statement ends once"
-        sent = [(op, self._decisions(op)) for op in self.operations if op.kind is not Kind.PIPELINE]
+        standing = self._standing() if self._revised else self.operations
+        sent = [(op, self._decisions(op)) for op in standing if op.kind in (Kind.ALLOCATE, Kind.EVICT)]
         self.operations, self._closed = [], True  # from here on things are said, and cannot be unsaid
         refused: list[str] = []
         for op, decisions in sent:
             refused += self._submit(op, decisions)
         self._release()
         return refused
+
+    def _standing(self) -> Iterator[Operation]:
+        """The operations without the tasks that a later one let stay, or made wait."""
+        tasks = self._world.tables.tasks
+        for op in self.operations:
+            index = list(op.placement.rows)
+            if op.kind is Kind.ALLOCATE:
+                holds = tasks.status[index] == TaskStatus.ALLOCATED
+            elif op.kind is Kind.EVICT:
+                holds = (tasks.status[index] == TaskStatus.RELEASING) | (tasks.leaving[index] >= 0)
+            else:
+                continue
+            kept = holds.nonzero()[0].tolist()
+            if kept:
+                rows, nodes = op.placement.rows, op.placement.nodes
+                yield op._replace(placement=Placement([rows[i] for i in kept], [nodes[i] for i in kept]))
 
     def leave_standing(self) -> None:
         """End without commit and without undo: the effects stay for the rest of the session and nothing is sent."""

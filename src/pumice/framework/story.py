@@ -24,10 +24,16 @@ class Kind(IntEnum):
     ALLOCATE = 0
     PIPELINE = 1
     EVICT = 2
+    STAY = 3
 
 
-#: The state that an operation moves tasks to.
-AFTER = {Kind.ALLOCATE: TaskStatus.ALLOCATED, Kind.PIPELINE: TaskStatus.PIPELINED, Kind.EVICT: TaskStatus.RELEASING}
+#: The state that an operation moves tasks to; those that stay go back to the one they were in.
+AFTER = {
+    Kind.ALLOCATE: TaskStatus.ALLOCATED,
+    Kind.PIPELINE: TaskStatus.PIPELINED,
+    Kind.EVICT: TaskStatus.RELEASING,
+    Kind.STAY: TaskStatus.RUNNING,
+}
 
 
 class Operation(NamedTuple):

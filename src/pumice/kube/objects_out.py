@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pumice.kube.kai_objects_out import kai_pod_group, kai_queue, kai_topology
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
@@ -30,7 +31,7 @@ from pumice.model.pod_request import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue
 from pumice.model.resources import CPU, MEMORY, PODS, Resource
-from pumice.model.topology import HyperNode, HyperNodeMember
+from pumice.model.topology import HyperNode, HyperNodeMember, Topology
 from pumice.runtime.controllers.encode import podgroup_object
 
 _VOLCANO = "scheduling.volcano.sh/v1beta1"
@@ -46,13 +47,15 @@ def object_of(value: Object) -> Obj:
         case Node():
             return _node(value)
         case PodGroup():
-            return _pod_group(value)
+            return _pod_group(value) if value.gang is None else kai_pod_group(value, value.gang, _metadata(value))
         case Queue():
-            return _queue(value)
+            return _queue(value) if value.sharing is None else kai_queue(value, value.sharing, _metadata(value))
         case PriorityClass():
             return _priority_class(value)
         case HyperNode():
             return _hypernode(value)
+        case Topology():
+            return kai_topology(value)
         case ResourceClaim() | ResourceClaimTemplate():
             return _resource_claim(value)
         case PodDisruptionBudget():

@@ -10,7 +10,7 @@ from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
-from pumice.model.topology import HyperNode
+from pumice.model.topology import HyperNode, Topology
 
 Object = (
     Pod
@@ -19,6 +19,7 @@ Object = (
     | Queue
     | PriorityClass
     | HyperNode
+    | Topology
     | PodDisruptionBudget
     | ResourceClaim
     | ResourceClaimTemplate

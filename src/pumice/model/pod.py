@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
+from pumice.model.gpu import GpuShare
 from pumice.model.resources import EMPTY, Resource
 
 
@@ -30,6 +31,9 @@ class _EmptyMap(dict[str, str]):
 EMPTY_MAP: Mapping[str, str] = _EmptyMap()
 
 GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
+#: KAI's words on a pod: its queue, where it has no PodGroup yet, and its place among its siblings, larger first.
+KAI_QUEUE_LABEL = "kai.scheduler/queue"
+KAI_TASK_PRIORITY_LABEL = "kai.scheduler/task-priority"
 TASK_SPEC_KEY = "volcano.sh/task-spec"
 TASK_PRIORITY_ANNOTATION = "volcano.sh/task-priority"
 PREEMPTABLE_KEY = "volcano.sh/preemptable"
@@ -138,6 +142,7 @@ class PodSpec:
     """The part of a pod that decides where it can run. Hashable; equal values are interchangeable.
 
     ``request`` is the whole request incl. init containers, overhead and ``pods: 1`` (canonical units);
+    ``gpu_share`` are parts of GPUs, beside the request;
     ``nonzero_milli_cpu`` and ``nonzero_memory`` are kube-scheduler's request with defaults (100m, 200MB a container).
     """
 
@@ -159,6 +164,7 @@ class PodSpec:
     preemption_policy: str = ""
     qos: str = "Burstable"
     has_sidecar: bool = False
+    gpu_share: GpuShare | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pumice.model.gang import Gang
 from pumice.model.pod import EMPTY_MAP, PREEMPTABLE_KEY, LabelSelector, is_true
 from pumice.model.resources import Resource
 
@@ -61,8 +62,10 @@ class PodGroupStatus:
 
 @dataclass(frozen=True, slots=True)
 class PodGroup:
-    """The gang. ``unread``: what of it could not be read, and why. ``min_member`` is out of reach then: no pod of it is
-    placed, and those that run count in its queue and are nobody's victims.
+    """The gang. ``gang``: what a PodGroup of KAI's says beyond the rest, None for one of Volcano's.
+
+    ``unread``: what of it could not be read, and why. ``min_member`` is out of reach then: no pod of it is placed, and
+    those that run count in its queue and are nobody's victims.
     """
 
     namespace: str
@@ -80,6 +83,7 @@ class PodGroup:
     annotations: Mapping[str, str] = EMPTY_MAP
     status: PodGroupStatus = PodGroupStatus()
     resource_version: str = ""
+    gang: Gang | None = None
     unread: tuple[str, ...] = ()
 
     @property

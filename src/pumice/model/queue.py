@@ -20,8 +20,33 @@ class NodeGroupAffinity:
 
 
 @dataclass(frozen=True, slots=True)
+class Quota:
+    """What a queue has of one resource: ``quota`` is its own, up to ``limit`` it may borrow, by ``over_quota_weight``.
+
+    Units: milli-cores, bytes or milli-devices; None is unlimited. Source: KAI QueueResource, whose default is nothing.
+    """
+
+    quota: float | None = 0.0
+    limit: float | None = 0.0
+    over_quota_weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSharing:
+    """How a queue of KAI's shares the cluster. Minimum runtimes are in seconds, None where the queue says nothing."""
+
+    cpu: Quota = Quota()
+    memory: Quota = Quota()
+    gpu: Quota = Quota()
+    preempt_min_runtime: float | None = None
+    reclaim_min_runtime: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """A queue. ``capability``, ``deserved`` and ``guarantee`` are None where the spec does not give them.
+
+    ``sharing`` is what a queue of KAI's says in their place, None for one of Volcano's.
 
     ``unread``: what of it could not be read, and why. It is closed then, it and every queue below it take nothing new,
     and nothing is reclaimed from it.
@@ -43,6 +68,7 @@ class Queue:
     uid: str = ""
     resource_version: str = ""
     affinity: NodeGroupAffinity | None = None
+    sharing: QueueSharing | None = None
     unread: tuple[str, ...] = ()
 
     @property

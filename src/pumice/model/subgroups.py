@@ -1,6 +1,6 @@
-"""Which sub-job of its gang a pod belongs to.
+"""Which sub-job of its gang a pod belongs to: what a policy of Volcano's captures, or a pod set of KAI's.
 
-Source: Volcano ``SubJobInfo`` and ``getSubJobMatchValues``.
+Source: Volcano ``SubJobInfo`` and ``getSubJobMatchValues``; KAI ``subgroup_info``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from pumice.model.gang import Gang, SubGroup, pod_set_of
 from pumice.model.pod import LabelSelector
 from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 from pumice.model.selectors import matches
@@ -21,22 +22,34 @@ _EVERYTHING = LabelSelector()
 
 @dataclass(frozen=True, slots=True)
 class SubJobKey:
-    """Identity of a sub-job. Pods that no policy captures share the default one: ``gid == id ==`` the job's key."""
+    """Identity of a sub-job. Pods that no policy captures, or whose pod set is not there, share the default one:
+    ``gid == id ==`` the job's key."""
 
     gid: str  # namespace/podgroup/policy: what minSubGroups counts
     id: str  # gid with the values of matchLabelKeys
     match_index: int = 0  # orders the sub-jobs of one policy
     policy: SubGroupPolicy | None = None
+    pod_set: SubGroup | None = None
 
 
 def sub_job_of(labels: Mapping[str, str], group: PodGroup) -> SubJobKey:
-    """The sub-job of a pod with these labels: the first policy in list order that captures it, else the default one."""
+    """The sub-job of a pod with these labels: its pod set, or the first policy in list order that captures it, else the
+    default one."""
+    if group.gang is not None:
+        return _pod_set_key(labels, group.key, group.gang)
     for policy in group.sub_groups:
         values = match_values(policy, labels)
         if values:
             gid = f"{group.key}/{policy.name}"
             return SubJobKey(gid, sub_job_id(group.key, policy.name, values), match_index(values), policy)
     return SubJobKey(group.key, group.key)
+
+
+def _pod_set_key(labels: Mapping[str, str], job_key: str, gang: Gang) -> SubJobKey:
+    name = pod_set_of(labels).lower()
+    found = next((each for each in gang.pod_sets() if each.name == name), None)
+    uid = job_key if found is None else f"{job_key}/{name}"
+    return SubJobKey(uid, uid, pod_set=found)
 
 
 def match_values(policy: SubGroupPolicy, labels: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -69,9 +82,16 @@ def match_index(values: tuple[str, ...]) -> int:
 
 def min_available(key: SubJobKey, group: PodGroup) -> int:
     """How many pods make the sub-job ready. The default one stands for the whole gang only where there is no policy."""
+    if key.pod_set is not None:
+        return key.pod_set.min_member
     if key.policy is not None:
         return key.policy.sub_group_size if key.policy.sub_group_size is not None else 1
-    return 1 if group.sub_groups else group.min_member
+    return 1 if has_parts(group) else group.min_member
+
+
+def has_parts(group: PodGroup) -> bool:
+    """Whether the gang is made of sub-jobs with minimums of their own."""
+    return bool(group.sub_groups or (group.gang is not None and group.gang.sub_groups))
 
 
 def topology_of(key: SubJobKey, group: PodGroup) -> NetworkTopology | None:

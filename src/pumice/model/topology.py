@@ -1,4 +1,4 @@
-"""HyperNodes as the API server gives them; ``columns.hypernodes`` builds the tree from them."""
+"""Where nodes are near each other, as the API server says it: HyperNodes (Volcano), levels of labels (KAI)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,20 @@ class HyperNode:
     tier: int
     members: tuple[HyperNodeMember, ...] = ()
     tier_name: str = ""
+    creation: float = 0.0
+    resource_version: str = ""
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """``levels``: node-label keys, from the widest to the narrowest. A node that lacks one of them is outside.
+
+    ``unread``: what of it could not be read, and why. It has no levels then.
+    """
+
+    name: str
+    levels: tuple[str, ...] = ()
     creation: float = 0.0
     resource_version: str = ""
     unread: tuple[str, ...] = ()

@@ -29,7 +29,9 @@ QUIET_CYCLES = 7
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """``bound``, ``evicted``, ``pipelined``: pods. ``phases``: wall seconds by phase.
+    """``bound``, ``evicted``, ``pipelined``: pods; ``moved``: those that were evicted and promised another place.
+
+    ``phases``: wall seconds by phase.
 
     Wall time of later cycles, ``next_ms``: of the very next one, when what the first decided has come true;
     ``quiet_ms``: of one with nothing new, the median of some.
@@ -38,6 +40,7 @@ class Figures:
     bound: int
     evicted: int
     pipelined: int
+    moved: int
     wall_s: float
     cpu_s: float
     peak_rss_mb: float
@@ -51,6 +54,7 @@ class Figures:
             "bound": self.bound,
             "evicted": self.evicted,
             "pipelined": self.pipelined,
+            "moved": self.moved,
             "wall_s": round(self.wall_s, 4),
             "cpu_s": round(self.cpu_s, 4),
             "peak_rss_mb": round(self.peak_rss_mb, 1),
@@ -76,9 +80,9 @@ class _Stopwatch:
         self._phase, self._since = phase, now
 
 
-def measure_cycle(objects: Iterable[Object], policy: Policy) -> Figures:
+def measure_cycle(objects: Iterable[Object], policy: Policy, scheduler_names: Iterable[str] = ("volcano",)) -> Figures:
     """One cycle on these objects, at the moment of the newest. Peak memory is the process's, up to the cycle's end."""
-    store = Store()
+    store = Store(scheduler_names=scheduler_names)
     pods: dict[str, Pod] = {}
     groups: dict[str, PodGroup] = {}
     newest = 0.0
@@ -109,11 +113,12 @@ def _measured(
     digest = Digest()
     digest.add(newest, planner.taken)
     bound, evicted = (sum(isinstance(decision, kind) for decision in planner.taken) for kind in (Bind, Evict))
-    pipelined = len(outcome.pipelined)
+    pipelined = len(waiting := outcome.pipelined)
+    moved = sum(isinstance(decision, Evict) and decision.pod in waiting for decision in planner.taken)
     _carry_out(store, outcome, planner.taken, pods, groups)
     del outcome
     next_ms, quiet_ms = _later_ms(store, policy, newest + 1, groups, memo)
-    return Figures(bound, evicted, pipelined, wall, cpu, peak, watch.phases, next_ms, quiet_ms, digest.hex)
+    return Figures(bound, evicted, pipelined, moved, wall, cpu, peak, watch.phases, next_ms, quiet_ms, digest.hex)
 
 
 def _carry_out(

@@ -18,7 +18,7 @@ from pumice.model.pod import Pod, PodCondition
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import Resource
-from pumice.model.topology import HyperNode
+from pumice.model.topology import HyperNode, Topology
 from pumice.sim.alike import Alike, changed, in_parts, one_of
 from pumice.sim.engine import Engine, Priority
 from pumice.sim.spans import DURATION_ANNOTATION, seconds_of
@@ -69,6 +69,7 @@ class SimCluster:
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, PriorityClass] = {}
         self.hypernodes: dict[str, HyperNode] = {}
+        self.topologies: dict[str, Topology] = {}
         self.pods_on: dict[str, dict[str, None]] = {}  # node -> keys of pods that hold room on it
         self.binds_done = 0
         self.evictions_done = 0
@@ -81,6 +82,7 @@ class SimCluster:
             Queue: self.queues,
             PriorityClass: self.priority_classes,
             HyperNode: self.hypernodes,
+            Topology: self.topologies,
         }
 
     # -- the port ------------------------------------------------------------------------------------------------------

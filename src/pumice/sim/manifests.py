@@ -17,7 +17,7 @@ from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
-from pumice.model.topology import HyperNode
+from pumice.model.topology import HyperNode, Topology
 from pumice.runtime.problems import Problem, Severity
 from pumice.sim.scene import Scene
 from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of, span_problem
@@ -27,7 +27,7 @@ from pumice.sim.work import LooseGang, ManifestJob, Work
 #: A tenant writes how many replicas a job has, and how many jobs there are: pods that all jobs may make together.
 MADE_PODS_MAX = 500_000
 _NAMED_MAX = 3
-_FIRST = (PriorityClass, Queue, Node, HyperNode)  # they come before what refers to them
+_FIRST = (PriorityClass, Queue, Node, HyperNode, Topology)  # they come before what refers to them
 
 
 def scene_of(objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)) -> Scene:
@@ -54,7 +54,7 @@ class _Stage:
 
     def take(self, obj: Value) -> None:
         match obj:
-            case PriorityClass() | Queue() | Node() | HyperNode():
+            case PriorityClass() | Queue() | Node() | HyperNode() | Topology():
                 self.standing.append(obj)
                 return
             case PodGroup():

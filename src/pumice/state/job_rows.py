@@ -7,6 +7,7 @@ a PodGroup and its queue exists. Source: Volcano JobInfo, SubJobInfo and cache.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +17,12 @@ from pumice.columns.jobs import PENDING_PHASE, PHASE_CODE
 from pumice.columns.ledger import Ledger
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import GATED
+from pumice.model.gang import DEFAULT_PRIORITY, SubGroup
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass
 from pumice.model.status import ALLOCATED_STATUSES
-from pumice.model.subgroups import SubJobKey, sub_job_of
+from pumice.model.subgroups import SubJobKey, has_parts, min_available, sub_job_of, topology_of
 from pumice.state.counted import RoleNumbers
 from pumice.state.task_order import order_rows
 
@@ -58,7 +60,12 @@ class JobKeeper:
         jobs.write(row, groups=group, phase=PHASE_OF_NAME.get(group.status.phase, PENDING_PHASE))
         if before is not None and _same_spec(before, group):
             return
-        resubbed = before is None or before.sub_groups != group.sub_groups or before.topology != group.topology
+        resubbed = (
+            before is None
+            or before.sub_groups != group.sub_groups
+            or before.topology != group.topology
+            or _sub_groups_of(before) != _sub_groups_of(group)
+        )
         if resubbed or before.min_member != group.min_member:
             self._resub(row)
         self._fill(row, group)
@@ -84,8 +91,11 @@ class JobKeeper:
             has_min=group.min_resources is not None,
             min_resources=tables.axis.vector(group.min_resources),
             ask=-1 if group.min_resources is None else self._asks.of(group.min_resources),
-            has_policy=bool(group.sub_groups),
-            has_topology=group.topology is not None or any(p.topology for p in group.sub_groups),
+            has_policy=has_parts(group),
+            has_topology=group.topology is not None
+            or any(policy.topology for policy in group.sub_groups)
+            or any(sub.topology for sub in _sub_groups_of(group))
+            or (group.gang is not None and group.gang.topology is not None),
             barred=group.barred,
             queue=self._queue_of(group),
         )
@@ -158,7 +168,7 @@ class JobKeeper:
         tables = self._tables
         group = tables.jobs.groups[job]
         key = tables.jobs.uids[job]
-        found = sub_job_of(pod.labels, group) if group is not None and group.sub_groups else None
+        found = sub_job_of(pod.labels, group) if group is not None and has_parts(group) else None
         uid = found.id if found is not None else key
         row = self._subs[job].get(uid)
         return row if row is not None else self._new_sub(job, uid, found)
@@ -166,20 +176,14 @@ class JobKeeper:
     def _new_sub(self, job: int, uid: str, key: SubJobKey | None) -> int:
         tables = self._tables
         group = tables.jobs.groups[job]
-        policy = key.policy if key is not None else None
-        if key is None or policy is None:
-            alone = group.min_member if group is not None else 0
+        own: dict[str, Any] = {"gids": tables.jobs.uids[job]}
+        if group is not None:
+            known = key or SubJobKey(group.key, group.key)
             own = {
-                "gids": tables.jobs.uids[job],
-                "min_available": 1 if group is not None and group.sub_groups else alone,
-                "topologies": group.topology if group is not None else None,
-            }
-        else:
-            own = {
-                "gids": key.gid,
-                "match_index": key.match_index,
-                "min_available": policy.sub_group_size if policy.sub_group_size is not None else 1,
-                "topologies": policy.topology,
+                "gids": known.gid,
+                "match_index": known.match_index,
+                "min_available": min_available(known, group),
+                "topologies": topology_of(known, group),
             }
         row, *_ = tables.subs.new_rows(1, job=job, uids=uid, tasks=_NOBODY, **own)
         self._subs[job][uid] = row
@@ -263,15 +267,17 @@ class JobKeeper:
         self._stale_priority.update(self._row_of.values())
 
     def refresh_priorities(self, classes: Mapping[str, PriorityClass]) -> None:
-        """Job priority: the named class, else the global default, else 0."""
+        """Job priority: the named class, else the global default, else 0 (KAI: 50); and whether it is preemptible."""
         default = max((c for c in classes.values() if c.global_default), key=lambda c: c.name, default=None)
         for row in self._stale_priority:
             group = self._tables.jobs.groups[row]
             named = classes.get(group.priority_class_name) if group is not None else None
             chosen = named or default
-            value = chosen.value if chosen is not None else 0
-            if value != self._tables.jobs.priority[row]:
-                self._tables.jobs.write(row, priority=value)
+            gang = group.gang if group is not None else None
+            value = chosen.value if chosen is not None else DEFAULT_PRIORITY if gang is not None else 0
+            preemptible = gang is not None and gang.preemptible(value)
+            if value != self._tables.jobs.priority[row] or preemptible != self._tables.jobs.preemptible[row]:
+                self._tables.jobs.write(row, priority=value, preemptible=preemptible)
         self._stale_priority.clear()
 
 
@@ -279,6 +285,10 @@ def _fixed(rows: list[int]) -> AnyArray:
     found = np.array(rows, dtype=np.int64)
     found.setflags(write=False)
     return found
+
+
+def _sub_groups_of(group: PodGroup) -> tuple[SubGroup, ...]:
+    return group.gang.sub_groups if group.gang is not None else ()
 
 
 def _same_spec(a: PodGroup, b: PodGroup) -> bool:
@@ -290,6 +300,7 @@ def _same_spec(a: PodGroup, b: PodGroup) -> bool:
         and a.priority_class_name == b.priority_class_name
         and a.topology == b.topology
         and a.sub_groups == b.sub_groups
+        and a.gang == b.gang
         and a.creation == b.creation
         and a.annotations == b.annotations
         and a.labels == b.labels

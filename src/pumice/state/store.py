@@ -21,6 +21,7 @@ from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.queues import QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
+from pumice.columns.topologies import TopologyTable
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.decisions import Bind, Evict, Writes
 from pumice.model.disruption import PodDisruptionBudget
@@ -30,7 +31,7 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import Resource
-from pumice.model.topology import HyperNode
+from pumice.model.topology import HyperNode, Topology
 from pumice.state.counted import RoleNumbers
 from pumice.state.job_rows import JobKeeper
 from pumice.state.task_rows import TaskKeeper
@@ -68,7 +69,8 @@ class Store:
         self._left: dict[str, None] = {}
         self._versions = Versions()
         self.claims: dict[str, ResourceClaim] = {}
-        self._stale_budgets = self._stale_claims = False
+        self.topologies: dict[str, Topology] = {}
+        self._stale_budgets = self._stale_claims = self._stale_topologies = False
         self._stale_axis = self._stale_nodes = self._stale_queues = self._stale_tree = self._stale_priorities = False
         versions = self._versions
         tables = self._tables = Tables.empty(versions, ResourceAxis())
@@ -150,6 +152,9 @@ class Store:
             case HyperNode():
                 self.hypernodes[obj.name] = obj
                 self._stale_tree = True
+            case Topology():
+                self._stale_topologies |= self.topologies.get(obj.name) != obj
+                self.topologies[obj.name] = obj
             case ResourceClaim() | ResourceClaimTemplate():
                 claim = obj if isinstance(obj, ResourceClaim) else _as_claim(obj)
                 self._stale_claims |= self.claims.get(claim.key) != claim
@@ -189,6 +194,8 @@ class Store:
             self._stale_priorities = True
         elif kind is HyperNode:
             self._stale_tree |= self.hypernodes.pop(key, None) is not None
+        elif kind is Topology:
+            self._stale_topologies |= self.topologies.pop(key, None) is not None
         elif kind in (ResourceClaim, ResourceClaimTemplate):
             namespace, _, name = key.partition("/")
             held = key if kind is ResourceClaim else _as_claim(ResourceClaimTemplate(namespace, name)).key
@@ -234,6 +241,9 @@ class Store:
             tables.budgets, self._stale_budgets = BudgetTable(self._versions, self.budgets.values()), False
         if self._stale_claims:
             tables.claims, self._stale_claims = ClaimTable(self._versions, self.claims.values()), False
+        if self._stale_topologies:
+            tables.topologies = TopologyTable(self._versions, self.topologies.values())
+            self._stale_topologies = False
         self._jobs.refresh()
         if self._stale_priorities:
             self._jobs.refresh_priorities(self.priority_classes if self.use_priority_classes else {})

@@ -7,13 +7,14 @@ from pathlib import Path
 from traceback import extract_tb
 
 from pumice.framework.registry import Registry
-from pumice.volcano.table import volcano_registry
+from pumice.runtime.languages import builtin_registry
 from tests.conformance.runner.accepted import ACCEPTED
 from tests.conformance.runner.actions import run_action, run_cycles
 from tests.conformance.runner.calls import run_calls
 from tests.conformance.runner.case import Case, case_of, read_yaml
 from tests.conformance.runner.confirmed import run_confirmed
 from tests.conformance.runner.differences import Differences
+from tests.conformance.runner.kai import FORMAT_PREFIX, run_kai_case
 from tests.conformance.runner.report import Report
 from tests.conformance.runner.result import CaseResult, NotYet, Status, Unusable
 from tests.conformance.tables.table import TableStatus, run_table
@@ -42,7 +43,7 @@ def run_conformance(paths: Iterable[str | Path], progress: Progress = _nobody) -
     Raises: FileNotFoundError for a path that is not there or has no case file.
     """
     files = list(dict.fromkeys(file for path in paths for file in case_files(Path(path))))
-    registry = volcano_registry()
+    registry = builtin_registry()
     results = []
     for file in files:
         results.append(run_file(file, registry))
@@ -76,12 +77,10 @@ def run_file(path: Path, registry: Registry) -> CaseResult:
     try:
         document = read_yaml(path)
         name = str(document.get("name", name)) if isinstance(document, dict) else name
-        if isinstance(document, dict) and str(document.get("format", "")).startswith("kai-case/"):
-            return CaseResult(file, name, Status.NOT_YET, "dialect kai")
-        case = case_of(file, document)
-        if case.kind not in _KINDS:
-            raise NotYet(f"kind {case.kind}")
-        found = _KINDS[case.kind](case, registry)
+        if isinstance(document, dict) and str(document.get("format", "")).startswith(FORMAT_PREFIX):
+            found = run_kai_case(document, registry)
+        else:
+            found = _run_volcano_case(case_of(file, document), registry)
     except NotYet as missing:
         return CaseResult(file, name, Status.NOT_YET, str(missing))
     except Unusable as problem:
@@ -89,6 +88,12 @@ def run_file(path: Path, registry: Registry) -> CaseResult:
     except Exception as error:
         return CaseResult(file, name, Status.FAILED, f"raised {type(error).__name__}: {error} ({_place(error)})")
     return _verdict(file, name, found)
+
+
+def _run_volcano_case(case: Case, registry: Registry) -> Differences:
+    if case.kind not in _KINDS:
+        raise NotYet(f"kind {case.kind}")
+    return _KINDS[case.kind](case, registry)
 
 
 def _verdict(file: str, name: str, found: Differences) -> CaseResult:

@@ -9,6 +9,7 @@ import pytest
 
 from pumice.cli import bench
 from pumice.sim import workload
+from pumice.sim.kai_workload import KAI_SCENARIOS
 from tests.unit.cli.kit import GOOD, run
 from tests.unit.report.kit import TWO_QUEUES
 
@@ -135,7 +136,8 @@ def test_bench(scenario: str, more: list[str], bound: int) -> None:
 
 
 def test_bench_offers_the_scenarios_that_there_are() -> None:
-    assert bench.SCENARIOS == workload.SCENARIOS
+    assert bench.VOLCANO == workload.SCENARIOS
+    assert bench.KAI == KAI_SCENARIOS
 
 
 def test_check_conf() -> None:

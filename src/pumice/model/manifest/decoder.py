@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from pumice.model.bind_request import BindRequest
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.job import BatchJob, VolcanoJob
@@ -14,23 +15,32 @@ from pumice.model.manifest.fields import FieldError, ManifestError, Obj, Unsuppo
 from pumice.model.manifest.groups import read_pod_group, read_priority_class, read_queue, read_resource_quota
 from pumice.model.manifest.hypernodes import read_hypernode
 from pumice.model.manifest.job_fields import read_batch_job, read_volcano_job
+from pumice.model.manifest.kai import (
+    read_bind_request,
+    read_kai_pod_group,
+    read_kai_queue,
+    read_topology,
+)
 from pumice.model.manifest.nodes import read_node
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.pods import read_pod
 from pumice.model.manifest.unreadable import (
     effect_of,
+    salvaged_bind_request,
     salvaged_hypernode,
+    salvaged_kai_queue,
     salvaged_node,
     salvaged_pod,
     salvaged_pod_group,
     salvaged_priority_class,
     salvaged_queue,
+    salvaged_topology,
 )
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
-from pumice.model.topology import HyperNode
+from pumice.model.topology import HyperNode, Topology
 
 Value = (
     Pod
@@ -40,6 +50,8 @@ Value = (
     | PriorityClass
     | ResourceQuota
     | HyperNode
+    | Topology
+    | BindRequest
     | PodDisruptionBudget
     | ResourceClaim
     | ResourceClaimTemplate
@@ -151,6 +163,10 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("scheduling.volcano.sh/v1beta1", "PodGroup"): lambda decoder, obj: read_pod_group(obj, decoder.default_queue),
     ("scheduling.volcano.sh/v1beta1", "Queue"): lambda _, obj: read_queue(obj),
     ("topology.volcano.sh/v1alpha1", "HyperNode"): lambda _, obj: read_hypernode(obj),
+    ("scheduling.run.ai/v2alpha2", "PodGroup"): lambda decoder, obj: read_kai_pod_group(obj, decoder.default_queue),
+    ("scheduling.run.ai/v2", "Queue"): lambda _, obj: read_kai_queue(obj),
+    ("scheduling.run.ai/v1alpha2", "BindRequest"): lambda _, obj: read_bind_request(obj),
+    ("kai.scheduler/v1alpha1", "Topology"): lambda _, obj: read_topology(obj),
     ("batch.volcano.sh/v1alpha1", "Job"): lambda decoder, obj: read_volcano_job(
         obj, decoder.specs, decoder.default_queue, decoder.default_scheduler
     ),
@@ -167,6 +183,10 @@ _SALVAGED: dict[tuple[str, str], Callable[[Obj, Callable[[Obj], Any]], Value]] =
     ("scheduling.volcano.sh/v1beta1", "PodGroup"): salvaged_pod_group,
     ("scheduling.volcano.sh/v1beta1", "Queue"): salvaged_queue,
     ("topology.volcano.sh/v1alpha1", "HyperNode"): salvaged_hypernode,
+    ("scheduling.run.ai/v2alpha2", "PodGroup"): salvaged_pod_group,
+    ("scheduling.run.ai/v2", "Queue"): salvaged_kai_queue,
+    ("scheduling.run.ai/v1alpha2", "BindRequest"): salvaged_bind_request,
+    ("kai.scheduler/v1alpha1", "Topology"): salvaged_topology,
 }
 
 #: ``(apiVersion, kind)`` of everything that can be decoded.

@@ -134,6 +134,16 @@ def maybe_whole(obj: Obj, key: str, path: str, low: int = INT32_MIN, high: int =
     return value
 
 
+def amount(obj: Obj, key: str, path: str, default: float, low: float, high: float, *, or_else: float) -> float:
+    """A number between bounds, or the one below them that has a meaning of its own."""
+    value = obj.get(key)
+    if value is None:
+        return default
+    if type(value) not in (int, float) or not (low <= value <= high or value == or_else):
+        raise wrong(obj, key, path, f"a number from {low:g} to {high:g}, or {or_else:g}")
+    return float(value)
+
+
 def flag(obj: Obj, key: str, path: str, default: bool = False) -> bool:
     value = obj.get(key)
     if value is None:

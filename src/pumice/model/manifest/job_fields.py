@@ -129,13 +129,14 @@ class _Templates:
         metadata, raw = table(template, "metadata", path), table(template, "spec", path)
         labels = text_map(metadata, "labels", f"{path}.metadata")
         owned = Owner(self.namespace, labels)
-        spec = read_pod_spec(raw, {}, f"{path}.spec", owned, self.job, self.cache)
+        annotations = text_map(metadata, "annotations", f"{path}.metadata")
+        spec = read_pod_spec(raw, {}, f"{path}.spec", owned, self.job, self.cache, annotations)
         if self.class_name and not spec.priority_class_name:
             spec = self.cache.intern(replace(spec, priority_class_name=self.class_name))
         return PodTemplate(
             spec=spec,
             labels=labels,
-            annotations=text_map(metadata, "annotations", f"{path}.metadata"),
+            annotations=annotations,
             scheduler_name=text(raw, "schedulerName", f"{path}.spec") or self.scheduler,
             gates=gates(raw, f"{path}.spec"),
         )

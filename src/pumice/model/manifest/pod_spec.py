@@ -7,9 +7,12 @@ are first packed into a key; a key seen before gives the very ``PodSpec`` of tha
 from __future__ import annotations
 
 import marshal
+from collections.abc import Mapping
+from dataclasses import astuple
 from hashlib import blake2b
 from typing import Any
 
+from pumice.model.gpu import GpuShare, gpu_share
 from pumice.model.manifest.fields import (
     INT32_MAX,
     INT32_MIN,
@@ -31,7 +34,7 @@ from pumice.model.manifest.fields import (
 )
 from pumice.model.manifest.qos import qos_class
 from pumice.model.manifest.terms import Owner, affinity, spread, tolerations
-from pumice.model.pod import HostPort, PodSpec
+from pumice.model.pod import EMPTY_MAP, HostPort, PodSpec
 from pumice.model.pod_request import nonzero_request, pod_limit, pod_request
 from pumice.model.quantity import QuantityError
 
@@ -61,19 +64,29 @@ class SpecCache:
         return kept
 
 
-def read_pod_spec(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, cache: SpecCache) -> PodSpec:
-    """The interned value of a raw ``spec`` found at ``path``. ``pod_name`` names the claims of ephemeral volumes."""
-    key = _key(spec, status, path, owner, pod_name)
+def read_pod_spec(
+    spec: Obj,
+    status: Obj,
+    path: str,
+    owner: Owner,
+    pod_name: str,
+    cache: SpecCache,
+    annotations: Mapping[str, str] = EMPTY_MAP,
+) -> PodSpec:
+    """The interned value of a raw ``spec`` found at ``path``. ``pod_name`` names the claims of ephemeral volumes,
+    ``annotations`` may ask for parts of GPUs."""
+    share = gpu_share(annotations)
+    key = _key(spec, status, path, owner, pod_name, share)
     known = cache.known(key)
     if known is not None:
         return known
-    return cache.intern(_read(spec, status, path, owner, pod_name), key)
+    return cache.intern(_read(spec, status, path, owner, pod_name, share), key)
 
 
 # -- the key
 
 
-def _key(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str) -> bytes | None:
+def _key(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, share: GpuShare | None) -> bytes | None:
     """A digest of the raw fields that matter; None where they hold what JSON does not.
 
     Two keys may stand for equal values (another order of fields), one key never for two.
@@ -101,6 +114,7 @@ def _key(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str) -> byte
         spec.get("priorityClassName"),
         spec.get("preemptionPolicy"),
         statuses and _resizes(status),
+        None if share is None else astuple(share),
     )
     try:
         key = marshal.dumps(parts, 0)
@@ -131,7 +145,7 @@ def _resizes(status: Obj) -> list[Any]:
 # -- the value
 
 
-def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str) -> PodSpec:
+def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, share: GpuShare | None) -> PodSpec:
     containers = tables(spec, "containers", path)
     first = tables(spec, "initContainers", path)
     _check_amounts(spec, status, path)
@@ -163,6 +177,7 @@ def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str) -> Pod
         preemption_policy=choice(spec, "preemptionPolicy", path, ("Never", "PreemptLowerPriority"), ""),
         qos=qos_class(spec),
         has_sidecar=bool(sidecars),
+        gpu_share=share,
     )
 
 

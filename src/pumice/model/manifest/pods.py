@@ -11,6 +11,8 @@ from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodCondition
 
 #: Read where the first choice, ``scheduling.k8s.io/group-name``, is absent; a decoded pod always carries the first one.
 SECOND_GROUP_NAME_ANNOTATION = "scheduling.volcano.sh/group-name"
+#: And this where neither is there: KAI's.
+KAI_GROUP_NAME_ANNOTATION = "pod-group-name"
 
 
 def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
@@ -20,14 +22,15 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
     own_name = name(metadata, "name", "metadata")
     namespace = namespace_of(metadata)
     labels = text_map(metadata, "labels", "metadata")
+    annotations = text_map(metadata, "annotations", "metadata")
     return Pod(
         namespace=namespace,
         name=own_name,
         uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
-        spec=read_pod_spec(spec, status, "spec", Owner(namespace, labels), own_name, cache),
+        spec=read_pod_spec(spec, status, "spec", Owner(namespace, labels), own_name, cache, annotations),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         labels=labels,
-        annotations=_with_group_name(text_map(metadata, "annotations", "metadata")),
+        annotations=_with_group_name(annotations),
         scheduler_name=text(spec, "schedulerName", "spec") or default_scheduler,
         node_name=text(spec, "nodeName", "spec"),
         phase=text(status, "phase", "status") or "Pending",
@@ -59,7 +62,7 @@ def controller_of(metadata: Obj) -> tuple[str, str, str] | None:
 
 
 def _with_group_name(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    second = annotations.get(SECOND_GROUP_NAME_ANNOTATION)
+    second = annotations.get(SECOND_GROUP_NAME_ANNOTATION) or annotations.get(KAI_GROUP_NAME_ANNOTATION)
     if not second or annotations.get(GROUP_NAME_ANNOTATION):
         return annotations
     return {**annotations, GROUP_NAME_ANNOTATION: second}

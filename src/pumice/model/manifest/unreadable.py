@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from pumice.model.bind_request import BindRequest
 from pumice.model.manifest.fields import INT32_MAX, INT32_MIN, Obj
 from pumice.model.manifest.salvage import Rule, metadata_rules, rule, salvage, texts_of
 from pumice.model.node import Node
@@ -17,7 +18,7 @@ from pumice.model.pod import GROUP_NAME_ANNOTATION, UNREAD_GATE, Pod
 from pumice.model.podgroup import OUT_OF_REACH, PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import Resource
-from pumice.model.topology import HyperNode
+from pumice.model.topology import HyperNode, Topology
 
 _ENDED = ("Succeeded", "Failed")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -144,6 +145,25 @@ _QUEUE: tuple[Rule, ...] = (
 )
 
 
+def salvaged_kai_queue(obj: Obj, read: Callable[[Obj], Queue]) -> Queue:
+    """Raises: FieldError for a queue without a name."""
+    found = salvage(obj, read, _KAI_QUEUE, _least_of_kai_queue)
+    queue = replace(found.value, unread=found.unread)
+    return replace(queue, state="Closed", reclaimable=False) if found.forbids else queue
+
+
+_KAI_QUEUE: tuple[Rule, ...] = (
+    *metadata_rules(forbids=True),
+    rule(r"spec\.displayName"),
+    rule(r"spec\.\w+", forbids=True),
+    rule(r"status\.\w+"),
+)
+
+
+def _least_of_kai_queue(obj: Obj) -> Obj:
+    return _named(obj) | {"spec": texts_of(obj, "spec", "parentQueue")}
+
+
 def _least_of_queue(obj: Obj) -> Obj:
     return _named(obj) | {"spec": texts_of(obj, "spec", "parent")}
 
@@ -166,6 +186,26 @@ _HYPERNODE: tuple[Rule, ...] = (
     rule(r"spec\.tier", forbids=True, instead=_TIER_MAX),
     rule(r"spec\.(?:members|tierName)", forbids=True),
 )
+
+
+def salvaged_topology(obj: Obj, read: Callable[[Obj], Topology]) -> Topology:
+    """Raises: FieldError for a Topology without a name."""
+    found = salvage(obj, read, metadata_rules(forbids=False), lambda obj: _named(obj) | {"spec": {"levels": []}})
+    topology = replace(found.value, unread=found.unread)
+    return replace(topology, levels=()) if found.forbids else topology
+
+
+# -- bind requests
+
+
+def salvaged_bind_request(obj: Obj, read: Callable[[Obj], BindRequest]) -> BindRequest:
+    """Raises: FieldError for a request without a name."""
+    found = salvage(obj, read, metadata_rules(forbids=False), _least_of_bind_request)
+    return replace(found.value, unread=found.unread)
+
+
+def _least_of_bind_request(obj: Obj) -> Obj:
+    return _named(obj) | {"spec": texts_of(obj, "spec", "podName")}
 
 
 def _named(obj: Obj) -> Obj:
@@ -194,6 +234,10 @@ def effect_of(value: object) -> str:
             return "nothing is taken into it" if value.barred else "it counts all the same"
         case PriorityClass():
             return "it is the lowest"
+        case BindRequest():
+            return "it holds nothing"
+        case Topology():
+            return "nothing is placed by it" if not value.levels else "it counts all the same"
         case HyperNode():
             return "nothing is placed by it" if not value.members else "it counts all the same"
     return ""

@@ -19,6 +19,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.derived import derived
+from pumice.framework.node_filters import STABLE_REASONS, names_conflict, stable_codes
 from pumice.framework.plugin import plugin
 from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
@@ -28,7 +29,6 @@ from pumice.volcano.filters.interpod import InterPodFilter
 from pumice.volcano.filters.pods import classes_where, has_pod_terms, pod_index
 from pumice.volcano.filters.ports import PortFilter
 from pumice.volcano.filters.spread import SpreadFilter
-from pumice.volcano.filters.static import STABLE_REASONS, names_conflict, stable_codes
 from pumice.volcano.filters.unsupported import volume_filters_not_yet
 from pumice.volcano.filters.view import View
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from pumice.columns.dtypes import F64, I64
 from pumice.framework.derived import Derived
+from pumice.framework.node_filters import node_term, untolerated_count
 from pumice.model.pod import PodSpec
-from pumice.volcano.filters.static import node_term, untolerated_count
 
 AVOID = ("PreferNoSchedule",)
 

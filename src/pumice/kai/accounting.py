@@ -1,0 +1,26 @@
+"""What KAI says about its tasks: the moves that a session may make. Evicted tasks may stay, or be promised other
+nodes."""
+
+from __future__ import annotations
+
+from pumice.columns.ledger import Accounting
+from pumice.model.status import TaskStatus
+
+_HELD = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
+#: The moves a session may make. Anything else is a bug in an action or a plugin, not bad input.
+_MOVES: dict[TaskStatus, frozenset[TaskStatus]] = {
+    TaskStatus.PENDING: frozenset({TaskStatus.ALLOCATED, TaskStatus.PIPELINED}),
+    TaskStatus.ALLOCATED: frozenset(
+        {TaskStatus.BINDING, TaskStatus.PIPELINED, TaskStatus.RELEASING, TaskStatus.PENDING}
+    ),
+    TaskStatus.PIPELINED: frozenset({TaskStatus.RELEASING}),
+    TaskStatus.BINDING: frozenset({TaskStatus.RELEASING, TaskStatus.PENDING}),
+    TaskStatus.BOUND: frozenset({TaskStatus.RELEASING}),
+    TaskStatus.RUNNING: frozenset({TaskStatus.RELEASING}),
+    TaskStatus.RELEASING: frozenset(_HELD),
+    TaskStatus.SUCCEEDED: frozenset(),
+    TaskStatus.FAILED: frozenset(),
+    TaskStatus.UNKNOWN: frozenset(),
+}
+
+ACCOUNTING = Accounting(_MOVES, comes_back=True)

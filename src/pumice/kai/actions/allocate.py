@@ -1,0 +1,40 @@
+"""allocate: jobs take turns, each is offered a chunk on what is idle or about to be. Source: KAI allocate."""
+
+from __future__ import annotations
+
+from pumice.framework.session import Session
+from pumice.scenario.alike import Alike
+from pumice.scenario.chunks import chunk_of
+from pumice.scenario.placing import placer
+from pumice.scenario.turns import Turns, waiting_jobs
+
+
+def allocate(ssn: Session) -> None:
+    """A gang is placed whole, then an elastic job grows by one task at a time, each growth in turn with all others. A
+    job that fails is not tried again; others only take room, so neither are those like it."""
+    rows = waiting_jobs(ssn)
+    turns, alike = Turns(ssn, rows), Alike(ssn, rows)
+    for job in turns:
+        if alike.failed(job):
+            turns.drop(job, alike.failed)
+            continue
+        with ssn.turn(ssn.tables.jobs.uids[job]):
+            if _allocate(ssn, job):
+                alike.placed(job)
+                if chunk_of(ssn, job) is not None:
+                    turns.push(job)
+            else:
+                alike.fails(job, placer(ssn).why)
+                turns.drop(job, alike.failed)
+    alike.tell()
+
+
+def _allocate(ssn: Session, job: int) -> bool:
+    part = chunk_of(ssn, job)
+    if part is None:
+        return False
+    with ssn.statement() as stmt:
+        if not placer(ssn).place(stmt, part):
+            return False
+        stmt.commit()
+    return True

@@ -1,0 +1,34 @@
+"""preempt: jobs take the place of others of less priority in their queue. Source: KAI preempt."""
+
+from __future__ import annotations
+
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.views import Queue
+from pumice.framework.session import Session
+from pumice.kai import points
+from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA
+from pumice.kai.victims import let_through, preemptible
+from pumice.scenario.parts import Part, amount_of
+from pumice.scenario.search import search
+from pumice.scenario.solve import Rules
+
+
+def preempt(ssn: Session) -> None:
+    """A job may have jobs of strictly lower priority of its queue evicted."""
+    search(ssn, Rules("preempt", _may_try, _candidates, points.preempt_valid))
+
+
+def _may_try(ssn: Session, part: Part) -> bool:
+    """A job that is not preemptible must stay within its queue's quota."""
+    jobs = ssn.tables.jobs
+    if jobs.preemptible[part.job]:
+        return True
+    queue = Queue(ssn.tables, int(jobs.queue[part.job]))
+    why: str | None = ssn.ask(points.may_take, queue, amount_of(ssn.tables, part.rows), False)
+    return why != NON_PREEMPTIBLE_OVER_QUOTA
+
+
+def _candidates(ssn: Session, job: int) -> AnyArray:
+    jobs = ssn.tables.jobs
+    lower = (jobs.queue == jobs.queue[job]) & (jobs.priority < jobs.priority[job])
+    return let_through(ssn, job, preemptible(ssn, job) & lower, points.preempt_victims)

@@ -1,0 +1,32 @@
+"""What queues share by quota: cpu, memory and GPUs, as rows of three."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.dtypes import CPU, F64, MEMORY
+from pumice.columns.tables import Tables
+
+GPU_RESOURCE = "nvidia.com/gpu"
+
+
+def gpu_column(tables: Tables) -> int:
+    """Where GPUs are on the axis of resources, -1 where nobody has any."""
+    return tables.axis.column.get(GPU_RESOURCE, -1)
+
+
+def shared_by_one(tables: Tables, amount: F64) -> tuple[float, float, float]:
+    """The same of one amount (R,), as numbers."""
+    gpu = gpu_column(tables)
+    listed = amount.tolist()
+    return listed[CPU], listed[MEMORY], listed[gpu] if gpu >= 0 else 0.0
+
+
+def shared(tables: Tables, amounts: F64) -> F64:
+    """Milli-cores, bytes and milli-devices of some amounts. Shapes (…, R) -> (…, 3)."""
+    gpu = gpu_column(tables)
+    found = np.zeros((*amounts.shape[:-1], 3))
+    found[..., 0], found[..., 1] = amounts[..., CPU], amounts[..., MEMORY]
+    if gpu >= 0:
+        found[..., 2] = amounts[..., gpu]
+    return found

@@ -1,0 +1,18 @@
+"""elastic: jobs below their minimum before those that just have it, and these before those that have more. Source: KAI
+elastic."""
+
+from __future__ import annotations
+
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.rows import JobRows
+from pumice.framework.plugin import plugin
+from pumice.framework.point import ROWS
+from pumice.framework.session import Session
+from pumice.kai import points
+
+
+@plugin("elastic")
+@points.job_order(reads=(ROWS,))
+def elastic(ssn: Session, jobs: JobRows) -> AnyArray:
+    """Shape (rows,)."""
+    return jobs.surplus

@@ -1,0 +1,24 @@
+"""nodeavailability: nodes on which a task can start at once before those that others are about to leave. Source: KAI
+nodeavailability."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.dtypes import F64
+from pumice.columns.nodes import IDLE
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import TaskClass
+from pumice.framework.plugin import plugin
+from pumice.framework.point import ROWS
+from pumice.framework.session import Session
+from pumice.kai import points
+
+SCORE = 100.0
+
+
+@plugin("nodeavailability")
+@points.node_order(reads=(ROWS,))
+def nodeavailability(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64:
+    """100 where it fits what is idle. Shape (rows,)."""
+    return np.where(nodes.has_room(cls.row, IDLE), SCORE, 0.0)

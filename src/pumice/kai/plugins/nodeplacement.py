@@ -1,0 +1,51 @@
+"""nodeplacement: fill nodes up (binpack), or spread over them; by GPUs for tasks that ask for some, by cpu for others.
+
+KAI scales binpack between the fullest and the emptiest of the candidates. That changes with the candidates and never
+their order, so here nodes are measured by the largest of all. Source: KAI nodeplacement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pumice.columns.dtypes import CPU, F64
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import TaskClass
+from pumice.framework.plugin import plugin
+from pumice.framework.point import ROWS
+from pumice.framework.session import Session
+from pumice.kai import points
+from pumice.kai.amounts import gpu_column
+
+BINPACK, SPREAD = "binpack", "spread"
+MOST = 9.0
+
+
+@plugin("nodeplacement")
+class NodePlacement:
+    def __init__(self, ssn: Session, *, gpu: str = BINPACK, cpu: str = BINPACK) -> None:
+        self._gpu, self._ways = gpu_column(ssn.tables), {True: gpu, False: cpu}
+        self._all = ssn.tables.nodes.facts.allocatable
+        self._largest: list[float] = self._all.max(axis=0, initial=0.0).tolist()
+
+    @staticmethod
+    def problems(*, gpu: str, cpu: str) -> Iterator[str]:
+        for name, way in (("gpu", gpu), ("cpu", cpu)):
+            if way not in (BINPACK, SPREAD):
+                yield f'argument {name}: found "{way}", wanted {BINPACK} or {SPREAD}'
+
+    @points.node_order(reads=(ROWS,))
+    def score(self, cls: TaskClass, nodes: NodeRows) -> F64 | None:
+        """0 to 9 for binpack, 0 to 1 for spread. Shape (rows,)."""
+        by_gpu = self._gpu >= 0 and cls.req[self._gpu] > 0
+        column = self._gpu if by_gpu else CPU
+        largest = self._largest[column]
+        if largest <= 0:
+            return None
+        free, whole = nodes.soon_free(column), nodes.pick(self._all[:, column])
+        if self._ways[by_gpu] == BINPACK:
+            return np.where(whole > 0, MOST * (1.0 - free / largest), 0.0)
+        part: F64 = np.divide(free, whole, out=np.zeros_like(free), where=whole > 0)
+        return part

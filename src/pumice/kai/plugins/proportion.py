@@ -1,0 +1,229 @@
+"""proportion: what each queue deserves of the cluster, and what follows from it: turns, limits, who may take back what.
+
+Shares are of cpu, memory and GPUs, each by itself, in a tree of queues. Source: KAI proportion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pumice.algorithms.queue_tree import allocatable_share, fair_share
+from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
+from pumice.columns.counting import HELD, PENDING
+from pumice.columns.dtypes import F64
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import Job, Queue
+from pumice.framework.plugin import plugin
+from pumice.framework.point import QUEUES, ROWS
+from pumice.framework.session import Session
+from pumice.kai import points
+from pumice.kai.amounts import shared, shared_by_one
+from pumice.kai.lumps import victim_lumps
+from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT
+from pumice.scenario.parts import Scenario, amount_of
+from pumice.scenario.points import Turn
+from pumice.scenario.turns import queue_tree
+
+_ZERO = (0.0, 0.0, 0.0)
+#: In which units shares are handed out.
+_UNIT = np.array([1.0, 1.0, 1000.0])
+_NO_SHARE = 1000.0
+
+
+@plugin("proportion")
+class Proportion:
+    """Columns are (Q, 3): milli-cores, bytes, milli-devices. ``allocated`` is what queues and all below them hold or
+    are promised, ``held_fast`` what of it is not preemptible.
+
+    ``kValue``: how much past usage counts against a queue. ``relcaimerSaturationMultiplier`` (KAI's spelling): how much
+    less than its siblings a queue must use of its share to take back from them.
+    """
+
+    def __init__(self, ssn: Session, *, kValue: float = 1.0, relcaimerSaturationMultiplier: float = 1.0) -> None:
+        self.ssn, tables = ssn, ssn.tables
+        queues = tables.queues
+        self._path, self._whole = queue_tree(ssn).path, queue_tree(ssn).whole
+        self._multiplier = max(1.0, relcaimerSaturationMultiplier)
+        self.total = self._total()
+        allocated, held_fast, request = self._amounts()
+        self.allocated = ssn.column("proportion.allocated", "queue", values=allocated)
+        self.held_fast = ssn.column("proportion.held_fast", "queue", values=held_fast)
+        fair = self._fair_share(request, kValue)
+        self.fair = ssn.column("proportion.fair", "queue", values=fair)
+        self.fit = ssn.column(
+            "proportion.allocatable", "queue", values=allocatable_share(queues.quota, queues.limit, fair)
+        )
+        self._fair, self._fit = fair.tolist(), self.fit.array.tolist()
+        self._quota, self._limit = queues.quota.tolist(), queues.limit.tolist()
+        self._most = [amount or 1.0 for amount in self.total.tolist()]
+        self._priority: list[float] = queues.priority.tolist()
+        self._before = self._states()
+        self._keys: dict[int, tuple[int, F64 | None, F64 | None, tuple[Any, ...]]] = {}
+
+    def _total(self) -> F64:
+        """What all nodes have, less what pods of nobody's job hold."""
+        tables = self.ssn.tables
+        tasks = tables.tasks
+        others = (tasks.alive & (tasks.job < 0) & (tasks.node >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
+        return shared(tables, self.ssn.total - tables.classes.req[tasks.cls[others]].sum(axis=0))
+
+    def _amounts(self) -> tuple[F64, F64, F64]:
+        """What queues and all below them hold, what of it is not preemptible, and what they hold and ask for."""
+        tables = self.ssn.tables
+        jobs, tasks, rows = tables.jobs, tables.tasks, self.ssn.live_jobs
+        held = shared(tables, jobs.allocated[rows])
+        waits = (tasks.alive & (tasks.status == PENDING) & (tasks.gate == 0) & (tasks.job >= 0)).nonzero()[0]
+        waits = waits[jobs.queue[tasks.job[waits]] >= 0]
+        asked = shared(tables, tables.classes.req[tasks.cls[waits]])
+        found = [np.zeros((len(tables.queues), 3)) for _ in range(3)]
+        np.add.at(found[0], jobs.queue[rows], held)
+        np.add.at(found[1], jobs.queue[rows], held * ~jobs.preemptible[rows, None])
+        np.add.at(found[2], jobs.queue[tasks.job[waits]], asked)
+        found[2] += found[0]
+        return self._summed_up(found[0]), self._summed_up(found[1]), self._summed_up(found[2])
+
+    def _fair_share(self, request: F64, k: float) -> F64:
+        """Devices are handed out whole. Shape (Q, 3)."""
+        queues = self.ssn.tables.queues
+        depth = np.array([len(path) if self._whole[row] else 0 for row, path in enumerate(self._path)])
+        levels = [(depth == level).nonzero()[0] for level in range(1, int(depth.max(initial=0)) + 1)]
+        found: F64 = _UNIT * fair_share(
+            self.total / _UNIT,
+            levels,
+            queues.parent,
+            queues.priority,
+            queues.quota / _UNIT,
+            queues.limit / _UNIT,
+            request / _UNIT,
+            queues.over_weight,
+            np.zeros_like(request),
+            k,
+            np.arange(len(queues)),
+        )
+        return found
+
+    def _summed_up(self, own: F64) -> F64:
+        found = np.zeros_like(own)
+        for queue, path in enumerate(self._path):
+            found[path] += own[queue]
+        return found
+
+    # -- turns ---------------------------------------------------------------------------------------------------------
+
+    @points.turn_order
+    def turn_order(self, left: Turn, right: Turn) -> int:
+        """Source: KAI queue_order."""
+        a, b = self._known_key(left), self._known_key(right)
+        if a != b:
+            return -1 if a < b else 1
+        mine, other = self._fit[left.queue], self._fit[right.queue]
+        less = all(x <= y for x, y in zip(mine, other, strict=True))
+        more = all(y <= x for x, y in zip(mine, other, strict=True))
+        return int(more) - int(less)
+
+    def _known_key(self, turn: Turn) -> tuple[Any, ...]:
+        """The key of a turn, found anew where the queue or what is asked for changed."""
+        stamps = self.ssn.tables.queues.stamps
+        assert stamps is not None
+        stamp, known = int(stamps[turn.queue]), self._keys.get(turn.queue)
+        if known is not None and known[0] == stamp and known[1] is turn.request and known[2] is turn.victims:
+            return known[3]
+        key = self._key(turn)
+        self._keys[turn.queue] = (stamp, turn.request, turn.victims, key)
+        return key
+
+    def _key(self, turn: Turn) -> tuple[Any, ...]:
+        queue = turn.queue
+        held = self.allocated.array[queue].tolist()
+        more = shared_by_one(self.ssn.tables, turn.request) if turn.request is not None else _ZERO
+        less = shared_by_one(self.ssn.tables, turn.victims) if turn.victims is not None else _ZERO
+        fair, fit, quota = self._fair[queue], self._fit[queue], self._quota[queue]
+        would = [h + m for h, m in zip(held, more, strict=True)]
+        return (
+            all(f < h for f, h in zip(fair, held, strict=True)),
+            any(w > q for w, q in zip(would, quota, strict=True)),
+            -self._priority[queue],
+            any(f == 0 and w > 0 for f, w in zip(fit, would, strict=True)),
+            self._dominant([w - v for w, v in zip(would, less, strict=True)], fit),
+            self._dominant(held, fit),
+        )
+
+    def _dominant(self, held: list[float], fit: list[float]) -> float:
+        """The largest part that is held of a share; of an unlimited one, of the cluster."""
+        most = 0.0
+        for amount, share, total in zip(held, fit, self._most, strict=True):
+            if share == np.inf:
+                share = total
+            most = max(most, amount * _NO_SHARE if share == 0 else amount / share)
+        return most
+
+    # -- limits --------------------------------------------------------------------------------------------------------
+
+    @points.may_take(reads=(QUEUES,))
+    def may_take(self, queue: Queue, amount: F64, preemptible: bool) -> str:
+        """Source: KAI capacity_policy."""
+        asked = shared_by_one(self.ssn.tables, amount)
+        for row in self._path[queue.row]:
+            held, fast = self.allocated.array[row].tolist(), self.held_fast.array[row].tolist()
+            for i, more in enumerate(asked):
+                if more and held[i] + more > self._limit[row][i]:
+                    return OVER_LIMIT
+                if more and not preemptible and fast[i] + more > self._quota[row][i]:
+                    return NON_PREEMPTIBLE_OVER_QUOTA
+        return ""
+
+    @points.may_reclaim(reads=(ROWS, QUEUES))
+    def may_reclaim(self, job: Job, amount: F64) -> bool:
+        """Source: KAI CanReclaimResources."""
+        preemptible = bool(self.ssn.tables.jobs.preemptible[job.row])
+        return may_reclaim(self._states(), job.queue, shared(self.ssn.tables, amount), preemptible)
+
+    def _states(self) -> QueueStates:
+        queues = self.ssn.tables.queues
+        allocated, held_fast = self.allocated.array, self.held_fast.array
+        return QueueStates(queues.parent, allocated, held_fast, queues.quota, self.fair.array, self.fit.array)
+
+    @points.solution_start
+    def solution_start(self) -> None:
+        states = self._states()
+        self._before = replace(states, allocated=states.allocated.copy(), non_preemptible=states.non_preemptible.copy())
+
+    @points.reclaim_valid(reads=(ROWS, QUEUES))
+    def reclaim_valid(self, scenario: Scenario) -> bool:
+        """By what was when the search began. Source: KAI Reclaimable."""
+        tables, part = self.ssn.tables, scenario.part
+        lumps = victim_lumps(tables, scenario.gone(tables))
+        if not lumps:
+            return True
+        leaves = np.array([queue for queue, _ in lumps])
+        amounts = shared(tables, np.array([amount_of(tables, rows) for _, rows in lumps]))
+        need = shared(tables, amount_of(tables, part.rows))
+        queue, preemptible = int(tables.jobs.queue[part.job]), bool(tables.jobs.preemptible[part.job])
+        return is_reclaimable(self._before, queue, need, preemptible, leaves, amounts, self._multiplier)
+
+    # -- books ---------------------------------------------------------------------------------------------------------
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> None:
+        self._add(run, 1.0)
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> None:
+        self._add(run, -1.0)
+
+    def _add(self, run: TaskRun, sign: float) -> None:
+        queue = run.queue
+        if queue < 0:
+            return
+        tables, path = self.ssn.tables, self._path[queue]
+        amount = sign * shared(tables, run.total)
+        self.ssn.journal.add(self.allocated, path, amount)
+        if not tables.jobs.preemptible[run.job]:
+            self.ssn.journal.add(self.held_fast, path, amount)
+
+    def figures(self) -> dict[str, F64]:
+        """Numbers of queues (Q, 3), for metrics and reports."""
+        return {"queue.allocated": self.allocated.array, "queue.fair_share": self.fair.array}

@@ -1,0 +1,54 @@
+"""The extension points of KAI's policy language: those that both languages have, those of the search for victims, and
+its own. Source: KAI's session functions."""
+
+from __future__ import annotations
+
+from pumice.framework.point import Question
+from pumice.framework.points import (
+    job_order,
+    node_order,
+    on_allocate,
+    on_deallocate,
+    pre_predicate,
+    predicate,
+    session_close,
+    task_order,
+)
+from pumice.scenario.points import (
+    consolidate_valid,
+    consolidate_victims,
+    may_reclaim,
+    may_take,
+    node_subsets,
+    preempt_valid,
+    preempt_victims,
+    reclaim_valid,
+    reclaim_victims,
+    solution_start,
+    turn_order,
+)
+
+POINTS: dict[str, Question] = {p.name: p for p in list(globals().values()) if isinstance(p, Question)}
+
+__all__ = [
+    "POINTS",
+    "consolidate_valid",
+    "consolidate_victims",
+    "job_order",
+    "may_reclaim",
+    "may_take",
+    "node_order",
+    "node_subsets",
+    "on_allocate",
+    "on_deallocate",
+    "pre_predicate",
+    "predicate",
+    "preempt_valid",
+    "preempt_victims",
+    "reclaim_valid",
+    "reclaim_victims",
+    "session_close",
+    "solution_start",
+    "task_order",
+    "turn_order",
+]

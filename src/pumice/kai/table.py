@@ -1,0 +1,110 @@
+"""What the KAI dialect has: a literal table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pumice.framework.plugin import PLUGIN_ATTRIBUTE, PluginSpec
+from pumice.framework.registry import ActionSpec, Dialect, Registry, action_spec
+from pumice.kai.accounting import ACCOUNTING
+from pumice.kai.actions.allocate import allocate
+from pumice.kai.actions.consolidation import consolidation
+from pumice.kai.actions.preempt import preempt
+from pumice.kai.actions.reclaim import reclaim
+from pumice.kai.actions.stalegangeviction import stalegangeviction
+from pumice.kai.plugins.elastic import elastic
+from pumice.kai.plugins.nodeavailability import nodeavailability
+from pumice.kai.plugins.nodeplacement import NodePlacement
+from pumice.kai.plugins.predicates import Predicates
+from pumice.kai.plugins.priority import priority
+from pumice.kai.plugins.proportion import Proportion
+from pumice.kai.plugins.resourcetype import resourcetype
+from pumice.kai.plugins.taskorder import taskorder
+from pumice.kai.plugins.topology import TopologyPlugin
+from pumice.kai.points import POINTS
+
+NAME = "kai"
+
+ACTIONS: dict[str, ActionSpec] = {
+    "allocate": action_spec("allocate", allocate, only_for_waiting=True),
+    "consolidation": action_spec("consolidation", consolidation, only_for_waiting=True),
+    "reclaim": action_spec("reclaim", reclaim, only_for_waiting=True),
+    "preempt": action_spec("preempt", preempt, only_for_waiting=True),
+    "stalegangeviction": action_spec("stalegangeviction", stalegangeviction),
+}
+PLUGINS: tuple[Callable[..., Any], ...] = (
+    Predicates,
+    Proportion,
+    priority,
+    elastic,
+    nodeavailability,
+    resourcetype,
+    taskorder,
+    NodePlacement,
+    TopologyPlugin,
+)
+
+#: KAI's own order of actions and of plugins.
+DEFAULT_ACTIONS = ("allocate", "consolidation", "reclaim", "preempt", "stalegangeviction")
+DEFAULT_PLUGINS = (
+    "predicates",
+    "proportion",
+    "priority",
+    "elastic",
+    "kubeflow",
+    "ray",
+    "nodeavailability",
+    "gpusharingorder",
+    "gpupack",
+    "resourcetype",
+    "subgrouporder",
+    "taskorder",
+    "nominatednode",
+    "dynamicresources",
+    "nodeplacement",
+    "minruntime",
+    "topology",
+    "snapshot",
+)
+#: KAI has these; this version of Pumice does not, and says so instead of ignoring them.
+PLUGINS_NOT_YET = (
+    "kubeflow",
+    "ray",
+    "gpusharingorder",
+    "gpupack",
+    "gpuspread",
+    "subgrouporder",
+    "nominatednode",
+    "dynamicresources",
+    "minruntime",
+    "podaffinity",
+    "snapshot",
+    "reflectjoborder",
+)
+
+DEFAULT_CONF = "\n".join(
+    (
+        "dialect: kai",
+        f'actions: "{", ".join(DEFAULT_ACTIONS)}"',
+        "tiers:",
+        "- plugins:",
+        *(f"  - name: {name}" for name in DEFAULT_PLUGINS if name not in PLUGINS_NOT_YET),
+        "",
+    )
+)
+
+
+def kai_registry() -> Registry:
+    """A registry with the KAI dialect."""
+    return Registry({NAME: kai_dialect()})
+
+
+def kai_dialect() -> Dialect:
+    """KAI's policy language."""
+    specs: dict[str, PluginSpec] = {}
+    for target in PLUGINS:
+        spec: PluginSpec = getattr(target, PLUGIN_ATTRIBUTE)
+        specs[spec.name] = spec
+    missing = {name: f'plugin "{name}" is KAI\'s and not in this version of Pumice yet' for name in PLUGINS_NOT_YET}
+    return Dialect(ACTIONS, specs, missing, POINTS, accounting=ACCOUNTING, default_actions=DEFAULT_ACTIONS, name=NAME)

@@ -1,0 +1,105 @@
+"""What KAI's PodGroup says of a gang: a tree of sub-groups with minimums and topology, and how it may be treated.
+
+The tree is kept as the API has it, a list in which each sub-group names its parent. Sub-groups without children hold
+pods ("pod sets" in KAI), those with children hold sub-groups ("sub-group sets").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+#: Which sub-group a pod belongs to.
+SUB_GROUP_LABEL = "kai.scheduler/subgroup-name"
+#: The pod set of a gang without sub-groups.
+DEFAULT_POD_SET = "default"
+STALE_ANNOTATION = "kai.scheduler/stale-podgroup-timestamp"
+LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
+PREEMPTIBLE, NON_PREEMPTIBLE = "preemptible", "non-preemptible"
+#: Jobs of this priority and more are not preemptible, unless they say so.
+NON_PREEMPTIBLE_FROM = 100
+#: The priority of a job whose class is not there, where no class is the cluster's default.
+DEFAULT_PRIORITY = 50
+#: Sub-groups of one PodGroup: each is walked for every placement of its gang.
+SUB_GROUPS_MAX = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyConstraint:
+    """All in one domain of the ``required`` level of a Topology, near each other at the ``preferred`` one.
+
+    Levels are node-label keys; empty where none is asked for.
+    """
+
+    topology: str
+    required: str = ""
+    preferred: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroup:
+    """``parent``: the sub-group it is in, empty at the top. ``min_member``: pods, of a pod set. ``min_sub_group``: how
+    many of its sub-groups must be there, None for all."""
+
+    name: str
+    min_member: int = 1
+    parent: str = ""
+    topology: TopologyConstraint | None = None
+    min_sub_group: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """``topology`` and ``min_sub_group`` are those of the top. ``preemptibility``: preemptible, non-preemptible, or
+    empty: the priority decides. ``stale_since``, ``last_start``: seconds since the epoch, None for never."""
+
+    sub_groups: tuple[SubGroup, ...] = ()
+    topology: TopologyConstraint | None = None
+    min_sub_group: int | None = None
+    preemptibility: str = ""
+    mark_unschedulable: bool = True
+    scheduling_backoff: int = -1
+    stale_since: float | None = None
+    last_start: float | None = None
+
+    def pod_sets(self) -> tuple[SubGroup, ...]:
+        """The sub-groups that hold pods, in the order of the list."""
+        parents = {each.parent for each in self.sub_groups}
+        return tuple(each for each in self.sub_groups if each.name not in parents)
+
+    def children(self) -> Mapping[str, tuple[SubGroup, ...]]:
+        """By name of the parent (empty: the top), the sub-groups in it, by name."""
+        found: dict[str, list[SubGroup]] = {}
+        for each in sorted(self.sub_groups, key=lambda sub: sub.name):
+            found.setdefault(each.parent, []).append(each)
+        return {parent: tuple(inside) for parent, inside in found.items()}
+
+    def preemptible(self, priority: int) -> bool:
+        """Whether others may take its place. Source: KAI: what it says, else a priority below 100."""
+        if self.preemptibility:
+            return self.preemptibility == PREEMPTIBLE
+        return priority < NON_PREEMPTIBLE_FROM
+
+
+def pod_set_of(labels: Mapping[str, str]) -> str:
+    """The name of the pod set that a pod with these labels says it is in."""
+    return labels.get(SUB_GROUP_LABEL) or DEFAULT_POD_SET
+
+
+def tree_problem(sub_groups: Iterable[SubGroup]) -> tuple[int, str, str] | None:
+    """What is wrong with a tree, as (which of the list, what is found, what is wanted); None: nothing."""
+    listed = list(sub_groups)
+    place = {each.name: i for i, each in reversed(list(enumerate(listed)))}
+    for i, each in enumerate(listed):
+        if place[each.name] != i:
+            return i, f'a second sub-group "{each.name}"', "names that differ"
+        if each.parent and each.parent not in place:
+            return i, f'parent "{each.parent}"', "the name of a sub-group"
+    reached, inside = [""], Gang(tuple(listed)).children()
+    for name in reached:
+        reached += [each.name for each in inside.get(name, ())]
+    known = set(reached)
+    for i, each in enumerate(listed):
+        if each.name not in known:
+            return i, f'parents of "{each.name}" that go round in a circle', "a tree"
+    return None

@@ -1,0 +1,135 @@
+"""Parts of GPUs: what a pod asks of a device that it shares, and what a node says of its devices, in KAI's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+GPU_FRACTION_ANNOTATION = "gpu-fraction"
+GPU_MEMORY_ANNOTATION = "gpu-memory"
+GPU_DEVICES_ANNOTATION = "gpu-fraction-num-devices"
+#: On a pod that has devices: the group of pods it shares its one device with.
+GPU_GROUP_LABEL = "runai-gpu-group"
+#: The same for a pod on several devices: a label a group, ``runai-gpu-group/<group>``.
+GPU_GROUP_PREFIX = f"{GPU_GROUP_LABEL}/"
+RECEIVED_TYPE_ANNOTATION = "received-resource-type"
+MIG_PREFIX = "nvidia.com/mig-"
+MIG_STRATEGY_LABEL = "nvidia.com/mig.strategy"
+GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
+GPU_COUNT_LABEL = "nvidia.com/gpu.count"
+#: Devices that one pod may share: each is looked at for every node.
+SHARED_DEVICES_MAX = 1024
+#: GPU memory of a device about which nothing is said.
+UNKNOWN_GPU_MEMORY_MIB = 100
+
+_BYTES_FROM = 1 << 20  # a label of so much and more is in bytes
+#: MiB: what has more is no device.
+GPU_MEMORY_MAX = 1 << 40
+_FRACTION = re.compile(r"[0-9]{0,9}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,3})?")
+_WHOLE = re.compile(r"[0-9]{1,18}")
+_MIG = re.compile(r"nvidia\.com/mig-([0-9]{1,2})g\.[0-9]{1,4}gb.*")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuShare:
+    """A part of each of ``devices`` GPUs. Of ``fraction`` (of a device, above 0 and at most 1, in hundredths) and
+    ``memory_mib`` one is given, the other 0; neither, for a pod that only has MIG instances of the old kind.
+
+    ``problem``: what is wrong with it, in words. Such a pod finds no node, and where it runs it counts as whole
+    devices. ``legacy_mig``: it has MIG instances that an annotation names.
+    """
+
+    fraction: float = 0.0
+    memory_mib: int = 0
+    devices: int = 1
+    legacy_mig: bool = False
+    problem: str = ""
+
+
+def gpu_share(annotations: Mapping[str, str]) -> GpuShare | None:
+    """What annotations say of shared GPUs; None where they say nothing. Source: KAI pod_info."""
+    fraction, memory = annotations.get(GPU_FRACTION_ANNOTATION), annotations.get(GPU_MEMORY_ANNOTATION)
+    devices = annotations.get(GPU_DEVICES_ANNOTATION)
+    legacy = any(key.startswith(MIG_PREFIX) for key in annotations)
+    if fraction is None and memory is None and devices is None:
+        return GpuShare(legacy_mig=True) if legacy else None
+    return _share_of(fraction, memory, devices, legacy)
+
+
+@lru_cache(maxsize=4096)
+def _share_of(fraction: str | None, memory: str | None, devices: str | None, legacy: bool) -> GpuShare:
+    count = _whole(devices, SHARED_DEVICES_MAX) if devices is not None else 1
+    if count is None:
+        wanted = f"a whole number from 1 to {SHARED_DEVICES_MAX}"
+        return _wrong(GPU_DEVICES_ANNOTATION, devices, wanted, 1, legacy)
+    if fraction is not None and memory is not None:
+        return _wrong(GPU_FRACTION_ANNOTATION, fraction, f"no {GPU_MEMORY_ANNOTATION} beside it", count, legacy)
+    if fraction is not None:
+        part = _fraction(fraction)
+        if part is None:
+            return _wrong(GPU_FRACTION_ANNOTATION, fraction, "a number from 0.01 to below 1", count, legacy)
+        return GpuShare(fraction=part, devices=count, legacy_mig=legacy)
+    if memory is None:
+        wanted = f"{GPU_FRACTION_ANNOTATION} or {GPU_MEMORY_ANNOTATION} beside it"
+        return _wrong(GPU_DEVICES_ANNOTATION, devices, wanted, count, legacy)
+    mib = _whole(memory, GPU_MEMORY_MAX)
+    if mib is None:
+        return _wrong(GPU_MEMORY_ANNOTATION, memory, "a whole number of MiB, 1 or more", count, legacy)
+    return GpuShare(memory_mib=mib, devices=count, legacy_mig=legacy)
+
+
+def _wrong(key: str, found: str | None, wanted: str, devices: int, legacy: bool) -> GpuShare:
+    """Whole devices, with what is wrong."""
+    shown = (found or "")[:40]
+    shown = shown if shown.isprintable() else ascii(shown)
+    return GpuShare(1.0, 0, devices, legacy, f'annotation {key}: found "{shown}", wanted {wanted}')
+
+
+def _fraction(text: str) -> float | None:
+    """A fraction in hundredths, None for what is none: one that would round to nothing would cost nothing."""
+    if len(text) > 40 or not _FRACTION.fullmatch(text) or not any(map(str.isdigit, text)):
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return hundredths(value) if value < 1 and hundredths(value) > 0 else None
+
+
+def hundredths(amount: float) -> float:
+    """An amount of GPUs as it is charged: rounded to 1/100. Source: KAI resource_info."""
+    return round(amount * 100) / 100
+
+
+def _whole(text: str | None, most: int) -> int | None:
+    if text is None or not _WHOLE.fullmatch(text):
+        return None
+    value = int(text)
+    return value if 1 <= value <= most else None
+
+
+def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """The groups of pods with which a pod shares its devices, sorted."""
+    found = {key[len(GPU_GROUP_PREFIX) :] for key in labels if key.startswith(GPU_GROUP_PREFIX)}
+    one = labels.get(GPU_GROUP_LABEL)
+    return tuple(sorted(found | ({one} if one else set())))
+
+
+def node_gpu_memory(labels: Mapping[str, str]) -> int:
+    """MiB of each device of a node, a multiple of 100; 0 where none is known, which no request for memory fits.
+
+    Source: KAI node_info: large values are bytes; what is not known counts as 100 and fits nothing.
+    """
+    text = labels.get(GPU_MEMORY_LABEL, "")
+    value = int(text) if _WHOLE.fullmatch(text) else 0
+    mib = value >> 20 if value >= _BYTES_FROM else value
+    return mib - mib % 100
+
+
+@lru_cache(maxsize=256)
+def mig_gpus(resource: str) -> int:
+    """What one MIG instance counts in a quota: ``mig-Ng.Mgb`` is N GPUs; 0 for a resource that is none."""
+    match = _MIG.fullmatch(resource)
+    return int(match[1]) if match else 0

@@ -1,0 +1,254 @@
+"""KAI's kinds from their decoded objects: Queue, PodGroup, Topology, BindRequest. Source: KAI's API types."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pumice.model.bind_request import REGULAR, BindRequest
+from pumice.model.gang import (
+    LAST_START_ANNOTATION,
+    NON_PREEMPTIBLE,
+    PREEMPTIBLE,
+    STALE_ANNOTATION,
+    SUB_GROUPS_MAX,
+    Gang,
+    SubGroup,
+    TopologyConstraint,
+    tree_problem,
+)
+from pumice.model.manifest.fields import (
+    INT32_MAX,
+    FieldError,
+    Obj,
+    amount,
+    at,
+    epoch_of,
+    flag,
+    instant,
+    maybe_table,
+    maybe_whole,
+    name,
+    short_text,
+    shown,
+    table,
+    tables,
+    text,
+    text_map,
+    texts,
+    whole,
+    wrong,
+)
+from pumice.model.manifest.pods import namespace_of
+from pumice.model.podgroup import PodGroup, PodGroupStatus
+from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.queue import Queue, QueueSharing, Quota
+from pumice.model.topology import Topology
+
+DEFAULT_QUEUE_PRIORITY = 100
+#: Levels of one Topology; each is a column over all nodes.
+LEVELS_MAX = 16
+#: Groups of shared devices in one BindRequest.
+GPU_GROUPS_MAX = 1024
+
+_AMOUNT_MAX = 1e12
+_UNLIMITED = -1.0
+_STAMP_MAX = 40
+
+
+# -- Queue
+
+
+def read_kai_queue(obj: Obj) -> Queue:
+    """Amounts are in milli-cores, 10^6 bytes and devices there; -1 is unlimited, what is not named is nothing."""
+    metadata, spec = table(obj, "metadata", ""), table(obj, "spec", "")
+    resources, path = table(spec, "resources", "spec"), "spec.resources"
+    return Queue(
+        name=name(metadata, "name", "metadata"),
+        priority=whole(spec, "priority", "spec", DEFAULT_QUEUE_PRIORITY),
+        parent=short_text(spec, "parentQueue", "spec"),
+        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        annotations=text_map(metadata, "annotations", "metadata"),
+        labels=text_map(metadata, "labels", "metadata"),
+        uid=text(metadata, "uid", "metadata"),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+        sharing=QueueSharing(
+            cpu=_quota(resources, "cpu", path, 1.0),
+            memory=_quota(resources, "memory", path, 1e6),
+            gpu=_quota(resources, "gpu", path, 1e3),
+            preempt_min_runtime=_runtime(spec, "preemptMinRuntime"),
+            reclaim_min_runtime=_runtime(spec, "reclaimMinRuntime"),
+        ),
+    )
+
+
+def _quota(resources: Obj, key: str, path: str, unit: float) -> Quota:
+    found, path = table(resources, key, path), at(path, key)
+    own, limit, weight = (
+        amount(found, field, path, 0.0, 0.0, _AMOUNT_MAX, or_else=_UNLIMITED)
+        for field in ("quota", "limit", "overQuotaWeight")
+    )
+    return Quota(_in_units(own, unit), _in_units(limit, unit), weight)
+
+
+def _in_units(value: float, unit: float) -> float | None:
+    return None if value == _UNLIMITED else value * unit
+
+
+def _runtime(spec: Obj, key: str) -> float | None:
+    """Seconds. Source: Kubernetes' metav1.Duration."""
+    if spec.get(key) is None:
+        return None
+    try:
+        seconds = parse_duration(text(spec, key, "spec"))
+    except DurationError as error:
+        raise wrong(spec, key, "spec", f"a duration ({error})") from None
+    if seconds < 0:
+        raise wrong(spec, key, "spec", "a duration of 0 or more")
+    return seconds
+
+
+# -- PodGroup
+
+
+def read_kai_pod_group(obj: Obj, default_queue: str) -> PodGroup:
+    metadata, spec, status = table(obj, "metadata", ""), table(obj, "spec", ""), table(obj, "status", "")
+    own_name, namespace = name(metadata, "name", "metadata"), namespace_of(metadata)
+    annotations = text_map(metadata, "annotations", "metadata")
+    return PodGroup(
+        namespace=namespace,
+        name=own_name,
+        uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
+        queue=short_text(spec, "queue", "spec", default_queue),
+        min_member=whole(spec, "minMember", "spec", 1, 0) or 1,
+        priority_class_name=short_text(spec, "priorityClassName", "spec"),
+        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        labels=text_map(metadata, "labels", "metadata"),
+        annotations=annotations,
+        status=PodGroupStatus(phase=text(status, "phase", "status") or "Pending"),
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+        gang=replace(
+            _gang(spec),
+            stale_since=_stamp(annotations.get(STALE_ANNOTATION)),
+            last_start=_stamp(annotations.get(LAST_START_ANNOTATION)),
+        ),
+    )
+
+
+def _gang(spec: Obj) -> Gang:
+    return Gang(
+        sub_groups=_sub_groups(spec),
+        topology=_constraint(spec, "spec"),
+        min_sub_group=maybe_whole(spec, "minSubGroup", "spec", 0, SUB_GROUPS_MAX),
+        preemptibility=_preemptibility(spec),
+        mark_unschedulable=flag(spec, "markUnschedulable", "spec", True),
+        scheduling_backoff=whole(spec, "schedulingBackoff", "spec", -1, -1),
+    )
+
+
+def _sub_groups(spec: Obj) -> tuple[SubGroup, ...]:
+    listed = tables(spec, "subGroups", "spec")
+    if len(listed) > SUB_GROUPS_MAX:
+        raise FieldError("spec.subGroups", f"{len(listed)} sub-groups", f"at most {SUB_GROUPS_MAX}")
+    found = [_sub_group(item, f"spec.subGroups[{i}]") for i, item in enumerate(listed)]
+    parents = {each.parent for each in found}
+    for i, each in enumerate(found):
+        if each.name not in parents and each.min_member < 1:
+            raise FieldError(
+                f"spec.subGroups[{i}].minMember", str(each.min_member), f"an integer from 1 to {INT32_MAX}"
+            )
+    problem = tree_problem(found)
+    if problem is not None:
+        place, what, wanted = problem
+        raise FieldError(f"spec.subGroups[{place}]", what, wanted)
+    return tuple(found)
+
+
+def _sub_group(item: Obj, path: str) -> SubGroup:
+    """Names are compared in lower case, as KAI does with those of parents."""
+    return SubGroup(
+        name=name(item, "name", path).lower(),
+        min_member=whole(item, "minMember", path, 1, 0),
+        parent=short_text(item, "parent", path).lower(),
+        topology=_constraint(item, path),
+        min_sub_group=maybe_whole(item, "minSubGroup", path, 0, SUB_GROUPS_MAX),
+    )
+
+
+def _constraint(owner: Obj, path: str) -> TopologyConstraint | None:
+    """Source: KAI: a constraint without a topology or without levels asks for nothing."""
+    found, path = maybe_table(owner, "topologyConstraint", path), at(path, "topologyConstraint")
+    if found is None:
+        return None
+    required, preferred = (short_text(found, key, path) for key in ("requiredTopologyLevel", "preferredTopologyLevel"))
+    topology = short_text(found, "topology", path)
+    if not (required or preferred):
+        return None
+    if not topology:
+        raise wrong(found, "topology", path, "the name of a Topology")
+    return TopologyConstraint(topology, required, preferred)
+
+
+def _preemptibility(spec: Obj) -> str:
+    value = text(spec, "preemptibility", "spec").lower()
+    if value not in ("", PREEMPTIBLE, NON_PREEMPTIBLE):
+        raise wrong(spec, "preemptibility", "spec", f"{PREEMPTIBLE} or {NON_PREEMPTIBLE}")
+    return value
+
+
+def _stamp(value: str | None) -> float | None:
+    """A time that a scheduler noted; what cannot be read was not noted."""
+    return epoch_of(value) if value and len(value) <= _STAMP_MAX else None
+
+
+# -- Topology
+
+
+def read_topology(obj: Obj) -> Topology:
+    metadata, spec = table(obj, "metadata", ""), table(obj, "spec", "")
+    listed = tables(spec, "levels", "spec")
+    if len(listed) > LEVELS_MAX:
+        raise FieldError("spec.levels", f"{len(listed)} levels", f"at most {LEVELS_MAX}")
+    levels = tuple(_level(item, f"spec.levels[{i}]") for i, item in enumerate(listed))
+    for i, level in enumerate(levels):
+        if level in levels[:i]:
+            raise FieldError(f"spec.levels[{i}].nodeLabel", shown(level), "labels that differ")
+    return Topology(
+        name=name(metadata, "name", "metadata"),
+        levels=levels,
+        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+    )
+
+
+def _level(item: Obj, path: str) -> str:
+    label = short_text(item, "nodeLabel", path)
+    if not label:
+        raise wrong(item, "nodeLabel", path, "a string that is not empty")
+    return label
+
+
+# -- BindRequest
+
+
+def read_bind_request(obj: Obj) -> BindRequest:
+    metadata, spec, status = table(obj, "metadata", ""), table(obj, "spec", ""), table(obj, "status", "")
+    received = table(spec, "receivedGPU", "spec")
+    groups = texts(spec, "selectedGPUGroups", "spec")
+    if len(groups) > GPU_GROUPS_MAX:
+        raise FieldError("spec.selectedGPUGroups", f"{len(groups)} groups", f"at most {GPU_GROUPS_MAX}")
+    return BindRequest(
+        namespace=namespace_of(metadata),
+        name=name(metadata, "name", "metadata"),
+        pod=short_text(spec, "podName", "spec"),
+        node=short_text(spec, "selectedNode", "spec"),
+        received_type=short_text(spec, "receivedResourceType", "spec", REGULAR),
+        gpu_count=whole(received, "count", "spec.receivedGPU", 0, 0),
+        gpu_portion=short_text(received, "portion", "spec.receivedGPU"),
+        gpu_groups=groups,
+        backoff_limit=maybe_whole(spec, "backoffLimit", "spec", 0),
+        phase=text(status, "phase", "status"),
+        reason=text(status, "reason", "status"),
+        failed_attempts=whole(status, "failedAttempts", "status", 0, 0),
+        creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
+        resource_version=text(metadata, "resourceVersion", "metadata"),
+    )

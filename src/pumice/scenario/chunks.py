@@ -1,0 +1,83 @@
+"""Which tasks of a job are tried next: the whole missing part of a gang, then one further task at a time.
+
+Source: KAI GetTasksToAllocate, GetTasksToEvict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pumice.columns.counting import PENDING
+from pumice.framework.session import Session
+from pumice.scenario.parts import ACTIVE_STATUSES, Part, active_of
+
+_NOBODY: frozenset[int] = frozenset()
+
+
+def tasks_in_order(ssn: Session, sub: int) -> list[int]:
+    """The tasks of a pod set, the first one first: plugins, older, UID."""
+    known: dict[int, list[int]] = ssn.shared(tasks_in_order, dict)
+    found = known.get(sub)
+    if found is None:
+        rows = ssn.tables.subs.tasks[sub]
+        found = known[sub] = rows.tolist() if len(rows) < 2 else _sorted(ssn, rows)
+    return found
+
+
+def _sorted(ssn: Session, rows: object) -> list[int]:
+    tables = ssn.tables
+    columns = ssn.order.task_columns(rows) or []  # type: ignore[arg-type]
+    listed = rows.tolist()  # type: ignore[attr-defined]
+    pods, creation = tables.tasks.pods, tables.tasks.creation[listed].tolist()
+    keys = zip(*(column.tolist() for column in columns), creation, [pods[row].uid for row in listed], strict=True)
+    return [row for _, row in sorted(zip(keys, listed, strict=True))]
+
+
+def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NOBODY) -> Part | None:
+    """What to place of a job next, of its waiting tasks and of those that were evicted a moment ago in a simulation.
+
+    None: nothing.
+    """
+    tables = ssn.tables
+    subs, tasks = tables.subs, tables.tasks
+
+    def available(sub: int) -> list[int]:
+        rows = tasks_in_order(ssn, sub)
+        if not evicted and len(rows) == int(subs.counts[sub, PENDING]) and not tables.jobs.gated[job]:
+            return rows
+        status, gate = tasks.status, tasks.gate
+        return [row for row in rows if (status[row] == PENDING and not gate[row]) or row in evicted]
+
+    each = [(sub, active_of(tables, sub), int(subs.min_available[sub])) for sub in tables.jobs.subs[job]]
+    below = {sub: rows[: least - active] for sub, active, least in each if active < least and (rows := available(sub))}
+    if any(active < least for _, active, least in each):
+        return Part(job, below) if below else None
+    growing = [(active / max(least, 1), i, sub) for i, (sub, active, least) in enumerate(each)]
+    for _, _, sub in sorted(growing):
+        rows = available(sub)
+        if rows:
+            return Part(job, {sub: rows[:1]})
+    return None
+
+
+def victims_of(ssn: Session, job: int, left: dict[int, list[int]]) -> list[int]:
+    """Which of the tasks that are ``left`` of a job, by pod set in order, leave next: one that is above the minimum,
+    else all."""
+    subs = ssn.tables.subs
+    above = [
+        (len(rows) / max(int(subs.min_available[sub]), 1), i, sub)
+        for i, (sub, rows) in enumerate(left.items())
+        if len(rows) > subs.min_available[sub]
+    ]
+    if above:
+        return [left[max(above)[2]][-1]]
+    return [row for rows in reversed(left.values()) for row in reversed(rows)]
+
+
+def active_tasks(ssn: Session, job: int) -> dict[int, list[int]]:
+    """The tasks of a job that hold a place or are promised one, by pod set in order."""
+    status = ssn.tables.tasks.status
+    return {
+        sub: [row for row in tasks_in_order(ssn, sub) if int(status[row]) in ACTIVE_STATUSES]
+        for sub in ssn.tables.jobs.subs[job]
+    }

@@ -1,0 +1,104 @@
+"""What is placed together, and what leaves together: values that the search for victims works with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import F64
+from pumice.columns.tables import Tables
+from pumice.model.status import TaskStatus
+
+#: Tasks by their sub-job (a pod set), in the order in which they are placed.
+BySub = Mapping[int, Sequence[int]]
+
+_ACTIVE = tuple(
+    int(status)
+    for status in (
+        TaskStatus.ALLOCATED,
+        TaskStatus.PIPELINED,
+        TaskStatus.BINDING,
+        TaskStatus.BOUND,
+        TaskStatus.RUNNING,
+    )
+)
+ACTIVE_STATUSES = frozenset(_ACTIVE)
+_RELEASING, _PENDING = int(TaskStatus.RELEASING), int(TaskStatus.PENDING)
+
+
+class Part(NamedTuple):
+    """Tasks of one job that are placed all or not at all. ``alone``: they are looked at as if the job had no others."""
+
+    job: int
+    tasks: BySub
+    alone: bool = False
+
+    @property
+    def rows(self) -> list[int]:
+        """All of them, in order."""
+        return [row for rows in self.tasks.values() for row in rows]
+
+
+class Chunk(NamedTuple):
+    """Victims of one job that leave together, and the nodes that they are on, each once."""
+
+    job: int
+    rows: tuple[int, ...]
+    nodes: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Scenario:
+    """What if some left? ``part`` is what they would leave for; ``evicted`` are all task rows that were evicted,
+    whatever became of them then."""
+
+    part: Part
+    evicted: list[int] = field(default_factory=list)
+
+    def gone(self, tables: Tables) -> list[int]:
+        """Those that found no other place."""
+        status = tables.tasks.status
+        return [row for row in self.evicted if status[row] == _RELEASING]
+
+
+def active_count(counts: Sequence[int]) -> int:
+    """Tasks that hold a place or are promised one and are not leaving, of counts by state."""
+    return sum(counts[status] for status in _ACTIVE)
+
+
+def active_of(tables: Tables, sub: int) -> int:
+    """The same of a sub-job."""
+    return active_count(tables.subs.counts[sub].tolist())
+
+
+def amount_of(tables: Tables, rows: Iterable[int]) -> F64:
+    """What tasks ask for together. Shape (R,)."""
+    classes: list[int] = tables.tasks.cls[list(rows)].tolist()
+    req = tables.classes.req
+    if classes.count(classes[0]) == len(classes):
+        return np.asarray(len(classes) * req[classes[0]])
+    return np.asarray(req[classes].sum(axis=0))
+
+
+def may_wait(tables: Tables, job: int) -> bool:
+    """Whether a job has enough pods for all its minimums, those that no gate holds. Source: KAI
+    IsReadyForScheduling."""
+    jobs, subs = tables.jobs, tables.subs
+    group = jobs.groups[job]
+    gang = group.gang if group is not None else None
+    if gang is not None and gang.sub_groups:
+        there = {subs.uids[sub] for sub in jobs.subs[job]}
+        key = jobs.uids[job]
+        if any(f"{key}/{each.name}" not in there for each in gang.pod_sets() if each.min_member > 0):
+            return False
+    for sub in jobs.subs[job]:
+        counts = subs.counts[sub].tolist()
+        alive = active_count(counts) + counts[_PENDING]
+        if jobs.gated[job]:
+            alive -= int((tables.tasks.gate[subs.tasks[sub]] > 0).sum())
+        if alive < subs.min_available[sub]:
+            return False
+    return True

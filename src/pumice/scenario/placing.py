@@ -1,0 +1,203 @@
+"""Placing a part of a job: node by node, the best that fits, all of it or nothing.
+
+One sum of scores decides; whether a node fits at once is one of the terms (``nodeavailability``). Equal tasks that go
+to the same node are placed in one operation. Source: KAI allocate (common/allocate.go), its order of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Queue, Task
+from pumice.framework import points
+from pumice.framework.derived import derived
+from pumice.framework.feasible import ClassFit, Feasibility
+from pumice.framework.session import Session
+from pumice.framework.statement import Statement
+from pumice.model.status import TaskStatus
+from pumice.scenario.groups import Group, Subset, groups_of
+from pumice.scenario.parts import Part, active_of, amount_of
+from pumice.scenario.points import may_take, node_subsets
+
+_RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
+#: How many of equal tasks are looked at ahead on one node.
+_AHEAD_MAX = 256
+
+
+class Placer:
+    """``why``: why the last part was not placed."""
+
+    def __init__(self, ssn: Session) -> None:
+        self.ssn, self.why = ssn, ""
+        self.feasible = Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard)
+        self._rank = name_ranks(ssn)
+        self._single = ssn.hooks.answers(points.task_filters) or ssn.hooks.answers(points.task_scores)
+        self._outside = self.feasible.outside
+
+    def place(self, stmt: Statement, part: Part, within: Bool | None = None, *, virtual: bool = False) -> bool:
+        """Place all of a part, or nothing. ``within`` (N,): only on these nodes. ``virtual``: it is only found out
+        where they would go, so that all of them wait, and those of the part that were evicted may stay where they
+        are."""
+        if not self._may_take(part):
+            return False
+        tables = self.ssn.tables
+        with stmt.trial() as trial:
+            if tables.jobs.has_topology[part.job]:
+                if not self._place_group(stmt, groups_of(tables, part), Subset(within), virtual):
+                    return False
+            elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
+                return False
+            trial.keep()
+        if not virtual:
+            self._all_or_wait(stmt, part)
+        return True
+
+    def _may_take(self, part: Part) -> bool:
+        ssn, job = self.ssn, part.job
+        queue = Queue(ssn.tables, int(ssn.tables.jobs.queue[job]))
+        amount = amount_of(ssn.tables, part.rows)
+        self.why = ssn.ask(may_take, queue, amount, bool(ssn.tables.jobs.preemptible[job])) or ""
+        return not self.why
+
+    def _all_or_wait(self, stmt: Statement, part: Part) -> None:
+        """Where a pod set waits for others to leave, and less than its minimum can be bound, all of the part waits.
+        Source: KAI ConvertAllAllocatedToPipelined."""
+        tables = self.ssn.tables
+        waiting = any(self._is_short(sub) for sub in tables.jobs.subs[part.job])
+        if waiting:
+            for rows in part.tasks.values():
+                bound = [row for row in rows if tables.tasks.status[row] == _ALLOCATED]
+                if bound:
+                    stmt.wait(bound)
+
+    def _is_short(self, sub: int) -> bool:
+        tables = self.ssn.tables
+        promised = int(tables.subs.counts[sub, TaskStatus.PIPELINED])
+        return promised > 0 and active_of(tables, sub) - promised < tables.subs.min_available[sub]
+
+    def _place_group(self, stmt: Statement, group: Group, within: Subset, virtual: bool) -> bool:
+        """Place all of a group in the first subset of nodes that takes it."""
+        found = self.ssn.ask(node_subsets, group, within)
+        if not found:
+            self.why = "no domain of its topology takes it"
+        for subset in found:
+            with stmt.trial() as trial:
+                if group.sub >= 0:
+                    placed = self._place_tasks(stmt, group.rows, subset, virtual)
+                else:
+                    placed = all(self._place_group(stmt, each, subset, virtual) for each in group.inside)
+                if placed:
+                    trial.keep()
+                    return True
+        return False
+
+    # -- tasks --------------------------------------------------------------------------------------------------------
+
+    def _place_tasks(self, stmt: Statement, rows: Sequence[int], within: Subset, virtual: bool) -> bool:
+        tasks = self.ssn.tables.tasks
+        if len(rows) == 1:
+            return self._place_equal(stmt, list(rows), int(tasks.cls[rows[0]]), within, virtual)
+        for cls, equal in groupby(rows, key=tasks.cls.__getitem__):
+            if not self._place_equal(stmt, list(equal), int(cls), within, virtual):
+                return False
+        return True
+
+    def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Subset, virtual: bool) -> bool:
+        while rows:
+            fit = self.feasible.of(cls)
+            fits = fit.allowed & fit.future_fits
+            if within.nodes is not None:
+                fits &= within.nodes
+            if self._outside is not None:
+                fits &= ~self._outside
+            if not fits.any():
+                self.why = "no node has room"
+                return False
+            score: F64 = fit.score
+            if self._single:
+                fits, score = self._of_task(rows[0], fits, fit)
+            if within.score is not None:
+                score = score + within.score
+            key = np.where(fits, score, -np.inf)
+            node = self._best(key)
+            if key[node] == -np.inf:
+                self.why = "no node takes it"
+                return False
+            count = self._how_many(within, key, node, cls, len(rows)) if len(rows) > 1 and not self._single else 1
+            self._put(stmt, rows[:count], node, at_once=bool(fit.idle_fits[node]) and not virtual)
+            rows = rows[count:]
+        return True
+
+    def _best(self, key: F64) -> int:
+        """The node with the largest key; of equals the one whose name comes first."""
+        node = int(key.argmax())
+        if self._rank is None:
+            return node
+        equal = (key == key[node]).nonzero()[0]
+        return node if len(equal) == 1 else int(equal[self._rank[equal].argmin()])
+
+    def _of_task(self, row: int, fits: Bool, fit: ClassFit) -> tuple[Bool, F64]:
+        """What hooks say that look at the single task."""
+        ssn, task, nodes = self.ssn, Task(self.ssn.tables, row), self.feasible.all_nodes
+        for verdict in ssn.ask(points.task_filters, task, nodes):
+            fits = fits & (verdict.codes == 0)
+        score = ssn.ask(points.task_scores, task, nodes, fit.score)
+        return fits, np.broadcast_to(score, fits.shape)
+
+    def _how_many(self, within: Subset, key: F64, node: int, cls: int, wanted: int) -> int:
+        """How many of equal tasks go to their best node before another one is better."""
+        ahead = min(wanted, _AHEAD_MAX)
+        others = key.copy()
+        others[node] = -np.inf
+        second = self._best(others)
+        nodes = NodeRows(self.ssn.tables, np.full(ahead, node), after=np.arange(ahead, dtype=np.float64), cls=cls)
+        look = self.feasible.look(cls, nodes)
+        first = (self._rank is None and node < second) or (
+            self._rank is not None and self._rank[node] < self._rank[second]
+        )
+        more = 0.0 if within.score is None else within.score[node]
+        score = look.score + more
+        wins = score >= others[second] if first else score > others[second]
+        goes = look.allowed & look.future_fits & wins & (look.idle_fits == look.idle_fits[0])
+        goes[0] = True
+        return ahead if goes.all() else int(goes.argmin())
+
+    def _put(self, stmt: Statement, rows: list[int], node: int, *, at_once: bool) -> None:
+        tasks = self.ssn.tables.tasks
+        if tasks.status[rows[0]] != _RELEASING and (len(rows) == 1 or (tasks.status[rows] != _RELEASING).all()):
+            (stmt.allocate if at_once else stmt.pipeline)(rows, [node] * len(rows))
+            return
+        new = [row for row in rows if tasks.status[row] != _RELEASING]
+        if new:
+            stmt.pipeline(new, [node] * len(new))
+        moved = [row for row in rows if tasks.status[row] == _RELEASING and tasks.node[row] != node]
+        if moved:
+            stmt.promise_another(moved, [node] * len(moved))
+        stays = [row for row in rows if tasks.status[row] == _RELEASING and tasks.node[row] == node]
+        for _, same in groupby(sorted(stays, key=tasks.was.__getitem__), key=tasks.was.__getitem__):
+            stmt.stay(list(same))
+
+
+def name_ranks(ssn: Session) -> AnyArray | None:
+    """The place of each node among all names (N,); None where rows are in that order."""
+
+    def build() -> tuple[AnyArray | None]:
+        names = ssn.tables.nodes.facts.names
+        order = sorted(range(len(names)), key=names.__getitem__)
+        if order == list(range(len(names))):
+            return (None,)
+        rank = np.empty(len(names), dtype=np.int64)
+        rank[order] = np.arange(len(names))
+        return (rank,)
+
+    return derived(ssn).get("ranks of names", build)[0]
+
+
+def placer(ssn: Session) -> Placer:
+    """That of this session."""
+    return ssn.shared(Placer, lambda: Placer(ssn))

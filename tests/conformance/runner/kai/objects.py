@@ -1,0 +1,240 @@
+"""The neutral description of a cluster as values of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pumice.model.claims import ResourceClaim
+from pumice.model.events import Object
+from pumice.model.gang import NON_PREEMPTIBLE, PREEMPTIBLE, SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
+from pumice.model.gpu import (
+    GPU_COUNT_LABEL,
+    GPU_GROUP_LABEL,
+    GPU_GROUP_PREFIX,
+    GPU_MEMORY_LABEL,
+    MIG_STRATEGY_LABEL,
+    GpuShare,
+    hundredths,
+)
+from pumice.model.node import Node
+from pumice.model.pod import (
+    GROUP_NAME_ANNOTATION,
+    KAI_TASK_PRIORITY_LABEL,
+    NO_AFFINITY,
+    Affinity,
+    LabelSelector,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinityTerm,
+    PodSpec,
+    Requirement,
+)
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import PriorityClass, Queue, QueueSharing, Quota
+from pumice.model.resources import Resource
+from pumice.model.topology import Topology
+
+Raw = Mapping[str, Any]
+
+GPU = "nvidia.com/gpu"
+SCHEDULER = "kai-scheduler"
+NOW = 1_767_268_800.0
+_NAMESPACE = "default"
+_QUEUE_PRIORITY = 100
+_FREE: Raw = {"quota": -1, "limit": -1, "over_quota_weight": 1}
+
+
+def standing_objects(case: Raw) -> Iterator[Object]:
+    """All but jobs and their pods, which change from round to round."""
+    for name in sorted({f"p{job['priority']}" for job in case["jobs"]}):
+        yield PriorityClass(name, int(name[1:]))
+    for queue in case["queues"]:
+        yield _queue(queue)
+    for node in case["nodes"]:
+        yield _node(node)
+    for topology in case.get("topologies") or ():
+        yield Topology(topology["name"], tuple(topology["levels"]))
+    for claim in (case.get("dra") or {}).get("claims") or ():
+        yield ResourceClaim(claim["namespace"], claim["name"], ((claim["class"], claim["count"]),))
+
+
+def _queue(raw: Raw) -> Queue:
+    cpu, memory, gpu = (
+        _quota(raw.get(name, _FREE), unit) for name, unit in (("cpu", 1.0), ("memory", 1e6), ("gpu", 1e3))
+    )
+    sharing = QueueSharing(cpu=cpu, memory=memory, gpu=gpu)
+    return Queue(
+        raw["name"],
+        parent=raw.get("parent", ""),
+        priority=raw.get("priority", _QUEUE_PRIORITY),
+        creation=float(raw["created_s"]),
+        sharing=sharing,
+    )
+
+
+def _quota(raw: Raw, unit: float) -> Quota:
+    own, limit = (None if raw[key] == -1 else raw[key] * unit for key in ("quota", "limit"))
+    return Quota(own, limit, float(raw["over_quota_weight"]))
+
+
+def _node(raw: Raw) -> Node:
+    mig = raw.get("mig") or {}
+    amounts = {
+        "cpu": f"{raw['cpu_milli']}m",
+        "memory": raw["memory"],
+        "pods": raw["pods"],
+        GPU: raw["gpus"],
+        **mig.get("instances", {}),
+    }
+    labels = {
+        "kai.scheduler/type": raw["name"],
+        GPU_MEMORY_LABEL: str(raw["gpu_memory"]),
+        GPU_COUNT_LABEL: str(raw.get("physical_gpus", raw["gpus"])),
+        **({MIG_STRATEGY_LABEL: mig["strategy"]} if mig else {}),
+        **raw.get("labels", {}),
+    }
+    amount = Resource.from_list(amounts)
+    return Node(raw["name"], allocatable=amount, capacity=amount, labels=labels)
+
+
+# -- jobs
+
+
+def pod_group(job: Raw) -> PodGroup:
+    """Ages are counted back from ``NOW``."""
+    tree = job.get("subgroups") or {}
+    gang = Gang(
+        sub_groups=tuple(_sub_groups(tree, "")),
+        topology=_constraint(tree),
+        preemptibility=PREEMPTIBLE if job["preemptible"] else NON_PREEMPTIBLE,
+        stale_since=_ago(job.get("stale_age_s")),
+        last_start=_ago(job.get("last_start_age_s")),
+    )
+    return PodGroup(
+        namespace_of(job),
+        job["name"],
+        uid=job["name"],
+        queue=job["queue"],
+        min_member=job.get("min_available", 1),
+        priority_class_name=f"p{job['priority']}",
+        creation=NOW - job["age_s"],
+        gang=gang,
+    )
+
+
+def namespace_of(job: Raw) -> str:
+    """The namespace of a job and its pods."""
+    return str(job.get("namespace", _NAMESPACE))
+
+
+def _ago(age: float | None) -> float | None:
+    return None if age is None else NOW - age
+
+
+def _sub_groups(tree: Raw, parent: str) -> Iterator[SubGroup]:
+    for podset in tree.get("podsets") or ():
+        yield SubGroup(podset["name"], podset["min_available"], parent, _constraint(podset))
+    for group in tree.get("groups") or ():
+        yield SubGroup(group["name"], 1, parent, _constraint(group))
+        yield from _sub_groups(group, group["name"])
+
+
+def _constraint(owner: Raw) -> TopologyConstraint | None:
+    raw = owner.get("topology_constraint")
+    if raw is None:
+        return None
+    return TopologyConstraint(raw["topology"], raw.get("required", ""), raw.get("preferred", ""))
+
+
+# -- pods
+
+
+class Pods:
+    """Pods of tasks; equal specs are one object, as a decoder makes them."""
+
+    def __init__(self) -> None:
+        self._specs: dict[PodSpec, PodSpec] = {}
+
+    def pod(self, job: Raw, task: Raw) -> Pod:
+        """The pod of a task as it is in the state that ``task`` gives."""
+        namespace, state = namespace_of(job), task["state"]
+        spec = self._spec(namespace, task.get("request") or job["request"], task)
+        return Pod(
+            namespace,
+            task["id"],
+            uid=task["id"],
+            spec=self._specs.setdefault(spec, spec),
+            labels=_labels(task, spec),
+            annotations={GROUP_NAME_ANNOTATION: job["name"]},
+            scheduler_name=SCHEDULER,
+            node_name="" if state in ("Pending", "Pipelined") else task.get("node", ""),
+            phase={"Pipelined": "Pending", "Bound": "Pending", "Releasing": "Running"}.get(state, state) or "",
+            deletion=NOW if state == "Releasing" else None,
+        )
+
+    def _spec(self, namespace: str, request: Raw, task: Raw) -> PodSpec:
+        amounts = {
+            "cpu": f"{request['cpu_milli']}m",
+            "memory": request["memory"],
+            "pods": 1,
+            **({GPU: request["gpus"]} if request.get("gpus") else {}),
+            **request.get("mig", {}),
+        }
+        return PodSpec(
+            Resource.from_list(amounts),
+            affinity=_affinity(namespace, task),
+            resource_claims=tuple(_claim_name(claim) for claim in task.get("claims") or ()),
+            gpu_share=_share(request, task),
+        )
+
+
+def _claim_name(claim: Any) -> str:
+    return str(claim["name"] if isinstance(claim, Mapping) else claim)
+
+
+def _share(request: Raw, task: Raw) -> GpuShare | None:
+    legacy = bool(task.get("legacy_mig"))
+    devices = request.get("gpu_devices", 1)
+    if "gpu_fraction" in request:
+        return GpuShare(hundredths(request["gpu_fraction"]), 0, devices, legacy)
+    if "gpu_memory" in request:
+        return GpuShare(0.0, request["gpu_memory"], devices, legacy)
+    return GpuShare(legacy_mig=True) if legacy else None
+
+
+def _labels(task: Raw, spec: PodSpec) -> dict[str, str]:
+    labels = dict(task.get("labels") or {})
+    if "subgroup" in task:
+        labels[SUB_GROUP_LABEL] = task["subgroup"]
+    if "task_priority" in task:
+        labels[KAI_TASK_PRIORITY_LABEL] = str(task["task_priority"])
+    if spec.gpu_share is not None and task["state"] not in ("Pending", "Failed"):
+        labels |= group_labels([f"{task['id']}-{i}" if g == "auto" else g for i, g in enumerate(_groups(task))])
+    return labels
+
+
+def _groups(task: Raw) -> list[str]:
+    groups = task.get("gpu_groups") or []
+    return [groups] if isinstance(groups, str) else list(groups)
+
+
+def group_labels(groups: list[str]) -> dict[str, str]:
+    """As KAI's binder labels a pod that shares devices."""
+    if len(groups) == 1:
+        return {GPU_GROUP_LABEL: groups[0]}
+    return {f"{GPU_GROUP_PREFIX}{group}": group for group in groups}
+
+
+def _affinity(namespace: str, task: Raw) -> Affinity:
+    found = NO_AFFINITY
+    if (wish := task.get("node_affinity_in")) is not None:
+        term = NodeSelectorTerm((Requirement(wish["key"], "In", tuple(wish["values"])),))
+        found = replace(found, node_required=(term,))
+    for key in ("pod_affinity", "pod_anti_affinity"):
+        if (wish := task.get(key)) is not None:
+            wanted = tuple(Requirement(k, "In", (v,)) for k, v in sorted(wish["match_labels"].items()))
+            terms = (PodAffinityTerm(wish["topology_key"], LabelSelector(wanted), (namespace,)),)
+            found = replace(found, pod_required=terms) if key == "pod_affinity" else replace(found, anti_required=terms)
+    return found

@@ -1,0 +1,69 @@
+"""What one cycle made of the tasks of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.nodes import FUTURE, IDLE
+from pumice.columns.tables import Tables
+from pumice.framework.outcome import Outcome
+from pumice.model.decisions import Bind, Evict
+from pumice.model.status import TaskStatus
+from tests.conformance.runner.kai.objects import GPU
+from tests.conformance.runner.result import Unusable
+from tests.conformance.runner.session import Recorder
+
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a task is: its state by KAI's name, and its node, empty for none."""
+
+    state: str
+    node: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.state}@{self.node}" if self.node else self.state
+
+
+class Seen:
+    """``places`` by task. ``binds``, ``evictions``: decisions. ``pipelines``: tasks that wait for a node they were
+    promised."""
+
+    def __init__(self, outcome: Outcome, recorder: Recorder) -> None:
+        if outcome.faults:
+            raise Unusable(f"a plugin failed: {outcome.faults[0]}")
+        self.tables = outcome.tables
+        self.places = places_in(outcome.tables)
+        self.binds = sum(isinstance(each, Bind) for each in recorder.taken)
+        self.evictions = sum(isinstance(each, Evict) for each in recorder.taken)
+        self.pipelines = sum(place.state == "Pipelined" for place in self.places.values())
+        self.overcommitted = overcommitted(outcome.tables)
+
+    def gpus(self, node: str) -> tuple[float, float]:
+        """(idle, releasing) whole devices of a node."""
+        row = self.tables.nodes.facts.row_of[node]
+        books = self.tables.nodes.books[row, :, self.tables.axis.names.index(GPU)] / 1000.0
+        return float(books[IDLE]), float(books[FUTURE] - books[IDLE])
+
+
+def places_in(tables: Tables) -> dict[str, Place]:
+    """Where each task is, by the name of its pod."""
+    tasks, names = tables.tasks, tables.nodes.facts.names
+    found = {}
+    for row in (tasks.status >= 0).nonzero()[0].tolist():
+        state = TaskStatus(int(tasks.status[row])).label
+        node = names[tasks.node[row]] if tasks.node[row] >= 0 else ""
+        found[tasks.pods[row].name] = Place(state, "" if state in ("Pending", "Failed", "Succeeded") else node)
+    return found
+
+
+def overcommitted(tables: Tables) -> list[str]:
+    """Nodes of which more was given away than there is, now or when all that leave have left."""
+    short = np.any(np.minimum(tables.nodes.idle, tables.nodes.future) < -1e-6, axis=1)
+    return [tables.nodes.facts.names[row] for row in np.flatnonzero(short).tolist()]
