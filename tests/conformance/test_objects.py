@@ -15,12 +15,7 @@ from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind
 
 SHARED = Path(os.environ.get("PUMICE_SHARED") or Path(__file__).parents[3] / "shared")
 FOLDERS = [SHARED / "conformance" / name for name in ("volcano", "volcano-generated")]
-UNREAD = {
-    "policy/v1 PodDisruptionBudget": 11,
-    "resource.k8s.io/v1 DeviceClass": 1,
-    "resource.k8s.io/v1 ResourceClaim": 9,
-    "resource.k8s.io/v1 ResourceSlice": 1,
-}
+UNREAD = {"resource.k8s.io/v1 DeviceClass": 1, "resource.k8s.io/v1 ResourceSlice": 1}
 
 pytestmark = [
     pytest.mark.conformance,

@@ -135,14 +135,16 @@ def test_proportion_agrees_with_volcano(key: str) -> None:
                 assert found == pytest.approx(recorded(ssn, wanted[key]), rel=TOLERANCE), where
 
 
-def session_of_capacity(row: Mapping[str, Any]) -> Session:
-    return session_of(row, CAPACITY % str(row["hier"]).lower())
+@cache
+def capacity_sessions() -> list[tuple[int, dict[str, Any], Session]]:
+    """(number of the line, the line, a session of it); nothing is written in these."""
+    numbered = enumerate(rows("capacity"), start=1)
+    return [(number, row, session_of(row, CAPACITY % str(row["hier"]).lower())) for number, row in numbered]
 
 
 @pytest.mark.parametrize("key", ["allocated", "request", "deserved", "elastic", "inqueue", "real"])
 def test_capacity_agrees_with_volcano(key: str) -> None:
-    for number, row in enumerate(rows("capacity"), start=1):
-        ssn = session_of_capacity(row)
+    for number, row, ssn in capacity_sessions():
         capacity = ssn.hooks.plugin("capacity")
         for name, wanted in row["queues"].items():
             if key not in wanted:
@@ -153,8 +155,7 @@ def test_capacity_agrees_with_volcano(key: str) -> None:
 
 
 def test_share_and_capability_of_capacity_agree_with_volcano() -> None:
-    for number, row in enumerate(rows("capacity"), start=1):
-        ssn = session_of_capacity(row)
+    for number, row, ssn in capacity_sessions():
         capacity = ssn.hooks.plugin("capacity")
         for name, wanted in row["queues"].items():
             if "share" not in wanted:
@@ -175,8 +176,7 @@ def bounded(found: Mapping[str, float]) -> dict[str, float]:
 
 
 def test_queue_order_of_capacity_agrees_with_volcano() -> None:
-    for number, row in enumerate(rows("capacity"), start=1):
-        ssn = session_of_capacity(row)
+    for number, row, ssn in capacity_sessions():
         row_of = ssn.tables.queues.row_of
         for text in row["order"]:
             left, right, wanted = parts(text)

@@ -7,6 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import QUEUE_GATE, LabelSelector, Pod
@@ -21,15 +23,34 @@ POLICIES = (
     (SubGroupPolicy("half", NetworkTopology("hard", 1), 2, 1, LabelSelector(), ("part",)), SubGroupPolicy("rest")),
 )
 
+#: Kinds that no world has to begin with: some come, change and go.
+BESIDE: tuple[type[Object], ...] = (PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate)
+
+
+def key_in_kind(item: Object) -> str:
+    """By what an object is known among those of its kind."""
+    return item.name if isinstance(item, Node | Queue | PriorityClass | HyperNode) else item.key
+
+
+@st.composite
+def beside(draw: st.DrawFn) -> Object:
+    kind, name = draw(st.sampled_from(BESIDE)), draw(st.sampled_from(["a", "b"]))
+    if kind is PodDisruptionBudget:
+        selector = draw(st.sampled_from([None, LabelSelector()]))
+        return PodDisruptionBudget("ns", name, selector, draw(st.integers(0, 2)))
+    return kind("ns", name, (("gpu.example.com", draw(st.integers(1, 3))),))
+
 
 @st.composite
 def changes(draw: st.DrawFn, objects: list[Object]) -> Event:
-    """An object that is there changes or goes, or a node comes."""
+    """An object that is there changes or goes, or one comes."""
+    if draw(st.integers(0, 9)) == 0:
+        return Seen(draw(beside()))
     if not objects or draw(st.integers(0, 9)) == 0:
         return Seen(node(f"new{draw(st.integers(0, 2))}", draw(st.sampled_from([1, 8])), gpu=draw(st.integers(0, 1))))
     item = draw(st.sampled_from(objects))
     if draw(st.integers(0, 4)) == 0:
-        return Gone(type(item), item.key if isinstance(item, Pod | PodGroup) else item.name)
+        return Gone(type(item), key_in_kind(item))
     return Seen(draw(changed(item, [o.name for o in objects if isinstance(o, Node)])))
 
 
@@ -59,6 +80,10 @@ def changed(draw: st.DrawFn, item: Any, node_names: list[str]) -> Object:
             return replace(item, value=draw(st.integers(-5, 5)), global_default=draw(st.booleans()))
         case HyperNode():
             return hypernode(item.name, item.tier, draw(st.lists(st.sampled_from(["n0", "n1", "new0"]), max_size=2)))
+        case PodDisruptionBudget():
+            return replace(item, allowed=draw(st.integers(0, 2)))
+        case ResourceClaim() | ResourceClaimTemplate():
+            return replace(item, devices=(("gpu.example.com", draw(st.integers(1, 3))),))
     raise AssertionError(item)
 
 
@@ -93,4 +118,5 @@ def changed_pod(draw: st.DrawFn, pod: Pod, node_names: list[str]) -> Pod:
         nominated_node=draw(st.sampled_from(["", "n0"])),
         labels=draw(st.sampled_from([pod.labels, {"part": "0"}, {"part": "1"}])),
         resource_version=str(draw(st.integers(0, 9))),
+        closes_node=bool(there) and draw(st.sampled_from([False, False, True])),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pumice.columns.dtypes import UNOFFERED
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import TaskTable
 from pumice.model.status import TaskStatus
@@ -13,7 +14,7 @@ Named = dict[str, dict[str, Any]]
 
 
 def named(store: Store) -> Named:
-    """Nodes, queues, jobs, sub-jobs and tasks of a fresh snapshot."""
+    """Nodes, queues, jobs, sub-jobs, tasks, budgets and claims of a fresh snapshot."""
     tables = store.snapshot().tables
     return {
         "nodes": _nodes(tables),
@@ -21,6 +22,8 @@ def named(store: Store) -> Named:
         "jobs": _jobs(tables),
         "subs": _subs(tables),
         "tasks": {tables.tasks.pods[t].key: _task(tables, t) for t in tables.tasks.alive.nonzero()[0].tolist()},
+        "budgets": dict(enumerate(tables.budgets.objs)),
+        "claims": dict(enumerate(tables.claims.objs)),
         "tree": {
             name: [tables.nodes.facts.names[n] for n in tables.tree.nodes[row].tolist()]
             for name, row in tables.tree.row_of.items()
@@ -29,7 +32,21 @@ def named(store: Store) -> Named:
 
 
 def _amount(tables: Tables, row: Any) -> dict[str, float]:
-    return {name: value for name, value in zip(tables.axis.names, row.tolist(), strict=True) if value}
+    """By name. A column stays for good, so what nobody offers any more goes under the name of all such."""
+    found: dict[str, float] = {}
+    for name, value in zip(tables.axis.names, row.tolist(), strict=True):
+        if value:
+            known = name in ("cpu", "memory", "pods") or name in _offered(tables)
+            found[name if known else UNOFFERED] = found.get(name if known else UNOFFERED, 0.0) + value
+    return found
+
+
+def _offered(tables: Tables) -> set[str]:
+    """What some node has, or a queue speaks of."""
+    amounts = [amount for node in tables.nodes.facts.objs for amount in (node.allocatable, node.oversubscription)]
+    for queue in tables.queues.objs:
+        amounts += [a for a in (queue.capability, queue.deserved, queue.guarantee, queue.allocated) if a is not None]
+    return {name for amount in amounts for name in amount.scalars or ()}
 
 
 def _nodes(tables: Tables) -> dict[str, Any]:
@@ -39,6 +56,7 @@ def _nodes(tables: Tables) -> dict[str, Any]:
             "allocatable": _amount(tables, nodes.facts.allocatable[n]),
             "books": [_amount(tables, book) for book in nodes.books[n]],
             "view": [_amount(tables, nodes.view[n, :width]), *nodes.view[n, width:].tolist()],
+            "barred_by": nodes.barred_by[n].item(),
         }
         for n, name in enumerate(nodes.facts.names)
     }
@@ -75,7 +93,7 @@ def _jobs(tables: Tables) -> dict[str, Any]:
             "min_resources": _amount(tables, jobs.min_resources[j]),
             "roles": sorted(jobs.role_min[j].values()),
             **{c: getattr(jobs, c)[j].item() for c in ("min_available", "priority", "creation", "role_total", "phase")},
-            **{c: getattr(jobs, c)[j].item() for c in ("has_min", "has_policy", "has_topology")},
+            **{c: getattr(jobs, c)[j].item() for c in ("has_min", "has_policy", "has_topology", "barred")},
         }
     return found
 

@@ -7,6 +7,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -14,7 +16,7 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.topology import HyperNode
 from pumice.state.store import Store
-from tests.properties.changes import changes
+from tests.properties.changes import BESIDE, changes, key_in_kind
 from tests.properties.named import disagreements, named
 from tests.properties.worlds import Shape, worlds
 
@@ -28,7 +30,7 @@ def fresh(objects: list[Object]) -> Store:
 
 
 def key_of(item: Object) -> tuple[type[Object], str]:
-    return type(item), item.key if isinstance(item, Pod | PodGroup) else item.name
+    return type(item), key_in_kind(item)
 
 
 @given(objects=worlds(Shape(topology=True)), dice=st.randoms(use_true_random=False))
@@ -67,4 +69,5 @@ def test_a_history_ends_like_a_fresh_start(objects: list[Object], data: st.DataO
 
 def test_every_kind_of_object_can_change() -> None:
     """The strategy of changes knows all kinds."""
-    assert set(Object.__args__) == {Pod, Node, PodGroup, Queue, PriorityClass, HyperNode}
+    assert set(Object.__args__) == {*BESIDE, Pod, Node, PodGroup, Queue, PriorityClass, HyperNode}
+    assert set(BESIDE) == {PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.model.podgroup import PodGroup
 from pumice.runtime.conf import policy_of
 from pumice.runtime.loop import Loop
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
+from pumice.sim.half_laws import PATIENCE
+from pumice.sim.laws import LawBroken, Laws
 from pumice.state.store import Store
 from pumice.testing import build
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
@@ -15,20 +18,53 @@ from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 NOW = 1_000.0
 
 
-@pytest.mark.parametrize(("halves_first", "whole"), [("true", "early"), ("false", "later")])
-def test_a_half_bound_gang_goes_before_equals(halves_first: str, whole: str) -> None:
-    """A scheduler died after two binds of four. A gang of equal priority came later and would take what room is left:
-    then one holds two nodes for nothing, for ever, while the other runs."""
+CONF = DEFAULT_CONF.replace("name: gang", "name: gang\n    arguments: {halvesFirst: HALVES_FIRST}")
+#: Without plugins that may keep a job waiting for what its queue holds.
+BARE = "actions: enqueue, allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n"
+
+
+def crashed(cpu: int, *, later: bool = True) -> SimCluster:
+    """A scheduler died after two binds of four. A gang of equal priority came later."""
     cluster = SimCluster(Engine(NOW))
-    early = build.podgroup("early", minimum=4, creation=NOW - 60)
-    later = build.podgroup("later", minimum=4, creation=NOW - 30)
+    groups = [podgroup_of("early", 60), podgroup_of("later", 30)][: 1 + later]
     half = [build.pod(f"early-{i}", "early", cpu=1, on="n" if i < 2 else "") for i in range(4)]
-    other = [build.pod(f"later-{i}", "later", cpu=1) for i in range(4)]
-    for obj in (build.node("n", cpu=6), build.queue(), early, later, *half, *other):
+    other = [build.pod(f"later-{i}", "later", cpu=1) for i in range(4 if later else 0)]
+    for obj in (build.node("n", cpu=cpu), build.queue(), *groups, *half, *other):
         cluster.put(obj)
-    conf = DEFAULT_CONF.replace("name: gang", f"name: gang\n    arguments: {{halvesFirst: {halves_first}}}")
+    return cluster
+
+
+def podgroup_of(name: str, age: float) -> PodGroup:
+    return build.podgroup(name, minimum=4, creation=NOW - age, phase="Inqueue")
+
+
+def three_cycles(cluster: SimCluster, conf: str) -> set[str]:
+    """Cycles that are watched by the laws. Returns the pods that have a node."""
+    laws = Laws(cluster, halves_first=True, queue_limits="proportion" in conf)
     loop = Loop(Store(), policy_of(conf, volcano_registry()), cluster)
-    for cycle in range(3):
+    for cycle in range(PATIENCE + 1):
         loop.step(NOW + cycle)
-    nodes = {pod.key for pod in cluster.pods.values() if pod.node_name}
-    assert {f"ns/{whole}-{i}" for i in range(4)} <= nodes
+        laws.after_cycle(loop.decisions)
+    return {pod.key for pod in cluster.pods.values() if pod.node_name}
+
+
+def test_a_half_bound_gang_goes_before_equals() -> None:
+    """The later one would take what room is left: then one holds two nodes for nothing, for ever, and the other
+    runs."""
+    assert {f"ns/early-{i}" for i in range(4)} <= three_cycles(crashed(6), CONF.replace("HALVES_FIRST", "true"))
+
+
+def test_in_the_order_of_volcano_it_does_not_and_the_law_says_so() -> None:
+    with pytest.raises(LawBroken, match=r"S11: gang ns/later got room before ns/early, which holds nodes and lacks 2"):
+        three_cycles(crashed(6), CONF.replace("HALVES_FIRST", "false"))
+
+
+def test_a_half_that_stays_one_although_there_is_room_breaks_the_law() -> None:
+    """Here since nobody allocates."""
+    with pytest.raises(LawBroken, match=r"S12: gang ns/early holds nodes and is not whole after 4 cycles"):
+        three_cycles(crashed(4, later=False), BARE.replace("enqueue, allocate", "enqueue"))
+    assert len(three_cycles(crashed(4, later=False), BARE)) == 4
+
+
+def test_a_half_for_which_there_is_no_room_breaks_no_law() -> None:
+    assert len(three_cycles(crashed(3, later=False), BARE)) == 2

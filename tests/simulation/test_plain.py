@@ -95,13 +95,24 @@ def test_fcfs(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_default_policy_is_greedy_with_admission(seed: int) -> None:
-    jobs = random_jobs(seed, 64)
+    jobs = random_jobs(seed, 64, 150)
     expected = greedy(jobs, 64, 1.0)
     assert mean_wait_h(jobs, expected) > 0.01
     assert simulated(jobs, 64, DEFAULT_CONF, 1.0) == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.slow
+@with_theta
+@pytest.mark.parametrize("conf", [FCFS_CONF, DEFAULT_CONF], ids=["fcfs", "default"])
+def test_the_first_jobs_of_theta(conf: str) -> None:
+    jobs, processors = theta(2022)
+    jobs = jobs[:300]
+    expected = fcfs(jobs, processors) if conf == FCFS_CONF else greedy(jobs, processors, 1.0)
+    assert mean_wait_h(jobs, expected) > 0.1
+    period_s = BRIEF_S if conf == FCFS_CONF else 1.0
+    assert simulated(jobs, processors, conf, period_s) == pytest.approx(expected, abs=1e-2)
+
+
+@pytest.mark.long
 @with_theta
 def test_fcfs_on_a_year_of_theta() -> None:
     jobs, processors = theta(2022)
@@ -110,7 +121,7 @@ def test_fcfs_on_a_year_of_theta() -> None:
     assert mean_wait_h(jobs, starts) == pytest.approx(42.25, abs=0.005)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @with_theta
 def test_the_default_policy_on_a_year_of_theta() -> None:
     jobs, processors = theta(2022)

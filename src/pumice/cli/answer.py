@@ -46,7 +46,7 @@ class _Job:
 def print_answer(answer: Answer, objects: Sequence[Object], conf: str) -> None:
     """The whole of it."""
     out = console()
-    jobs = _jobs(answer, objects)
+    jobs, hints = _jobs(answer, objects), answer.hints
     nodes = sum(isinstance(obj, Node) for obj in objects)
     counts = (
         f"{len(answer.binds):,} bound, {len(answer.pipelined):,} pipelined, {len(answer.evicts):,} evicted, "
@@ -59,7 +59,7 @@ def print_answer(answer: Answer, objects: Sequence[Object], conf: str) -> None:
     touched = [job for job in jobs if job.waiting or job.pipelined or job.evicted or job.bound]
     touched.sort(key=lambda job: not job.waiting)
     for job in touched[:BLOCKS_SHOWN]:
-        _block(out, job, answer)
+        _block(out, job, answer, hints.get(job.key, ""))
     if len(touched) > BLOCKS_SHOWN:
         out.print(f"\nand {counted(len(touched) - BLOCKS_SHOWN, 'more job')}; --json has them all")
     idle = len(jobs) - len(touched)
@@ -89,7 +89,7 @@ def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:
     return list(jobs.values())
 
 
-def _block(out: Console, job: _Job, answer: Answer) -> None:
+def _block(out: Console, job: _Job, answer: Answer, hint: str) -> None:
     head = Text(f"\n{escaped(job.key)}", style="bold")
     if job.group is not None:
         phase = answer.statuses[job.key].phase
@@ -107,6 +107,8 @@ def _block(out: Console, job: _Job, answer: Answer) -> None:
         lines.add_row(Text("evicted", "red"), "1", escaped(f"{pod} from {where}"))
     for why, pods in _by_reason(job.waiting):
         lines.add_row(Text("waiting", "red"), f"{len(pods):,}", escaped(f"{some(pods, NAMES_SHOWN)}: {why}"))
+    if hint and (job.waiting or job.pipelined):
+        lines.add_row(Text("hint", "cyan"), "", escaped(hint))
     for condition in answer.statuses[job.key].conditions if job.group is not None else ():
         if condition.type == "Unschedulable" and condition.status == "True" and job.waiting:
             said = f"{condition.type}, {condition.reason}: {condition.message}"

@@ -11,7 +11,7 @@ from rich.table import Table
 from pumice.cli.output import console
 from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, waiting_groups
 from pumice.report.units import amount, counted, duration, label_of, percent, some, unit_of
-from pumice.runtime.printing import escaped
+from pumice.runtime.printing import escaped, escaped_lines
 from pumice.sim.window import ALWAYS
 
 if TYPE_CHECKING:
@@ -167,7 +167,8 @@ def _gangs(out: Console, summary: Summary) -> None:
         table.add_column(head, justify="right" if head in ("gangs", "pods", "longest") else "left", overflow="fold")
     for group in groups[:CAUSES_SHOWN]:
         counts = (f"{len(group.jobs):,}", f"{group.pods:,}", duration(group.longest_s))
-        table.add_row(escaped(group.why), escaped(group.queue), *counts, escaped(some(group.jobs, JOBS_NAMED)))
+        why = f"{group.why}\n→ {group.hint}" if group.hint else group.why
+        table.add_row(escaped_lines(why), escaped(group.queue), *counts, escaped(some(group.jobs, JOBS_NAMED)))
     left = sum(len(group.jobs) for group in groups[CAUSES_SHOWN:])
     count = len(summary.run.waiting)
     _print(out, f"{counted(count, 'gang')} wait{'s' if count == 1 else ''} at the end", table)

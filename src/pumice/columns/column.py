@@ -13,7 +13,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-from pumice.columns.dtypes import F64, I64, AnyArray, read_only
+from pumice.columns.dtypes import F64, I64, AnyArray
 
 A = TypeVar("A", bound=AnyArray)
 
@@ -45,7 +45,10 @@ class Column(Generic[A]):
 
     def __init__(self, data: A, version: int, stamps: I64 | None = None) -> None:
         self.data = data
-        self.array: A = read_only(data) if data.flags.writeable else data  # type: ignore[assignment]
+        self.array: A = data
+        if data.flags.writeable:
+            self.array = data.view()
+            self.array.flags.writeable = False
         self.version = version
         self.stamps = stamps
         self.per_task: F64 | None = None

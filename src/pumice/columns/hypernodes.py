@@ -62,8 +62,16 @@ class HyperNodeTree:
         """The lowest hypernode above both. -1 stands for none yet: it yields the other one."""
         if a < 0 or b < 0:
             return max(a, b)
-        above = set(self.ancestors_of(a).tolist())
-        return next((row for row in self.ancestors_of(b).tolist() if row in above), NONE)
+        above = self.ancestors[a].tolist()
+        return next((row for row in self.ancestors[b].tolist() if row in above), NONE)
+
+    def meeting(self, hypernode: int) -> I32:
+        """For each hypernode the lowest one above both it and this one (H,); ``lca`` for all of them."""
+        above = np.zeros(len(self) + 1, dtype=bool)  # the last for -1, which pads
+        above[self.ancestors_of(hypernode)] = True
+        shared = above[self.ancestors]
+        found: I32 = np.where(shared.any(axis=1), self.ancestors[np.arange(len(self)), shared.argmax(axis=1)], NONE)
+        return found
 
     def contains(self, hypernode: int, node: int) -> bool:
         """Whether the hypernode holds the node."""

@@ -31,7 +31,8 @@ class JobTable(Table):
 
     Jobs with equal ``ask`` (-1: none) have equal minResources. Jobs with equal ``signature`` (-1: none) have equal
     tasks in equal order, equal minima and no topology or sub-groups: while nothing of them is placed, what happens to
-    one happens to the other.
+    one happens to the other. Of a ``barred`` one the PodGroup could not be read: nothing of it is admitted, placed or
+    evicted, and its status stays as it is.
     """
 
     uids: Sequence[str] = objects()
@@ -47,6 +48,7 @@ class JobTable(Table):
     has_min: Bool = number(np.bool_)
     has_policy: Bool = number(np.bool_)
     has_topology: Bool = number(np.bool_)
+    barred: Bool = number(np.bool_)
     preemptible: Bool = number(np.bool_)
     size: I32 = number(np.int32)
     gated: I32 = number(np.int32)

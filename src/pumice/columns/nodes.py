@@ -90,11 +90,13 @@ class NodeTable(Table):
     so that one write moves all of a node's books. ``view`` (N, R + 3): the cluster as kube-scheduler's plugins see it:
     requests of the pods on the node, then milli-cpu and bytes with 100m and 200MB for a container without request, then
     the number of pods. Only a plugin that keeps it (``predicates``) moves it within a session. Source: Volcano node
-    accounting.
+    accounting. ``barred_by``: how many objects bar the node from taking anything new, because they could not be read:
+    the node itself, and pods that are on it.
     """
 
     books: F64 = number(np.float64, moves=True, rows_last=True)
     view: F64 = number(np.float64, moves=True, rows_last=True)
+    barred_by: I32 = number(np.int32)
 
     def __init__(self, versions: Versions, facts: NodeFacts) -> None:
         width = len(facts.axis)
@@ -104,7 +106,7 @@ class NodeTable(Table):
         every = slice(None)
         books = np.zeros((len(facts), 5, width))
         books[:, IDLE] = books[:, FUTURE] = facts.allocatable
-        self.write(every, alive=True, books=books)
+        self.write(every, alive=True, books=books, barred_by=[node.barred for node in facts.objs])
 
     @property
     def idle(self) -> F64:

@@ -20,8 +20,9 @@ _NOTHING = QueueSharing()
 class QueueTable(Table):
     """Q rows in (creation, name) order, made anew when a queue comes, goes or changes in more than its status.
 
-    ``open`` is spec.state == Open; ``parent`` a row, -1 none. All (Q, R): ``guarantee`` and ``deserved`` are 0 where
-    none is given, ``capability`` inf where unlimited, ``stated`` the status that was last seen (nan: none).
+    ``open`` is spec.state == Open, where of no queue above it is unknown what it allows; ``parent`` a row, -1 none. All
+    (Q, R): ``guarantee`` and ``deserved`` are 0 where none is given, ``capability`` inf where unlimited, ``stated`` the
+    status that was last seen (nan: none).
 
     All (Q, 3), of milli-cores, bytes and milli-devices of GPUs: ``quota`` and ``limit`` (inf: unlimited) and
     ``over_weight``, of queues that share by quota.
@@ -51,6 +52,17 @@ class QueueTable(Table):
         self._resize(len(objs))
         for row, queue in enumerate(objs):
             self._fill(row, queue)
+        if any(queue.barred for queue in objs):
+            self._close_below(objs)
+
+    def _close_below(self, objs: Sequence[Queue]) -> None:
+        """Close every queue with one above it of which it is not known what it allows."""
+        for row in range(len(objs)):
+            above, steps = int(self.parent[row]), 0
+            while above >= 0 and steps < len(objs) and not objs[above].barred:
+                above, steps = int(self.parent[above]), steps + 1
+            if above >= 0:
+                self.write(row, open=False)
 
     def __len__(self) -> int:
         return self.capacity

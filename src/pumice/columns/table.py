@@ -210,8 +210,9 @@ class Table:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         stamps = twin.stamps = None if self.stamps is None else self.stamps.copy()
-        twin.columns = dict(self.columns)
+        columns = twin.columns = self.columns.copy()
         for name in self.MOVING:
-            column = self.columns[name]
-            twin._adopt(name, Column(column.data.copy(order="K"), column.version, stamps))
+            before = columns[name]
+            column = columns[name] = Column(before.data.copy("K"), before.version, stamps)
+            twin.__dict__[name] = column.array
         return twin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -108,11 +108,11 @@ def _said(ssn: Session, name: str, wanted: Any) -> list[Any]:
 def _checked(method: Callable[[], Any], wanted: Any) -> Callable[[], Any]:
     """The method, whose answer must be of a type. Raises: WrongAnswer."""
 
-    @wraps(method)
     def checked() -> Any:
         answer = method()
         if not isinstance(answer, wanted):
             raise WrongAnswer(method, answer, getattr(wanted, "__name__", str(wanted)))
         return answer
 
+    checked.__wrapped__ = method  # type: ignore[attr-defined]  # whose fault it is
     return checked

@@ -29,6 +29,7 @@ from pumice.model.resources import Resource
 
 _FIT_REASON = "Insufficient {}"
 _OTHER_SHARD = Unfit("node isn't in scheduler node shard", Code.ERROR)
+_BARRED = Unfit("node(s) hold what cannot be read", Code.UNRESOLVABLE)
 #: A fit with what comes ahead: flags, scores and stamps.
 _BYTES_A_NODE = 2 * 3 + 4 * 8 + 8
 
@@ -162,7 +163,7 @@ class Feasibility:
             self.outside = ~self.shard_mask if shard.hard else None
         about_classes = [hook for hook in hooks.at(*_ABOUT_NODES) if hook.form in ("class", "class_node")]
         nodes = world.tables.nodes
-        self._columns = hooks.read(world, about_classes)
+        self._columns = [*hooks.read(world, about_classes), nodes["barred_by"]]
         self._moving = (nodes["books"], nodes["view"], *world.columns_on("node"))
         self.at_once = shard is None and not hooks.has(points.best_node) and not self._moves_unseen(about_classes)
 
@@ -232,7 +233,7 @@ class Feasibility:
         handle, ask = TaskClass(self._tables, cls), self._hooks.ask
         idle_fits = nodes.has_room(cls, IDLE)
         future_fits = nodes.has_room(cls, FUTURE) if self._world.futures_differ else idle_fits
-        allowed = np.ones(len(nodes), dtype=bool)
+        allowed = self._tables.nodes.barred_by[nodes.rows] == 0
         for verdict in ask(points.class_filters, handle, nodes):
             allowed &= verdict.codes == 0
         score = ask(points.class_scores, handle, nodes)
@@ -251,7 +252,8 @@ class Feasibility:
     def _mendable(self, cls: int, rows: AnyArray) -> Bool:
         nodes = NodeRows(self._tables, rows)
         verdicts = self._hooks.ask(points.class_filters, TaskClass(self._tables, cls), nodes)
-        return can_mend(verdicts, len(nodes))
+        found: Bool = can_mend(verdicts, len(nodes)) & (self._tables.nodes.barred_by[rows] == 0)
+        return found
 
     # -- why not ------------------------------------------------------------------------------------------------------
 
@@ -279,6 +281,9 @@ class Feasibility:
         verdicts = [*self._hooks.ask(points.class_filters, cls, nodes), *task_verdicts]
         if resources:
             verdicts.insert(0, shortage(cls, nodes))
+        barred = self._tables.nodes.barred_by[nodes.rows] > 0
+        if barred.any():
+            verdicts.insert(0, Verdict.of(~barred, _BARRED))
         if self.outside is not None:
             verdicts.insert(0, Verdict.of(~self.outside[nodes.rows], _OTHER_SHARD))
         first = np.zeros(len(nodes), dtype=np.int64)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pumice.columns.column import Column, Versions
-from pumice.columns.dtypes import I64, AnyArray
+from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.table import Table
 from pumice.framework.world import World
 
@@ -153,19 +153,21 @@ def _carry(now: Table, last: Table) -> None:
     if now.capacity != last.capacity or now.stamps is None or last.stamps is None:
         return
     rows = (now.stamps != last.stamps).nonzero()[0]
-    same = np.ones(len(rows), dtype=bool)
+    same: Bool | None = None  # all of them
     for name, column in now.columns.items():
         before = last.columns[name]
         if column.version == before.version:
             continue
         if column.array.shape != before.array.shape:  # a resource came that nobody had counted
-            same[:] = False
+            same = np.zeros(len(rows), dtype=bool)
             continue
-        equal = _equal_rows(column.array[rows], before.array[rows])
-        if name in now.MOVING and equal.all():
+        equal = _unequal_rows(column.array, before.array, rows)
+        if equal is not None:
+            same = equal if same is None else same & equal
+        elif name in now.MOVING:
             column.version = before.version
-        same &= equal
-    now.stamps[rows[same]] = last.stamps[rows[same]]
+    carried = rows if same is None else rows[same]
+    now.stamps[carried] = last.stamps[carried]
 
 
 def _carry_unwritten(now: Table, last: Table, before: Table, versions: Versions) -> None:
@@ -180,15 +182,23 @@ def _carry_unwritten(now: Table, last: Table, before: Table, versions: Versions)
     rows = ((now.stamps == before.stamps) & (now.stamps != last.stamps)).nonzero()[0]
     if not len(rows):
         return
-    same = np.ones(len(rows), dtype=bool)
+    same: Bool | None = None
     for name in now.MOVING:
         if now.columns[name].version != last.columns[name].version:
-            same &= _equal_rows(now.columns[name].array[rows], last.columns[name].array[rows])
-    now.stamps[rows] = np.where(same, last.stamps[rows], versions.next())
+            equal = _unequal_rows(now.columns[name].array, last.columns[name].array, rows)
+            if equal is not None:
+                same = equal if same is None else same & equal
+    now.stamps[rows] = last.stamps[rows] if same is None else np.where(same, last.stamps[rows], versions.next())
 
 
-def _equal_rows(left: AnyArray, right: AnyArray) -> AnyArray:
-    """Row by row; Python values are equal where they are the same object."""
+def _unequal_rows(left: AnyArray, right: AnyArray, rows: AnyArray) -> Bool | None:
+    """Which of some rows are equal, None where all are, which is found out fast; Python values are equal where they are
+    the same object."""
+    left, right = left[rows], right[rows]
     if left.dtype == np.object_:
-        return np.array([a is b for a, b in zip(left.tolist(), right.tolist(), strict=True)], dtype=bool)
-    return np.asarray((left == right).all(axis=tuple(range(1, left.ndim))))
+        equal = np.array([a is b for a, b in zip(left.tolist(), right.tolist(), strict=True)], dtype=bool)
+        return None if equal.all() else equal
+    if left.tobytes() == right.tobytes():
+        return None
+    found: Bool = (left == right).reshape(len(rows), -1).all(axis=1)
+    return found

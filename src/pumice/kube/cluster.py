@@ -21,6 +21,7 @@ from pumice.kube.codec import Codec
 from pumice.kube.events_out import Teller, about_group
 from pumice.kube.evicting import Evictor
 from pumice.kube.flights import Flight, Flights
+from pumice.kube.hint_conditions import HintConditions, without_hint
 from pumice.kube.kinds import PODS
 from pumice.kube.lanes import Lane
 from pumice.kube.pace import Pace
@@ -101,6 +102,7 @@ class KubeCluster:
         self._sent = Sent(limits.confirm_s, time.monotonic)
         self._conditions = PodStatuses(client, truth, teller, self._sent, self._room)
         self._statuses = Statuses(client, truth, teller, limits.confirm_s)
+        self._hints = HintConditions(self._statuses.groups.is_under_way)
         self._binder = Binder(client, truth, flights, teller, self._conditions, hooks, timed, self._reached)
         self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=use_eviction)
         self._resync = Resync(client, pods or Codec(PODS, Decoder()), self._settle, Pace())
@@ -225,6 +227,7 @@ class KubeCluster:
 
     def write_group(self, update: PodGroupUpdate) -> None:
         """Write the difference, unless it is on its way. One that finds no room comes again with the next cycle."""
+        update = without_hint(update)
         if self._statuses.begin_group(update) and not self._group_lane.put(update.job, update):
             self._statuses.groups.gone(update.job)
 
@@ -247,6 +250,8 @@ class KubeCluster:
         """Say on pods and PodGroups what a cycle found out: why they wait."""
         for notice in outcome.notices():
             self.notice(notice)
+        for update in self._hints.updates(outcome):
+            self.write_group(update)
         for event in outcome.events:
             group = self.truth.groups.get(event.job)
             if group is not None:

@@ -80,5 +80,9 @@ class Sent:
         self._by_key.pop(key, None)
         return version == last[1]
 
+    def is_under_way(self, key: str) -> bool:
+        """Whether something was written to it of which no echo has come."""
+        return key in self._by_key
+
     def gone(self, key: str) -> None:
         self._by_key.pop(key, None)

@@ -26,7 +26,8 @@ class NodeImage:
 class Node:
     """One node. ``allocatable`` is status.allocatable in canonical units; ``oversubscription`` comes on top of it.
 
-    ``unread``: what of it could not be read, and why. It is ``unschedulable`` then.
+    ``unread``: what of it could not be read, and why. It is ``unschedulable`` then, where that may have forbidden
+    something.
     """
 
     name: str
@@ -42,3 +43,9 @@ class Node:
     images: tuple[NodeImage, ...] = ()
     resource_version: str = ""
     unread: tuple[str, ...] = ()
+
+    @property
+    def barred(self) -> bool:
+        """Whether what could not be read of it may have forbidden something: then it takes nothing new, whoever
+        tolerates a cordon."""
+        return bool(self.unread) and self.unschedulable

@@ -11,6 +11,8 @@ from pumice.model.resources import Resource
 
 #: Where a job says how long it may wait; the first that can be read counts. Source: Volcano sla.
 SLA_ANNOTATIONS = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
+#: A ``min_member`` that no gang has.
+OUT_OF_REACH = 2**31 - 1
 #: How many of a job's tasks must run, or may be missing, whoever wants them to leave; the first that is there counts.
 MIN_RUNNING_ANNOTATION, MAX_MISSING_ANNOTATION = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
 
@@ -83,6 +85,11 @@ class PodGroup:
     resource_version: str = ""
     gang: Gang | None = None
     unread: tuple[str, ...] = ()
+
+    @property
+    def barred(self) -> bool:
+        """Whether what could not be read of it may have forbidden something."""
+        return bool(self.unread) and self.min_member == OUT_OF_REACH
 
     @property
     def preemptable(self) -> bool:

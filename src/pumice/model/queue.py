@@ -71,6 +71,11 @@ class Queue:
     sharing: QueueSharing | None = None
     unread: tuple[str, ...] = ()
 
+    @property
+    def barred(self) -> bool:
+        """Whether what could not be read of it may have forbidden something."""
+        return bool(self.unread) and self.state == "Closed" and not self.reclaimable
+
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:

@@ -179,6 +179,7 @@ def _pending(summary: Summary) -> list[dict[str, Any]]:
         {
             "queue": cut(group.queue),
             "why": cut(group.why),
+            "hint": cut(group.hint),
             "count": len(group.jobs),
             "jobs": cut(some(group.jobs, JOBS_NAMED)),
             "pods": group.pods,

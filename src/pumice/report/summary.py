@@ -185,6 +185,7 @@ class Summary:
                     "pods": each.pods,
                     "waited_s": None if each.waited_s is None else round(each.waited_s, 3),
                     "why": each.why,
+                    "hint": each.hint,
                 }
                 for each in run.waiting[:waiting_max]
             ],
@@ -276,13 +277,15 @@ def _at_least(record: JobRecord, now: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class WaitingGroup:
-    """Jobs of one queue that wait for the same thing. ``longest_s``: of the one that waits longest, named first."""
+    """Jobs of one queue that wait for the same thing. ``longest_s``: of the one that waits longest, named first.
+    ``hint``: what would help it."""
 
     queue: str
     why: str
     jobs: tuple[str, ...]
     pods: int
     longest_s: float | None
+    hint: str = ""
 
 
 def waiting_groups(waiting: Iterable[Waiting]) -> list[WaitingGroup]:
@@ -294,7 +297,8 @@ def waiting_groups(waiting: Iterable[Waiting]) -> list[WaitingGroup]:
     for (queue, why), members in found.items():
         members.sort(key=lambda each: (-(each.waited_s or 0.0), each.job))
         jobs = tuple(each.job for each in members)
-        groups.append(WaitingGroup(queue, why, jobs, sum(each.pods for each in members), members[0].waited_s))
+        first, pods = members[0], sum(each.pods for each in members)
+        groups.append(WaitingGroup(queue, why, jobs, pods, first.waited_s, first.hint))
     return sorted(groups, key=lambda group: (-len(group.jobs), group.queue, group.why))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
+from pumice.explain.hints import hints, hints_outside
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Bind, Decision, Evict
@@ -24,15 +25,24 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``pipelined`` (pod -> node) are promises on room that others leave; ``unscheduled`` (pod -> why) is all that
+    """``objects`` are those that were decided on, ``scheduler_names`` whose pods.
+
+    ``pipelined`` (pod -> node) are promises on room that others leave; ``unscheduled`` (pod -> why) is all that
     waits and was promised nothing. ``statuses`` are those of all PodGroups, after the cycle."""
 
     outcome: Outcome
+    objects: Sequence[Object]
+    scheduler_names: Sequence[str] | None
     decisions: tuple[Decision, ...]
     digest: str
     pipelined: Mapping[str, str]
     statuses: Mapping[str, PodGroupStatus]
     unscheduled: Mapping[str, str]
+
+    @property
+    def hints(self) -> dict[str, str]:
+        """By PodGroup key: what would help, for each job that waits and of which that can be told."""
+        return hints(self.outcome) | hints_outside(self.objects, self.scheduler_names)
 
     @property
     def binds(self) -> dict[str, str]:
@@ -78,6 +88,8 @@ def decide(
     placed = {decision.pod for decision in planner.taken if isinstance(decision, Bind)} | pipelined.keys()
     return Answer(
         outcome,
+        objects,
+        scheduler_names,
         tuple(planner.taken),
         digest.hex,
         pipelined,

@@ -2,7 +2,8 @@
 
 S1 no node is overcommitted, and no queue is bound beyond its capability. S2 no bind unless the gang's minimum is bound
 by the same cycle. S3 no pod is bound twice or to a vanished node. S4 no pod is lost. S9 sums kept up to date equal sums
-made anew. Each check walks the whole cluster.
+made anew. S11 and S12, of gangs that hold nodes below their minimum, are in ``half_laws``. Each check walks the whole
+cluster.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pumice.model.selectors import matches
 from pumice.model.subgroups import SubJobKey, sub_job_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
+from pumice.sim.half_laws import HalfLaws
 from pumice.sim.usage import Usage, amounts_of
 
 _ENDED = ("Succeeded", "Failed")
@@ -36,7 +38,8 @@ class Laws:
 
     ``known``: the pods the scheduler knows of, asked after cycles (S4). ``usage``: sums to hold against recomputed ones
     (S9). ``topology`` False: the policy has no plugin that keeps gangs within HyperNodes. ``queue_limits`` False: none
-    that keeps queues within their capability. ``scheduler_names``: whose pods the scheduler has to know.
+    that keeps queues within their capability. ``halves_first``: one that has gangs which hold nodes below their minimum
+    go before equals. ``scheduler_names``: whose pods the scheduler has to know.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Laws:
         known: Callable[[], Container[str]] | None = None,
         topology: bool = True,
         queue_limits: bool = True,
+        halves_first: bool = False,
         scheduler_names: Container[str] = ("volcano",),
     ) -> None:
         self.cluster = cluster
@@ -60,6 +64,10 @@ class Laws:
         self.checks = 0
         self._node_of: dict[str, str] = {}  # uid -> node, of every pod ever bound
         self._asked: dict[str, Bind] = {}  # by pod key, in this cycle
+        doubt = cluster.telling.owes
+        self._halves = (
+            HalfLaws(cluster, lambda key: doubt(Pod, key), queues_limit=queue_limits) if halves_first else None
+        )
         cluster.hooks.answered.append(self._answered)
 
     def after_event(self) -> None:
@@ -93,6 +101,8 @@ class Laws:
         if self.queue_limits:
             self._queues_within_limits(gangs)
         self._all_known()
+        for broken in self._halves.broken(asked) if self._halves is not None else ():
+            raise LawBroken(broken)
         self.after_event()
 
     # -- S1, S9 --------------------------------------------------------------------------------------------------------

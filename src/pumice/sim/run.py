@@ -32,13 +32,15 @@ _SHAKE = 1  # dice of its own: with it, faults fall as they fall without it
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A job that waits at the end. ``waited_s`` is since it arrived, None where it was still to come."""
+    """A job that waits at the end. ``waited_s`` is since it arrived, None where it was still to come. ``hint``: what
+    would help, empty where that is not known."""
 
     job: str
     queue: str
     pods: int
     waited_s: float | None
     why: str
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def simulate(
         result=result,
         digest=shell.loop.digest.hex,
         wall_s=clock() - began_s,
-        waiting=tuple(_waiting(controller, result, shell.why())),
+        waiting=tuple(_waiting(controller, result, shell.why(), shell.hints())),
         wait_causes=shell.causes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
         stuck=stuckness.find(
@@ -135,7 +137,7 @@ def _why_not_alone(scene: Scene, key: str, policy: Policy, now: float) -> str | 
     shell = Shell(cluster, policy)
     Scene(scene.objects, (Moved(work, 0.0),)).enter(cluster, controller)
     result = Simulation(cluster, controller, shell.cycle).run()
-    said = next(_waiting(controller, result, shell.why()), None)
+    said = next(_waiting(controller, result, shell.why(), {}), None)
     return None if said is None else said.why
 
 
@@ -143,12 +145,14 @@ def _dice(*seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)  # noqa: TID251 - the seed is the caller's
 
 
-def _waiting(controller: Controller, result: SimResult, why: Mapping[str, Why]) -> Iterator[Waiting]:
+def _waiting(
+    controller: Controller, result: SimResult, why: Mapping[str, Why], hints: Mapping[str, str]
+) -> Iterator[Waiting]:
     for key in result.pending:
         run = controller.live[key]
         said = why.get(key)
         text = said.text if said else _outside(controller, run.queue)
-        yield Waiting(key, run.queue, run.size, result.now - run.submitted, text)
+        yield Waiting(key, run.queue, run.size, result.now - run.submitted, text, hints.get(key, ""))
 
 
 def _outside(controller: Controller, queue: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pumice.columns.snapshot import Snapshot
+from pumice.explain.hints import hints
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Decision, Refusal
@@ -57,13 +58,15 @@ class Shell:
     def laws(self, controller: Controller, history: History) -> Laws:
         """The laws that hold under this policy."""
         plugins = {option.spec.name for option in self.loop.policy.options}
+        gang = next((option for option in self.loop.policy.options if option.spec.name == "gang"), None)
         return Laws(
             self.cluster,
             controller,
             usage=history.usage,
             known=self._known,
             topology="network-topology-aware" in plugins,
-            queue_limits="proportion" in plugins,
+            queue_limits=bool(plugins & {"proportion", "capacity"}),
+            halves_first=gang is not None and gang.arguments.get("halvesFirst", True) is True,
         )
 
     def _known(self) -> set[str]:
@@ -74,6 +77,10 @@ class Shell:
     def why(self) -> dict[str, Why]:
         """Why jobs waited after the last cycle."""
         return {} if self._last is None else why_jobs_wait(self._last)
+
+    def hints(self) -> dict[str, str]:
+        """What would help jobs that waited after the last cycle."""
+        return {} if self._last is None else hints(self._last)
 
     def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
         self._submitted += decisions

@@ -21,6 +21,10 @@ from pumice.sim.work import Work
 #: Cycles that decide something while no job comes and none ends: more is a scheduler that goes in circles.
 CIRCLES_MAX = 1_000
 
+#: Cycles that only a plugin's clock woke, with nothing left to happen and nothing decided: hours that open and
+#: close for ever wake for ever, and whom so many of them did not help will not be helped.
+CLOCK_ONLY_MAX = 100
+
 
 @dataclass(frozen=True, slots=True)
 class CycleReport:
@@ -117,6 +121,7 @@ class Simulation:
         self._wake_at: float | None = None
         self._moved = (0, 0)
         self._vain_cycles = 0
+        self._clock_only_cycles = 0
 
     def run(self, until: float | None = None, observe: Callable[[Progress], object] | None = None) -> SimResult:
         """Run until nothing is left to happen, or for so many seconds. Ctrl-C ends it with what there is."""
@@ -157,6 +162,8 @@ class Simulation:
                     observe(self.progress())
                 if self._goes_in_circles():
                     return Ending.CIRCLES
+                if self._waits_for_the_clock():
+                    return Ending.DONE
         return Ending.DONE
 
     def _next_moment(self) -> float | None:
@@ -196,6 +203,12 @@ class Simulation:
         self._vain_cycles = self._vain_cycles + self._again if moved == self._moved else 0
         self._moved = moved
         return self._vain_cycles > CIRCLES_MAX
+
+    def _waits_for_the_clock(self) -> bool:
+        """Whether very many cycles in a row had nothing to do but to see what time it is."""
+        idle = not self._again and not self.cluster.has_news and self.engine.next_time() is None
+        self._clock_only_cycles = self._clock_only_cycles + 1 if idle else 0
+        return self._clock_only_cycles > CLOCK_ONLY_MAX
 
     def _result(self, ending: Ending) -> SimResult:
         controller, cluster = self.controller, self.cluster

@@ -96,6 +96,7 @@ class JobKeeper:
             or any(policy.topology for policy in group.sub_groups)
             or any(sub.topology for sub in _sub_groups_of(group))
             or (group.gang is not None and group.gang.topology is not None),
+            barred=group.barred,
             queue=self._queue_of(group),
         )
 
@@ -303,4 +304,5 @@ def _same_spec(a: PodGroup, b: PodGroup) -> bool:
         and a.creation == b.creation
         and a.annotations == b.annotations
         and a.labels == b.labels
+        and a.barred == b.barred
     )

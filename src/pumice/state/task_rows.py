@@ -14,6 +14,7 @@ from pumice.columns.column import Writer
 from pumice.columns.counting import PENDING, RELEASING
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.ledger import Ledger
+from pumice.columns.placement import Placement
 from pumice.columns.runs import TaskRun
 from pumice.columns.tables import Tables
 from pumice.model.decisions import Bind, Evict
@@ -189,6 +190,14 @@ class TaskKeeper:
         if run:
             nodes, amounts = run.by_node(tables.classes.steps)
             self._writer.add(tables.nodes["view"], nodes, sign * amounts)
+            self._bar(run, int(sign))
+
+    def _bar(self, run: TaskRun, change: int) -> None:
+        """The same for how many pods bar their node: those that may hold more of it than could be read."""
+        pods = self._tables.tasks.pods
+        for row, node in zip(run.rows, run.nodes, strict=True):
+            if pods[row].closes_node:
+                self._writer.add(self._tables.nodes["barred_by"], node, change)
 
     # -- decisions in flight ------------------------------------------------------------------------------------------
 
@@ -252,6 +261,7 @@ class TaskKeeper:
             view = np.zeros_like(tables.nodes.view)
             np.add.at(view, tasks.node[there], tables.classes.steps[tasks.cls[there]])
             self._writer.add(tables.nodes["view"], slice(None), view)
+            self._bar(TaskRun(tables, Placement(there.tolist(), tasks.node[there].tolist())), 1)
 
 
 def _one_or_all(values: list[int]) -> int | AnyArray:
@@ -287,6 +297,7 @@ def _alike(a: Pod, b: Pod) -> bool:
         and (a.node_name == "") == (b.node_name == "")
         and (a.deletion is None) == (b.deletion is None)
         and a.gates == b.gates
+        and a.closes_node == b.closes_node
         and a.namespace == b.namespace
     )
 
@@ -307,4 +318,5 @@ def _same_terms(known: Pod, pod: Pod) -> bool:
         and (known.labels is pod.labels or known.labels == pod.labels)
         and (known.annotations is pod.annotations or known.annotations == pod.annotations)
         and known.gates == pod.gates
+        and known.closes_node == pod.closes_node
     )

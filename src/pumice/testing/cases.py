@@ -57,9 +57,9 @@ class Case:
     of each; all else is every pod's: ``node`` that it runs on, ``tolerates`` keys of taints, what it asks for.
 
     What should come of it: ``bound`` (pod -> node, and no other), ``evicted`` (pods in the order of that, and no
-    other), ``waits`` (pod -> what it is told), ``phases`` (gang -> phase that is written), ``first`` (pods in the order
-    of their decisions); ``victims``: which of some pods a plugin lets a pod take the place of: {at: point, for: pod,
-    among: [pods], are: [pods]}.
+    other), ``promised`` (pod -> the node it waits for, where others make room), ``waits`` (pod -> what it is told),
+    ``phases`` (gang -> phase that is written), ``first`` (pods in the order of their decisions); ``victims``: which of
+    some pods a plugin lets a pod take the place of: {at: point, for: pod, among: [pods], are: [pods]}.
     """
 
     case: str
@@ -77,6 +77,7 @@ class Case:
     phases: Mapping[str, str] = field(default_factory=dict)
     first: tuple[str, ...] = ()
     evicted: tuple[str, ...] = ()
+    promised: Mapping[str, str] = field(default_factory=dict)
     victims: Fields = field(default_factory=dict)
 
 
@@ -105,6 +106,8 @@ def check_case(case: Case, plugins: Iterable[Callable[..., Any]] = ()) -> Ran:
     phases = {key.partition("/")[2]: phase for key, phase in ran.phases.items()}
     _compare(case, "bound", dict(case.bound), bound)
     _compare(case, "evicted", case.evicted, tuple(key.partition("/")[2] for key in ran.evicted))
+    promised = {key.partition("/")[2]: where for key, where in ran.pipelined.items()}
+    _compare(case, "promised", dict(case.promised), {name: promised.get(name) for name in case.promised})
     _compare(case, "waits", dict(case.waits), {name: told.get(name) for name in case.waits})
     _compare(case, "phases", dict(case.phases), {name: phases.get(name) for name in case.phases})
     if case.first:

@@ -31,12 +31,12 @@ class Evictable:
     def __init__(self, ssn: Session) -> None:
         self._ssn = ssn
         tables = ssn.tables
-        tasks, queue = tables.tasks, tables.jobs.queue
+        tasks, jobs = tables.tasks, tables.jobs
         runs = np.isin(tasks.status, list(map(int, RUNNING_OR_BOUND))) & tasks.preemptable & (tasks.node >= 0)
         rows = (runs & (tasks.job >= 0)).nonzero()[0]
-        rows = rows[queue[tasks.job[rows]] >= 0]
+        rows = rows[((jobs.queue >= 0) & ~jobs.barred)[tasks.job[rows]]]
         self.rows = rows[np.lexsort((*_offered(ssn, rows), tasks.node[rows]))]
-        self.queue: AnyArray = queue[tasks.job[self.rows]]
+        self.queue: AnyArray = jobs.queue[tasks.job[self.rows]]
         self._by_queue: dict[tuple[int, bool], Supply] = {}
 
     def of_queue(self, queue: int) -> Supply:

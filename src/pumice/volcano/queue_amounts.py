@@ -10,7 +10,7 @@ import numpy as np
 
 from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import F64, read_only
+from pumice.columns.dtypes import F64, I32, read_only
 from pumice.framework.memo import Ground, ground
 from pumice.framework.session import Session
 from pumice.volcano.admission import promised
@@ -59,11 +59,17 @@ def held_by_queue(ssn: Session) -> Held:
 
 
 def _held(ssn: Session) -> Held:
-    jobs, width = ssn.tables.jobs, len(ssn.tables.axis)
+    jobs, count = ssn.tables.jobs, len(ssn.tables.queues)
     rows = jobs.holding
-    holds = jobs.allocated[rows]
-    above = np.maximum(holds - jobs.min_resources[rows], 0.0)
-    sums = sums_by(jobs.queue[rows], np.hstack((holds, above)), len(ssn.tables.queues))
+    given = jobs.queue[rows], jobs.allocated[rows], jobs.min_resources[rows]
+    # Where jobs come that hold nothing yet, it is the same.
+    same = (count, jobs.allocated.shape[1], *(each.tobytes() for each in given))
+    return ssn.memo.get("sums of queues", same, lambda: _sums(*given, count))
+
+
+def _sums(queue: I32, holds: F64, minima: F64, count: int) -> Held:
+    width = holds.shape[1]
+    sums = sums_by(queue, np.hstack((holds, np.maximum(holds - minima, 0.0))), count)
     return Held(read_only(sums[:, :width]), read_only(sums[:, width:]))
 
 

@@ -122,10 +122,10 @@ class NodeSearch:
 
     def best_first(self, task: Task, mask: Bool) -> Iterator[I64]:
         """Nodes by falling score, own shard first, of equal ones the first row: one, then more and more at a time."""
-        placing = self._ssn.placing
+        placing, fit = self._ssn.placing, None
         for part in self.by_shard(mask):
             rows = part.nonzero()[0]
-            fit = placing.feasible.of(int(self._tables.tasks.cls[task.row]))
+            fit = fit or placing.feasible.of(int(self._tables.tasks.cls[task.row]))
             score = placing.scores(task, fit, NodeRows(self._tables, rows))
             best = int(score.argmax())
             yield rows[best : best + 1]

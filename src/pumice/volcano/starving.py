@@ -19,7 +19,8 @@ def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
     ``with_topology`` False: but for those that have a network topology anywhere.
     """
     jobs = ssn.tables.jobs
-    which = jobs.alive & (jobs.queue >= 0) & (jobs.phase != PENDING_PHASE) & (jobs.counts[:, PENDING] > 0)
+    which = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
+    which &= (jobs.phase != PENDING_PHASE) & (jobs.counts[:, PENDING] > 0)
     if not with_topology:
         which &= ~jobs.has_topology
     rows = which.nonzero()[0]

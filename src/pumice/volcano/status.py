@@ -68,7 +68,7 @@ def jobs_to_close(ssn: Session) -> AnyArray:
     assert before is not None
     due = (before != settled.stamps) | (ssn.story.failed_as != settled.failed_as) | _written(ssn)
     due[[*ssn.story.tried, *conditions(ssn).by_job]] = True
-    found: AnyArray = rows[due[rows]]
+    found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
     return found
 
 

@@ -52,8 +52,9 @@ class _Order:
             return None
         columns = [self.turns_of(queue), *(-column for column in by_job + by_task)]
         listed = rows.tolist()
-        keys = zip(*(column.tolist() for column in columns), self._last_first(listed), strict=True)
-        return [row for _, row in sorted(zip(keys, listed, strict=True))]
+        differing = [column.tolist() for column in columns if (column != column[0]).any()]
+        last_first = self._last_first(listed)
+        return [row for _, row in sorted(zip(zip(*differing, last_first, strict=True), listed, strict=True))]
 
     def _last_first(self, rows: list[int]) -> list[Any]:
         """Keys of pods by which the one that would go last comes first."""

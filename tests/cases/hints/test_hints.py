@@ -1,7 +1,7 @@
 """Situations in which a gang waits, each with the hint that it should get (docs/decisions/0055): is what it says true?
 
 True is: as things are the gang waits; changed as the hint says, and nothing else, it runs; with a little less it does
-not. The sentences themselves are held to this once there is somebody who makes them.
+not. And it is the sentence that ``explain/hints`` makes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import yaml
 from pumice.model.events import Object
 from pumice.model.manifest import Decoder
 from pumice.runtime.conf import policy_of
-from pumice.runtime.one_cycle import schedule_once
+from pumice.runtime.one_cycle import Answer, schedule_once
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.cases.hints.world import NAMESPACE, manifests
 
@@ -29,11 +29,14 @@ each_case = pytest.mark.parametrize("case", [pytest.param(case, id=case["case"])
 
 def bound(case: dict[str, Any], changes: str = "") -> int:
     """How many pods of the gang ``ask`` one cycle binds."""
+    return sum(pod.startswith(f"{NAMESPACE}/ask-") for pod in decided(case, changes).binds)
+
+
+def decided(case: dict[str, Any], changes: str = "") -> Answer:
     raws = manifests(case["objects"], case.get(changes, ()))
     decoder = Decoder()
     objects: list[Object] = [decoder.decode(raw) for raw in raws]  # type: ignore[misc]
-    answer = schedule_once(objects, policy_of(conf_of(case), volcano_registry()), NOW)
-    return sum(pod.startswith(f"{NAMESPACE}/ask-") for pod in answer.binds)
+    return schedule_once(objects, policy_of(conf_of(case), volcano_registry()), NOW)
 
 
 def conf_of(case: dict[str, Any]) -> str:
@@ -66,6 +69,11 @@ def test_the_record_has_the_sentence(case: dict[str, Any]) -> None:
 @each_case
 def test_it_waits(case: dict[str, Any]) -> None:
     assert bound(case) == 0
+
+
+@each_case
+def test_it_is_said(case: dict[str, Any]) -> None:
+    assert decided(case).hints.get(f"{NAMESPACE}/ask") == case["hint"]
 
 
 @each_case

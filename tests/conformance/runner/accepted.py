@@ -3,4 +3,7 @@
 from __future__ import annotations
 
 #: ``folder/file.yaml`` -> ``docs/decisions/NNNN-title.md: why in a few words``.
-ACCEPTED: dict[str, str] = {}
+ACCEPTED: dict[str, str] = {
+    f"gangpreempt/{number}.yaml": "docs/decisions/0140-promises-are-kept.md: a later allocate places nobody twice"
+    for number in ("0027", "0042", "0079", "0144")
+}

@@ -42,7 +42,7 @@ class Observation:
             "pending": _pending(outcome),
             "podGroupConditions": {key: _conditions(status) for key, status in self.groups.items()},
             "podConditions": {n.pod: f"{n.reason}: {n.message}" for n in self.notices},
-            "nominated": {n.pod: n.nominated_node for n in self.notices if n.nominated_node},
+            "nominated": _nominated(self.notices, pods),
             "queueAllocated": {name: allocated.describe() for name, allocated in outcome.queues.items()},
             "counts": _counts(outcome, recorder),
         }
@@ -78,6 +78,12 @@ def is_news(pod: Pod, notice: PodNotice) -> bool:
         notice.message,
     )
     return not same or (notice.nominated_node not in ("", pod.nominated_node))
+
+
+def _nominated(notices: Iterable[PodNotice], pods: Mapping[str, Pod]) -> dict[str, str]:
+    """The nodes that written statuses of pods name: a write that nominates none leaves what stood there."""
+    named = {notice.pod: notice.nominated_node or pods[notice.pod].nominated_node for notice in notices}
+    return {key: node for key, node in named.items() if node}
 
 
 def _groups(outcome: Outcome) -> Iterable[tuple[str, PodGroupStatus]]:

@@ -12,18 +12,25 @@ from pumice.columns.views import Task
 from pumice.framework.closing import close_session
 from pumice.framework.session import Session
 from pumice.framework.story import Attempt
-from pumice.framework.verdict import FitErrors, Unfit, Verdict
+from pumice.framework.verdict import Code, FitErrors, Unfit, Verdict
 from pumice.model.pod import Pod
 from pumice.testing.build import cluster, node, podgroup, pods
 from pumice.volcano.fit_errors import FitTexts, error_text
+from pumice.volcano.search import NodeSearch
 from tests.conformance.tables.objects import decoded, in_group, job_row, opened, row_of
 from tests.conformance.tables.table import Row, difference, disagreement, table
 
 
-def _errors(ssn: Session, task: int, reasons: Mapping[str, Sequence[str]], hypernode: str = "") -> FitErrors:
+def _errors(
+    ssn: Session,
+    task: int,
+    reasons: Mapping[str, Sequence[str]],
+    hypernode: str = "",
+    code: Code = Code.UNSCHEDULABLE,
+) -> FitErrors:
     """The fit errors of a task on nodes that all object, each for its reasons."""
     nodes = NodeRows(ssn.tables, np.array([ssn.tables.nodes.facts.row_of[name] for name in reasons], dtype=np.int64))
-    why = ((), *(tuple(Unfit(reason) for reason in each) for each in reasons.values()))
+    why = ((), *(tuple(Unfit(reason, code) for reason in each) for each in reasons.values()))
     objections = Verdict(np.arange(1, len(why), dtype=np.int32), why)
     return ssn.placing.feasible.errors_of(Task(ssn.tables, task).cls, nodes, (objections,), hypernode, resources=False)
 
@@ -64,6 +71,26 @@ def reasons_of_a_waiting_gang(row: Row) -> str | None:
     text = FitTexts(ssn.tables, ssn.story).job_text(job)
     notices = {notice.uid: notice.message for notice in close_session(ssn).notices()}
     return difference({**notices, "pg": text}, expected)
+
+
+@table("framework/TestFilterOutPreemptMayNotHelpNodes.yaml")
+def nodes_where_evictions_may_help(row: Row) -> str | None:
+    """``status``: what stands against a task on a node, by task."""
+    given = decoded(Node=row["Nodes"], PodGroup=row["PodGroups"], Queue=row["Queues"], Pod=row["Pods"])
+    ssn = opened(cluster(given))
+    names, search = ssn.tables.nodes.facts.names, NodeSearch(ssn, cached=False, by_score=False)
+    for uid, error in row["status"].items():
+        reasons = {error["NodeName"]: [status["Reason"] for status in error["Status"]]}
+        code = max(Code(status["Code"]) for status in error["Status"])
+        task = row_of(ssn, uid)
+        ssn.story.note(task, _errors(ssn, task, reasons, code=code))
+    found = {}
+    for pod in (each for each in given if isinstance(each, Pod)):
+        mask = search.not_given_up(Task(ssn.tables, row_of(ssn, pod.uid)))
+        left = [name for i, name in enumerate(names) if mask is None or mask[i]]
+        if left:
+            found[pod.uid] = left
+    return difference(found, row["want"])
 
 
 def _waiting(pod: Pod) -> Pod:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -225,16 +226,17 @@ def spared_by_budgets(row: Row) -> str | None:
     budgets = decoded(PodDisruptionBudget=row.get("pdbs") or [])
     ssn = opened(cluster(node("n"), groups, members, budgets), _conf("pdb", {}))
     rows = np.array([row_of(ssn, name) for name in names])
-    wanted = {task["Name"] for task in row.get("expectVictims") or []}
+    wanted = row.get("expectVictims") or []
     for point in (points.preemptable, points.reclaimable):
         (hook,) = ssn.hooks.at(point)
         found = ssn.hooks.ask_one(hook, Task(ssn.tables, int(rows[0])), Candidates(ssn.tables, rows))
-        problem = disagreement({name for name, may in zip(names, found, strict=True) if may}, wanted)
+        problem = disagreement([task for task, may in zip(tasks, found, strict=True) if may], wanted)
         if problem:
             return f"{point.name}: {problem}"
     (hook,) = ssn.hooks.at(points.victim_tasks)
     found = ssn.hooks.ask_one(hook, TaskRows(ssn.tables, rows))
-    return disagreement({name for name, may in zip(names, found, strict=True) if may}, wanted)
+    named = {json.loads(task)["Name"]: is_victim for task, is_victim in (row.get("expectVictimsMap") or {}).items()}
+    return disagreement({name: True for name, may in zip(names, found, strict=True) if may}, named)
 
 
 # -- tdm
@@ -245,5 +247,7 @@ def hours_of_a_zone(row: Row) -> str | None:
     try:
         window = parse_window(row["rz"])
     except WindowError:
-        return disagreement(True, row.get("err", False))
-    return disagreement((False, window.end - window.start), (row.get("err", False), row.get("delta", 0)))
+        found: dict[str, Any] = {"err": True}
+    else:
+        found = {"delta": window.end - window.start}
+    return difference(found, {key: row[key] for key in ("err", "delta") if key in row})

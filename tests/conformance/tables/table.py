@@ -91,7 +91,6 @@ _NEEDS: dict[str, str] = {
     "cache/TestBuildTaskDRAResreq": "dynamic resources",
     "cache/TestRemoveVolcanoSchGate": "taking the queue's gate off pods",
     "cache/TestSchedulerCache_SyncNode": "a scheduler that sees labelled nodes only",
-    "framework/TestFilterOutPreemptMayNotHelpNodes": "action preempt",
     "plugins-numaaware": "plugin numaaware",
     "plugins-predicates/TestInitPlugin": "volumes and dynamic resources",
     "plugins-predicates/TestSetUpDynamicResourcesArgs": "dynamic resources",
@@ -138,7 +137,7 @@ def table(*files: str, unread: Mapping[str, str] = NOTHING, **fixed: Any) -> Cal
 
 def is_expectation(column: str) -> bool:
     """Whether a column of this name says what is wanted."""
-    return column.lower().startswith(("expect", "want", "got", "result"))
+    return column.lower().startswith(("expect", "want", "got", "result", "delta"))
 
 
 def _without(check: Check, keys: Container[str], row: Row) -> str | None:

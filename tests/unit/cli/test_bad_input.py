@@ -136,7 +136,7 @@ CONF = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"
             ],
             id="types",
         ),
-        pytest.param("dialect: []\n" + CONF, ['dialect: found "[]", wanted one of volcano'], id="dialect"),
+        pytest.param("dialect: []\n" + CONF, ['dialect: found "[]", wanted one of kai, volcano'], id="dialect"),
         pytest.param("- 1\n", ["found list, wanted a mapping with actions and tiers"], id="no-mapping"),
     ],
 )
@@ -173,12 +173,12 @@ def test_a_lenient_conf_leaves_out_what_is_unknown(tmp_path: Path) -> None:
 def test_a_lenient_conf_leaves_out_actions_and_says_so_loudly(tmp_path: Path) -> None:
     good, policy = tmp_path / "good.yaml", tmp_path / "policy.conf"
     good.write_text(GOOD)
-    policy.write_text(CONF.replace("allocate", '"enqueue, preempt, allocate"'))
+    policy.write_text(CONF.replace("allocate", '"enqueue, rebalance, allocate"'))
     told = run("schedule", good, "--conf", policy, "--lenient-conf", "--json")
-    assert told.code == 0 and told.json["left_out_actions"] == ["preempt"]
-    assert told.lines("warning")[-1] == f"THIS IS NOT THE POLICY OF {policy}: it runs without preempt"
-    assert "policy.conf, without preempt" in run("simulate", good, "--conf", policy, "--lenient-conf").out
-    assert run("simulate", good, "--conf", policy, "--lenient-conf", "--json").json["left_out_actions"] == ["preempt"]
+    assert told.code == 0 and told.json["left_out_actions"] == ["rebalance"]
+    assert told.lines("warning")[-1] == f"THIS IS NOT THE POLICY OF {policy}: it runs without rebalance"
+    assert "policy.conf, without rebalance" in run("simulate", good, "--conf", policy, "--lenient-conf").out
+    assert run("simulate", good, "--conf", policy, "--lenient-conf", "--json").json["left_out_actions"] == ["rebalance"]
     assert run("schedule", good, "--conf", policy).code == 2
 
 
@@ -251,11 +251,6 @@ def test_a_trace_without_columns(tmp_path: Path) -> None:
             ["bench", "--scenario", "gang", "--nodes", "0", "--pods", "1", "--gang", "1"],
             "nodes: found 0, wanted 1 to 10,000,000",
             id="bench",
-        ),
-        pytest.param(
-            ["bench", "--scenario", "reclaim", "--nodes", "10", "--pods", "10", "--gang", "10"],
-            "--scenario reclaim: not yet, for there is no action reclaim to measure",
-            id="bench-not-yet",
         ),
         pytest.param(["completion", "bsh"], "'bsh' is not one of 'bash', 'zsh', 'fish'", id="shell"),
     ],

@@ -127,7 +127,7 @@ def test_what_could_not_be_used_is_in_the_json_and_ends_with_1(two_queues: Path,
 def test_ctrl_c_gives_what_both_have_finished(tmp_path: Path) -> None:
     """The signal goes to the whole group, as from a terminal; nobody of it is left."""
     file = tmp_path / "all.yaml"
-    jobs = [job(f"job-{i}", at=10 * i, seconds=25) for i in range(500)]
+    jobs = [job(f"job-{i}", at=10 * i, seconds=25) for i in range(200)]
     file.write_text("\n".join([node("n1"), queue("a"), *jobs]))
     command = [
         sys.executable,

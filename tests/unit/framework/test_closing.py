@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pumice.columns.views import Queue
+from pumice.framework.outcome import Outcome
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.testing.build import cluster, node, podgroup, pods, run
@@ -67,3 +69,46 @@ def test_a_plugin_that_fails_at_the_end_costs_nobody_the_cycle(name: str, method
     (fault,) = ran.outcome.faults
     assert (fault.subject, fault.plugin, fault.problem) == ("the end of the cycle", "mine", problem)
     assert fault.where.rpartition(":")[0] == __file__
+
+
+# -- where nothing waits
+
+
+@plugin("counting")
+class Counting:
+    """Publishes how many jobs there are, and how often it was opened."""
+
+    opened = 0
+
+    def __init__(self, ssn: Session, *, fails: bool = False) -> None:
+        if fails:
+            raise RuntimeError("not now")
+        Counting.opened += 1
+        self.jobs = len(ssn.live_jobs)
+
+    @points.overused
+    def overused(self, queue: Queue) -> bool:
+        return False
+
+    def figures(self) -> dict[str, Any]:
+        return {"counting.jobs": [self.jobs]}
+
+
+def idle(arguments: str = "") -> Outcome:
+    store = cluster(node("n"), podgroup("g", 1, phase="Running"), pods("g", 1, on="n", phase="Running"))
+    conf = f"actions: allocate\ntiers: [{{plugins: [{{name: gang}}, {{name: counting{arguments}}}]}}]"
+    outcome: Outcome = run(store, conf, plugins=[Counting]).outcome
+    return outcome
+
+
+def test_where_nothing_waits_figures_are_found_out_when_somebody_asks() -> None:
+    before = Counting.opened
+    figures = idle().figures
+    assert Counting.opened == before
+    assert figures["counting.jobs"].tolist() == [1] and "job.ready" in figures
+    assert len(figures) == len(list(figures)) and Counting.opened == before + 1
+
+
+def test_a_plugin_that_fails_then_publishes_nothing() -> None:
+    outcome = idle(", arguments: {fails: true}")
+    assert "counting.jobs" not in outcome.figures and "job.ready" in outcome.figures

@@ -144,6 +144,19 @@ def test_a_scheduler_that_goes_in_circles_is_stopped(monkeypatch: pytest.MonkeyP
     assert (result.ending, result.cycles) == (Ending.CIRCLES, 21)
 
 
+def test_a_clock_that_wakes_for_ever_does_not_keep_a_simulation_going() -> None:
+    cluster, controller = world(node("n0"))
+    controller.submit_all([job("a", 1, seconds=10), job("never", 9, seconds=10)])
+    scheduler = FirstFit(cluster)
+
+    def cycle(now: float) -> CycleReport:
+        return CycleReport(scheduler(now).decisions, wake_at=now + 3600.0)
+
+    result = Simulation(cluster, controller, cycle).run()
+    assert (result.ending, result.completed, result.pending) == (Ending.STUCK, 1, ("ns/never",))
+    assert len(scheduler.moments) > world_module.CLOCK_ONLY_MAX
+
+
 @pytest.mark.parametrize("period", [0, -1, float("nan")])
 def test_the_period_is_a_length_of_time(period: float) -> None:
     cluster, controller = world()

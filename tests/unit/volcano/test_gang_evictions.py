@@ -107,6 +107,16 @@ def test_who_may_be_touched(special: dict[str, Any], who: list[str]) -> None:
     assert evicted(run(state, CONF, actions="gangpreempt")) == who
 
 
+def test_a_later_allocate_leaves_a_promise_standing_and_says_that_the_pod_was_tried() -> None:
+    state = cluster(HIGH, LOW, node("a", cpu=2), gang("old", 1, "aa", priority_class="low"), WAITING)
+    found = run(state, CONF, actions="allocate, gangpreempt, allocate")
+    assert (evicted(found), found.pipelined) == (["old-0"], {"ns/new-0": "a"})
+    (message,) = [
+        c.message for update in found.outcome.groups if update.job == "ns/new" for c in update.status.conditions
+    ]
+    assert message.endswith("has already predicated failed, skip"), message
+
+
 def test_a_gang_stays_within_its_tier() -> None:
     """There is room for two on either rack; the gang may span one, so only one rack loses pods."""
     nodes = [node(name, cpu=1) for name in "abcd"]

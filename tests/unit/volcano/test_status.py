@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from pumice.framework.closing import close_session
 from pumice.framework.memo import Memo
 from pumice.framework.session import Session
 from pumice.framework.story import Attempt, Failure
-from pumice.model.events import Seen
-from pumice.model.podgroup import PodGroupCondition, PodGroupStatus
+from pumice.model.events import Gone, Seen
+from pumice.model.pod import Pod
+from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.runtime.loop import ListPlanner
 from pumice.state.store import Store
 from pumice.testing.build import cluster, node, pod, podgroup, pods, policy, queue, resource, session
@@ -267,6 +269,30 @@ def test_a_job_that_fails_as_it_did_when_it_was_in_order_is_no_news() -> None:
         close_session(ssn)
     assert looked_at == "runs"
     assert to_close(cycles.open()) == "waits runs", "it does not fail now"
+
+
+def test_a_status_stays_in_order_whatever_plugins_keep_of_the_job() -> None:
+    """And whether or not anything waits: where nothing does, plugins keep nothing."""
+    runs = podgroup("runs", status=PodGroupStatus("Running", (), running=1))
+    state = cluster(node("n", cpu=4), runs, pods("runs", 1, on="n", phase="Running"))
+    memo, drf = Memo(), policy("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: drf}]}]")
+
+    def looked_at() -> str:
+        """What the next session looks at; what it writes is seen written."""
+        ssn = Session(state.snapshot(), drf, 0.0, ListPlanner(), memo)
+        ssn.open()
+        found, groups = to_close(ssn), {group.key: group for group in ssn.tables.jobs.groups if group is not None}
+        for update in close_session(ssn).groups:
+            state.apply(Seen(replace(groups[update.job], status=update.status)))
+        return found
+
+    assert [looked_at(), looked_at(), looked_at()] == ["runs", "runs", ""], "nothing waits"
+    for each in (podgroup("new", phase="Inqueue", creation=1.0), pod("new", "new", 9)):
+        state.apply(Seen(each))
+    assert looked_at() == "new", "the share of the other is in a column now"
+    for kind, key in ((Pod, "ns/new"), (PodGroup, "ns/new")):
+        state.apply(Gone(kind, key))
+    assert looked_at() == "", "nothing waits again"
 
 
 def test_updates_come_by_job() -> None:

@@ -15,7 +15,7 @@ from pumice.model.manifest.fields import INT32_MAX, INT32_MIN, Obj
 from pumice.model.manifest.salvage import Rule, metadata_rules, rule, salvage, texts_of
 from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, UNREAD_GATE, Pod
-from pumice.model.podgroup import PodGroup
+from pumice.model.podgroup import OUT_OF_REACH, PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, Topology
@@ -116,7 +116,7 @@ def salvaged_pod_group(obj: Obj, read: Callable[[Obj], PodGroup]) -> PodGroup:
     """Raises: FieldError for a PodGroup without a name."""
     found = salvage(obj, read, _POD_GROUP, _least_of_pod_group)
     group = replace(found.value, unread=found.unread)
-    return replace(group, min_member=INT32_MAX) if found.forbids else group
+    return replace(group, min_member=OUT_OF_REACH) if found.forbids else group
 
 
 _POD_GROUP: tuple[Rule, ...] = (
@@ -227,11 +227,11 @@ def effect_of(value: object) -> str:
                 return "it is held back"
             return "it counts, and its node takes nothing new" if value.closes_node else "it counts all the same"
         case Node():
-            return "it takes nothing new" if value.unschedulable else "it counts all the same"
+            return "it takes nothing new" if value.barred else "it counts all the same"
         case PodGroup():
-            return "nothing of it is placed" if value.min_member == INT32_MAX else "it counts all the same"
+            return "nothing of it is placed" if value.barred else "it counts all the same"
         case Queue():
-            return "nothing is taken into it" if not value.reclaimable else "it counts all the same"
+            return "nothing is taken into it" if value.barred else "it counts all the same"
         case PriorityClass():
             return "it is the lowest"
         case BindRequest():

@@ -70,8 +70,8 @@ function causes() {
 }
 function pending() {
   if (!DATA.pending.length) return null;
-  const columns = [{ name: "why", class: "prose" }, { name: "queue", class: "left" }, { name: "gangs" }, { name: "pods" }, { name: "longest" }, { name: "which", class: "prose" }];
-  const rows = DATA.pending.map((w) => [w.why, w.queue, number(w.count), number(w.pods), duration(w.longest_s), w.jobs]);
+  const columns = [{ name: "why", class: "prose" }, { name: "what would help the first", class: "prose" }, { name: "queue", class: "left" }, { name: "gangs" }, { name: "pods" }, { name: "longest" }, { name: "which", class: "prose" }];
+  const rows = DATA.pending.map((w) => [w.why, w.hint, w.queue, number(w.count), number(w.pods), duration(w.longest_s), w.jobs]);
   return card("Gangs that wait at the end", "What stands against them, most first.", [table("Gangs that wait at the end", columns, rows)], true, "pending");
 }
 function problems() {

@@ -14,6 +14,7 @@ from pumice.framework.ordering import Heap, heaps_by
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.framework.story import Attempt
+from pumice.framework.verdict import FitErrors
 from pumice.volcano import points
 from pumice.volcano.alike import Alike
 from pumice.volcano.attempts import Trying
@@ -49,15 +50,18 @@ class _Allocation:
         self.failed = False  # whether the last turn ended in a failure that changed nothing
 
     def waiting(self) -> AnyArray:
-        """Rows of jobs with tasks to place. Whether a job is valid is asked when its turn comes: nothing here changes
-        that."""
+        """Rows of jobs with tasks to place, or for which a gang was evicted before in this session. Whether a job is
+        valid is asked when its turn comes: nothing here changes that."""
         ssn, jobs = self.ssn, self.ssn.tables.jobs
-        live = jobs.alive & (jobs.queue >= 0)
+        live = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
         pending = live & (jobs.phase == PENDING_PHASE)
         if pending.any() and not ssn.policy.has_action("enqueue"):
             ssn.journal.put(jobs["phase"], pending.nonzero()[0], INQUEUE_PHASE)
             pending = np.zeros_like(pending)
-        rows: AnyArray = (live & ~pending & (jobs.waits > 0)).nonzero()[0]
+        promised = np.zeros_like(live)
+        subs = ssn.tables.subs
+        promised[subs.job[subs.alive & (subs.nominated >= 0)]] = True
+        rows: AnyArray = (live & ~pending & ((jobs.waits > 0) | promised)).nonzero()[0]
         return rows
 
     def take_turns(self, rows: AnyArray) -> None:
@@ -100,9 +104,10 @@ class _Allocation:
             if not self._eligible(job):
                 return False
             worksheet = Worksheet(ssn, job)
-        if not worksheet:
-            return False
         in_domain = bool(ssn.tables.jobs.has_policy[job]) or has_hard(ssn.tables, job)
+        if not worksheet:
+            self._look_again(job, in_domain=in_domain)
+            return False
         with ssn.statement() as stmt:
             return self._in_best_domain(stmt, job, worksheet) if in_domain else self._anywhere(stmt, job, worksheet)
 
@@ -116,6 +121,21 @@ class _Allocation:
             ssn.story.tell(uid, "hypernodes not ready")
             return False
         return True
+
+    def _look_again(self, job: int, *, in_domain: bool) -> None:
+        """All of the job is promised a node. That stands; what is said of it follows Volcano, which goes through such
+        pods once more: in domains it forgets what stood against them before, else they count as tried (decision
+        0140)."""
+        ssn, trying = self.ssn, Trying(self.ssn, job)
+        if not trying.errors:
+            return
+        if in_domain:
+            trying.errors = {}
+        with ssn.statement() as stmt:
+            for row in ssn.tables.jobs.tasks[job].tolist():
+                if not in_domain and trying.allowed(int(ssn.tables.jobs.queue[job]), [row], stmt).tasks:
+                    trying.errors[row] = FitErrors(skipped=True)
+        self._note(job, Attempt(errors=tuple(trying.errors.items())))
 
     def _in_best_domain(self, stmt: Statement, job: int, worksheet: Worksheet) -> bool:
         ssn, trying = self.ssn, Trying(self.ssn, job)

@@ -48,7 +48,8 @@ def tasks_in_order(ssn: Session) -> list[int]:
     pipelined = ((tasks.status == TaskStatus.PIPELINED) & tasks.best_effort).nonzero()[0]
     for row in pipelined.tolist():
         _take_back(ssn, row)
-    live = (jobs.alive & (jobs.queue >= 0) & (jobs.phase != PENDING_PHASE) & (jobs.best_effort > 0)).nonzero()[0]
+    live = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
+    live = (live & (jobs.phase != PENDING_PHASE) & (jobs.best_effort > 0)).nonzero()[0]
     heaps = heaps_by(ssn.order.job_keys(), live, jobs.queue[live])
     found: list[int] = []
     queues = Heap(ssn.order.queue_keys(), list(heaps))

@@ -7,13 +7,9 @@ import numpy as np
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job
-from pumice.framework.in_vain import act
 from pumice.framework.ordering import Heap
 from pumice.framework.session import Session
 from pumice.volcano import points
-
-#: What enqueue asks.
-ASKS = (points.queue_order, points.job_order, points.job_enqueueable, points.job_enqueued)
 
 
 def enqueue(ssn: Session) -> None:
@@ -23,12 +19,9 @@ def enqueue(ssn: Session) -> None:
     jobs, so each queue is gone through once.
     """
     jobs = ssn.tables.jobs
-    waiting = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE)).nonzero()[0]
-    if len(waiting):
-        act(ssn, "enqueue", waiting, ASKS, lambda: _admit(ssn, waiting))
-
-
-def _admit(ssn: Session, waiting: AnyArray) -> None:
+    waiting = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.barred).nonzero()[0]
+    if not len(waiting):
+        return
     admission = _Admission(ssn)
     alike = _by_queue_and_ask(ssn, waiting)
     queues = Heap(ssn.order.queue_keys(), list(alike))

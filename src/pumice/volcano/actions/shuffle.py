@@ -15,6 +15,7 @@ def shuffle(ssn: Session) -> None:
     """Each for itself: one that is refused changes nothing for the others."""
     tasks = ssn.tables.tasks
     rows = (tasks.alive & (tasks.status == TaskStatus.RUNNING) & (tasks.job >= 0)).nonzero()[0]
+    rows = rows[~ssn.tables.jobs.barred[tasks.job[rows]]]
     if not len(rows):
         return
     victims = rows[ssn.ask(points.victim_tasks, TaskRows(ssn.tables, rows))]

@@ -89,10 +89,18 @@ class Drf:
 
 def _shares(ssn: Session) -> F64:
     """The share of each job as the session begins (J,)."""
-    jobs = ssn.tables.jobs
-    share = np.zeros(jobs.capacity)
-    share[jobs.holding] = dominant_share(jobs.allocated[jobs.holding], ssn.total)
-    return share
+    jobs, rows = ssn.tables.jobs, ssn.holding_jobs
+    held = jobs.allocated[rows]
+    same = (jobs.capacity, ssn.total.tobytes(), rows.tobytes(), held.tobytes())  # where jobs come that hold nothing yet
+    return ssn.memo.get(
+        "shares of jobs", same, lambda: _shares_of(jobs.capacity, rows, dominant_share(held, ssn.total))
+    )
+
+
+def _shares_of(capacity: int, rows: AnyArray, shares: F64) -> F64:
+    found = np.zeros(capacity)
+    found[rows] = shares
+    return found
 
 
 def taken_so_far(group: AnyArray, amounts: F64) -> F64:

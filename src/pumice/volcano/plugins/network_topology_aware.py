@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import EPS, F64, I32, Bool
 from pumice.columns.nodes import FUTURE, IDLE, USED
@@ -222,17 +223,14 @@ class NetworkTopologyAware:
         held = task.job_hypernode
         if held < 0:
             return np.zeros(len(leaves))
-        tree = self.tree
-        tiers = tree.tiers
+        tiers = self.tree.tiers
         lowest, highest = int(tiers[0]), int(tiers[-1])
-        distinct, inverse = np.unique(leaves, return_inverse=True)
-        score = np.empty(len(distinct))
-        for i, leaf in enumerate(distinct.tolist()):
-            if leaf == held or lowest == highest:
-                score[i] = 1.0
-            else:
-                score[i] = (highest - int(tree.tier[tree.lca(leaf, held)])) / (highest - lowest)
-        scores: F64 = score[inverse]
+        if lowest == highest:
+            scores = np.ones(len(leaves))
+        else:
+            near = (highest - self.tree.tier[self.tree.meeting(held)]) / (highest - lowest)
+            near[held] = 1.0
+            scores = near[leaves]
         self._prefer_occupied(scores, leaves, task.job.row)
         return scores * MAX_SCORE * self.weight
 
@@ -271,12 +269,14 @@ class NetworkTopologyAware:
 
     def _move(self, run: TaskRun, sign: float) -> None:
         nodes, amounts = run.by_node(self.ssn.tables.classes.req)
-        ancestors = self.ancestors_of_node[np.atleast_1d(nodes)]
+        ancestors = self.ancestors_of_node[nodes]
+        if ancestors.ndim == 1:  # of one node, above which no hypernode is twice
+            self.ssn.journal.add(self.used, ancestors[ancestors >= 0], sign * amounts)
+            return
         which, level = np.nonzero(ancestors >= 0)
         rows, place = np.unique(ancestors[which, level], return_inverse=True)
-        change = np.zeros((len(rows), amounts.shape[-1]))
-        np.add.at(change, place, np.broadcast_to(amounts, (len(ancestors), amounts.shape[-1]))[which])
-        self.ssn.journal.add(self.used, rows, sign * change)
+        of_each = np.broadcast_to(amounts, (len(ancestors), amounts.shape[-1]))
+        self.ssn.journal.add(self.used, rows, sign * sums_by(place, of_each[which], len(rows)))
 
 
 def tier_weights(tiers: Sequence[int], fading: float) -> tuple[list[float], float]:

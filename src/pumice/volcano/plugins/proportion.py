@@ -15,13 +15,13 @@ from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, Task
 from pumice.framework.combine import Vote
-from pumice.framework.memo import ground
+from pumice.framework.memo import Ground, ground
 from pumice.framework.plugin import plugin
 from pumice.framework.point import ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.admission import exceeded, fitting, minimum
-from pumice.volcano.queue_amounts import queue_amounts, request_rests_on
+from pumice.volcano.queue_amounts import QueueAmounts, queue_amounts, request_rests_on
 
 
 @plugin("proportion")
@@ -149,12 +149,19 @@ def _due_of(ssn: Session) -> Due:
     tables = ssn.tables
     own = ground(*(tables.queues[name] for name in ("weight", "guarantee", "capability")))
     rests_on = (tables.nodes.facts.version, *own, *request_rests_on(ssn))
-    return ssn.memo.get("proportion", rests_on, lambda: _find_due(ssn))
+    return ssn.memo.get("proportion", rests_on, lambda: _find_due(ssn, own))
 
 
-def _find_due(ssn: Session) -> Due:
+def _find_due(ssn: Session, own: Ground) -> Due:
     amounts, queues = queue_amounts(ssn), ssn.tables.queues
     takes_part = np.bincount(ssn.tables.jobs.queue[ssn.live_jobs], minlength=len(queues)).astype(bool)
+    given = (amounts.allocated, amounts.request, takes_part)
+    rests_on = (ssn.tables.nodes.facts.version, *own, *(each.tobytes() for each in given))
+    return ssn.memo.get("proportion from amounts", rests_on, lambda: _due_from(ssn, amounts, takes_part))
+
+
+def _due_from(ssn: Session, amounts: QueueAmounts, takes_part: Bool) -> Due:
+    queues = ssn.tables.queues
     capability, part = real_capability(ssn, queues.guarantee), takes_part.nonzero()[0]
     given = (ssn.total, queues.weight[part], amounts.request[part], queues.guarantee[part], capability[part])
     deserved = np.zeros_like(amounts.request)

@@ -81,9 +81,20 @@ class Tdm:
         """When the hours of a zone begin or end, or the next tasks may be evicted."""
         now, evicted_at = self.ssn.now, self.ssn.snapshot.notes.get(EVICTED_AT)
         moments = [window.changes_after(now) for window in self.zones.windows.values() if window is not None]
-        if evicted_at is not None and evicted_at + self.period > now:
+        if evicted_at is not None and evicted_at + self.period > now and self._somebody_stays_too_long():
             moments.append(evicted_at + self.period)
         return min(moments, default=None)
+
+    def _somebody_stays_too_long(self) -> bool:
+        """Whether tasks that may be revoked run where the hours are over."""
+        tasks = self.ssn.tables.tasks
+        return bool((tasks.preemptable & (tasks.status == RUNNING) & self._over()[self.zone_of[tasks.node]]).any())
+
+    def _over(self) -> Bool:
+        """Of each zone, as in ``zone_of``, whether it has hours and they are over."""
+        names = ["", *derived(self.ssn).label(REVOCABLE_ZONE_KEY).values]
+        over: Bool = np.array([name in self.zones.windows for name in names]) & self.closed.array
+        return over
 
     # -- where tasks may run ------------------------------------------------------------------------------------------
 
@@ -128,11 +139,10 @@ class Tdm:
         table, rows = tasks.tables.tasks, tasks.rows
         if not self.due.array[0]:
             return np.zeros(len(tasks), dtype=bool)
-        names = ["", *derived(self.ssn).label(REVOCABLE_ZONE_KEY).values]
-        over = np.array([name in self.zones.windows for name in names]) & self.closed.array
+        over = self._over()
         zone = self.zone_of[table.node[rows]]
         found = table.preemptable[rows] & (table.status[rows] == RUNNING) & over[zone]
-        return self._as_many_as_jobs_let_go(tasks, found, tasks.job.astype(np.int64) * len(names) + zone)
+        return self._as_many_as_jobs_let_go(tasks, found, tasks.job.astype(np.int64) * len(over) + zone)
 
     def _as_many_as_jobs_let_go(self, tasks: TaskRows, found: Bool, group: AnyArray) -> Bool:
         """The first of those that are found in each group of one job."""

@@ -1,0 +1,67 @@
+"""Hints whatever the cluster: one short line each, and words as people use them. (What they say: tests/cases/hints.)"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from pumice.explain.hints import LENGTH_MAX, shortened
+from pumice.explain.words import amount, joined, meant, names
+from pumice.runtime.conf import policy_of
+from pumice.runtime.one_cycle import schedule_once
+from pumice.testing.build import node, pod, podgroup, policy, queue
+from pumice.testing.clusters import small_cluster
+from pumice.volcano.table import volcano_registry
+from tests.simulation.scenes import POLICIES
+
+
+@pytest.mark.parametrize("name", sorted(POLICIES))
+def test_any_cluster_has_short_lines(name: str) -> None:
+    said = 0
+    for seed in range(12):
+        objects = small_cluster(Random(seed))
+        answer = schedule_once(objects, policy_of(POLICIES[name], volcano_registry()), 1_000.0)
+        for hint in answer.hints.values():
+            assert hint and hint.isprintable() and len(hint) <= LENGTH_MAX
+            said += 1
+    assert said, "some of them wait"
+
+
+def test_a_job_that_got_all_has_none() -> None:
+    answer = schedule_once([node("n"), queue(), podgroup("g", 1), pod("g-0", "g", cpu=1)], policy(), 1_000.0)
+    assert answer.binds and answer.hints == {}
+
+
+def test_equal_jobs_have_one_hint() -> None:
+    groups = [podgroup(f"g{i}", 1) for i in range(3)]
+    pods = [pod(f"g{i}-0", f"g{i}", cpu=99) for i in range(3)]
+    answer = schedule_once([node("n", cpu=4), queue(), *groups, *pods], policy(), 1_000.0)
+    assert set(answer.hints.values()) == {"asks for 99 cores a pod; the largest node has 4"}
+    assert len(answer.hints) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("cpu", 1000.0, "1 core"),
+        ("cpu", 1500.0, "1.5 cores"),
+        ("memory", float(16 << 30), "16 GiB"),
+        ("nvidia.com/gpu", 8000.0, "8 GPUs"),
+        ("example.com/rdma-port", 2000.0, "2 rdma-ports"),
+    ],
+)
+def test_amounts_are_as_people_count(name: str, value: float, text: str) -> None:
+    assert amount(name, value) == text
+
+
+def test_lists_of_names_end() -> None:
+    assert joined(["a", "b", "c"]) == "a, b and c"
+    assert names([f"n{i}" for i in range(20)], 2) == "n0, n1 and 18 more"
+    assert shortened("x" * 500).endswith("…") and len(shortened("x" * 500)) == LENGTH_MAX
+
+
+def test_a_name_that_was_meant_is_there() -> None:
+    assert meant("taem", ["team", "prod"]) == "team"
+    assert meant("gpu_type", ["zone", "gpu-type"]) == "gpu-type"
+    assert meant("x", ["team", "prod"]) is None
