@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pumice.framework.point import Question
+from pumice.kai.points import POINTS as OF_KAI
 from pumice.volcano.points import FEATURE_SWITCHES, POINTS
 
 PAGE = Path(__file__).with_suffix(".md")
 OPENING = """\
 # Extension points
 
-Every question that plugins answer. Written by `python -m docs.points` from `src/pumice/framework/points.py` and
-`src/pumice/volcano/points.py`: do not edit.
+Every question that plugins answer. Written by `python -m docs.points` from `src/pumice/framework/points.py`,
+`src/pumice/volcano/points.py` and `src/pumice/scenario/points.py`: do not edit.
 
 A hook is a function that takes, after `ssn` or `self`, one of the *forms* of its point. A form with `TaskClass` is
 asked once for all equal tasks, one with `Task` each time; with `NodeRows` it answers for many nodes in one array. A
@@ -25,7 +26,7 @@ is not written is on, unless the table says otherwise. [Writing a plugin](guide/
 
 def page() -> str:
     """The whole page as it should be."""
-    return "\n".join((OPENING, *_points(), "", "## How answers are combined", "", *_combinators(), ""))
+    return "\n".join((OPENING, *_points(), "", "## In KAI's language", "", *_of_kai(), "", "## How answers are combined", "", *_combinators(), ""))
 
 
 def _points() -> Iterator[str]:
@@ -40,6 +41,18 @@ def _points() -> Iterator[str]:
     yield f"Switches that gate no point but change what a plugin does, with their default: {features}."
 
 
+def _of_kai() -> Iterator[str]:
+    shared = ", ".join(f"`{name}`" for name in OF_KAI if name in POINTS)
+    yield f"Of the points above it has {shared}; and these:"
+    yield ""
+    yield "| point | what it asks | when | combined by | forms |"
+    yield "|---|---|---|---|---|"
+    for point in OF_KAI.values():
+        if point.name not in POINTS:
+            forms = "<br>".join(f"`({', '.join(form)})`" for form in point.forms)
+            yield f"| `{point.name}` | {point.asks} | {point.when} | {point.combinator.__name__} | {forms} |"
+
+
 def _switch(point: Question) -> str:
     if not point.any_switch:
         return "always on"
@@ -48,7 +61,7 @@ def _switch(point: Question) -> str:
 
 
 def _combinators() -> Iterator[str]:
-    used = {point.combinator: None for point in POINTS.values()}
+    used = {point.combinator: None for points in (POINTS, OF_KAI) for point in points.values()}
     for combinator in used:
         text = " ".join(inspect.getdoc(combinator).split())  # type: ignore[union-attr]  # each has a docstring
         yield f"* **{combinator.__name__}**: {text.replace('``', '`')}"

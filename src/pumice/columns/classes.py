@@ -14,6 +14,7 @@ import numpy as np
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import EPS, F64, Bool, ResourceAxis, compared
 from pumice.columns.table import Table, number, objects
+from pumice.model.gpu import GPU_RESOURCE, mig_gpus
 from pumice.model.pod import PodSpec
 from pumice.model.resources import Resource
 
@@ -22,14 +23,19 @@ class ClassTable(Table):
     """C rows. A row that a class has given back may stand for another one later: what is kept about a class beyond one
     snapshot names its ``identity`` too.
 
-    ``req`` (C, R) in canonical units; ``compared`` (C, R) the dimensions that count, ``asked`` the same with a limit
-    each: room above it in all of them is room enough for one; ``nonzero`` (C, 2) milli-cpu and bytes with
-    kube-scheduler's defaults; ``steps`` (C, R + 3) what one task of the class adds to ``NodeTable.view``.
+    ``req`` (C, R) in canonical units; ``charge`` (C, R) the same with fractions and MIG instances of GPUs: what quotas
+    count; ``frees`` (C, R) with shared GPUs as whole ones: the most that can become free when such a task leaves;
+    ``share_mib`` (C,) what it asks of the memory of each. ``compared`` (C, R) the dimensions that count, ``asked`` the
+    same with a limit each: room above it in all of them is room enough for one; ``nonzero`` (C, 2) milli-cpu and bytes
+    with kube-scheduler's defaults; ``steps`` (C, R + 3) what one task of the class adds to ``NodeTable.view``.
     """
 
     specs: Sequence[PodSpec] = objects()
     asked: Sequence[tuple[tuple[int, float], ...]] = objects()
     req: F64 = number(np.float64)
+    charge: F64 = number(np.float64)
+    frees: F64 = number(np.float64)
+    share_mib: F64 = number(np.float64)
     compared: Bool = number(np.bool_)
     nonzero: F64 = number(np.float64)
     steps: F64 = number(np.float64)
@@ -50,6 +56,7 @@ class ClassTable(Table):
         return {
             "asked": tuple((i, float(req[i]) - EPS) for i in mask.nonzero()[0].tolist()),
             "req": req,
+            **_shares(spec, req, self._axis),
             "compared": mask,
             "nonzero": nonzero,
             "steps": np.concatenate((req, nonzero, (1.0,))),
@@ -72,6 +79,27 @@ class ClassTable(Table):
         return int(self.stamps[row])
 
 
+def _shares(spec: PodSpec, req: F64, axis: ResourceAxis) -> dict[str, Any]:
+    share, gpu = spec.gpu_share, axis.column.get(GPU_RESOURCE, -1)
+    instances = sum(mig_gpus(name) * amount for name, amount in (spec.request.scalars or {}).items())
+    if (share is None and not instances) or gpu < 0:
+        return {"charge": req, "frees": req, "share_mib": 0.0}
+    charge, frees = req.copy(), req.copy()
+    charge[gpu] += instances
+    if share is None:
+        return {"charge": charge, "frees": frees, "share_mib": 0.0}
+    charge[gpu] += 1000.0 * share.fraction * share.devices
+    frees[gpu] += 1000.0 * share.devices
+    return {"charge": charge, "frees": frees, "share_mib": float(share.memory_mib)}
+
+
 def _lengths(axis: ResourceAxis) -> dict[str, tuple[int, ...]]:
     width = len(axis)
-    return {"req": (width,), "compared": (width,), "nonzero": (2,), "steps": (width + 3,)}
+    return {
+        "req": (width,),
+        "charge": (width,),
+        "frees": (width,),
+        "compared": (width,),
+        "nonzero": (2,),
+        "steps": (width + 3,),
+    }

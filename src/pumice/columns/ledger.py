@@ -15,6 +15,7 @@ import numpy as np
 
 from pumice.columns.column import Column
 from pumice.columns.counting import PENDING, RELEASING
+from pumice.columns.devices import DeviceLedger
 from pumice.columns.dtypes import F64, I32, AnyArray
 from pumice.columns.placement import Placement
 from pumice.columns.runs import TaskRun
@@ -86,11 +87,12 @@ class Ledger:
     """Moves tasks and keeps every sum that follows from it. Tasks that are given together are of one sub-job and in one
     state; rows without nodes are equal, of one class too."""
 
-    __slots__ = ("_comes_back", "_moves", "_steps", "tables", "writer")
+    __slots__ = ("_comes_back", "_moves", "_steps", "devices", "tables", "writer")
 
     def __init__(self, tables: Tables, writer: Writes, accounting: Accounting) -> None:
         self.tables = tables
         self.writer = writer
+        self.devices: DeviceLedger | None = None  # a language that shares GPUs opens it
         self._moves, self._steps, self._comes_back = accounting.legal, accounting.steps, accounting.comes_back
 
     def move(self, run: TaskRun, status: TaskStatus) -> None:
@@ -105,6 +107,9 @@ class Ledger:
             f"illegal move of {tasks.pods[run.rows[0]].key}: {TaskStatus(before).label} -> {status.label}"
         )
         step = self._steps[before][status]
+        if self.devices is not None:
+            there = run.nodes if before == PENDING else tasks.node[list(run.rows)].tolist()
+            self.devices.moved(run.rows, there, before, int(status))
         if step is not None:
             there = run.nodes if before == PENDING else tasks.node[list(run.rows)].tolist()
             self._book(run if before == PENDING else TaskRun(self.tables, Placement(run.rows, there)), step)
@@ -124,8 +129,22 @@ class Ledger:
         put(tasks["status"], run.index, int(TaskStatus.PIPELINED))
         step = self._steps[PENDING][TaskStatus.PIPELINED]
         assert step is not None
+        if self.devices is not None:
+            self.devices.promised(run.rows, run.nodes)
         self._book(run, step)
         self._count(run.job, run.sub, RELEASING, TaskStatus.PIPELINED, len(run), lambda: self._amounts(run))
+
+    def take_back_promise(self, row: int) -> None:
+        """A task that was promised another node only leaves its own again."""
+        tasks, put = self.tables.tasks, self.writer.put
+        step = self._steps[TaskStatus.PIPELINED][PENDING]
+        assert step is not None
+        run = TaskRun(self.tables, Placement([row], [int(tasks.node[row])]))
+        self._book(run, step)
+        put(tasks["node"], row, int(tasks.leaving[row]))
+        put(tasks["leaving"], row, -1)
+        put(tasks["status"], row, RELEASING)
+        self._count(run.job, run.sub, TaskStatus.PIPELINED, RELEASING, 1, lambda: self._amounts(run))
 
     def hold(self, run: TaskRun) -> None:
         """Put pending tasks on their nodes and book them there only, for as long as it takes to choose nodes for

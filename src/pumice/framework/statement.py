@@ -20,7 +20,7 @@ from pumice.framework.errors import PluginFault
 from pumice.framework.hooks import Hooks
 from pumice.framework.story import AFTER, Kind, Operation, Story
 from pumice.framework.world import World
-from pumice.model.decisions import Bind, Decision, Evict, Refusal
+from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, Refusal
 from pumice.model.status import TaskStatus
 
 
@@ -134,6 +134,7 @@ class Statement:
         run = TaskRun(tables, placement := Placement(rows, nodes))
         self._world.ledger.move(run, TaskStatus.RELEASING)
         self._world.futures_differ = True
+        self._revised |= bool((tables.tasks.was[run.index] == TaskStatus.PIPELINED).any())
         self.operations.append(Operation(Kind.EVICT, placement, reason))
         self._hooks.ask(points.on_deallocate, run)
 
@@ -245,6 +246,7 @@ class Statement:
                 holds = tasks.status[index] == TaskStatus.ALLOCATED
             elif op.kind is Kind.EVICT:
                 holds = (tasks.status[index] == TaskStatus.RELEASING) | (tasks.leaving[index] >= 0)
+                holds &= tasks.was[index] != TaskStatus.PIPELINED  # it was promised a node, and is on none or leaves it
             else:
                 continue
             kept = holds.nonzero()[0].tolist()
@@ -265,12 +267,19 @@ class Statement:
         each = [(pods[row], names[node]) for row, node in zip(rows, nodes, strict=True)]
         if op.kind is Kind.EVICT:
             return [Evict(pod.key, pod.uid, node, job, op.reason) for pod, node in each]
-        if not hooks.has(points.bind_context):
+        devices = self._world.ledger.devices
+        if not hooks.has(points.bind_context) and devices is None:
             return [Bind(pod.key, pod.uid, node, job) for pod, node in each]
         contexts = [
             hooks.ask(points.bind_context, Task(tables, row), Node(tables, node))
             for row, node in zip(rows, nodes, strict=True)
         ]
+        if devices is not None:
+            groups = map(devices.groups_of, rows)
+            contexts = [
+                {**found, GPU_GROUPS: shared} if shared else found
+                for found, shared in zip(contexts, groups, strict=True)
+            ]
         return [Bind(pod.key, pod.uid, node, job, found) for (pod, node), found in zip(each, contexts, strict=True)]
 
     def _submit(self, op: Operation, decisions: list[Decision]) -> list[str]:
@@ -294,9 +303,15 @@ class Statement:
         """The inverse of one committed operation: the only undo that is not the journal's, since what came after must
         stand."""
         tables = self._world.tables
-        node = int(tables.tasks.node[row])
-        status, to = (TaskStatus.PENDING, -1) if kind is Kind.ALLOCATE else (TaskStatus.RUNNING, node)
+        moved = int(tables.tasks.leaving[row]) >= 0
+        if moved:
+            self._world.ledger.take_back_promise(row)
+        node, was = int(tables.tasks.node[row]), int(tables.tasks.was[row])
+        before = TaskStatus(was) if was >= 0 else TaskStatus.RUNNING
+        status, to = (TaskStatus.PENDING, -1) if kind is Kind.ALLOCATE else (before, node)
         self._world.ledger.move(TaskRun(tables, Placement([row], [to])), status)
+        if moved:
+            return  # plugins were told that it left and that it was placed
         run = TaskRun(tables, Placement([row], [node]))
         try:
             self._hooks.ask(points.on_deallocate if kind is Kind.ALLOCATE else points.on_allocate, run)

@@ -6,6 +6,7 @@ import numpy as np
 
 from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.columns.tables import Tables
+from pumice.columns.views import TaskClass
 
 GPU_RESOURCE = "nvidia.com/gpu"
 
@@ -13,6 +14,12 @@ GPU_RESOURCE = "nvidia.com/gpu"
 def gpu_column(tables: Tables) -> int:
     """Where GPUs are on the axis of resources, -1 where nobody has any."""
     return tables.axis.column.get(GPU_RESOURCE, -1)
+
+
+def asks_for_gpus(cls: TaskClass, gpu: int) -> bool:
+    """Whether tasks of a class ask for GPUs, or for parts of some."""
+    share = cls.spec.gpu_share
+    return bool(cls.req[gpu] > 0) or (share is not None and (share.fraction > 0 or share.memory_mib > 0))
 
 
 def shared_by_one(tables: Tables, amount: F64) -> tuple[float, float, float]:

@@ -17,6 +17,9 @@ def victim_lumps(tables: Tables, gone: Sequence[int]) -> list[tuple[int, list[in
         by_job.setdefault(int(tasks.job[row]), []).append(row)
     lumps = []
     for job, rows in by_job.items():
+        if len(rows) == 1:
+            lumps.append((int(jobs.queue[job]), rows))
+            continue
         lost: dict[int, int] = {}
         for row in rows:
             lost[int(tasks.sub[row])] = lost.get(int(tasks.sub[row]), 0) + 1

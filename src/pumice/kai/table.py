@@ -13,13 +13,22 @@ from pumice.kai.actions.consolidation import consolidation
 from pumice.kai.actions.preempt import preempt
 from pumice.kai.actions.reclaim import reclaim
 from pumice.kai.actions.stalegangeviction import stalegangeviction
+from pumice.kai.devices import open_devices
 from pumice.kai.plugins.elastic import elastic
+from pumice.kai.plugins.gpupack import gpupack
+from pumice.kai.plugins.gpusharingorder import gpusharingorder
+from pumice.kai.plugins.gpuspread import gpuspread
+from pumice.kai.plugins.kubeflow import kubeflow
+from pumice.kai.plugins.minruntime import MinRuntime
 from pumice.kai.plugins.nodeavailability import nodeavailability
 from pumice.kai.plugins.nodeplacement import NodePlacement
+from pumice.kai.plugins.nominatednode import NominatedNode
 from pumice.kai.plugins.predicates import Predicates
 from pumice.kai.plugins.priority import priority
 from pumice.kai.plugins.proportion import Proportion
+from pumice.kai.plugins.ray import ray
 from pumice.kai.plugins.resourcetype import resourcetype
+from pumice.kai.plugins.subgrouporder import subgrouporder
 from pumice.kai.plugins.taskorder import taskorder
 from pumice.kai.plugins.topology import TopologyPlugin
 from pumice.kai.points import POINTS
@@ -42,7 +51,15 @@ PLUGINS: tuple[Callable[..., Any], ...] = (
     resourcetype,
     taskorder,
     NodePlacement,
+    gpusharingorder,
+    gpupack,
+    gpuspread,
     TopologyPlugin,
+    kubeflow,
+    ray,
+    subgrouporder,
+    NominatedNode,
+    MinRuntime,
 )
 
 #: KAI's own order of actions and of plugins.
@@ -69,15 +86,7 @@ DEFAULT_PLUGINS = (
 )
 #: KAI has these; this version of Pumice does not, and says so instead of ignoring them.
 PLUGINS_NOT_YET = (
-    "kubeflow",
-    "ray",
-    "gpusharingorder",
-    "gpupack",
-    "gpuspread",
-    "subgrouporder",
-    "nominatednode",
     "dynamicresources",
-    "minruntime",
     "podaffinity",
     "snapshot",
     "reflectjoborder",
@@ -107,4 +116,13 @@ def kai_dialect() -> Dialect:
         spec: PluginSpec = getattr(target, PLUGIN_ATTRIBUTE)
         specs[spec.name] = spec
     missing = {name: f'plugin "{name}" is KAI\'s and not in this version of Pumice yet' for name in PLUGINS_NOT_YET}
-    return Dialect(ACTIONS, specs, missing, POINTS, accounting=ACCOUNTING, default_actions=DEFAULT_ACTIONS, name=NAME)
+    return Dialect(
+        ACTIONS,
+        specs,
+        missing,
+        POINTS,
+        accounting=ACCOUNTING,
+        opens=open_devices,
+        default_actions=DEFAULT_ACTIONS,
+        name=NAME,
+    )

@@ -1,31 +1,25 @@
-"""Which jobs may have to leave, and for whom. Source: KAI reclaim, preempt and consolidation filters."""
+"""Which jobs may have to leave for a job, beside what an action itself says: what plugins let through."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
-from pumice.columns.counting import ACTIVE
-from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.dtypes import Bool
 from pumice.columns.rows import JobRows
 from pumice.columns.views import Job
+from pumice.framework.point import Point
 from pumice.framework.session import Session
-from pumice.scenario.turns import queue_tree
+
+VictimPoint = Point[[Job, JobRows], Bool, Bool]
 
 
-def preemptible(ssn: Session, job: int) -> Bool:
-    """Other jobs than this that may be evicted and have something to give (J,)."""
-    jobs = ssn.tables.jobs
-    tree = queue_tree(ssn)
-    found = jobs.alive & jobs.preemptible & (jobs.queue >= 0) & (jobs.counts @ ACTIVE > 0)
-    found &= tree.leaf[jobs.queue]
-    found[job] = False
-    return found
-
-
-def let_through(ssn: Session, job: int, mask: Bool, point: Any) -> AnyArray:
-    """Rows of those that all plugins let through."""
-    rows: AnyArray = mask.nonzero()[0]
-    if not len(rows) or not ssn.has(point):
-        return rows
-    kept: AnyArray = rows[ssn.ask(point, Job(ssn.tables, job), JobRows(ssn.tables, rows))]
-    return kept
+def let_through(
+    ssn: Session, job: int, point: VictimPoint, test: Callable[[int], bool] | None = None
+) -> Callable[[int], bool]:
+    """Whether a job may leave for another: not the job itself, and whom the test and all plugins let through."""
+    tables = ssn.tables
+    if not ssn.has(point):
+        return (lambda row: row != job) if test is None else (lambda row: row != job and test(row))
+    rows = tables.jobs.live
+    allowed = set(rows[ssn.ask(point, Job(tables, job), JobRows(tables, rows))].tolist())
+    return lambda row: row != job and row in allowed and (test is None or test(row))

@@ -10,6 +10,9 @@ from pumice.model.pod import EMPTY_MAP
 from pumice.model.podgroup import PodGroupStatus
 from pumice.model.resources import Resource
 
+#: In the context of a bind: the groups with which the pod shares its devices.
+GPU_GROUPS = "gpu_groups"
+
 
 class Bind(NamedTuple):
     """Put a pod on a node."""

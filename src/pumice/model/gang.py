@@ -22,6 +22,8 @@ NON_PREEMPTIBLE_FROM = 100
 DEFAULT_PRIORITY = 50
 #: Sub-groups of one PodGroup: each is walked for every placement of its gang.
 SUB_GROUPS_MAX = 1024
+#: Levels of sub-groups: each may try several sets of nodes within those of the one above.
+DEPTH_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +97,15 @@ def tree_problem(sub_groups: Iterable[SubGroup]) -> tuple[int, str, str] | None:
             return i, f'a second sub-group "{each.name}"', "names that differ"
         if each.parent and each.parent not in place:
             return i, f'parent "{each.parent}"', "the name of a sub-group"
-    reached, inside = [""], Gang(tuple(listed)).children()
+    depth, inside = {"": 0}, Gang(tuple(listed)).children()
+    reached = [""]
     for name in reached:
-        reached += [each.name for each in inside.get(name, ())]
-    known = set(reached)
+        below = [each.name for each in inside.get(name, ())]
+        depth.update(dict.fromkeys(below, depth[name] + 1))
+        reached += below
     for i, each in enumerate(listed):
-        if each.name not in known:
+        if each.name not in depth:
             return i, f'parents of "{each.name}" that go round in a circle', "a tree"
+        if depth[each.name] > DEPTH_MAX:
+            return i, f"a sub-group {depth[each.name]} levels deep", f"at most {DEPTH_MAX} levels"
     return None

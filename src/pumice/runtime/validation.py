@@ -24,7 +24,8 @@ from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import EMPTY, Resource
-from pumice.model.topology import HyperNode
+from pumice.model.topology import HyperNode, Topology
+from pumice.runtime.kai_problems import gang_problems, share_problems, sharing_problems
 from pumice.runtime.problems import Problem, Severity
 from pumice.runtime.queue_problems import budget_problems, queue_problems
 
@@ -68,6 +69,7 @@ class _Cluster:
         self.hypernodes = _only(HyperNode, objects)
         self.classes = _only(PriorityClass, objects)
         self.jobs = _only(VolcanoJob, objects)
+        self.topologies = _only(Topology, objects)
         self.budgets = _only(PodDisruptionBudget, objects)
         self.guess = _Guesses()
 
@@ -79,6 +81,9 @@ class _Cluster:
         yield from self._nodes()
         yield from self._hypernodes()
         yield from budget_problems(self.budgets)
+        yield from sharing_problems(self.queues)
+        yield from gang_problems(self.groups, self.pods, self.topologies, self.guess)
+        yield from share_problems(self.pods, self.nodes)
 
     def _uids(self) -> Iterator[Problem]:
         for kind, objects in (("Pod", self.pods), ("PodGroup", self.groups)):
@@ -112,7 +117,8 @@ class _Cluster:
         yield from self._priority_classes()
         counts = Counter(pod.group_key for pod in self.pods)
         for group in self.groups:
-            if group.min_member > counts[group.key] and not group.unread:
+            has_sub_groups = group.gang is not None and group.gang.sub_groups
+            if group.min_member > counts[group.key] and not group.unread and not has_sub_groups:
                 what = f"minMember is {group.min_member}, but it has {counts[group.key]} pods"
                 yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
             yield from self._waiting_times(group)

@@ -6,11 +6,11 @@ is at least their number, or they cannot all be placed: whoever else is placed o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
-from pumice.columns.dtypes import EPS, F64
+from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE
 from pumice.framework.feasible import Feasibility
 from pumice.framework.session import Session
@@ -18,56 +18,90 @@ from pumice.scenario.parts import Chunk, Part
 
 
 class Bound:
-    """``last_is_worth_trying``: whether the chunk that was given out last could be the one that makes room."""
+    """One part, after those that were recorded have left."""
 
     def __init__(self, ssn: Session, feasible: Feasibility, part: Part, recorded: Iterable[int]) -> None:
-        self._ssn = ssn
+        self._ssn, self._feasible = ssn, feasible
         tables = ssn.tables
         self._freed: dict[int, F64] = {}
-        self.last_is_worth_trying = True
-        classes, counts = np.unique(tables.tasks.cls[part.rows], return_counts=True)
-        self._needs = list(zip(classes.tolist(), counts.tolist(), strict=True))
-        self._add(recorded)
-        self._fits = {cls: self._fit_counts(feasible, cls) for cls in classes.tolist()}
+        listed: list[int] = tables.tasks.cls[part.rows].tolist()
+        self._needs = {cls: listed.count(cls) for cls in dict.fromkeys(listed)}
+        self._asked = {cls: (tables.classes.req[cls] > 0).nonzero()[0].tolist() for cls in self._needs}
+        self._free(recorded)
+        self._fits = {cls: self._fit_counts(cls) for cls in self._needs}
         self._total = {cls: float(fits.sum()) for cls, fits in self._fits.items()}
 
-    def _add(self, rows: Iterable[int]) -> None:
+    def _free(self, rows: Iterable[int]) -> None:
         tables = self._ssn.tables
-        node, cls, req = tables.tasks.node, tables.tasks.cls, tables.classes.req
+        node, cls, req = tables.tasks.node, tables.tasks.cls, tables.classes.frees
         for row in rows:
             there = int(node[row])
             held = self._freed.get(there)
             self._freed[there] = req[cls[row]] if held is None else held + req[cls[row]]
 
-    def _fit_counts(self, feasible: Feasibility, cls: int) -> F64:
+    def _fit_counts(self, cls: int) -> F64:
         """How many tasks of a class fit on each node now, and when the recorded victims have left (N,)."""
-        tables = self._ssn.tables
-        future = tables.nodes.books[:, FUTURE]
-        found = np.full(len(future), np.inf)
-        need = tables.classes.req[cls]
-        asked = (need > 0).nonzero()[0].tolist()
-        for dimension in asked:
-            np.minimum(found, np.floor((future[:, dimension] + EPS) / need[dimension]), out=found)
-        found = np.where(feasible.of(cls).allowed, np.maximum(found, 0.0), 0.0)
+        tables, memo = self._ssn.tables, self._ssn.memo
+        nodes = tables.nodes
+        assert nodes.stamps is not None
+        question = ("how many fit", cls, tables.classes.identity(cls))
+        counts: F64 = memo.by_row(question, (nodes.facts.version,), nodes.stamps, lambda rows: self._count(cls, rows))
+        found = np.where(self._feasible.of(cls).allowed, counts, 0.0)
         for node in self._freed:
             found[node] = self._fits_on(node, cls)
         return found
 
+    def _count(self, cls: int, rows: AnyArray) -> F64:
+        tables = self._ssn.tables
+        need, found = tables.classes.req[cls], np.full(len(rows), np.inf)
+        for dimension in self._asked[cls]:
+            room = tables.nodes.books[rows, FUTURE, dimension]
+            np.minimum(found, np.floor((room + EPS) / need[dimension]), out=found)
+        return np.asarray(np.maximum(found, 0.0))
+
     def _fits_on(self, node: int, cls: int) -> float:
         tables = self._ssn.tables
-        need = tables.classes.req[cls]
+        if not self._feasible.of(cls).allowed[node]:
+            return 0.0
+        need, asked = tables.classes.req[cls], self._asked[cls]
         room = tables.nodes.books[node, FUTURE] + self._freed.get(node, 0.0)
-        asked = need > 0
         return max(0.0, float(np.floor((room[asked] + EPS) / need[asked]).min()))
 
-    def worth_trying(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """The chunks, each with a word in ``last_is_worth_trying``."""
-        for chunk in chunks:
-            self._add(chunk.rows)
-            for node in chunk.nodes:
-                for cls, fits in self._fits.items():
-                    fresh = self._fits_on(node, cls)
-                    self._total[cls] += fresh - fits[node]
-                    fits[node] = fresh
-            self.last_is_worth_trying = all(self._total[cls] >= count for cls, count in self._needs)
-            yield chunk
+    def allows(self, chunk: Chunk) -> bool:
+        """Whether one chunk more, with all that left before it, could make room: what an exact count would not
+        refute."""
+        self._free(chunk.rows)
+        for node in chunk.nodes:
+            for cls, fits in self._fits.items():
+                fresh = self._fits_on(node, cls)
+                self._total[cls] += fresh - fits[node]
+                fits[node] = fresh
+        return all(self._total[cls] >= count for cls, count in self._needs.items())
+
+    def possible(self, node: AnyArray, amounts: F64) -> Bool:
+        """Of chunks that leave one node each (K,), with what they hold (K, R), in order: at which of them there could
+        be room, if all that came before from the same node left with it, and nobody else. Shape (K,)."""
+        order = np.argsort(node, kind="stable")
+        there, tables = node[order], self._ssn.tables
+        starts = np.concatenate(([True], there[1:] != there[:-1]))
+        first = np.maximum.accumulate(np.where(starts, np.arange(len(there)), 0))
+        found = np.ones(len(there), dtype=bool)
+        for cls, count in self._needs.items():
+            need, fits = tables.classes.req[cls], np.full(len(there), np.inf)
+            for dimension in self._asked[cls]:
+                summed = amounts[order, dimension].cumsum()
+                left = summed - np.where(first > 0, summed[first - 1], 0.0)
+                room = tables.nodes.books[there, FUTURE, dimension] + left + self._recorded(dimension)[there]
+                np.minimum(fits, np.floor((room + EPS) / need[dimension]), out=fits)
+            allowed = self._feasible.of(cls).allowed[there]
+            fits = np.where(allowed, np.maximum(fits, 0.0), 0.0)
+            found &= self._total[cls] - self._fits[cls][there] + fits >= count
+        back = np.empty_like(found)
+        back[order] = found
+        return back
+
+    def _recorded(self, dimension: int) -> F64:
+        found = np.zeros(len(self._ssn.tables.nodes.facts))
+        for node, amount in self._freed.items():
+            found[node] = amount[dimension]
+        return found

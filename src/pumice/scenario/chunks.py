@@ -10,6 +10,7 @@ from collections.abc import Collection
 from pumice.columns.counting import PENDING
 from pumice.framework.session import Session
 from pumice.scenario.parts import ACTIVE_STATUSES, Part, active_of
+from pumice.scenario.points import pod_set_order
 
 _NOBODY: frozenset[int] = frozenset()
 
@@ -52,7 +53,7 @@ def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NOBODY) -> Part
     below = {sub: rows[: least - active] for sub, active, least in each if active < least and (rows := available(sub))}
     if any(active < least for _, active, least in each):
         return Part(job, below) if below else None
-    growing = [(active / max(least, 1), i, sub) for i, (sub, active, least) in enumerate(each)]
+    growing = [(_fullness(ssn, active, least, len(each)), i, sub) for i, (sub, active, least) in enumerate(each)]
     for _, _, sub in sorted(growing):
         rows = available(sub)
         if rows:
@@ -60,12 +61,16 @@ def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NOBODY) -> Part
     return None
 
 
+def _fullness(ssn: Session, active: int, least: int, pod_sets: int) -> list[float]:
+    return ssn.ask(pod_set_order, active, least) if pod_sets > 1 else []
+
+
 def victims_of(ssn: Session, job: int, left: dict[int, list[int]]) -> list[int]:
     """Which of the tasks that are ``left`` of a job, by pod set in order, leave next: one that is above the minimum,
     else all."""
     subs = ssn.tables.subs
     above = [
-        (len(rows) / max(int(subs.min_available[sub]), 1), i, sub)
+        (_fullness(ssn, len(rows), int(subs.min_available[sub]), len(left)), i, sub)
         for i, (sub, rows) in enumerate(left.items())
         if len(rows) > subs.min_available[sub]
     ]

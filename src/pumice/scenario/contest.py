@@ -6,8 +6,7 @@ take part in comparing queues, and are passed over when their turn comes. Source
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,23 +20,17 @@ from pumice.scenario.chunks import chunk_of
 from pumice.scenario.parts import Part, amount_of
 from pumice.scenario.placing import placer
 from pumice.scenario.points import Turn
+from pumice.scenario.standing import Entry, Standing
 from pumice.scenario.turns import best_leaf
-
-_Entry = tuple[Any, int]
 
 
 class Waiting:
     """All jobs that wait, by queue, the best one first; kept in step with what is committed."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
-        self._ssn = ssn
+        self._ssn, self._standing = ssn, Standing(ssn, rows)
         self._requests: dict[int, tuple[float, ...]] = {}
-        self._key_of: dict[int, Any] = {}
-        self.queues: dict[int, list[_Entry]] = {}
-        queue = ssn.tables.jobs.queue
-        for key, job in sorted(zip(ssn.order.job_keys()(rows.tolist()), rows.tolist(), strict=True)):
-            self.queues.setdefault(int(queue[job]), []).append((key, job))
-            self._key_of[job] = key
+        self.queues = self._standing.queues
 
     def request(self, job: int) -> tuple[float, ...]:
         """What a job would be tried with, as a value."""
@@ -48,18 +41,12 @@ class Waiting:
             found = self._requests[job] = tuple(amount)
         return found
 
-    def changed(self, jobs: Iterable[int]) -> None:
+    def changed(self, jobs: Collection[int]) -> None:
         """Tasks of some jobs moved for good."""
-        ssn = self._ssn
         for job in jobs:
-            queue = int(ssn.tables.jobs.queue[job])
             self._requests.pop(job, None)
-            old = self._key_of.pop(job, None)
-            if old is not None:
-                self.queues[queue].remove((old, job))
-            if old is not None and chunk_of(ssn, job) is not None:
-                key = self._key_of[job] = ssn.order.job_keys()([job])[0]
-                insort(self.queues[queue], (key, job))
+        wait = [job for job in jobs if job in self._standing and chunk_of(self._ssn, job) is not None]
+        self._standing.put(jobs, there=wait)
 
 
 class Contest:
@@ -80,14 +67,14 @@ class Contest:
         self._evicted: dict[int, set[int]] = {}
         for row in evicted:
             self._evicted.setdefault(int(job_of[row]), set()).add(row)
-        self._entries: dict[int, list[_Entry]] = {}
+        self._entries: dict[int, list[Entry]] = {}
         keys = ssn.order.job_keys()(list(self._evicted)) if self._evicted else []
         for key, job in zip(keys, self._evicted, strict=True):
             self._entries.setdefault(int(tables.jobs.queue[job]), []).append((key, job))
         own = self._key_of_part()
         self._entries.setdefault(int(tables.jobs.queue[part.job]), []).append((own, part.job))
         for each in self._entries.values():
-            each.sort()
+            each.sort(reverse=True)
 
     def _key_of_part(self) -> Any:
         """A part is a job of which nothing is placed yet."""
@@ -104,26 +91,44 @@ class Contest:
             leaf = self._next(passed) if len(entries) > 1 else next(iter(entries))
             if leaf not in entries:
                 continue
-            _, job = entries[leaf].pop(0)
+            _, job = entries[leaf].pop()
+            if job == self._part.job:
+                if not placer(self._ssn).place(self._stmt, self._part, self._within, virtual=True):
+                    return False
+            elif not self._offer(job):
+                self._pass_over_alike(leaf, job, passed)
             if not entries[leaf]:
                 del entries[leaf]
-            if not self._place(job):
-                return False
         return True
 
-    def _place(self, job: int) -> bool:
-        """Offer a job its chunk. False: it was the part, and it found no place."""
-        if job == self._part.job:
-            return placer(self._ssn).place(self._stmt, self._part, self._within, virtual=True)
+    def _offer(self, job: int) -> bool:
+        """Offer a job that left its chunk. Whether it takes it."""
         chunk = chunk_of(self._ssn, job, self._evicted[job])
-        if chunk is not None:
-            placer(self._ssn).place(self._stmt, chunk, self._within, virtual=True)
-        return True
+        return chunk is None or placer(self._ssn).place(self._stmt, chunk, self._within, virtual=True)
+
+    def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
+        """Nothing was placed, so the queue goes on being the one that goes next, and its next jobs fail too, where they
+        are like the one that failed: each of one task, of one class."""
+        jobs, cls = self._ssn.tables.jobs, self._ssn.tables.tasks.cls
+        if jobs.size[failed] != 1 or jobs.has_topology[failed]:
+            return
+        kind = (cls[jobs.tasks[failed][0]], jobs.preemptible[failed])
+        entries, waiting = self._entries[leaf], self._waiting.queues.get(leaf, ())
+        while entries:
+            entry = entries[-1]
+            job, at = entry[1], passed.get(leaf, 0)
+            if at < len(waiting) and waiting[at] < entry:
+                return
+            if job == self._part.job or jobs.size[job] != 1 or jobs.has_topology[job]:
+                return
+            if (cls[jobs.tasks[job][0]], jobs.preemptible[job]) != kind:
+                return
+            entries.pop()
 
     def _next(self, passed: dict[int, int]) -> int:
         """The queue that goes next; -1 where a job of it that takes no part was passed over."""
         turns: dict[int, Turn] = {}
-        bystander: dict[int, _Entry | None] = {}
+        bystander: dict[int, Entry | None] = {}
         for leaf in {**dict.fromkeys(self._waiting.queues), **dict.fromkeys(self._entries)}:
             request = self._turn(leaf, passed, bystander)
             if request is not None:
@@ -134,17 +139,17 @@ class Contest:
         self._pass_over(leaf, passed, bystander[leaf])
         return -1
 
-    def _turn(self, leaf: int, passed: dict[int, int], bystander: dict[int, _Entry | None]) -> F64 | None:
+    def _turn(self, leaf: int, passed: dict[int, int], bystander: dict[int, Entry | None]) -> F64 | None:
         waiting, at = self._waiting.queues.get(leaf, ()), passed.get(leaf, 0)
         while at < len(waiting) and self._takes_part(waiting[at][1]):
             at = passed[leaf] = at + 1
         own = self._entries.get(leaf)
-        if at < len(waiting) and (not own or waiting[at] < own[0]):
-            bystander[leaf] = own[0] if own else None
+        if at < len(waiting) and (not own or waiting[at] < own[-1]):
+            bystander[leaf] = own[-1] if own else None
             return np.array(self._waiting.request(waiting[at][1]))
         if not own:
             return None
-        return self._request(own[0][1])
+        return self._request(own[-1][1])
 
     def _takes_part(self, job: int) -> bool:
         return job == self._part.job or job in self._evicted
@@ -155,7 +160,7 @@ class Contest:
         chunk = chunk_of(self._ssn, job, self._evicted[job])
         return amount_of(self._ssn.tables, chunk.rows) if chunk is not None else None
 
-    def _pass_over(self, leaf: int, passed: dict[int, int], before: _Entry | None) -> None:
+    def _pass_over(self, leaf: int, passed: dict[int, int], before: Entry | None) -> None:
         """Pass over the next job of a queue, and those behind it that ask for as much: nothing was placed, so the queue
         goes on being the one that goes next."""
         waiting, at = self._waiting.queues[leaf], passed[leaf]

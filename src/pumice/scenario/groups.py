@@ -75,3 +75,11 @@ def _pod_set(tables: Tables, part: Part, sub: int, group: SubGroup | None) -> Gr
 def _name_of(tables: Tables, sub: int) -> str:
     key = tables.jobs.uids[int(tables.subs.job[sub])]
     return tables.subs.uids[sub][len(key) + 1 :]
+
+
+def has_sets(tables: Tables, job: int) -> bool:
+    """Whether some of a job's sub-groups are in others, which go before pod sets that are in none."""
+    if not tables.jobs.has_policy[job]:
+        return False
+    gang = tables.jobs.groups[job].gang
+    return gang is not None and any(each.parent for each in gang.sub_groups)

@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.columns.devices import memory_charge
 from pumice.columns.dtypes import F64
 from pumice.columns.tables import Tables
+from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.status import TaskStatus
 
 #: Tasks by their sub-job (a pod set), in the order in which they are placed.
@@ -75,12 +77,18 @@ def active_of(tables: Tables, sub: int) -> int:
 
 
 def amount_of(tables: Tables, rows: Iterable[int]) -> F64:
-    """What tasks ask for together. Shape (R,)."""
-    classes: list[int] = tables.tasks.cls[list(rows)].tolist()
-    req = tables.classes.req
+    """What tasks ask for together, as quotas count it: with fractions of GPUs, and with memory of GPUs as the part that
+    it is on the node that a task is on. Shape (R,)."""
+    rows = list(rows)
+    classes: list[int] = tables.tasks.cls[rows].tolist()
+    charge = tables.classes.charge
     if classes.count(classes[0]) == len(classes):
-        return np.asarray(len(classes) * req[classes[0]])
-    return np.asarray(req[classes].sum(axis=0))
+        found = np.asarray(len(classes) * charge[classes[0]])
+    else:
+        found = np.asarray(charge[classes].sum(axis=0))
+    if tables.classes.share_mib[classes].any():
+        found[tables.axis.column[GPU_RESOURCE]] += memory_charge(tables, rows)
+    return found
 
 
 def may_wait(tables: Tables, job: int) -> bool:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
+from pumice.columns.devices import Choice, DeviceLedger, charge_of_memory
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Queue, Task
@@ -19,10 +21,11 @@ from pumice.framework.derived import derived
 from pumice.framework.feasible import ClassFit, Feasibility
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
+from pumice.model.gpu import GPU_RESOURCE, GpuShare
 from pumice.model.status import TaskStatus
-from pumice.scenario.groups import Group, Subset, groups_of
+from pumice.scenario.groups import Group, Subset, groups_of, has_sets
 from pumice.scenario.parts import Part, active_of, amount_of
-from pumice.scenario.points import may_take, node_subsets
+from pumice.scenario.points import device_order, may_take, node_subsets
 
 _RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
 #: How many of equal tasks are looked at ahead on one node.
@@ -47,7 +50,7 @@ class Placer:
             return False
         tables = self.ssn.tables
         with stmt.trial() as trial:
-            if tables.jobs.has_topology[part.job]:
+            if tables.jobs.has_topology[part.job] or has_sets(tables, part.job):
                 if not self._place_group(stmt, groups_of(tables, part), Subset(within), virtual):
                     return False
             elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
@@ -108,30 +111,90 @@ class Placer:
         return True
 
     def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Subset, virtual: bool) -> bool:
+        unfit = self.ssn.ask(points.task_refused, Task(self.ssn.tables, rows[0]))
+        if unfit is not None:
+            self.why = unfit.reason
+            return False
+        devices = self.ssn.ledger.devices
+        share = devices.share_of(cls) if devices is not None else None
+        if share is not None:
+            return all(self._place_shared(stmt, row, cls, share, within, virtual) for row in rows)
         while rows:
             fit = self.feasible.of(cls)
-            fits = fit.allowed & fit.future_fits
-            if within.nodes is not None:
-                fits &= within.nodes
-            if self._outside is not None:
-                fits &= ~self._outside
-            if not fits.any():
-                self.why = "no node has room"
+            key = self._key(rows[0], fit, within)
+            if key is None:
                 return False
-            score: F64 = fit.score
-            if self._single:
-                fits, score = self._of_task(rows[0], fits, fit)
-            if within.score is not None:
-                score = score + within.score
-            key = np.where(fits, score, -np.inf)
             node = self._best(key)
             if key[node] == -np.inf:
                 self.why = "no node takes it"
                 return False
-            count = self._how_many(within, key, node, cls, len(rows)) if len(rows) > 1 and not self._single else 1
-            self._put(stmt, rows[:count], node, at_once=bool(fit.idle_fits[node]) and not virtual)
-            rows = rows[count:]
+            nodes = [node]
+            if len(rows) > 1 and not self._single:
+                nodes *= self._how_many(within, key, node, cls, len(rows))
+                if len(nodes) == 1:
+                    nodes = self._one_on_each(fit, key, cls, len(rows)) or nodes
+            self._put(stmt, rows[: len(nodes)], nodes, at_once=bool(fit.idle_fits[node]) and not virtual)
+            rows = rows[len(nodes) :]
         return True
+
+    def _key(self, row: int, fit: ClassFit, within: Subset, more: Bool | None = None) -> F64 | None:
+        """How good each node is for a task, -inf where it cannot go; None where that is everywhere. Shape (N,)."""
+        fits = fit.allowed & fit.future_fits
+        for mask in (within.nodes, None if self._outside is None else ~self._outside, more):
+            if mask is not None:
+                fits &= mask
+        if not fits.any():
+            self.why = "no node has room"
+            return None
+        score: F64 = fit.score
+        if self._single:
+            fits, score = self._of_task(row, fits, fit)
+        return np.where(fits, score if within.score is None else score + within.score, -np.inf)
+
+    def _place_shared(
+        self, stmt: Statement, row: int, cls: int, share: GpuShare, within: Subset, virtual: bool
+    ) -> bool:
+        """Place a task that shares GPUs: on the best node with devices for it, on the best of those."""
+        ssn, devices, fit = self.ssn, self.ssn.ledger.devices, self.feasible.of(cls)
+        assert devices is not None
+        room = devices.count(share, soon=True) >= share.devices
+        key = self._key(row, fit, within, room & self._within_quota(row, share, devices))
+        if key is None:
+            return False
+        while key[node := self._best(key)] > -np.inf:
+            choice = devices.choose(node, share, lambda used: np.sum(ssn.ask(device_order, used) or [0 * used], axis=0))
+            if choice is not None:
+                self._put_shared(stmt, row, node, choice, at_once=not virtual and bool(fit.idle_fits[node]))
+                return True
+            key[node] = -np.inf
+        self.why = "no node takes it"
+        return False
+
+    def _within_quota(self, row: int, share: GpuShare, devices: DeviceLedger) -> Bool:
+        """Nodes on which memory of a GPU is a part of one that its queue may take (N,). Source: KAI, where every node
+        is asked, and of several devices one is counted."""
+        ssn, tables = self.ssn, self.ssn.tables
+        found = np.ones(len(devices.mib), dtype=bool)
+        if share.memory_mib:
+            job = int(tables.tasks.job[row])
+            queue, preemptible = Queue(tables, int(tables.jobs.queue[job])), bool(tables.jobs.preemptible[job])
+            for mib in np.unique(devices.mib).tolist():
+                amount = tables.classes.charge[tables.tasks.cls[row]].copy()
+                amount[tables.axis.column[GPU_RESOURCE]] += charge_of_memory(share.memory_mib, mib)
+                found[devices.mib == mib] = not ssn.ask(may_take, queue, amount, preemptible)
+        return found
+
+    def _put_shared(self, stmt: Statement, row: int, node: int, choice: Choice, *, at_once: bool) -> None:
+        tasks, devices = self.ssn.tables.tasks, self.ssn.ledger.devices
+        assert devices is not None
+        if tasks.status[row] != _RELEASING:
+            devices.assign(row, node, choice.slots)
+            (stmt.allocate if at_once and choice.at_once else stmt.pipeline)([row], [node])
+        elif tasks.node[row] == node and devices.may_stay(row, choice):
+            stmt.stay([row])
+        else:
+            devices.reassign(row, node, choice.slots)
+            stmt.promise_another([row], [node])
 
     def _best(self, key: F64) -> int:
         """The node with the largest key; of equals the one whose name comes first."""
@@ -148,6 +211,17 @@ class Placer:
             fits = fits & (verdict.codes == 0)
         score = ssn.ask(points.task_scores, task, nodes, fit.score)
         return fits, np.broadcast_to(score, fits.shape)
+
+    def _one_on_each(self, fit: ClassFit, key: F64, cls: int, wanted: int) -> list[int]:
+        """The best nodes, as many as are wanted, as far as each has no room for a second task: what becomes of one node
+        decides nothing about the others then. Empty where the best one has room for two."""
+        order = np.argsort(-key, kind="stable") if self._rank is None else np.lexsort((self._rank, -key))
+        best = order[: min(wanted, int((key > -np.inf).sum()))]
+        look = self.feasible.look(cls, NodeRows(self.ssn.tables, best, after=np.ones(len(best)), cls=cls))
+        goes = ~(look.allowed & look.future_fits) & (fit.idle_fits[best] == fit.idle_fits[best[0]])
+        count = len(best) if goes.all() else int(goes.argmin())
+        found: list[int] = best[:count].tolist()
+        return found
 
     def _how_many(self, within: Subset, key: F64, node: int, cls: int, wanted: int) -> int:
         """How many of equal tasks go to their best node before another one is better."""
@@ -167,20 +241,23 @@ class Placer:
         goes[0] = True
         return ahead if goes.all() else int(goes.argmin())
 
-    def _put(self, stmt: Statement, rows: list[int], node: int, *, at_once: bool) -> None:
+    def _put(self, stmt: Statement, rows: list[int], nodes: list[int], *, at_once: bool) -> None:
+        """Place tasks of one pod set; those that were evicted stay, or are promised other nodes."""
         tasks = self.ssn.tables.tasks
-        if tasks.status[rows[0]] != _RELEASING and (len(rows) == 1 or (tasks.status[rows] != _RELEASING).all()):
-            (stmt.allocate if at_once else stmt.pipeline)(rows, [node] * len(rows))
+        left = tasks.status[rows] == _RELEASING
+        if not left.any():
+            (stmt.allocate if at_once else stmt.pipeline)(rows, nodes)
             return
-        new = [row for row in rows if tasks.status[row] != _RELEASING]
+        each = list(zip(rows, nodes, left.tolist(), (tasks.node[rows] == nodes).tolist(), strict=True))
+        new = [(row, node) for row, node, evicted, _ in each if not evicted]
         if new:
-            stmt.pipeline(new, [node] * len(new))
-        moved = [row for row in rows if tasks.status[row] == _RELEASING and tasks.node[row] != node]
+            stmt.pipeline([row for row, _ in new], [node for _, node in new])
+        moved = [(row, node) for row, node, evicted, same in each if evicted and not same]
         if moved:
-            stmt.promise_another(moved, [node] * len(moved))
-        stays = [row for row in rows if tasks.status[row] == _RELEASING and tasks.node[row] == node]
-        for _, same in groupby(sorted(stays, key=tasks.was.__getitem__), key=tasks.was.__getitem__):
-            stmt.stay(list(same))
+            stmt.promise_another([row for row, _ in moved], [node for _, node in moved])
+        stays = sorted((int(tasks.was[row]), row) for row, _, evicted, same in each if evicted and same)
+        for _, alike in groupby(stays, key=itemgetter(0)):
+            stmt.stay([row for _, row in alike])
 
 
 def name_ranks(ssn: Session) -> AnyArray | None:

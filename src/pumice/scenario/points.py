@@ -89,12 +89,27 @@ consolidate_valid: Point[[Scenario], bool, bool] = Point(
     combine.all_of,
     _VALID,
 )
+pod_set_order: Point[[int, int], float, list[float]] = Point(
+    "pod_set_order",
+    "Where does a pod set of so many active tasks and such a minimum come among those of its job? A key, smaller first."
+    " Ties: name.",
+    "when a job that has all its minimums gets one task more, or gives one",
+    combine.each,
+    {("int", "int"): "counts"},
+)
 node_subsets: Point[[Group, Subset], list[Subset], list[Subset]] = Point(
     "node_subsets",
     "Which parts of these nodes may the group be placed in, the first to try first? Plugins refine each other's.",
     "before a group of tasks, and each group in it, is placed",
     combine.refine,
     {("Group", "Subset"): "group"},
+)
+device_order: Point[[F64], F64, list[F64]] = Point(
+    "device_order",
+    "How good is each device, of which that part is used (0 for whole GPUs)? Higher is better; summed over plugins.",
+    "when a task that shares GPUs was given a node",
+    combine.each,
+    {("F64",): "used"},
 )
 solution_start: Point[[], None, None] = Point(
     "solution_start",

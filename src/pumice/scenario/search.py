@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pumice.columns.counting import ACTIVE
+from pumice.columns.dtypes import AnyArray
 from pumice.framework.session import Session
 from pumice.scenario.alike import Alike
 from pumice.scenario.chunks import chunk_of
 from pumice.scenario.contest import Waiting
+from pumice.scenario.parts import active_count
 from pumice.scenario.solve import Refuted, Rules, Solution, solve
-from pumice.scenario.turns import Turns, waiting_jobs
+from pumice.scenario.standing import Standing
+from pumice.scenario.turns import Turns, queue_tree, waiting_jobs
 
 
 def search(ssn: Session, rules: Rules) -> None:
@@ -16,6 +20,7 @@ def search(ssn: Session, rules: Rules) -> None:
     if not len(rows):
         return
     waiting, job_of = Waiting(ssn, rows), ssn.tables.tasks.job
+    standing = Standing(ssn, preemptible_jobs(ssn))
     turns, alike = Turns(ssn, rows), Alike(ssn, rows)
     for job in turns:
         part = chunk_of(ssn, job)
@@ -25,12 +30,28 @@ def search(ssn: Session, rules: Rules) -> None:
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             if not rules.may_try(ssn, part):
                 alike.fails(job, "has no case")
-            elif isinstance(found := solve(ssn, stmt, part, rules, waiting), Solution):
+            elif isinstance(found := solve(ssn, stmt, part, rules, waiting, standing), Solution):
                 stmt.commit()
                 alike.forget()
                 alike.placed(job)
-                waiting.changed({job, *job_of[list(found.evicted)].tolist()})
+                changed = {job, *job_of[list(found.evicted)].tolist()}
+                waiting.changed(changed)
+                standing.put(changed, there=[each for each in changed if may_be_victim(ssn, each)])
             else:
                 alike.fails(job, "nobody may leave for it", alike=found is Refuted.WITHOUT_A_TRY)
         turns.drop(job, alike.failed)
     alike.tell()
+
+
+def preemptible_jobs(ssn: Session) -> AnyArray:
+    """Rows of jobs that may be evicted and have something to give."""
+    jobs = ssn.tables.jobs
+    found = jobs.alive & jobs.preemptible & (jobs.queue >= 0) & (jobs.counts @ ACTIVE > 0)
+    rows: AnyArray = (found & queue_tree(ssn).leaf[jobs.queue]).nonzero()[0]
+    return rows
+
+
+def may_be_victim(ssn: Session, job: int) -> bool:
+    """Whether one is of these."""
+    jobs = ssn.tables.jobs
+    return bool(jobs.preemptible[job]) and active_count(jobs.counts[job].tolist()) > 0

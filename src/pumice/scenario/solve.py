@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.columns.counting import RELEASING
-from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.dtypes import Bool
 from pumice.columns.nodes import IDLE, PIPELINED
 from pumice.columns.nodes import RELEASING as LEAVING
 from pumice.framework.point import Point
@@ -25,20 +25,24 @@ from pumice.framework.statement import Statement
 from pumice.scenario.bounds import Bound
 from pumice.scenario.candidates import Candidates
 from pumice.scenario.contest import Contest, Waiting
+from pumice.scenario.growth import Growth
 from pumice.scenario.parts import Chunk, Part, Scenario
 from pumice.scenario.placing import placer
 from pumice.scenario.points import solution_start
+from pumice.scenario.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What an action means by a victim. ``reason``: what evictions say. ``may_try``: whether the job has a case at all.
-    ``candidates``: rows of jobs that may have to leave. ``valid``: the point that has the last word.
-    ``every_victim_placed``: no victim may be without a place in the end."""
+    ``of_queue``: whether jobs of a queue may have to leave for a job, ``may_leave``: which, given the rows of all that
+    stand there. ``valid``: the point that has the last word. ``every_victim_placed``: no victim may be without a place
+    in the end."""
 
     reason: str
     may_try: Callable[[Session, Part], bool]
-    candidates: Callable[[Session, int], AnyArray]
+    of_queue: Callable[[Session, int, int], bool]
+    may_leave: Callable[[Session, int], Callable[[int], bool]]
     valid: Point[[Scenario], bool, bool]
     every_victim_placed: bool = False
 
@@ -56,13 +60,16 @@ class Refuted(Enum):
     WITHOUT_A_TRY = 1
 
 
-def solve(ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting) -> Solution | Refuted:
+def solve(
+    ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, standing: Standing
+) -> Solution | Refuted:
     """Make room for a part of a job, in the statement; Refuted: that cannot be done, and nothing is left of it."""
-    candidates = rules.candidates(ssn, part.job)
-    if not len(candidates):
+    queues = [leaf for leaf in standing.queues if rules.of_queue(ssn, part.job, leaf)]
+    candidates = Candidates(ssn, standing, queues, rules.may_leave(ssn, part.job))
+    if not candidates:
         return Refuted.WITHOUT_A_TRY
     ssn.ask(solution_start)
-    search = _Search(ssn, stmt, rules, waiting, Candidates(ssn, candidates))
+    search = _Search(ssn, stmt, rules, waiting, candidates)
     rows = part.rows
     recorded: tuple[int, ...] = ()
     sub_of = {row: sub for sub, each in part.tasks.items() for row in each}
@@ -70,13 +77,12 @@ def solve(ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Wait
         tasks: dict[int, list[int]] = {}
         for row in rows[:count]:
             tasks.setdefault(sub_of[row], []).append(row)
-        mark = stmt.mark()
         found = search.grow(Part(part.job, tasks, alone=True), recorded)
         if found is None:
             return Refuted.AFTER_TRIES if search.tries else Refuted.WITHOUT_A_TRY
         recorded = found
         if count < len(rows):
-            stmt.rollback(mark)
+            search.take_back(recorded, keep_evictions=len(queues) == 1)
     return Solution(recorded)
 
 
@@ -84,42 +90,52 @@ class _Search:
     def __init__(self, ssn: Session, stmt: Statement, rules: Rules, waiting: Waiting, candidates: Candidates) -> None:
         self.ssn, self.stmt, self.rules, self.waiting = ssn, stmt, rules, waiting
         self.candidates, self.tries = candidates, 0
+        self._start = self._evicted = stmt.mark()
+        self._standing: frozenset[int] = frozenset()  # those whose evictions stand while a larger part is tried
 
     def grow(self, part: Part, recorded: tuple[int, ...]) -> tuple[int, ...] | None:
         """The victims that make room for a part, all there are, the recorded ones first."""
-        tables = self.ssn.tables
-        possible = with_devices(self.ssn, part)
-        node = tables.tasks.node
-        possible[node[list(recorded)]] = True
-        bound = Bound(self.ssn, placer(self.ssn).feasible, part, recorded)
+        ssn, tables = self.ssn, self.ssn.tables
+        possible = with_devices(ssn, part)
+        possible[tables.tasks.node[list(recorded)]] = True
         if recorded and (found := self._try(part, recorded, (), possible)[0]) is not None:
             return found
-        potential: dict[int, list[int]] = {}
-        on_node: dict[int, dict[int, None]] = {}
-        for chunk in bound.worth_trying(self.candidates.chunks(frozenset(recorded))):
-            potential.setdefault(chunk.job, []).extend(chunk.rows)
-            for each in chunk.nodes:
-                on_node.setdefault(each, {})[chunk.job] = None
-            if not bound.last_is_worth_trying:
-                continue
-            found = self._on_nodes(part, recorded, chunk, potential, on_node, possible)
+        gone = frozenset(recorded)
+        bound = Bound(ssn, placer(ssn).feasible, part, gone - self._standing)
+        growth = Growth(ssn, self.candidates, gone, bound)
+        for chunk in growth:
+            found = self._on_nodes(part, recorded, chunk, growth, possible)
             if found is not None:
                 return found
         return None
+
+    def take_back(self, recorded: tuple[int, ...], *, keep_evictions: bool) -> None:
+        """Undo what was simulated, before the next larger part is. The evictions may stand where they are those of
+        whom was recorded, the order of the other candidates does not depend on them, and nobody stayed."""
+        tables = self.ssn.tables
+        status, job_of = tables.tasks.status, tables.tasks.job
+        self.stmt.rollback(self._evicted, remember=False)
+        all_recorded = (tables.jobs.size[job_of[list(recorded)]] == 1).all()
+        evicted = {row for op in self.stmt.operations for row in op.placement.rows}
+        if keep_evictions and all_recorded and evicted == set(recorded):
+            assert (status[list(recorded)] == RELEASING).all()
+            self._standing = frozenset(recorded)
+            return
+        self.stmt.rollback(self._start, remember=False)
+        self._standing = frozenset()
 
     def _on_nodes(
         self,
         part: Part,
         recorded: tuple[int, ...],
         chunk: Chunk,
-        potential: dict[int, list[int]],
-        on_node: dict[int, dict[int, None]],
+        growth: Growth,
         possible: Bool,
     ) -> tuple[int, ...] | None:
         """Try the nodes of the newest chunk, one after the other."""
         node = self.ssn.tables.tasks.node
         for each in chunk.nodes:
-            evicted = [row for job in on_node[each] for row in potential[job]]
+            evicted = growth.with_node(each)
             extended = possible.copy()
             extended[node[evicted]] = True
             found, placed = self._try(part, recorded, evicted, extended)
@@ -138,7 +154,8 @@ class _Search:
         rows = (*recorded, *evicted)
         self.tries += 1
         with self.stmt.trial() as trial:
-            evict_all(ssn, self.stmt, rows, self.rules.reason)
+            evict_all(ssn, self.stmt, [row for row in rows if row not in self._standing], self.rules.reason)
+            self._evicted = self.stmt.mark()
             if not Contest(ssn, self.stmt, part, rows, self.waiting, within).run():
                 return None, False
             if not self._is_valid(Scenario(part, list(rows))):
@@ -168,8 +185,8 @@ def with_devices(ssn: Session, part: Part) -> Bool:
     tables = ssn.tables
     gpu = tables.axis.column.get("nvidia.com/gpu", -1)
     count = len(tables.nodes.facts)
-    if gpu < 0 or (tables.classes.req[tables.tasks.cls[part.rows], gpu] == 0).any():
+    if gpu < 0 or (tables.classes.frees[tables.tasks.cls[part.rows], gpu] == 0).any():
         return np.ones(count, dtype=bool)
     books = tables.nodes.books
     found: Bool = (books[:, IDLE, gpu] > 0) | (books[:, LEAVING, gpu] - books[:, PIPELINED, gpu] > 0)
-    return found
+    return found if ssn.ledger.devices is None else found | ssn.ledger.devices.remainders()

@@ -118,6 +118,10 @@ def test_a_pod_group_is_a_tree_with_minimums_and_topology() -> None:
             {"subGroups": [{"name": "a", "parent": "c"}]},
             'spec.subGroups[0]: found parent "c", wanted the name of a sub-',
         ),
+        (
+            {"subGroups": [{"name": str(i), "parent": str(i - 1) if i else ""} for i in range(9)]},
+            "spec.subGroups[8]: found a sub-group 9 levels deep, wanted at most 8 levels",
+        ),
         ({"subGroups": [{"name": "a"}, {"name": "A"}]}, 'spec.subGroups[1]: found a second sub-group "a"'),
         ({"subGroups": [{"name": "a", "minMember": 0}]}, "spec.subGroups[0].minMember: found 0"),
         ({"subGroups": [{"name": str(i)} for i in range(1025)]}, "found 1025 sub-groups, wanted at most 1024"),

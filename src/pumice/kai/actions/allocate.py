@@ -19,9 +19,10 @@ def allocate(ssn: Session) -> None:
             turns.drop(job, alike.failed)
             continue
         with ssn.turn(ssn.tables.jobs.uids[job]):
-            if _allocate(ssn, job):
+            refused = _allocate(ssn, job)
+            if refused is not None:
                 alike.placed(job)
-                if chunk_of(ssn, job) is not None:
+                if not refused and chunk_of(ssn, job) is not None:
                     turns.push(job)
             else:
                 alike.fails(job, placer(ssn).why)
@@ -29,12 +30,11 @@ def allocate(ssn: Session) -> None:
     alike.tell()
 
 
-def _allocate(ssn: Session, job: int) -> bool:
+def _allocate(ssn: Session, job: int) -> list[str] | None:
+    """Place and commit a chunk: the pods whose binding was refused; None where it found no place. Whoever is refused
+    is not tried again in this cycle."""
     part = chunk_of(ssn, job)
     if part is None:
-        return False
+        return None
     with ssn.statement() as stmt:
-        if not placer(ssn).place(stmt, part):
-            return False
-        stmt.commit()
-    return True
+        return stmt.commit() if placer(ssn).place(stmt, part) else None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
-from pumice.columns.dtypes import EPS, AnyArray
+from pumice.columns.dtypes import EPS
 from pumice.columns.nodes import FUTURE
 from pumice.framework.session import Session
 from pumice.kai import points
-from pumice.kai.victims import let_through, preemptible
+from pumice.kai.victims import let_through
 from pumice.scenario.parts import Part, amount_of
 from pumice.scenario.points import consolidate_valid
-from pumice.scenario.search import search
+from pumice.scenario.search import preemptible_jobs, search
 from pumice.scenario.solve import Rules
 
 _GPU = "nvidia.com/gpu"
@@ -22,8 +23,12 @@ def consolidation(ssn: Session, *, maxConsolidationPreemptees: int = 16) -> None
     for none at all."""
     if maxConsolidationPreemptees == 0:
         return
-    candidates = partial(_candidates, most=maxConsolidationPreemptees)
-    search(ssn, Rules("consolidation", _may_try, candidates, consolidate_valid, every_victim_placed=True))
+    may_leave = partial(_may_leave, most=maxConsolidationPreemptees)
+    search(ssn, Rules("consolidation", _may_try, _everywhere, may_leave, consolidate_valid, every_victim_placed=True))
+
+
+def _everywhere(ssn: Session, job: int, queue: int) -> bool:
+    return True
 
 
 def _may_try(ssn: Session, part: Part) -> bool:
@@ -35,18 +40,18 @@ def _may_try(ssn: Session, part: Part) -> bool:
     if gpu < 0:
         return True
     free = tables.nodes.books[:, FUTURE, gpu].sum()
+    if ssn.ledger.devices is not None:
+        free += ssn.ledger.devices.unused()
     return bool(amount_of(tables, part.rows)[gpu] - free < EPS)
 
 
-def _candidates(ssn: Session, job: int, *, most: int) -> AnyArray:
-    rows = let_through(ssn, job, preemptible(ssn, job), points.consolidate_victims)
-    return rows if most < 0 else _worst(ssn, rows, most)
-
-
-def _worst(ssn: Session, rows: AnyArray, most: int) -> AnyArray:
-    """So many jobs that would leave first. KAI takes those that its hash map gives first, and one more than the
-    limit."""
-    if len(rows) <= most:
-        return rows
-    in_order: AnyArray = rows[sorted(range(len(rows)), key=ssn.order.job_keys()(rows.tolist()).__getitem__)]
-    return in_order[-most:]
+def _may_leave(ssn: Session, job: int, *, most: int) -> Callable[[int], bool]:
+    """At most so many jobs, those that would leave first. KAI takes those that its hash map gives first, and one more
+    than the limit."""
+    allowed = let_through(ssn, job, points.consolidate_victims)
+    if most < 0:
+        return allowed
+    rows = [row for row in preemptible_jobs(ssn).tolist() if allowed(row)]
+    keys = ssn.order.job_keys()(rows)
+    in_order = [row for _, row in sorted(zip(keys, rows, strict=True))]
+    return set(in_order[-most:]).__contains__

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pumice.columns.dtypes import AnyArray
+from collections.abc import Callable
+
 from pumice.columns.views import Queue
 from pumice.framework.session import Session
 from pumice.kai import points
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA
-from pumice.kai.victims import let_through, preemptible
+from pumice.kai.victims import let_through
 from pumice.scenario.parts import Part, amount_of
 from pumice.scenario.search import search
 from pumice.scenario.solve import Rules
@@ -15,7 +16,7 @@ from pumice.scenario.solve import Rules
 
 def preempt(ssn: Session) -> None:
     """A job may have jobs of strictly lower priority of its queue evicted."""
-    search(ssn, Rules("preempt", _may_try, _candidates, points.preempt_valid))
+    search(ssn, Rules("preempt", _may_try, _of_queue, _may_leave, points.preempt_valid))
 
 
 def _may_try(ssn: Session, part: Part) -> bool:
@@ -28,7 +29,11 @@ def _may_try(ssn: Session, part: Part) -> bool:
     return why != NON_PREEMPTIBLE_OVER_QUOTA
 
 
-def _candidates(ssn: Session, job: int) -> AnyArray:
-    jobs = ssn.tables.jobs
-    lower = (jobs.queue == jobs.queue[job]) & (jobs.priority < jobs.priority[job])
-    return let_through(ssn, job, preemptible(ssn, job) & lower, points.preempt_victims)
+def _of_queue(ssn: Session, job: int, queue: int) -> bool:
+    return queue == int(ssn.tables.jobs.queue[job])
+
+
+def _may_leave(ssn: Session, job: int) -> Callable[[int], bool]:
+    priority = ssn.tables.jobs.priority
+    own = int(priority[job])
+    return let_through(ssn, job, points.preempt_victims, lambda row: int(priority[row]) < own)

@@ -21,4 +21,8 @@ SCORE = 100.0
 @points.node_order(reads=(ROWS,))
 def nodeavailability(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64:
     """100 where it fits what is idle. Shape (rows,)."""
-    return np.where(nodes.has_room(cls.row, IDLE), SCORE, 0.0)
+    room, devices = nodes.has_room(cls.row, IDLE), ssn.ledger.devices
+    share = devices.share_of(cls.row) if devices is not None else None
+    if devices is not None and share is not None:
+        room = room & (devices.count(share, nodes.rows, soon=False) >= share.devices)
+    return np.where(room, SCORE, 0.0)

@@ -17,7 +17,7 @@ from pumice.framework.plugin import plugin
 from pumice.framework.point import ROWS
 from pumice.framework.session import Session
 from pumice.kai import points
-from pumice.kai.amounts import gpu_column
+from pumice.kai.amounts import asks_for_gpus, gpu_column
 
 BINPACK, SPREAD = "binpack", "spread"
 MOST = 9.0
@@ -39,7 +39,7 @@ class NodePlacement:
     @points.node_order(reads=(ROWS,))
     def score(self, cls: TaskClass, nodes: NodeRows) -> F64 | None:
         """0 to 9 for binpack, 0 to 1 for spread. Shape (rows,)."""
-        by_gpu = self._gpu >= 0 and cls.req[self._gpu] > 0
+        by_gpu = self._gpu >= 0 and asks_for_gpus(cls, self._gpu)
         column = self._gpu if by_gpu else CPU
         largest = self._largest[column]
         if largest <= 0:

@@ -1,30 +1,78 @@
-"""predicates: what node objects decide about a pod: cordons, node selectors and affinity, taints. Source: KAI
-predicates.
+"""predicates: what nodes, and the pods on them, decide about a pod: cordons, selectors and affinity, taints, MIG, host
+ports, inter-pod affinity. Source: KAI predicates.
 
-Whether requests fit is no filter: placing looks at that. Host ports, inter-pod affinity and volumes: not yet.
+Whether requests fit is no filter: placing looks at that. What needs claims of dynamic resources: not yet, and so
+nowhere.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from pumice.columns.dtypes import I32
 from pumice.columns.rows import NodeRows
-from pumice.columns.views import TaskClass
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import Task, TaskClass
 from pumice.framework.derived import derived
+from pumice.framework.filters.interpod import InterPodFilter
+from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
+from pumice.framework.filters.ports import PortFilter
+from pumice.framework.filters.view import View
 from pumice.framework.node_filters import STABLE_REASONS, stable_codes
 from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS
+from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
-from pumice.framework.verdict import Verdict
+from pumice.framework.verdict import Code, Unfit, Verdict, gather
 from pumice.kai import points
+from pumice.kai.mig import MigRules
+from pumice.model.pod import PodSpec
 
-_WHY = tuple(() if reason is None else (reason,) for reason in STABLE_REASONS)
+#: What this version cannot place, and so places nowhere: to leave it out of account would give devices away twice.
+CLAIMED = Unfit("claims of dynamic resources are not looked at yet", Code.UNRESOLVABLE)
+
+_WRONG_KIND = Unfit("node(s) have another kind of GPU devices than the pod asks for")
+_WHY = (*(() if reason is None else (reason,) for reason in STABLE_REASONS), (_WRONG_KIND,))
 
 
 @plugin("predicates")
 class Predicates:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
+        self._mig = MigRules(ssn)
         self._codes: dict[int, tuple[I32, bool]] = {}  # of a class, and whether any is against it
+        if classes_where(ssn, "pod terms", has_pod_terms) or classes_where(ssn, "host ports", has_host_ports):
+            self._look_at_pods()
+
+    def _look_at_pods(self) -> None:
+        """Nobody else pays for filters that look at single tasks, and for keeping in step what they look at."""
+        ssn, view = self.ssn, View(self.ssn)
+        self._filters = (PortFilter(pod_index(ssn)), InterPodFilter(pod_index(ssn)))
+
+        def on_allocate(run: TaskRun) -> None:
+            view.enter(run)
+
+        def on_deallocate(run: TaskRun) -> None:
+            view.leave(run.rows)
+
+        ssn.add(points.predicate, self.pod_filters, (ROWS, PODS))
+        ssn.add(points.on_allocate, on_allocate)
+        ssn.add(points.on_deallocate, on_deallocate)
+
+    def pod_filters(self, task: Task, nodes: NodeRows) -> Verdict | None:
+        """Host ports, then inter-pod affinity, as far as they matter to the task's class. Shape (rows,)."""
+        cls = int(self.ssn.tables.tasks.cls[task.row])
+        verdicts = [each.verdict(task, nodes) for each in self._filters if each.concerns(cls)]
+        return gather(verdicts, len(nodes)) if verdicts else None
+
+    @points.pre_predicate
+    def not_yet(self, cls: TaskClass) -> Unfit | None:
+        """Why no node may take it, whatever there is."""
+        spec = cls.spec
+        if spec.gpu_share is not None and spec.gpu_share.problem:
+            return Unfit(spec.gpu_share.problem, Code.UNRESOLVABLE)
+        if spec.resource_claims:
+            return CLAIMED
+        return None
 
     @points.predicate(reads=(ROWS,))
     def node_filters(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
@@ -32,6 +80,13 @@ class Predicates:
         known = self._codes.get(cls.row)
         if known is None:
             codes = stable_codes(derived(self.ssn), cls.spec, affinity=True, taints=True)
+            against = self._mig.against(cls)
+            codes = np.where(against & (codes == 0), len(_WHY) - 1, codes).astype(np.int32)
             known = self._codes[cls.row] = codes, bool(codes.any())
         codes, objects = known
         return Verdict(nodes.pick(codes), _WHY) if objects else None
+
+
+def has_host_ports(spec: PodSpec) -> bool:
+    """Whether a pod takes ports of its node."""
+    return bool(spec.host_ports)

@@ -13,7 +13,7 @@ import numpy as np
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
 from pumice.columns.counting import HELD, PENDING
-from pumice.columns.dtypes import F64
+from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Queue
 from pumice.framework.plugin import plugin
@@ -31,6 +31,8 @@ _ZERO = (0.0, 0.0, 0.0)
 #: In which units shares are handed out.
 _UNIT = np.array([1.0, 1.0, 1000.0])
 _NO_SHARE = 1000.0
+#: Milli-devices that a MiB of a GPU counts as demand: KAI takes every device for one of 100 MiB.
+_DEMAND = 10.0
 
 
 @plugin("proportion")
@@ -74,16 +76,33 @@ class Proportion:
         """What queues and all below them hold, what of it is not preemptible, and what they hold and ask for."""
         tables = self.ssn.tables
         jobs, tasks, rows = tables.jobs, tables.tasks, self.ssn.live_jobs
-        held = shared(tables, jobs.allocated[rows])
+        held = shared(tables, jobs.allocated[rows] + self._of_shared_gpus()[rows])
         waits = (tasks.alive & (tasks.status == PENDING) & (tasks.gate == 0) & (tasks.job >= 0)).nonzero()[0]
         waits = waits[jobs.queue[tasks.job[waits]] >= 0]
-        asked = shared(tables, tables.classes.req[tasks.cls[waits]])
+        asked = shared(tables, tables.classes.charge[tasks.cls[waits]])
+        asked[:, 2] += _DEMAND * self._device_counts(waits) * tables.classes.share_mib[tasks.cls[waits]]
         found = [np.zeros((len(tables.queues), 3)) for _ in range(3)]
         np.add.at(found[0], jobs.queue[rows], held)
         np.add.at(found[1], jobs.queue[rows], held * ~jobs.preemptible[rows, None])
         np.add.at(found[2], jobs.queue[tasks.job[waits]], asked)
         found[2] += found[0]
         return self._summed_up(found[0]), self._summed_up(found[1]), self._summed_up(found[2])
+
+    def _of_shared_gpus(self) -> F64:
+        """What parts of GPUs jobs hold, which is not in what they ask nodes for. Shape (J, R)."""
+        tables = self.ssn.tables
+        tasks, classes, found = tables.tasks, tables.classes, np.zeros_like(tables.jobs.allocated)
+        others = (classes.charge != classes.req).any(axis=1) | (classes.share_mib > 0)
+        if others.any():
+            held = (tasks.alive & (tasks.job >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
+            for row in held[others[tasks.cls[held]]].tolist():
+                found[tasks.job[row]] += amount_of(tables, (row,)) - classes.req[tasks.cls[row]]
+        return found
+
+    def _device_counts(self, rows: AnyArray) -> F64:
+        specs = self.ssn.tables.classes.specs
+        shares = [specs[cls].gpu_share for cls in self.ssn.tables.tasks.cls[rows].tolist()]
+        return np.array([share.devices if share is not None else 0 for share in shares], dtype=np.float64)
 
     def _fair_share(self, request: F64, k: float) -> F64:
         """Devices are handed out whole. Shape (Q, 3)."""
@@ -199,7 +218,10 @@ class Proportion:
         if not lumps:
             return True
         leaves = np.array([queue for queue, _ in lumps])
-        amounts = shared(tables, np.array([amount_of(tables, rows) for _, rows in lumps]))
+        rows = [row for _, each in lumps for row in each]
+        starts = np.cumsum([0, *(len(each) for _, each in lumps[:-1])])
+        held = tables.classes.req[tables.tasks.cls[rows]]
+        amounts = shared(tables, np.add.reduceat(held, starts, axis=0))
         need = shared(tables, amount_of(tables, part.rows))
         queue, preemptible = int(tables.jobs.queue[part.job]), bool(tables.jobs.preemptible[part.job])
         return is_reclaimable(self._before, queue, need, preemptible, leaves, amounts, self._multiplier)
@@ -219,7 +241,7 @@ class Proportion:
         if queue < 0:
             return
         tables, path = self.ssn.tables, self._path[queue]
-        amount = sign * shared(tables, run.total)
+        amount = sign * shared(tables, amount_of(tables, run.rows))
         self.ssn.journal.add(self.allocated, path, amount)
         if not tables.jobs.preemptible[run.job]:
             self.ssn.journal.add(self.held_fast, path, amount)

@@ -9,7 +9,7 @@ from pumice.framework.plugin import plugin
 from pumice.framework.point import ROWS
 from pumice.framework.session import Session
 from pumice.kai import points
-from pumice.kai.amounts import gpu_column
+from pumice.kai.amounts import asks_for_gpus, gpu_column
 
 SCORE = 10.0
 
@@ -19,7 +19,7 @@ SCORE = 10.0
 def resourcetype(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64 | None:
     """10 for a node without GPUs. Shape (rows,)."""
     gpu = gpu_column(ssn.tables)
-    if gpu < 0 or cls.req[gpu] > 0:
+    if gpu < 0 or asks_for_gpus(cls, gpu):
         return None
     found: F64 = SCORE * (nodes.allocatable[:, gpu] == 0)
     return found

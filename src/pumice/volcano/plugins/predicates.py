@@ -19,18 +19,18 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.derived import derived
+from pumice.framework.filters.interpod import InterPodFilter
+from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
+from pumice.framework.filters.ports import PortFilter
+from pumice.framework.filters.spread import SpreadFilter
+from pumice.framework.filters.unsupported import volume_filters_not_yet
+from pumice.framework.filters.view import View
 from pumice.framework.node_filters import STABLE_REASONS, names_conflict, stable_codes
 from pumice.framework.plugin import plugin
 from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
 from pumice.framework.verdict import Code, Unfit, Verdict, gather
 from pumice.volcano import points
-from pumice.volcano.filters.interpod import InterPodFilter
-from pumice.volcano.filters.pods import classes_where, has_pod_terms, pod_index
-from pumice.volcano.filters.ports import PortFilter
-from pumice.volcano.filters.spread import SpreadFilter
-from pumice.volcano.filters.unsupported import volume_filters_not_yet
-from pumice.volcano.filters.view import View
 
 TOO_MANY_PODS = Unfit("node(s) pod number exceeded")
 NAMES_CONFLICT = Unfit("plugin NodeAffinity pre-predicates failed pod affinity terms conflict", Code.UNRESOLVABLE)

@@ -13,9 +13,9 @@ import numpy as np
 from pumice.columns.dtypes import F64, I64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
+from pumice.framework.filters.pods import PodIndex, PodSet
+from pumice.framework.filters.standing import StandingTerms, Weighted
 from pumice.model.pod import PodAffinityTerm, PodSpec
-from pumice.volcano.filters.pods import PodIndex, PodSet
-from pumice.volcano.filters.standing import StandingTerms, Weighted
 
 #: kube-scheduler's default.
 HARD_POD_AFFINITY_WEIGHT = 1

@@ -14,9 +14,9 @@ import numpy as np
 from pumice.columns.dtypes import F64, I64, AnyArray
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
+from pumice.framework.filters.pods import PodIndex
+from pumice.framework.filters.spread import SOFT, Prepared, prepare
 from pumice.model.pod import Pod
-from pumice.volcano.filters.pods import PodIndex
-from pumice.volcano.filters.spread import SOFT, Prepared, prepare
 
 HOSTNAME = "kubernetes.io/hostname"
 

@@ -61,10 +61,8 @@ def standing_objects(case: Raw) -> Iterator[Object]:
 
 
 def _queue(raw: Raw) -> Queue:
-    cpu, memory, gpu = (
-        _quota(raw.get(name, _FREE), unit) for name, unit in (("cpu", 1.0), ("memory", 1e6), ("gpu", 1e3))
-    )
-    sharing = QueueSharing(cpu=cpu, memory=memory, gpu=gpu)
+    cpu, memory, gpu = (_quota(raw.get(n, _FREE), u) for n, u in (("cpu", 1.0), ("memory", 1e6), ("gpu", 1e3)))
+    sharing = QueueSharing(cpu, memory, gpu)
     return Queue(
         raw["name"],
         parent=raw.get("parent", ""),
@@ -170,7 +168,7 @@ class Pods:
             annotations={GROUP_NAME_ANNOTATION: job["name"]},
             scheduler_name=SCHEDULER,
             node_name="" if state in ("Pending", "Pipelined") else task.get("node", ""),
-            phase={"Pipelined": "Pending", "Bound": "Pending", "Releasing": "Running"}.get(state, state) or "",
+            phase=str({"Pipelined": "Pending", "Bound": "Pending", "Releasing": "Running"}.get(state, state)),
             deletion=NOW if state == "Releasing" else None,
         )
 
@@ -232,9 +230,12 @@ def _affinity(namespace: str, task: Raw) -> Affinity:
     if (wish := task.get("node_affinity_in")) is not None:
         term = NodeSelectorTerm((Requirement(wish["key"], "In", tuple(wish["values"])),))
         found = replace(found, node_required=(term,))
-    for key in ("pod_affinity", "pod_anti_affinity"):
-        if (wish := task.get(key)) is not None:
-            wanted = tuple(Requirement(k, "In", (v,)) for k, v in sorted(wish["match_labels"].items()))
-            terms = (PodAffinityTerm(wish["topology_key"], LabelSelector(wanted), (namespace,)),)
-            found = replace(found, pod_required=terms) if key == "pod_affinity" else replace(found, anti_required=terms)
-    return found
+    near, away = (_pod_terms(namespace, task.get(key)) for key in ("pod_affinity", "pod_anti_affinity"))
+    return replace(found, pod_required=near, anti_required=away) if near or away else found
+
+
+def _pod_terms(namespace: str, wish: Raw | None) -> tuple[PodAffinityTerm, ...]:
+    if wish is None:
+        return ()
+    wanted = tuple(Requirement(k, "In", (v,)) for k, v in sorted(wish["match_labels"].items()))
+    return (PodAffinityTerm(wish["topology_key"], LabelSelector(wanted), (namespace,)),)

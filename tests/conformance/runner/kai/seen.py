@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.tables import Tables
 from pumice.framework.outcome import Outcome
-from pumice.model.decisions import Bind, Evict
-from pumice.model.status import TaskStatus
+from pumice.model.decisions import GPU_GROUPS, Bind, Evict
+from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from tests.conformance.runner.kai.objects import GPU
 from tests.conformance.runner.result import Unusable
 from tests.conformance.runner.session import Recorder
 
 Raw = Mapping[str, Any]
+
+#: On their nodes until they are gone.
+_LEAVES = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Place:
 
 class Seen:
     """``places`` by task. ``binds``, ``evictions``: decisions. ``pipelines``: tasks that wait for a node they were
-    promised."""
+    promised. ``groups``: with whom bound tasks share their devices."""
 
     def __init__(self, outcome: Outcome, recorder: Recorder) -> None:
         if outcome.faults:
@@ -43,6 +46,11 @@ class Seen:
         self.binds = sum(isinstance(each, Bind) for each in recorder.taken)
         self.evictions = sum(isinstance(each, Evict) for each in recorder.taken)
         self.pipelines = sum(place.state == "Pipelined" for place in self.places.values())
+        self.groups = {
+            each.pod.partition("/")[2]: list(map(str, cast(Iterable[object], each.context[GPU_GROUPS])))
+            for each in recorder.taken
+            if isinstance(each, Bind) and GPU_GROUPS in each.context
+        }
         self.overcommitted = overcommitted(outcome.tables)
 
     def gpus(self, node: str) -> tuple[float, float]:
@@ -64,6 +72,17 @@ def places_in(tables: Tables) -> dict[str, Place]:
 
 
 def overcommitted(tables: Tables) -> list[str]:
-    """Nodes of which more was given away than there is, now or when all that leave have left."""
-    short = np.any(np.minimum(tables.nodes.idle, tables.nodes.future) < -1e-6, axis=1)
-    return [tables.nodes.facts.names[row] for row in np.flatnonzero(short).tolist()]
+    """Nodes of which more was given away than there is, now or when all that leave have left: by what pods ask for, not
+    by the books."""
+    tasks, facts = tables.tasks, tables.nodes.facts
+    now, soon = np.zeros_like(facts.allocatable), np.zeros_like(facts.allocatable)
+    for row in (tasks.status >= 0).nonzero()[0].tolist():
+        status, asked = int(tasks.status[row]), tables.classes.charge[tasks.cls[row]]
+        stays = status in ALLOCATED_STATUSES
+        there = tasks.node[row] if stays else facts.row_of.get(tasks.pods[row].node_name, -1)
+        if there >= 0 and (stays or status in _LEAVES):
+            now[there] += asked
+        if stays or status == TaskStatus.PIPELINED:
+            soon[tasks.node[row]] += asked
+    short = np.asarray((np.maximum(now, soon) > facts.allocatable + 1e-6).any(axis=1))
+    return [facts.names[row] for row in short.nonzero()[0].tolist()]

@@ -6,9 +6,9 @@ import numpy as np
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
+from pumice.framework.filters.pods import PodIndex, PodSet, classes_where
 from pumice.framework.verdict import Unfit, Verdict
 from pumice.model.pod import HostPort
-from pumice.volcano.filters.pods import PodIndex, PodSet, classes_where
 
 TAKEN = Unfit("node(s) didn't have free ports for the requested pod ports")
 EVERY_ADDRESS = "0.0.0.0"

@@ -15,10 +15,10 @@ from pumice.columns.dtypes import I32, I64, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
 from pumice.framework.derived import Derived
+from pumice.framework.filters.pods import PodIndex
 from pumice.framework.node_filters import node_affinity, tolerated
 from pumice.framework.verdict import Code, Unfit, Verdict
 from pumice.model.pod import Pod, PodSpec, TopologySpreadConstraint
-from pumice.volcano.filters.pods import PodIndex
 
 SKEWED = Unfit("node(s) didn't match pod topology spread constraints")
 NO_LABEL = Unfit("node(s) didn't match pod topology spread constraints (missing required label)", Code.UNRESOLVABLE)

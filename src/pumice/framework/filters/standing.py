@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.framework.filters.pods import PodIndex, PodSet, classes_where, means
 from pumice.model.pod import PodAffinityTerm, PodSpec
-from pumice.volcano.filters.pods import PodIndex, PodSet, classes_where, means
 
 Weighted = tuple[PodAffinityTerm, int]
 

@@ -13,10 +13,10 @@ import numpy as np
 from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
+from pumice.framework.filters.pods import PodIndex, PodSet, means
+from pumice.framework.filters.standing import StandingTerms, Weighted
 from pumice.framework.verdict import Code, Unfit, Verdict
 from pumice.model.pod import Pod, PodAffinityTerm, PodSpec
-from pumice.volcano.filters.pods import PodIndex, PodSet, means
-from pumice.volcano.filters.standing import StandingTerms, Weighted
 
 AFFINITY = Unfit("node(s) didn't match pod affinity rules", Code.UNRESOLVABLE)
 ANTI_AFFINITY = Unfit("node(s) didn't match pod anti-affinity rules")

@@ -1,0 +1,15 @@
+"""gpupack: of a node's devices the fuller ones first. Source: KAI gpupack."""
+
+from __future__ import annotations
+
+from pumice.columns.dtypes import F64
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+from pumice.kai import points
+
+
+@plugin("gpupack")
+@points.device_order
+def gpupack(ssn: Session, used: F64) -> F64:
+    """The part of each that is used. Shape (devices,)."""
+    return used

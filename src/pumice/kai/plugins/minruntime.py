@@ -1,0 +1,145 @@
+"""minruntime: jobs run for a while before anybody may take their place. Source: KAI minruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pumice.columns.dtypes import Bool
+from pumice.columns.rows import JobRows
+from pumice.columns.views import Job
+from pumice.framework.plugin import plugin
+from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS
+from pumice.framework.session import Session
+from pumice.kai import points
+from pumice.model.quantity import DurationError, parse_duration
+from pumice.scenario.parts import Scenario, active_of
+from pumice.scenario.turns import queue_tree
+
+LCA, QUEUE = "lca", "queue"
+_READS = (ROWS, NOW, QUEUES, JOBS, PODS)
+
+
+@plugin("minruntime")
+class MinRuntime:
+    """``reclaimResolveMethod``: whose minimum holds against another queue: that of the victim's queue or the nearest
+    above it that has one (queue); or of the one just below the first queue that both are in, and upwards (lca)."""
+
+    def __init__(
+        self,
+        ssn: Session,
+        *,
+        defaultPreemptMinRuntime: str = "0s",
+        defaultReclaimMinRuntime: str = "0s",
+        reclaimResolveMethod: str = LCA,
+    ) -> None:
+        self.ssn, self._path = ssn, queue_tree(ssn).path
+        self._by_lca = reclaimResolveMethod == LCA
+        self._default_preempt = parse_duration(defaultPreemptMinRuntime)
+        self._default_reclaim = parse_duration(defaultReclaimMinRuntime)
+        sharing = [queue.sharing for queue in ssn.tables.queues.objs]
+        self._preempt = [each.preempt_min_runtime if each is not None else None for each in sharing]
+        self._reclaim = [each.reclaim_min_runtime if each is not None else None for each in sharing]
+        if not any((self._default_preempt, *self._preempt)):
+            self.unused_points: tuple[object, ...] = (points.preempt_victims, points.preempt_valid)
+        else:
+            self.unused_points = ()
+        if not any((self._default_reclaim, *self._reclaim)):
+            self.unused_points += (points.reclaim_victims, points.reclaim_valid)
+
+    @staticmethod
+    def problems(
+        *, defaultPreemptMinRuntime: str, defaultReclaimMinRuntime: str, reclaimResolveMethod: str
+    ) -> Iterator[str]:
+        for name, text in (
+            ("defaultPreemptMinRuntime", defaultPreemptMinRuntime),
+            ("defaultReclaimMinRuntime", defaultReclaimMinRuntime),
+        ):
+            try:
+                if parse_duration(text) < 0:
+                    yield f'argument {name}: found "{text}", wanted a duration of 0 or more'
+            except DurationError as error:
+                yield f'argument {name}: found "{text}", wanted a duration ({error})'
+        if reclaimResolveMethod not in (LCA, QUEUE):
+            yield f'argument reclaimResolveMethod: found "{reclaimResolveMethod}", wanted {LCA} or {QUEUE}'
+
+    # -- how long ------------------------------------------------------------------------------------------------------
+
+    def preempt_runtime(self, victim: int) -> float:
+        """Seconds for which jobs of a queue are safe from others of it."""
+        return self._first(self._preempt, self._path[victim], self._default_preempt)
+
+    def reclaim_runtime(self, queue: int, victim: int) -> float:
+        """Seconds for which jobs of a queue are safe from those of another."""
+        path = self._path[victim]
+        if not self._by_lca:
+            return self._first(self._reclaim, path, self._default_reclaim)
+        common = set(self._path[queue])
+        below = [each for each in path if each not in common]
+        if len(below) == len(path):
+            return self._first(self._reclaim, path[-1:], self._default_reclaim)
+        start = len(below) - 1 if below else 0
+        return self._first(self._reclaim, path[start:], self._default_reclaim)
+
+    @staticmethod
+    def _first(values: list[float | None], path: list[int], default: float) -> float:
+        return next((value for queue in path if (value := values[queue]) is not None), default)
+
+    def _is_protected(self, job: int, runtime: float) -> bool:
+        gang = self.ssn.tables.jobs.groups[job].gang
+        return gang is not None and gang.last_start is not None and self.ssn.now < gang.last_start + runtime
+
+    def _runtime(self, preemptor: int, job: int) -> float:
+        queue = self.ssn.tables.jobs.queue
+        mine, other = int(queue[preemptor]), int(queue[job])
+        return self.preempt_runtime(other) if mine == other else self.reclaim_runtime(mine, other)
+
+    # -- who -----------------------------------------------------------------------------------------------------------
+
+    @points.preempt_victims(reads=_READS)
+    def preempt_victims(self, job: Job, jobs: JobRows) -> Bool:
+        """Shape (rows,)."""
+        return self._candidates(job, jobs, same_queue=True)
+
+    @points.reclaim_victims(reads=_READS)
+    def reclaim_victims(self, job: Job, jobs: JobRows) -> Bool:
+        """Shape (rows,)."""
+        return self._candidates(job, jobs, same_queue=False)
+
+    def _candidates(self, job: Job, jobs: JobRows, *, same_queue: bool) -> Bool:
+        """Elastic jobs may always give what they have above their minimums."""
+        queue = self.ssn.tables.jobs.queue
+        return np.array(
+            [
+                (queue[row] == job.queue) != same_queue
+                or self._is_elastic(row)
+                or not self._is_protected(row, self._runtime(job.row, row))
+                for row in jobs.rows.tolist()
+            ],
+            dtype=bool,
+        )
+
+    def _is_elastic(self, job: int) -> bool:
+        jobs, subs = self.ssn.tables.jobs, self.ssn.tables.subs
+        return any(len(subs.tasks[sub]) > subs.min_available[sub] for sub in jobs.subs[job])
+
+    @points.preempt_valid(reads=_READS)
+    def preempt_valid(self, scenario: Scenario) -> bool:
+        return self._keeps_minimums(scenario)
+
+    @points.reclaim_valid(reads=_READS)
+    def reclaim_valid(self, scenario: Scenario) -> bool:
+        return self._keeps_minimums(scenario)
+
+    def _keeps_minimums(self, scenario: Scenario) -> bool:
+        """Whether every protected job that gives something keeps its minimums."""
+        tables = self.ssn.tables
+        tasks = tables.tasks
+        gone = scenario.gone(tables)
+        for sub in dict.fromkeys(tasks.sub[gone].tolist()):
+            job = int(tables.subs.job[sub])
+            short = active_of(tables, sub) < tables.subs.min_available[sub]
+            if short and self._is_protected(job, self._runtime(scenario.part.job, job)):
+                return False
+        return True

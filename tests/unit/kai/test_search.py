@@ -1,0 +1,112 @@
+"""reclaim, preempt, consolidation and stalegangeviction."""
+
+import pytest
+
+from tests.unit.kai.cluster import NOW, PLUGINS, cycle, job, node, policy, queue, store
+
+
+def test_reclaim_takes_the_youngest_of_a_queue_above_its_share() -> None:
+    running = [job(f"r{i}", "p", ["a"], age=10 - i) for i in range(4)]
+    ran = cycle(store(node("a", 4), queue("p", 2), queue("q", 2), *running, job("new", "q", [""])))
+    assert (ran.evicted, ran.states["new-0"]) == (["r3-0"], "Pipelined@a")
+
+
+def test_reclaim_takes_nothing_from_a_queue_within_its_share() -> None:
+    running = [job(f"r{i}", "p", ["a"], age=10 - i) for i in range(4)]
+    assert cycle(store(node("a", 4), queue("p", 4), queue("q", 0), *running, job("new", "q", [""]))).decisions == []
+
+
+def test_a_gang_below_its_minimum_goes_whole() -> None:
+    ran = cycle(store(node("a", 4), queue("p", 0), queue("q", 4), job("gang", "p", ["a"] * 4), job("new", "q", [""])))
+    assert sorted(ran.evicted) == [f"gang-{i}" for i in range(4)]
+
+
+def test_an_elastic_job_gives_one_task_at_a_time() -> None:
+    elastic = job("elastic", "p", ["a"] * 4, minimum=1)
+    ran = cycle(store(node("a", 4), queue("p", 0), queue("q", 4), elastic, job("new", "q", [""] * 2)))
+    assert sorted(ran.evicted) == ["elastic-2", "elastic-3"]
+
+
+def test_preempt_takes_lower_priority_of_the_same_queue() -> None:
+    low = [job(f"low{i}", "q", ["a"], age=i) for i in range(2)]
+    ran = cycle(store(node("a", 2), queue("q", 2), *low, job("high", "q", [""], priority=75)))
+    assert (ran.evicted, ran.states["high-0"]) == (["low0-0"], "Pipelined@a")
+    assert cycle(store(node("a", 2), queue("q", 2), *low, job("same", "q", [""]))).decisions == []
+
+
+def test_who_is_not_preemptible_is_nobodys_victim() -> None:
+    fast = job("fast", "q", ["a"] * 2, priority=100)
+    assert cycle(store(node("a", 2), queue("q", 2), fast, job("higher", "q", [""], priority=125))).decisions == []
+
+
+def test_consolidation_moves_and_loses_nobody() -> None:
+    running = [job(f"r{i}", "q", [f"n{i}"], age=10 - i) for i in range(2)]
+    found = store(node("n0", 2), node("n1", 2), queue("q"), *running, job("wide", "q", [""], gpus=2))
+    ran = cycle(found)
+    moved = ran.evicted[0]
+    assert len(ran.evicted) == 1
+    assert ran.states[moved].startswith("Pipelined@")
+    assert ran.states["wide-0"] != ran.states[moved]
+    assert cycle(found, policy(consolidation={"maxConsolidationPreemptees": 0})).decisions == []
+
+
+def test_consolidation_leaves_all_where_they_are_when_one_has_no_place() -> None:
+    running = [job(f"r{i}", "q", [f"n{i}"] * 2, gpus=1, age=10 - i) for i in range(2)]
+    found = store(node("n0", 3), node("n1", 3), queue("q"), *running, job("wide", "q", [""], gpus=3))
+    assert cycle(found).decisions == []
+
+
+def test_a_refused_eviction_leaves_a_moved_task_where_it_was() -> None:
+    running = [job(f"r{i}", "q", [f"n{i}"], age=10 - i) for i in range(2)]
+    found = store(node("n0", 2), node("n1", 2), queue("q"), *running, job("wide", "q", [""], gpus=2))
+    moved = cycle(found).evicted[0]
+    ran = cycle(found, refuses={moved})
+    assert ran.evicted == []
+    assert ran.states[moved] == f"Running@n{moved[1]}"
+
+
+@pytest.mark.parametrize(
+    ("grace", "since", "evicted"),
+    [(0.0, None, True), (60.0, None, False), (60.0, NOW - 61, True), (60.0, NOW - 59, False), (-1.0, 0.0, False)],
+)
+def test_a_gang_below_its_minimum_is_evicted_after_a_while(grace: float, since: float | None, *, evicted: bool) -> None:
+    found = store(node("a"), queue("q"), job("gang", "q", ["a", "a"], minimum=3, stale_since=since))
+    ran = cycle(found, policy(stalegangeviction={"defaultStalenessGracePeriod": grace}))
+    assert bool(ran.evicted) == evicted
+
+
+@pytest.mark.parametrize(
+    ("started", "method", "evicted"),
+    [(10.0, "lca", False), (31.0, "lca", True), (10.0, "queue", False), (21.0, "queue", True), (None, "lca", True)],
+)
+def test_a_job_runs_for_a_while_before_others_take_its_place(
+    started: float | None, method: str, *, evicted: bool
+) -> None:
+    """Just below what both queues are in it is 30 s, at the victim's own queue 20 s."""
+    queues = (
+        queue("left", 0, reclaim_min_runtime=30.0),
+        queue("right", 2),
+        queue("p", 0, "left", reclaim_min_runtime=20.0),
+        queue("q", 2, "right"),
+    )
+    running = job("runs", "p", ["a"], last_start=None if started is None else NOW - started)
+    runtime = {"name": "minruntime", "arguments": {"reclaimResolveMethod": method}}
+    ran = cycle(store(node("a", 1), *queues, running, job("new", "q", [""])), policy(plugins=[*PLUGINS, runtime]))
+    assert bool(ran.evicted) == evicted
+
+
+def test_a_job_keeps_its_minimum_for_a_while() -> None:
+    running = job("runs", "q", ["a"] * 2, minimum=1, last_start=NOW - 5)
+    high = [job(f"high{i}", "q", [""], priority=75, age=-i) for i in range(2)]
+    runtime = {"name": "minruntime", "arguments": {"defaultPreemptMinRuntime": "10s"}}
+    ran = cycle(store(node("a", 2), queue("q", 2), running, *high), policy(plugins=[*PLUGINS, runtime]))
+    assert ran.evicted == ["runs-1"]
+
+
+def test_hopeless_jobs_are_told_so_by_kind() -> None:
+    hold = job("hold", "p", ["a"], gpus=8, priority=100)
+    want = [job(f"w{i}", "q", [""], age=i) for i in range(20)]
+    ran = cycle(store(node("a"), queue("p", 8), queue("q", 0), hold, *want))
+    assert ran.decisions == []
+    told = [entry for entry in ran.outcome.entries if entry.action == "allocate" and entry.what == "not placed"]
+    assert {entry.subject for entry in told} == {f"ns/w{i}" for i in range(20)}
