@@ -12,6 +12,7 @@ VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update
 _SUB_VERBS = {"status": ["get", "patch", "update"], "binding": ["create"], "eviction": ["create"]}
 _SUB_KINDS = {"binding": ("", "v1", "Binding"), "eviction": ("policy", "v1", "Eviction")}
 #: Reviews: they are created and answered, never kept.
+WHO_AM_I = ["authentication.k8s.io", "v1", "selfsubjectreviews"]
 REVIEWS = {"selfsubjectaccessreviews": "SelfSubjectAccessReview", "selfsubjectrulesreviews": "SelfSubjectRulesReview"}
 REVIEW_GROUP = "authorization.k8s.io"
 
@@ -28,6 +29,10 @@ def version() -> Obj:
         "goVersion": "",
         "compiler": "",
         "platform": "",
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
     }
 
 

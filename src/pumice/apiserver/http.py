@@ -133,6 +133,8 @@ class Api:
                 return self._discover(request, parts)
             if parts[1] == discovery.REVIEW_GROUP:
                 return await self._review(request, parts)
+            if parts[1:] == discovery.WHO_AM_I:
+                return await self._who_am_i(request)
             return await self._serve(request, target_of(self.cluster.registry, parts))
         if request.method != "GET":
             raise no_such_path() if first not in _OPEN_PATHS else method_not_allowed()
@@ -194,6 +196,16 @@ class Api:
             {"kind": kind, "apiVersion": f"{discovery.REVIEW_GROUP}/v1", "metadata": {}} | body | {"status": status},
             201,
         )
+
+    async def _who_am_i(self, request: web.Request) -> web.Response:
+        """There is one user: whoever is let in."""
+        if request.method != "POST":
+            raise method_not_allowed()
+        body = await _body(request)
+        user = {"username": "pumice", "uid": "pumice", "groups": ["system:masters", "system:authenticated"]}
+        about = {"creationTimestamp": self.cluster.objects.stamps.time()}
+        head = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "metadata": about}
+        return _json({**body, **head, "status": {"userInfo": user}}, 201)
 
     async def _serve(self, request: web.Request, target: Target) -> web.StreamResponse:
         method = request.method

@@ -149,8 +149,10 @@ class Kubelets:
             "containerRuntimeVersion": "none",
             "osImage": "none",
             "kernelVersion": "none",
+            "operatingSystem": "linux",
+            "architecture": "amd64",
         }
-        about |= {"operatingSystem": "linux", "architecture": "amd64", **(status.get("nodeInfo") or {})}
+        about |= {key: value for key, value in (status.get("nodeInfo") or {}).items() if value or key not in about}
         status = {**status, "conditions": [ready], "nodeInfo": about}
         self._objects.write(self._nodes, node, {**node.obj, "status": status})
 
