@@ -17,7 +17,7 @@ from pumice.apiserver.lists import Shape
 from pumice.apiserver.managed import applied_to, check_config
 from pumice.apiserver.metadata import maybe_metadata
 from pumice.apiserver.objects import Options, Target
-from pumice.apiserver.openapi import Documents
+from pumice.apiserver.openapi import V2_EMPTY, V2_MEDIA, Documents
 from pumice.apiserver.patches import json_patched, merge_patched, strategic_patched
 from pumice.apiserver.pods import bind, evict
 from pumice.apiserver.reading import View, page, selected, selection_of, watched, watching_of
@@ -144,6 +144,8 @@ class Api:
             return _json(discovery.version())
         if parts == ["metrics"] and self._metrics is not None:
             return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+        if parts == ["openapi", "v2"]:
+            return web.Response(body=V2_EMPTY, headers={"Content-Type": V2_MEDIA})
         if parts[0] == "openapi":
             found = self._documents.find(parts[1:])
             if found is not None:
