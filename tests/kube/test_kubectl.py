@@ -123,6 +123,8 @@ def test_what_people_type_next(kubectl: Kubectl) -> None:
     assert "system:masters" in kubectl("auth", "whoami")
     kubectl("create", "deployment", "d", "--image=i:1", "--port=80")
     assert kubectl("get", "deployment", "d", "-o", "jsonpath={..containers[*].ports[*].containerPort}") == "80"
+    kubectl("scale", "deployment", "d", "--replicas=3")
+    assert kubectl("get", "deployment", "d", "-o", "jsonpath={.spec.replicas}") == "3"
     kubectl("create", "job", "j", "--image=i:1", "--", "sleep", "9")
     assert kubectl("get", "jobs.batch", "j", "-o", "jsonpath={..containers[*].command}") == '["sleep","9"]'
     kubectl("create", "role", "r", "--verb=get", "--resource=pods")

@@ -44,6 +44,18 @@ POD: dict[str, Any] = {
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "side-n"}, "status": {"capacity": {"cpu": 8}}}
 
 
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{SPACE}/deployments"
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "x"}},
+        "template": {"metadata": {"labels": {"app": "x"}}, "spec": POD["spec"]},
+    },
+}
+
+
 class Request(NamedTuple):
     name: str
     method: str
@@ -148,6 +160,10 @@ REQUESTS = [
         "/apis/scheduling.k8s.io/v1/priorityclasses",
         named("PriorityClass", "side-p", "scheduling.k8s.io/v1", value=5),
     ),
+    Request("a deployment", "POST", DEPLOYMENTS, DEPLOYMENT),
+    Request("its scale", "GET", f"{DEPLOYMENTS}/d/scale"),
+    Request("another scale", "PATCH", f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 3}}, MERGE),
+    Request("a scale below nothing", "PATCH", f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": -3}}, MERGE),
     Request("it goes", "DELETE", "/apis/scheduling.k8s.io/v1/priorityclasses/side-p"),
     Request("a config map goes", "DELETE", f"{IN}/configmaps/c"),
     Request("a config map that is not there goes", "DELETE", f"{IN}/configmaps/c"),
@@ -206,6 +222,7 @@ MISSING: dict[str, tuple[str, ...]] = {
     "a node is made": ("spec.taints",),  # ours is ready at once, so it is not tainted until it is
     "its status is written": ("spec.taints",),
     "a node is read": ("spec.taints",),
+    "a deployment": ("spec.", "status"),  # nobody acts on it: it is kept as it was sent
 }
 #: Requests that are answered in another way, and why.
 OTHERWISE = {

@@ -23,6 +23,7 @@ from pumice.apiserver.pods import bind, evict
 from pumice.apiserver.reading import View, page, selected, selection_of, watched, watching_of
 from pumice.apiserver.refusals import Refusal, method_not_allowed, no_such_path, too_large, too_many, unsupported_media
 from pumice.apiserver.requests import PLAIN, Form, body_of, deletion_of, form_of, json_of, options_of, target_of, truth
+from pumice.apiserver.scaling import scale_of, scaled
 from pumice.apiserver.store import Stored
 from pumice.apiserver.tls import is_loopback
 from pumice.kube.errors import clean
@@ -215,6 +216,8 @@ class Api:
             if method != "POST":
                 raise method_not_allowed()
             return await self._pod_part(request, target)
+        if target.subresource == "scale":
+            return await self._scale(request, target)
         if target.name:
             act = {"GET": self._get, "PUT": self._put, "PATCH": self._patch, "DELETE": self._delete}.get(method)
         else:
@@ -334,6 +337,23 @@ class Api:
             return _json(bind(self.cluster.objects, target, body, options.dry_run), 201)
         how, _ = deletion_of(request.query, body.get("deleteOptions") or {})
         return _json(evict(self.cluster.objects, target, body, how), 201)
+
+    async def _scale(self, request: web.Request, target: Target) -> web.StreamResponse:
+        objects, whole = self.cluster.objects, Target(target.resource, target.namespace, target.name)
+        if request.method == "GET":
+            return _json(scale_of(objects.get(whole).obj))
+        if request.method == "PUT":
+            given = await _body(request)
+            return _json(scale_of(objects.change(whole, lambda obj: scaled(obj, lambda _: given), _options(request))))
+        if request.method != "PATCH":
+            raise method_not_allowed()
+        patch: Any = json_of(await request.read())
+        patched = json_patched if request.content_type == _JSON_PATCH else merge_patched
+
+        def edit(obj: Obj) -> Obj:
+            return scaled(obj, lambda scale: patched(scale, patch))
+
+        return _json(scale_of(objects.change(whole, edit, _options(request))))
 
     def _written(
         self, request: web.Request, target: Target, obj: Obj, options: Options, code: int = 200
