@@ -68,8 +68,7 @@ class Session:
             return
         if not self.is_idle:
             self.policy.dialect.opens(self)
-        every = range(len(self.policy.options))
-        self.hooks.open(self, self.policy.heard_when_idle if self.is_idle else every, observe)
+        self.hooks.open(self, self.policy.heard_when_idle if self.is_idle else self.policy.everyone, observe)
         self.opened_at = self.tables.versions.next()
 
     def close(self) -> None:
