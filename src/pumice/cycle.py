@@ -8,22 +8,15 @@ saved is the bug report, and running it again gives the same decisions to the by
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pumice.columns.snapshot import Snapshot
 from pumice.framework.closing import close_session
 from pumice.framework.errors import PluginFault
 from pumice.framework.memo import Memo
+from pumice.framework.observer import Observer, nobody
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.framework.session import Session
 from pumice.framework.statement import Planner
-
-Observer = Callable[[str], None]
-
-
-def _nobody(phase: str) -> None:
-    """The observer of a cycle that nobody watches."""
 
 
 def run_cycle(
@@ -31,13 +24,14 @@ def run_cycle(
     policy: Policy,
     now: float,
     planner: Planner,
-    observe: Observer = _nobody,
+    observe: Observer = nobody,
     memo: Memo | None = None,
 ) -> Outcome:
     """Decide what to bind and evict, and what users should be told.
 
     ``now``: seconds since the epoch. ``observe`` is told the name of each phase as it begins, so that the shell can
-    time it. ``memo``: what earlier cycles of the same shell found out; it saves work and changes nothing.
+    time it: ``open``, each action, ``close``, and ``open gang`` and ``close gang`` of a plugin that opens or is told of
+    the end. ``memo``: what earlier cycles of the same shell found out; it saves work and changes nothing.
 
     A plugin that fails costs the job that it was asked about its turn; where it was asked about no job, the action its
     turn; where it cannot even be opened, nothing is decided. The outcome's ``faults`` say so.
@@ -46,7 +40,7 @@ def run_cycle(
     ssn = Session(snapshot, policy, now, planner, memo or Memo())
     ready = True
     try:
-        ssn.open()
+        ssn.open(observe)
     except PluginFault as fault:
         ready = False
         ssn.story.blame("the cycle", fault)
@@ -56,4 +50,4 @@ def run_cycle(
         with ssn.turn(f"action {action.name}"):
             action.run(ssn, **action.arguments)
     observe("close")
-    return close_session(ssn, ready=ready)
+    return close_session(ssn, ready=ready, observe=observe)

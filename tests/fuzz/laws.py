@@ -17,7 +17,7 @@ _POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P
 _BINARY = {f"{letter}i": 1024**i for i, letter in enumerate("KMGTPE", 1)}
 _AMOUNT = re.compile(r"\+?([0-9]{1,30})(?:\.([0-9]{1,12}))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([0-9]{1,2}))?")
 _VERSIONS = {"Pod": "v1", "Node": "v1", "PodGroup": "scheduling.volcano.sh/v1beta1"}
-_NAME = re.compile(r"[\w.-]{1,253}")
+_NAME = re.compile(r"[^\s/]{1,253}")  # as wide as the reader's rule
 #: Cores beyond which no pod is counted: their thousandths are more than 64 bits hold.
 _CORES_MAX = Fraction(2**63, 1000)
 _ENDED = ("Succeeded", "Failed")
@@ -85,7 +85,7 @@ def _is_named(obj: Any) -> bool:
         return False
     metadata = _at(obj, "metadata")
     parts = (_at(metadata, "name"), _at(metadata, "namespace") or "default")
-    return all(isinstance(part, str) and _NAME.fullmatch(part) is not None for part in parts)
+    return all(isinstance(part, str) and part.isprintable() and _NAME.fullmatch(part) is not None for part in parts)
 
 
 def _key(obj: Any) -> str:

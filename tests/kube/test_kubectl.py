@@ -114,6 +114,31 @@ def test_applied_changed_and_applied_again(kubectl: Kubectl) -> None:
     assert table[0].split() == ["NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE"]
 
 
+def test_what_people_type_next(kubectl: Kubectl) -> None:
+    """A list in one document, who one is, and what ``kubectl create`` writes in protobuf."""
+    maps = [f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}}}" for name in "ab"]
+    listed = f"{{apiVersion: v1, kind: List, items: [{', '.join(maps)}]}}"
+    assert kubectl("apply", "-f", "-", told=listed).count("created") == 2
+    assert kubectl("apply", "-f", "-", told=listed).count("unchanged") == 2
+    assert "system:masters" in kubectl("auth", "whoami")
+    kubectl("create", "deployment", "d", "--image=i:1", "--port=80")
+    assert kubectl("get", "deployment", "d", "-o", "jsonpath={..containers[*].ports[*].containerPort}") == "80"
+    kubectl("scale", "deployment", "d", "--replicas=3")
+    assert kubectl("get", "deployment", "d", "-o", "jsonpath={.spec.replicas}") == "3"
+    kubectl("create", "job", "j", "--image=i:1", "--", "sleep", "9")
+    assert kubectl("get", "jobs.batch", "j", "-o", "jsonpath={..containers[*].command}") == '["sleep","9"]'
+    kubectl("create", "role", "r", "--verb=get", "--resource=pods")
+    kubectl("create", "rolebinding", "b", "--role=r", "--user=me")
+    kubectl("create", "service", "clusterip", "s", "--tcp=80:8080")
+    assert kubectl("get", "service", "s", "-o", "jsonpath={.spec.ports[*].targetPort}") == "8080"
+    spec = "{weight: 3, deserved: {cpu: 4}}"
+    queue = f"{{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {{name: q}}, spec: {spec}}}"
+    kubectl("apply", "-f", "-", told=queue)
+    head, row = kubectl("get", "queue", "q").splitlines()
+    assert head.split() == ["NAME", "WEIGHT", "STATE", "ALLOCATED", "DESERVED", "AGE"]
+    assert row.split()[:3] == ["q", "3", '{"cpu":4}']
+
+
 def test_applied_by_the_server(kubectl: Kubectl) -> None:
     queue = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: team}, spec: {weight: %d}}"
     apply = ("apply", "--server-side", "-f", "-")

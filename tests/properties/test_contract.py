@@ -39,6 +39,7 @@ def test_drf_between_queues_keeps_the_contract() -> None:
         ("predicates", {"predicate.PodAffinityEnable": False, "predicate.CacheEnable": True}),
         ("sla", {"sla-waiting-time": "1m"}),
         ("overcommit", {"overcommit-factor": 1.0}),
+        ("gang", {"halvesGoAfter": "1m"}),
     ],
 )
 def test_a_plugin_keeps_the_contract_with_other_arguments(plugin: str, arguments: dict[str, object]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.model.decisions import Evict
 from pumice.model.podgroup import PodGroup
 from pumice.runtime.conf import policy_of
 from pumice.runtime.loop import Loop
@@ -68,3 +69,51 @@ def test_a_half_that_stays_one_although_there_is_room_breaks_the_law() -> None:
 
 def test_a_half_for_which_there_is_no_room_breaks_no_law() -> None:
     assert len(three_cycles(crashed(3, later=False), BARE)) == 2
+
+
+# -- two halves that hold what each other lacks
+
+GOES = """actions: enqueue, allocate, shuffle
+tiers:
+- plugins:
+  - name: gang
+    arguments: {halvesGoAfter: 10m}
+  - name: predicates
+"""
+
+
+def deadlocked(cpu: int = 6) -> SimCluster:
+    """Both need four cores, and each holds three of six."""
+    cluster = SimCluster(Engine(NOW))
+    for obj in (build.node("n", cpu=cpu), build.queue(), podgroup_of("early", 60), podgroup_of("later", 30)):
+        cluster.put(obj)
+    for name in ("early", "later"):
+        for i in range(4):
+            pod = build.pod(f"{name}-{i}", name, cpu=1, on="n" if i < 3 else "", creation=NOW - 20)
+            cluster.put(pod)
+    return cluster
+
+
+def after(cluster: SimCluster, seconds: float, conf: str = GOES) -> tuple[set[str], float | None]:
+    """Who is evicted so long after the pods were made, and when the cycle would look again."""
+    loop = Loop(Store(), policy_of(conf, volcano_registry()), cluster)
+    outcome = loop.step(NOW - 20 + seconds)
+    return {each.pod.removeprefix("ns/") for each in loop.decisions if isinstance(each, Evict)}, outcome.wakes_at
+
+
+def test_the_later_of_two_halves_goes_whole_when_its_time_is_over() -> None:
+    assert after(deadlocked(), 599) == (set(), NOW - 20 + 600)
+    assert after(deadlocked(), 600)[0] == {"later-0", "later-1", "later-2"}
+
+
+def test_nobody_goes_for_nothing() -> None:
+    """Where there is no other half, or both become whole."""
+    alone = deadlocked()
+    for i in range(4):
+        alone.remove_pod(f"ns/early-{i}")
+    assert after(alone, 9_999)[0] == set()
+    assert after(deadlocked(cpu=8), 9_999)[0] == set()
+
+
+def test_without_the_argument_nobody_goes() -> None:
+    assert after(deadlocked(), 9_999, GOES.replace("    arguments: {halvesGoAfter: 10m}\n", ""))[0] == set()

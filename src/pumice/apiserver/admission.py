@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pumice.apiserver.lists import identity
@@ -17,10 +18,14 @@ from pumice.model.manifest.nodes import read_node
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.pods import read_pod
 from pumice.model.manifest.qos import qos_class
+from pumice.model.quantity import milli_value
 
 _PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 _SYSTEM_PRIORITIES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 _PODS_PER_NODE = "110"
+NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
+NO_EXECUTE = "NoExecute"
+_STAYS_S = 300
 #: Of one definition, and how many of them: every object, list and discovery document is worked out along these.
 _DEFINITIONS_MAX, _VERSIONS_MAX, _COLUMNS_MAX, _SELECTABLE_MAX = 500, 32, 64, 8
 _LABEL_MAX = 63
@@ -43,6 +48,9 @@ def admitted_change(resource: Resource, old: Obj, new: Obj) -> Obj:
         _check_pod_change(resource, old, new)
     if resource.full_name == "nodes" and _differ(old, new):
         _check_readable(resource, new, lambda: read_node(new))
+        new = _whole_node(new)
+    if resource.full_name == "secrets":
+        new = _with_string_data(new)
     if resource.full_name == CRDS:
         _check_definition(resource, new)
         if old["spec"].get("scope") != new["spec"].get("scope"):
@@ -71,6 +79,8 @@ def _new_pod(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
     for key, value in _POD_DEFAULTS.items():
         spec.setdefault(key, value)
     _set_priority(resource, obj, spec, store)
+    spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    _tolerate_for_a_while(spec)
     obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
     if spec.get("schedulingGates"):
         why = {"reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates"}
@@ -98,12 +108,26 @@ def _check_containers(resource: Resource, obj: Obj, spec: Obj) -> None:
             for field in ("name", "image"):
                 if not container.get(field) or not isinstance(container[field], str):
                     causes.append(Cause(f"spec.{key}[{i}].{field}", "Required value", "FieldValueRequired"))
+            causes += _below_requests(container, f"spec.{key}[{i}].resources.requests")
             name = str(container.get("name"))
             if name in seen:
                 causes.append(Cause(f"spec.{key}[{i}].name", f'Duplicate value: "{name}"', "FieldValueDuplicate"))
             seen.add(name)
     if causes:
         raise _wrong(resource, obj, *causes)
+
+
+def _below_requests(container: Obj, path: str) -> Iterator[Cause]:
+    """Amounts that the container asks for and may not use."""
+    resources = container.get("resources")
+    if not isinstance(resources, dict):
+        return
+    requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+    for name in requests:
+        limit = limits.get(name)
+        if limit is not None and milli_value(requests[name]) > milli_value(limit):
+            what = f"must be less than or equal to {name} limit of {limit}"
+            yield Cause(f"{path}", f'Invalid value: "{requests[name]}": {what}')
 
 
 def _fill_container(container: Obj) -> None:
@@ -114,6 +138,19 @@ def _fill_container(container: Obj) -> None:
     container.setdefault("terminationMessagePolicy", "File")
     tag = str(container["image"]).rpartition("/")[2].partition(":")[2]
     container.setdefault("imagePullPolicy", "IfNotPresent" if tag and tag != "latest" else "Always")
+
+
+def _tolerate_for_a_while(spec: Obj) -> None:
+    """A pod that says nothing of it stays five minutes on a node that is not ready, or cannot be reached. Source:
+    Kubernetes' admission plugin DefaultTolerationSeconds."""
+    given = spec.get("tolerations") or []
+    added = [
+        {"key": key, "operator": "Exists", "effect": NO_EXECUTE, "tolerationSeconds": _STAYS_S}
+        for key in (NOT_READY, UNREACHABLE)
+        if not any(t.get("key") in (key, None, "") and t.get("effect") in (NO_EXECUTE, None, "") for t in given)
+    ]
+    if added:
+        spec["tolerations"] = [*given, *added]
 
 
 def _set_priority(resource: Resource, obj: Obj, spec: Obj, store: Store) -> None:
@@ -191,7 +228,36 @@ def _new_node(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
     capacity = {"pods": _PODS_PER_NODE, **(status.get("capacity") or {}), **(status.get("allocatable") or {})}
     status["capacity"] = {**capacity, **(status.get("capacity") or {})}
     status["allocatable"] = {**status["capacity"], **(status.get("allocatable") or {})}
-    return {**obj, "spec": obj.get("spec") or {}, "status": status}
+    return _whole_node({**obj, "spec": obj.get("spec") or {}, "status": status})
+
+
+#: What a node always says of itself, be it nothing: typed clients want it to be there.
+_NODE_INFO = (
+    *("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion"),
+    *("machineID", "operatingSystem", "osImage", "systemUUID"),
+)
+
+
+def _whole_node(obj: Obj) -> Obj:
+    """With the fields of its status that an API server always gives."""
+    status = obj.get("status") or {}
+    about = {**dict.fromkeys(_NODE_INFO, ""), **(status.get("nodeInfo") or {})}
+    endpoints = status.get("daemonEndpoints") or {"kubeletEndpoint": {"Port": 0}}
+    return {**obj, "status": {**status, "daemonEndpoints": endpoints, "nodeInfo": about}}
+
+
+def _new_secret(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
+    return {"type": "Opaque", **_with_string_data(obj)}
+
+
+def _with_string_data(obj: Obj) -> Obj:
+    """Plain texts of a Secret become part of its data, and are never given back."""
+    texts = obj.get("stringData")
+    if not isinstance(texts, dict):
+        return obj
+    data = {key: base64.b64encode(str(value).encode()).decode() for key, value in texts.items()}
+    kept = {key: value for key, value in obj.items() if key != "stringData"}
+    return kept | {"data": {**(obj.get("data") or {}), **data}}
 
 
 def _new_namespace(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
@@ -288,6 +354,8 @@ _NEW: dict[str, Callable[[Resource, Obj, Store, str], Obj]] = {
     "pods": _new_pod,
     "nodes": _new_node,
     "namespaces": _new_namespace,
+    "secrets": _new_secret,
+    "resourcequotas": lambda resource, obj, store, now: {**obj, "status": {}},
     _PRIORITY_CLASSES: _new_priority_class,
     CRDS: _new_crd,
 }

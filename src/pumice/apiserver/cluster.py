@@ -16,6 +16,7 @@ from pumice.apiserver.bounds import check_object
 from pumice.apiserver.collector import Collector
 from pumice.apiserver.kubelets import Kubelets
 from pumice.apiserver.metadata import Stamps, metadata_of
+from pumice.apiserver.node_life import NodeLife
 from pumice.apiserver.objects import Objects, Options, Target
 from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.registry import Registry
@@ -36,11 +37,13 @@ class Cluster:
     objects: Objects
     collector: Collector
     kubelets: Kubelets
+    node_life: NodeLife
     _parts: tuple[Supervised, ...]
 
     def checks(self) -> dict[str, Callable[[], Health]]:
         """How what is behind the objects is."""
         spared = {"nodes": self.kubelets.spared, "garbage-collection": self.collector.spared}
+        spared["node-life"] = self.node_life.spared
 
         def check(part: Supervised) -> Health:
             health = part.health()
@@ -91,9 +94,10 @@ def make_cluster(
     registry = Registry(store)
     objects = Objects(store, registry, Stamps(now, uid, Random(seed)))
     objects.at_start()
-    collector, kubelets = Collector(objects), Kubelets(objects, now, speed)
-    parts = Supervised(_log, "nodes", kubelets.run), Supervised(_log, "garbage-collection", collector.run)
-    cluster = Cluster(store, registry, objects, collector, kubelets, parts)
+    collector, kubelets, life = Collector(objects), Kubelets(objects, now, speed), NodeLife(objects, now)
+    works = {"nodes": kubelets.run, "garbage-collection": collector.run, "node-life": life.run}
+    parts = tuple(Supervised(_log, name, work) for name, work in works.items())
+    cluster = Cluster(store, registry, objects, collector, kubelets, life, parts)
     for definition in definitions:
         cluster.place(definition)
     return cluster

@@ -9,9 +9,19 @@ from pumice.model.manifest.fields import Obj
 #: The Kubernetes version whose API this server speaks, as far as it does.
 KUBERNETES = ("1", "36", "v1.36.3")
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
-_SUB_VERBS = {"status": ["get", "patch", "update"], "binding": ["create"], "eviction": ["create"]}
-_SUB_KINDS = {"binding": ("", "v1", "Binding"), "eviction": ("policy", "v1", "Eviction")}
+_SUB_VERBS = {
+    "status": ["get", "patch", "update"],
+    "scale": ["get", "patch", "update"],
+    "binding": ["create"],
+    "eviction": ["create"],
+}
+_SUB_KINDS = {
+    "scale": ("autoscaling", "v1", "Scale"),
+    "binding": ("", "v1", "Binding"),
+    "eviction": ("policy", "v1", "Eviction"),
+}
 #: Reviews: they are created and answered, never kept.
+WHO_AM_I = ["authentication.k8s.io", "v1", "selfsubjectreviews"]
 REVIEWS = {"selfsubjectaccessreviews": "SelfSubjectAccessReview", "selfsubjectrulesreviews": "SelfSubjectRulesReview"}
 REVIEW_GROUP = "authorization.k8s.io"
 
@@ -28,6 +38,10 @@ def version() -> Obj:
         "goVersion": "",
         "compiler": "",
         "platform": "",
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
     }
 
 

@@ -17,12 +17,13 @@ from pumice.apiserver.lists import Shape
 from pumice.apiserver.managed import applied_to, check_config
 from pumice.apiserver.metadata import maybe_metadata
 from pumice.apiserver.objects import Options, Target
-from pumice.apiserver.openapi import Documents
+from pumice.apiserver.openapi import V2_EMPTY, V2_MEDIA, Documents
 from pumice.apiserver.patches import json_patched, merge_patched, strategic_patched
 from pumice.apiserver.pods import bind, evict
 from pumice.apiserver.reading import View, page, selected, selection_of, watched, watching_of
 from pumice.apiserver.refusals import Refusal, method_not_allowed, no_such_path, too_large, too_many, unsupported_media
 from pumice.apiserver.requests import PLAIN, Form, body_of, deletion_of, form_of, json_of, options_of, target_of, truth
+from pumice.apiserver.scaling import scale_of, scaled
 from pumice.apiserver.store import Stored
 from pumice.apiserver.tls import is_loopback
 from pumice.kube.errors import clean
@@ -133,6 +134,8 @@ class Api:
                 return self._discover(request, parts)
             if parts[1] == discovery.REVIEW_GROUP:
                 return await self._review(request, parts)
+            if parts[1:] == discovery.WHO_AM_I:
+                return await self._who_am_i(request)
             return await self._serve(request, target_of(self.cluster.registry, parts))
         if request.method != "GET":
             raise no_such_path() if first not in _OPEN_PATHS else method_not_allowed()
@@ -142,6 +145,8 @@ class Api:
             return _json(discovery.version())
         if parts == ["metrics"] and self._metrics is not None:
             return web.Response(body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+        if parts == ["openapi", "v2"]:
+            return web.Response(body=V2_EMPTY, headers={"Content-Type": V2_MEDIA})
         if parts[0] == "openapi":
             found = self._documents.find(parts[1:])
             if found is not None:
@@ -195,12 +200,24 @@ class Api:
             201,
         )
 
+    async def _who_am_i(self, request: web.Request) -> web.Response:
+        """There is one user: whoever is let in."""
+        if request.method != "POST":
+            raise method_not_allowed()
+        body = await _body(request)
+        user = {"username": "pumice", "uid": "pumice", "groups": ["system:masters", "system:authenticated"]}
+        about = {"creationTimestamp": self.cluster.objects.stamps.time()}
+        head = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "metadata": about}
+        return _json({**body, **head, "status": {"userInfo": user}}, 201)
+
     async def _serve(self, request: web.Request, target: Target) -> web.StreamResponse:
         method = request.method
         if target.subresource in ("binding", "eviction"):
             if method != "POST":
                 raise method_not_allowed()
             return await self._pod_part(request, target)
+        if target.subresource == "scale":
+            return await self._scale(request, target)
         if target.name:
             act = {"GET": self._get, "PUT": self._put, "PATCH": self._patch, "DELETE": self._delete}.get(method)
         else:
@@ -320,6 +337,23 @@ class Api:
             return _json(bind(self.cluster.objects, target, body, options.dry_run), 201)
         how, _ = deletion_of(request.query, body.get("deleteOptions") or {})
         return _json(evict(self.cluster.objects, target, body, how), 201)
+
+    async def _scale(self, request: web.Request, target: Target) -> web.StreamResponse:
+        objects, whole = self.cluster.objects, Target(target.resource, target.namespace, target.name)
+        if request.method == "GET":
+            return _json(scale_of(objects.get(whole).obj))
+        if request.method == "PUT":
+            given = await _body(request)
+            return _json(scale_of(objects.change(whole, lambda obj: scaled(obj, lambda _: given), _options(request))))
+        if request.method != "PATCH":
+            raise method_not_allowed()
+        patch: Any = json_of(await request.read())
+        patched = json_patched if request.content_type == _JSON_PATCH else merge_patched
+
+        def edit(obj: Obj) -> Obj:
+            return scaled(obj, lambda scale: patched(scale, patch))
+
+        return _json(scale_of(objects.change(whole, edit, _options(request))))
 
     def _written(
         self, request: web.Request, target: Target, obj: Obj, options: Options, code: int = 200

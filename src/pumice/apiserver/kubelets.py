@@ -20,6 +20,7 @@ from pumice.apiserver.pods import with_condition
 from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.resources import Resource
 from pumice.apiserver.store import Change, Stored
+from pumice.apiserver.working import work_for_ever
 from pumice.model.manifest.fields import Obj, epoch_of
 from pumice.runtime.supervision import Spared
 from pumice.sim.spans import DURATION_ANNOTATION, seconds_of
@@ -56,14 +57,7 @@ class Kubelets:
 
     async def run(self) -> None:
         """For ever, until cancelled."""
-        while True:
-            due = self.step()
-            if self._todo:
-                await asyncio.sleep(0)  # requests come first
-                continue
-            self._work.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._work.wait(), None if due is None else max(due - self._clock(), 0.0))
+        await work_for_ever(self.step, self._todo, self._work, self._clock)
 
     def step(self, count_max: int = 100) -> float | None:
         """Do what is to be done by now, at most so many things; when the next pod ends, None where none will."""
@@ -149,8 +143,10 @@ class Kubelets:
             "containerRuntimeVersion": "none",
             "osImage": "none",
             "kernelVersion": "none",
+            "operatingSystem": "linux",
+            "architecture": "amd64",
         }
-        about |= {"operatingSystem": "linux", "architecture": "amd64", **(status.get("nodeInfo") or {})}
+        about |= {key: value for key, value in (status.get("nodeInfo") or {}).items() if value or key not in about}
         status = {**status, "conditions": [ready], "nodeInfo": about}
         self._objects.write(self._nodes, node, {**node.obj, "status": status})
 

@@ -20,6 +20,7 @@ _PATH_SEGMENT = re.compile(r"(?!\.\.?$)[^/%\x00-\x1f]+")
 _LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels: no words
+_WITH_GENERATION = ("pods", "priorityclasses.scheduling.k8s.io")
 _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields")
 
 
@@ -65,10 +66,15 @@ def stamped(resource: Resource, obj: Obj, namespace: str, stamps: Stamps) -> Obj
     for key in (*_KEPT, "selfLink"):
         metadata.pop(key, None)
     metadata |= {"uid": stamps.uid(), "creationTimestamp": stamps.time()}
-    if resource.custom or resource.idle:
+    if has_generation(resource):
         metadata["generation"] = 1
     check_metadata(resource, metadata)
     return {"apiVersion": resource.api_version, "kind": resource.kind, **obj, "metadata": metadata}
+
+
+def has_generation(resource: Resource) -> bool:
+    """Whether the versions of what is wanted of such an object are counted."""
+    return resource.custom or resource.idle or resource.full_name in _WITH_GENERATION
 
 
 def continued(resource: Resource, old: Obj, obj: Obj) -> Obj:

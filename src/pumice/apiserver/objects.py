@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from pumice.apiserver.admission import admitted_change, admitted_new
 from pumice.apiserver.advice import advice
+from pumice.apiserver.amounts import with_canonical_amounts
 from pumice.apiserver.bounds import STORE_BYTES_MAX, check_object, is_too_deep
 from pumice.apiserver.managed import keep_owners
 from pumice.apiserver.metadata import (
     Stamps,
     check_version,
     continued,
+    has_generation,
     metadata_causes,
     metadata_of,
     stamped,
@@ -31,6 +33,11 @@ NAMESPACES_AT_START = ("default", "kube-node-lease", "kube-public", "kube-system
 _NEVER_DELETED = frozenset({"default", "kube-system", "kube-public"})
 _NAME_TRIES = 8
 _ACTED_ON = ("pods", "nodes", CRDS)
+#: Kinds of which a deletion answers with the object that went, and not with a Status. Source: Kubernetes' registries.
+_GIVEN_BACK = frozenset(
+    {"pods", "services", "serviceaccounts", "resourcequotas", "persistentvolumes", "persistentvolumeclaims"}
+    | {"storageclasses.storage.k8s.io", "csinodes.storage.k8s.io", "csidrivers.storage.k8s.io"}
+)
 _GRACE_S = 30
 _GRACE_MAX_S = 10 * 365 * 86_400  # of a deletion: what is longer has no end that can be written as a time
 
@@ -112,7 +119,8 @@ class Objects:
             if metadata_of(body).get("name") or left == 1:
                 raise already_exists(resource.full_name, name)
         obj = conformed(resource, obj, options)
-        obj = admitted_new(resource, as_stored(resource, obj), self.store, self.stamps.time())
+        obj = with_canonical_amounts(resource, as_stored(resource, obj))
+        obj = admitted_new(resource, obj, self.store, self.stamps.time())
         obj = keep_owners(resource, None, obj, options, self.stamps.time())
         self._check_room(check_object(obj), b"")
         options.warnings.extend(advice(resource, obj, self.store))
@@ -143,7 +151,7 @@ class Objects:
         new = continued(resource, seen, wanted)
         new = self._part(target, seen, new)
         new = conformed(resource, new, options)
-        new = admitted_change(resource, old.obj, as_stored(resource, new))
+        new = admitted_change(resource, old.obj, with_canonical_amounts(resource, as_stored(resource, new)))
         if _has_new_generation(resource, old.obj, new):
             new["metadata"]["generation"] = old.obj["metadata"].get("generation", 0) + 1
         new = keep_owners(resource, old.obj, new, options, self.stamps.time(), target.subresource)
@@ -187,6 +195,10 @@ class Objects:
             self.store.remove(resource.table, old.key)
             if resource.full_name == CRDS:
                 self.store.ring(old.key)
+            if resource.full_name in _GIVEN_BACK:
+                gone = {"deletionTimestamp": self.stamps.time(), "deletionGracePeriodSeconds": 0}
+                marks = gone if resource.full_name == "pods" else {}
+                return as_seen(resource, {**old.obj, "metadata": {**metadata, **marks}})
             return success(
                 name=target.name,
                 kind=resource.plural,
@@ -278,7 +290,7 @@ def _same(old: Obj, new: Obj) -> bool:
 
 
 def _has_new_generation(resource: Resource, old: Obj, new: Obj) -> bool:
-    if not (resource.custom or resource.idle):
+    if not has_generation(resource):
         return False
     apart = {"metadata", "status"} if resource.status else {"metadata"}
     return {k: v for k, v in old.items() if k not in apart} != {k: v for k, v in new.items() if k not in apart}

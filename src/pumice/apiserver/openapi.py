@@ -18,6 +18,12 @@ _PATCHES = ("application/json-patch+json", "application/merge-patch+json", "appl
 _WRITE_OPTIONS = ("dryRun", "fieldManager", "fieldValidation")
 
 
+#: The media type of OpenAPI 2 in protobuf, and a document without definitions in it ("2.0", a title, a version):
+#: kubectl asks for it where a kind has no fields of its own, such as List, and is content with there being none.
+V2_MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+V2_EMPTY = b"\x0a\x032.0\x12\x0d\x0a\x06Pumice\x12\x03" + b"1.0"
+
+
 class Documents:
     """A document for each group and version, and an index of them; made when asked for, anew when kinds come or go."""
 

@@ -43,7 +43,7 @@ def json_patched(obj: Obj, patch: Any) -> Obj:
         except (KeyError, IndexError, ValueError, TypeError, RecursionError) as error:
             what = f"operation {i} ({str(operation.get('op'))[:20]} {str(operation.get('path'))[:100]})"
             why = str(error)[:200]
-            raise Refusal(422, "Invalid", f"the server rejected our request: {what} does not fit: {why}") from None
+            raise Refusal(422, "Invalid", f"the server rejected our request: {what} does not fit: {why}", {}) from None
     found = document.value
     if not isinstance(found, dict):
         raise bad_request("the JSON patch leaves no object")

@@ -18,6 +18,10 @@ MEDIA: Final = "application/vnd.kubernetes.protobuf"
 _MAGIC: Final = b"k8s\x00"
 _ENTRIES_MAX = 50_000  # fields of one message
 
+_BOUND: Final = {1: ("metadata", "ObjectMeta"), 2: ("subjects", "[]Subject"), 3: ("roleRef", "RoleRef")}
+#: What is in them decides where pods run: a field that is not known here is not left out without a word.
+_WHOLE: Final = frozenset({"DeploymentSpec", "JobSpec", "PodSpec", "Container"})
+_JSON_INSTEAD: Final = "application/json; kubectl has it so by --dry-run=client -o json | kubectl create -f -"
 #: Message -> number of a field -> (name, type). ``type?``: zero is a value; ``[]type``: a list; ``{}type``: by name.
 _MESSAGES: Final[dict[str, dict[int, tuple[str, str]]]] = {
     "Unknown": {1: ("typeMeta", "TypeMeta"), 2: ("raw", "raw")},
@@ -101,6 +105,101 @@ _MESSAGES: Final[dict[str, dict[int, tuple[str, str]]]] = {
     },
     "authorization.k8s.io/v1 SelfSubjectAccessReview": {1: ("metadata", "ObjectMeta")},
     "authorization.k8s.io/v1 SelfSubjectRulesReview": {1: ("metadata", "ObjectMeta")},
+    "authentication.k8s.io/v1 SelfSubjectReview": {1: ("metadata", "ObjectMeta")},
+    "rbac.authorization.k8s.io/v1 Role": {1: ("metadata", "ObjectMeta"), 2: ("rules", "[]PolicyRule")},
+    "rbac.authorization.k8s.io/v1 ClusterRole": {1: ("metadata", "ObjectMeta"), 2: ("rules", "[]PolicyRule")},
+    "PolicyRule": {
+        1: ("verbs", "[]string"),
+        2: ("apiGroups", "[]string"),
+        3: ("resources", "[]string"),
+        4: ("resourceNames", "[]string"),
+        5: ("nonResourceURLs", "[]string"),
+    },
+    "rbac.authorization.k8s.io/v1 RoleBinding": _BOUND,
+    "rbac.authorization.k8s.io/v1 ClusterRoleBinding": _BOUND,
+    "Subject": {1: ("kind", "string"), 2: ("apiGroup", "string"), 3: ("name", "string"), 4: ("namespace", "string")},
+    "RoleRef": {1: ("apiGroup", "string"), 2: ("kind", "string"), 3: ("name", "string")},
+    "v1 Service": {1: ("metadata", "ObjectMeta"), 2: ("spec", "ServiceSpec")},
+    "ServiceSpec": {
+        1: ("ports", "[]ServicePort"),
+        2: ("selector", "{}string"),
+        3: ("clusterIP", "string"),
+        4: ("type", "string"),
+        5: ("externalIPs", "[]string"),
+        7: ("sessionAffinity", "string"),
+        10: ("externalName", "string"),
+    },
+    "ServicePort": {
+        1: ("name", "string"),
+        2: ("protocol", "string"),
+        3: ("port", "int"),
+        4: ("targetPort", "IntOrString"),
+        5: ("nodePort", "int"),
+    },
+    "apps/v1 Deployment": {1: ("metadata", "ObjectMeta"), 2: ("spec", "DeploymentSpec")},
+    "DeploymentSpec": {
+        1: ("replicas", "int?"),
+        2: ("selector", "LabelSelector"),
+        3: ("template", "PodTemplateSpec"),
+        4: ("strategy", "DeploymentStrategy"),
+        5: ("minReadySeconds", "int"),
+        6: ("revisionHistoryLimit", "int?"),
+        7: ("paused", "bool"),
+        9: ("progressDeadlineSeconds", "int?"),
+    },
+    "DeploymentStrategy": {1: ("type", "string")},
+    "batch/v1 Job": {1: ("metadata", "ObjectMeta"), 2: ("spec", "JobSpec")},
+    "JobSpec": {
+        1: ("parallelism", "int?"),
+        2: ("completions", "int?"),
+        3: ("activeDeadlineSeconds", "int?"),
+        6: ("template", "PodTemplateSpec"),
+        7: ("backoffLimit", "int?"),
+        8: ("ttlSecondsAfterFinished", "int?"),
+    },
+    "PodTemplateSpec": {1: ("metadata", "ObjectMeta"), 2: ("spec", "PodSpec")},
+    "PodSpec": {
+        2: ("containers", "[]Container"),
+        3: ("restartPolicy", "string"),
+        4: ("terminationGracePeriodSeconds", "int?"),
+        5: ("activeDeadlineSeconds", "int?"),
+        6: ("dnsPolicy", "string"),
+        7: ("nodeSelector", "{}string"),
+        8: ("serviceAccountName", "string"),
+        9: ("serviceAccount", "string"),
+        10: ("nodeName", "string"),
+        11: ("hostNetwork", "bool"),
+        12: ("hostPID", "bool"),
+        13: ("hostIPC", "bool"),
+        16: ("hostname", "string"),
+        17: ("subdomain", "string"),
+        19: ("schedulerName", "string"),
+        24: ("priorityClassName", "string"),
+        25: ("priority", "int?"),
+    },
+    "Container": {
+        1: ("name", "string"),
+        2: ("image", "string"),
+        3: ("command", "[]string"),
+        4: ("args", "[]string"),
+        5: ("workingDir", "string"),
+        6: ("ports", "[]ContainerPort"),
+        8: ("resources", "ResourceRequirements"),
+        13: ("terminationMessagePath", "string"),
+        14: ("imagePullPolicy", "string"),
+        16: ("stdin", "bool"),
+        17: ("stdinOnce", "bool"),
+        18: ("tty", "bool"),
+        20: ("terminationMessagePolicy", "string"),
+    },
+    "ContainerPort": {
+        1: ("name", "string"),
+        2: ("hostPort", "int"),
+        3: ("containerPort", "int"),
+        4: ("protocol", "string"),
+        5: ("hostIP", "string"),
+    },
+    "ResourceRequirements": {1: ("limits", "{}Quantity"), 2: ("requests", "{}Quantity")},
     "Quantity": {1: ("text", "string")},
     "IntOrString": {1: ("type", "int"), 2: ("number", "int?"), 3: ("text", "string?")},
     "Time": {1: ("seconds", "int?"), 2: ("nanos", "int?")},
@@ -118,8 +217,7 @@ def decoded(raw: bytes) -> Obj:
         kind = f"{head.get('apiVersion', '')} {head.get('kind', '')}"
         name = _KIND.get(kind, kind)
         if " " in name and name not in _MESSAGES:
-            text = "application/json; kubectl has it so by --dry-run=client -o json | kubectl create -f -"
-            raise unsupported_media(f"{MEDIA} of {kind}", text)
+            raise unsupported_media(f"{MEDIA} of {kind}", _JSON_INSTEAD)
         return {**head, **_message(name, envelope.get("raw", b""))}
     except (IndexError, ValueError, OverflowError) as error:
         raise bad_request(f"the body is no Kubernetes protobuf: {error}") from None
@@ -130,6 +228,8 @@ def _message(name: str, raw: bytes) -> Obj:
     found: Obj = {}
     for number, value in _entries(raw):
         if number not in fields:
+            if name in _WHOLE and value:
+                raise unsupported_media(f"{MEDIA} with field {number} of {name}", _JSON_INSTEAD)
             continue
         key, kind = fields[number]
         if kind.startswith("[]"):

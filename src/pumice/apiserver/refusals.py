@@ -29,10 +29,10 @@ class Refusal(Exception):
         self.reason = reason
         self.message = message
         self.retry_after_s = retry_after_s
-        self._details = details or {}
+        self._details = details
 
     def status(self) -> Obj:
-        details = dict(self._details)
+        details = dict(self._details or {})
         if self.retry_after_s is not None:
             details["retryAfterSeconds"] = self.retry_after_s
         found: Obj = {
@@ -43,7 +43,7 @@ class Refusal(Exception):
             "message": self.message,
             "reason": self.reason,
         }
-        if details:
+        if details or self._details is not None:
             found["details"] = details
         return found | {"code": self.code}
 
@@ -63,7 +63,7 @@ def not_found(full_name: str, name: str) -> Refusal:
 
 
 def no_such_path() -> Refusal:
-    return Refusal(404, "NotFound", "the server could not find the requested resource")
+    return Refusal(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def already_exists(full_name: str, name: str) -> Refusal:
@@ -99,7 +99,7 @@ def expired(why: str) -> Refusal:
 
 
 def method_not_allowed() -> Refusal:
-    return Refusal(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    return Refusal(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
 def unsupported_media(found: str, wanted: str) -> Refusal:

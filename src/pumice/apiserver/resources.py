@@ -96,7 +96,8 @@ def _wide(group: str, plural: str, kind: str, *short: str, status: bool = False,
 
 
 def _idle(group: str, plural: str, kind: str, *short: str) -> Resource:
-    return Resource(group, "v1", plural, kind, status=True, short=short, categories=("all",), idle=True)
+    others = ("scale",) if plural in ("deployments", "replicasets", "statefulsets") else ()
+    return Resource(group, "v1", plural, kind, status=True, others=others, short=short, categories=("all",), idle=True)
 
 
 _RBAC, _STORAGE = "rbac.authorization.k8s.io", "storage.k8s.io"

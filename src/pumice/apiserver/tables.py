@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from pumice.apiserver.jsonpath import lookup
 from pumice.apiserver.resources import Column, Resource
 from pumice.model.manifest.fields import Obj
@@ -95,7 +97,7 @@ def _cell(obj: Obj, column: Column, now: float) -> Any:
     value = found[0] if len(found) == 1 else ",".join(map(str, found))
     if column.type == "boolean" or isinstance(value, int | float | str):
         return value
-    return str(value)
+    return msgspec.json.encode(value).decode() if isinstance(value, dict | list) else str(value)
 
 
 # -- kinds of Kubernetes' own

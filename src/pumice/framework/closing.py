@@ -12,19 +12,20 @@ from pumice.columns.dtypes import AnyArray
 from pumice.framework import points
 from pumice.framework.errors import WrongAnswer
 from pumice.framework.memo import Memo
+from pumice.framework.observer import Observer, nobody
 from pumice.framework.outcome import Outcome
 from pumice.framework.session import PUBLISHED, Figures, Session
 from pumice.model.decisions import Decision, Refusal, Writes
 
 
-def close_session(ssn: Session, *, ready: bool = True) -> Outcome:
+def close_session(ssn: Session, *, ready: bool = True, observe: Observer = nobody) -> Outcome:
     """Tell the plugins, the last one first, and hand everything back. Not ``ready``: not all of them could be opened,
-    so nothing is known that should be written."""
+    so nothing is known that should be written. ``observe`` is told before each plugin, and when that is over."""
     ssn.story.action = "close"
     writes, figures, wakes_at = Writes(), ssn.published, None
     if figures is None:
         if ready:
-            _tell(ssn)
+            _tell(ssn, observe)
             writes = ssn.policy.dialect.closes(ssn)
         figures = _figures_later(ssn) if ssn.is_idle else _figures(ssn)
         wakes_at = min((at for at in _said(ssn, "wakes_at", float | int | None) if at is not None), default=None)
@@ -85,14 +86,17 @@ class _Nobody:
         raise AssertionError("nothing is decided where nothing waits")
 
 
-def _tell(ssn: Session) -> None:
+def _tell(ssn: Session, observe: Observer) -> None:
     for hook in reversed(ssn.hooks.at(points.session_close)):
+        observe(f"close {hook.plugin}")
         with ssn.turn("the end of the cycle"):
             ssn.hooks.ask_one(hook)
     for name, plugin in reversed(ssn.hooks.opened):
         if hasattr(plugin, "on_session_close"):
+            observe(f"close {name}")
             with ssn.turn("the end of the cycle"):
                 ssn.hooks.guard(name, "on_session_close", plugin.on_session_close, ssn)
+    observe("closed")
 
 
 def _said(ssn: Session, name: str, wanted: Any) -> list[Any]:

@@ -16,6 +16,7 @@ from pumice.columns.column import Column
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import JobRows
 from pumice.framework.errors import PluginError, PluginFault, WrongAnswer, in_short
+from pumice.framework.observer import Observer, nobody
 from pumice.framework.point import JOBS, NOW, PODS, QUEUES, Asked, Point, Question, Reads
 from pumice.framework.policy import Policy
 from pumice.framework.wiring import Unused, Wire, Wiring
@@ -53,11 +54,14 @@ class Hooks:
 
     # -- plugins ------------------------------------------------------------------------------------------------------
 
-    def open(self, ssn: Any, positions: Iterable[int]) -> None:
-        """Build the plugins at some positions of the policy; others are when they are asked. Raises: PluginFault."""
+    def open(self, ssn: Any, positions: Iterable[int], observe: Observer = nobody) -> None:
+        """Build the plugins at some positions of the policy; others are when they are asked. ``observe`` is told before
+        each, and when it is over. Raises: PluginFault."""
         self._ssn = ssn
         for position in positions:
+            observe(f"open {self._policy.options[position].spec.name}")
             self._open(position)
+        observe("opened")
 
     def _open(self, position: int) -> Any:
         instance = self._opened.get(position)

@@ -87,6 +87,11 @@ class Policy:
         ]
 
     @cached_property
+    def everyone(self) -> list[int]:
+        """Positions of all plugins."""
+        return list(range(len(self.options)))
+
+    @cached_property
     def publishing(self) -> list[int]:
         """Positions of the plugins that publish figures."""
         return [i for i, option in enumerate(self.options) if option.spec.publishes]

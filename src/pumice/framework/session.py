@@ -17,6 +17,7 @@ from pumice.framework.errors import PluginError
 from pumice.framework.feasible import Feasibility
 from pumice.framework.hooks import Hooks
 from pumice.framework.memo import Memo
+from pumice.framework.observer import Observer, nobody
 from pumice.framework.ordering import Ordering
 from pumice.framework.placing import Placing
 from pumice.framework.policy import Policy
@@ -60,14 +61,14 @@ class Session:
         self.notes: dict[str, float] = {}
         self._shared: dict[Hashable, Any] = {}
 
-    def open(self) -> None:
-        """Open the plugins; in a session where nothing waits, those that are told of its end or say when they wake, and
-        none where nothing has changed either. Raises: PluginFault."""
+    def open(self, observe: Observer = nobody) -> None:
+        """Open the plugins, each of which ``observe`` is told of; in a session where nothing waits, those that are told
+        of its end or say when they wake, and none where nothing has changed either. Raises: PluginFault."""
         if self.published is not None:
             return
         if not self.is_idle:
             self.policy.dialect.opens(self)
-        self.hooks.open(self, self.policy.heard_when_idle if self.is_idle else range(len(self.policy.options)))
+        self.hooks.open(self, self.policy.heard_when_idle if self.is_idle else self.policy.everyone, observe)
         self.opened_at = self.tables.versions.next()
 
     def close(self) -> None:

@@ -19,6 +19,10 @@ from pumice.volcano.attempts import MAKES_ROOM, PREEMPTIONS_TRIED, VICTIMS_LOOKE
 _JOB_TIMES = ("e2e_job_scheduling_start_time", "e2e_job_scheduling_duration", "e2e_job_scheduling_last_time")
 
 
+#: Volcano's names of what a plugin is told.
+_ON_SESSION = {"open": "OnSessionOpen", "close": "OnSessionClose"}
+
+
 class CycleTimer:
     """The observer of one cycle. ``clock`` gives seconds, from anywhere."""
 
@@ -36,11 +40,17 @@ class CycleTimer:
             return
         ends = [begun for _, begun in self._begun[1:]] + [self._clock()]
         metrics.observe("e2e_scheduling_latency_milliseconds", 1000.0 * (ends[-1] - self._begun[0][1]))
+        opening = 0.0
         for (phase, begun), end in zip(self._begun, ends, strict=True):
-            if phase == "open":
-                metrics.observe("open_session_duration_milliseconds", 1000.0 * (end - begun))
-            elif phase != "close":
-                metrics.observe("action_scheduling_latency_milliseconds", 1000.0 * (end - begun), phase)
+            what, _, plugin = phase.partition(" ")
+            milliseconds = 1000.0 * (end - begun)
+            if plugin:
+                metrics.observe("plugin_scheduling_latency_milliseconds", milliseconds, plugin, _ON_SESSION[what])
+            if what in ("open", "opened"):
+                opening += milliseconds
+            elif what not in ("close", "closed"):
+                metrics.observe("action_scheduling_latency_milliseconds", milliseconds, phase)
+        metrics.observe("open_session_duration_milliseconds", opening)
 
 
 def report_cycle(metrics: Metrics, outcome: Outcome) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pumice.columns.snapshot import Snapshot
-from pumice.cycle import Observer, run_cycle
+from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
+from pumice.framework.observer import Observer
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Decision, Refusal

@@ -74,7 +74,8 @@ class _Stopwatch:
         self._since = 0.0
 
     def __call__(self, phase: str) -> None:
-        now = perf_counter()
+        now, phase = perf_counter(), phase.partition(" ")[0]
+        phase = {"opened": "open", "closed": "close"}.get(phase, phase)
         if self._phase:
             self.phases[self._phase] = self.phases.get(self._phase, 0.0) + now - self._since
         self._phase, self._since = phase, now

@@ -85,7 +85,7 @@ async def test_openapi_knows_what_the_scheduler_reads_of_a_pod(client: Client) -
         "/api/v1/namespaces/default/nodes/a",
         f"{PODS}/a/b",
         f"{PODS}/a/b/c",
-        "/openapi/v2",
+        "/openapi/v9",
         "/metrics",
     ],
 )

@@ -224,6 +224,8 @@ def test_what_may_change_in_a_pod(world: Cluster, spec: dict[str, Any], allowed:
     made = create(world, pod("a"))
     if "containers" in spec:
         spec = {"containers": [{**made["spec"]["containers"][0], "image": "i:2"}]}
+    if "tolerations" in spec:
+        spec = {"tolerations": [*made["spec"]["tolerations"], *spec["tolerations"]]}
     patch = {"spec": {**made["spec"], **spec}}
     if allowed:
         change(world, "pods", "a", patch)
@@ -256,11 +258,11 @@ def test_finalizers_hold_an_object(world: Cluster) -> None:
 def test_a_pod_without_a_node_goes_at_once_and_one_with_takes_its_time(world: Cluster) -> None:
     create(world, pod("a"))
     create(world, pod("b", nodeName="n", terminationGracePeriodSeconds=60))
-    assert world.objects.delete(target(world, "pods", "a"), Deletion())["kind"] == "Status"
+    assert world.objects.delete(target(world, "pods", "a"), Deletion())["kind"] == "Pod"
     going = world.objects.delete(target(world, "pods", "b"), Deletion())
     assert going["metadata"]["deletionTimestamp"] == "2027-01-15T08:01:00Z"
     assert world.objects.delete(target(world, "pods", "b"), Deletion(grace_s=90)) == going
-    assert world.objects.delete(target(world, "pods", "b"), Deletion(grace_s=0))["kind"] == "Status"
+    assert world.objects.delete(target(world, "pods", "b"), Deletion(grace_s=0))["kind"] == "Pod"
     assert found(world, "pods", "default/b") is None
 
 

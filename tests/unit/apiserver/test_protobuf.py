@@ -75,7 +75,7 @@ def test_negative_numbers_and_times() -> None:
         pytest.param(b"k8s\x00" + b"\x0b", 400, id="a wire type that is not used"),
         pytest.param(body("v1", "ConfigMap", field(1, 7)), 400, id="a number for a message"),
         pytest.param(body("v1", "ConfigMap", field(1, field(1, b"\xff"))), 400, id="no UTF-8"),
-        pytest.param(body("apps/v1", "Deployment", b""), 415, id="a kind that is not read"),
+        pytest.param(body("apps/v1", "StatefulSet", b""), 415, id="a kind that is not read"),
         pytest.param(b"k8s\x00", 415, id="no kind"),
     ],
 )
@@ -83,3 +83,17 @@ def test_what_cannot_be_read(raw: bytes, code: int) -> None:
     with pytest.raises(Refusal) as refused:
         decoded(raw)
     assert refused.value.code == code
+
+
+def test_the_pods_of_a_deployment_are_read_whole_or_not_at_all() -> None:
+    container = field(1, "c") + field(2, "i:1") + field(8, field(2, field(1, "cpu") + field(2, field(1, "2"))))
+    template = field(1, field(1, "")) + field(2, field(2, container))
+    spec = field(1, 3) + field(2, field(1, field(1, "app") + field(2, "x"))) + field(3, template)
+    found = decoded(body("apps/v1", "Deployment", META + field(2, spec)))["spec"]
+    assert found["replicas"] == 3 and found["selector"] == {"matchLabels": {"app": "x"}}
+    assert found["template"]["spec"]["containers"] == [
+        {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "2"}}}
+    ]
+    affinity = field(3, field(2, field(2, container) + field(18, field(1, "x"))))
+    with pytest.raises(Refusal, match=r"with field 18 of PodSpec', wanted application/json"):
+        decoded(body("apps/v1", "Deployment", field(2, affinity)))

@@ -42,6 +42,7 @@ def settle(world: Cluster) -> None:
     while before != world.store.version:
         before = world.store.version
         world.kubelets.step()
+        world.node_life.step()
         while world.collector.step():
             pass
 

@@ -6,7 +6,9 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
 
+from pumice.cycle import run_cycle
 from pumice.runtime.cycle_metrics import CycleTimer, report_bound, report_cycle
+from pumice.runtime.loop import ListPlanner
 from pumice.runtime.metrics import FAMILIES, Metrics, exponential
 from pumice.testing import build
 
@@ -152,9 +154,9 @@ def cycle(metrics: Metrics, *objects: object, now: float = 100.0) -> None:
 
 
 def test_timer_reports_each_phase(metrics: Metrics) -> None:
-    ticks: Iterator[float] = iter([1.0, 1.002, 1.012, 1.1, 1.101])
+    ticks: Iterator[float] = iter([1.0, 1.0005, 1.0015, 1.002, 1.012, 1.1, 1.1005, 1.101])
     timer = CycleTimer(lambda: next(ticks))
-    for phase in ("open", "enqueue", "allocate", "close"):
+    for phase in ("open", "open gang", "opened", "enqueue", "allocate", "close gang", "closed"):
         timer(phase)
     timer.report(metrics)
     sums = [line for line in lines(metrics, "_sum") if not line.endswith(" 0.0")]
@@ -162,9 +164,22 @@ def test_timer_reports_each_phase(metrics: Metrics) -> None:
     assert named == {
         "volcano_e2e_scheduling_latency_milliseconds_sum": 101.0,
         "volcano_open_session_duration_milliseconds_sum": 2.0,
+        'volcano_plugin_scheduling_latency_milliseconds_sum{plugin="gang",OnSession="OnSessionOpen"}': 1.0,
+        'volcano_plugin_scheduling_latency_milliseconds_sum{plugin="gang",OnSession="OnSessionClose"}': 0.5,
         'volcano_action_scheduling_latency_milliseconds_sum{action="enqueue"}': 10.0,
         'volcano_action_scheduling_latency_milliseconds_sum{action="allocate"}': 88.0,
     }
+
+
+def test_the_time_of_each_plugin_is_told(metrics: Metrics) -> None:
+    ticks = iter(range(1, 1000))
+    timer = CycleTimer(lambda: next(ticks) / 1000.0)
+    objects = [build.node("n", cpu=2), build.queue(), build.podgroup("g", minimum=1), build.pod("p", "g", cpu=1)]
+    run_cycle(build.cluster(*objects).snapshot(), build.policy(), 0.0, ListPlanner(), timer)
+    timer.report(metrics)
+    for plugin, session in (("drf", "OnSessionOpen"), ("gang", "OnSessionOpen"), ("gang", "OnSessionClose")):
+        labels = f'plugin="{plugin}",OnSession="{session}"'
+        assert f"volcano_plugin_scheduling_latency_milliseconds_count{{{labels}}} 1.0" in lines(metrics, "_count")
 
 
 def test_gangs_that_lack_pods(metrics: Metrics) -> None:

@@ -98,9 +98,13 @@ def tolerations(spec: Obj, path: str) -> tuple[Toleration, ...]:
 
 
 def _toleration(obj: Obj, path: str) -> Toleration:
+    """Without a key it is about every taint, which only ``Exists`` may be: an API server admits no other."""
+    key, operator = text(obj, "key", path), choice(obj, "operator", path, ("Equal", "Exists"), "Equal")
+    if not key and operator != "Exists":
+        raise FieldError(at(path, "operator"), shown(obj.get("operator")), "Exists where no key is given")
     return Toleration(
-        key=text(obj, "key", path),
-        operator=choice(obj, "operator", path, ("Equal", "Exists"), "Equal"),
+        key=key,
+        operator=operator,
         value=text(obj, "value", path),
         effect=effect(obj, path, default=""),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from pumice.framework.plugin import plugin
 from pumice.framework.point import ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.framework.verdict import Invalid
+from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.status import TaskStatus
 from pumice.volcano import points
 from pumice.volcano.eviction import EvictionContext
 from pumice.volcano.fit_errors import FitTexts
+from pumice.volcano.halves import gives_way, half_gangs, half_since
 from pumice.volcano.status import SCHEDULED, UNSCHEDULABLE, conditions, jobs_to_close, releasing_scheduled
 
 PIPELINED_OR_READY = READY.copy()
@@ -33,12 +35,22 @@ class Gang:
     ``halvesFirst``: of jobs below their minimum one that holds nodes goes first. A scheduler that dies between the
     binds of a gang leaves such a half; by its share (drf) it would come after every gang that holds nothing, and keep
     its nodes for nothing. Volcano does not have this; without it the order is Volcano's.
+
+    ``halvesGoAfter``: of two such that hold what each other lacks, the later one leaves its nodes after this time
+    (``10m``), where the action shuffle is in the policy; without it nobody does.
     """
 
     spares = "that their gangs need for their minimum"
 
-    def __init__(self, ssn: Session, *, halvesFirst: bool = True) -> None:
+    def __init__(self, ssn: Session, *, halvesFirst: bool = True, halvesGoAfter: str = "") -> None:
         self.ssn, self.halves_first = ssn, halvesFirst
+        self.halves_go_after = _seconds(halvesGoAfter)
+
+    @staticmethod
+    def problems(*, halvesFirst: bool, halvesGoAfter: str) -> Iterator[str]:
+        """What cannot be used."""
+        if halvesGoAfter and _seconds(halvesGoAfter) is None:
+            yield f"argument halvesGoAfter: found {halvesGoAfter[:80]!r}, wanted a duration such as 10m; nobody goes"
 
     def figures(self) -> Mapping[str, AnyArray]:
         """For each job how many tasks it lacks, 0 where it is ready; and whether it is (J,)."""
@@ -114,6 +126,20 @@ class Gang:
         """Everything: gang evictions protect gangs by the way they bundle victims."""
         return np.ones(len(candidates), dtype=bool)
 
+    def wakes_at(self) -> float | None:
+        """When the next half has waited for so long that it may have to go."""
+        if self.halves_go_after is None:
+            return None
+        due = [half_since(self.ssn, job) + self.halves_go_after for job in half_gangs(self.ssn).tolist()]
+        return min((moment for moment in due if moment > self.ssn.now), default=None)
+
+    @points.victim_tasks
+    def victim_tasks(self, tasks: TaskRows) -> Bool:
+        """All of the half that gives way to another."""
+        if self.halves_go_after is None:
+            return np.zeros(len(tasks), dtype=bool)
+        return np.asarray(tasks.job == gives_way(self.ssn, self.halves_go_after)) & (tasks.job >= 0)
+
     @points.session_close
     def close(self) -> None:
         """Say for each job whether its gang is ready, and if not, what stands in the way."""
@@ -155,3 +181,12 @@ class Gang:
             if sum(1 for sub in subs if counts(sub)) < wanted:
                 return False
         return True
+
+
+def _seconds(text: str) -> float | None:
+    """None for what is no time above 0."""
+    try:
+        found = parse_duration(text) if text else 0.0
+    except DurationError:
+        return None
+    return found if found > 0 else None

@@ -1,0 +1,22 @@
+"""The loop of a part that acts on objects: what is to be done now, and then when the next thing is due."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sized
+from contextlib import suppress
+
+
+async def work_for_ever(
+    step: Callable[[], float | None], todo: Sized, wake: asyncio.Event, clock: Callable[[], float]
+) -> None:
+    """Until cancelled. ``step`` does some of ``todo`` and says when the next thing is due, by the ``clock``, None for
+    nothing; ``wake`` is set by who adds to it."""
+    while True:
+        due = step()
+        if todo:
+            await asyncio.sleep(0)  # requests come first
+            continue
+        wake.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(wake.wait(), None if due is None else max(due - clock(), 0.0))
