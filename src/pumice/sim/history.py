@@ -37,8 +37,8 @@ class JobRecord:
 
     ``run_s``: how long it takes where nothing disturbs it, inf where nobody says. ``evicted`` counts pods,
     ``evicted_times`` the moments at which some of them were, the last of them ``evicted_at``. ``lost_s`` is for how
-    long its gang ran in vain, ``lost`` what its pods held meanwhile: amount times seconds by resource. ``causes``: (since
-    when, what it waited for) as far as was looked at.
+    long its gang ran in vain, ``lost`` what its pods held meanwhile: amount times seconds by resource. ``causes``:
+    (since when, what it waited for) as far as was looked at.
     """
 
     key: str
