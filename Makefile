@@ -13,10 +13,11 @@ BENCH       ?= $(BIN)/python -m bench
 TEST_ARGS   ?=
 FUZZ_COUNT  ?= 20000
 FUZZ_SEED   ?= 1
+FUZZ_SEEDS  ?= 0..9999
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-long test-kube fuzz-input kube-assets check format bench lock clean
+.PHONY: help setup demo test test-long test-kube fuzz fuzz-input kube-assets check format bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +40,9 @@ kube-assets: setup ## build kube-apiserver, etcd, kwok and kubectl for test-kube
 
 test-kube: setup ## the tests against a real Kubernetes API server on loopback (see kube-assets)
 	$(BIN)/python -m pytest -m kube $(TEST_ARGS) tests/kube
+
+fuzz: setup ## small worlds by seed, a law checked after every event (FUZZ_SEEDS): about an hour and a half
+	$(BIN)/pumice fuzz --seeds $(FUZZ_SEEDS)
 
 fuzz-input: setup ## hostile inputs by the thousand (FUZZ_COUNT, FUZZ_SEED): a quarter of an hour; what is found is kept
 	$(BIN)/python -m tests.fuzz --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)

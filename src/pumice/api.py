@@ -16,7 +16,7 @@ from pumice.columns.dtypes import CPU, F64, I32, I64, MEMORY, AnyArray, Bool
 from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
-from pumice.framework.combine import Vote
+from pumice.framework.combine import MayGo, Vote
 from pumice.framework.errors import PluginError, PluginFault, PolicyError
 from pumice.framework.plugin import plugin
 from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE
@@ -49,6 +49,7 @@ __all__ = [
     "Invalid",
     "Job",
     "JobRows",
+    "MayGo",
     "Node",
     "NodeRows",
     "PluginError",

@@ -11,7 +11,7 @@ from pumice.cli.params import SPAN
 from pumice.sim.faults import FaultPlan
 
 #: What may be written, and the field of FaultPlan that it fills: shares, and lengths of time.
-SHARES = {"refused": "refused_share", "late": "late_share"}
+SHARES = {"refused": "refused_share", "evict-refused": "evict_refused_share", "late": "late_share"}
 SPANS = {
     "late-by": "late_max_s",
     "node-gone": "node_gone_every_s",
@@ -20,6 +20,8 @@ SPANS = {
     "pod-killed": "pod_killed_every_s",
     "told-again": "told_again_every_s",
     "restart": "restart_every_s",
+    "api-gone": "api_gone_every_s",
+    "api-back": "api_back_after_s",
 }
 _KNOWN = (*SHARES, *SPANS)
 

@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check-conf": ("check_conf", "Check a policy file, and show what it stands for."),
     "serve": ("serve", "Serve a cluster without machines behind the Kubernetes API."),
     "conformance": ("conformance", "Compare decisions with those recorded from the references."),
+    "fuzz": ("fuzz", "Search small worlds for one in which a law is broken."),
     "bench": ("bench", "Measure one cycle on a workload made by formula."),
     "completion": ("completion", "Print the completion script for a shell."),
 }

@@ -62,6 +62,8 @@ def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
         "simulated", f"{duration(result.simulated_s)} {ended[result.ending.value]}, in {duration(run.wall_s)}"
     )
     table.add_row("cycles", f"{result.cycles:,}; {result.binds:,} pods bound, {result.evictions:,} evicted")
+    if summary.lost.evicted_again:
+        table.add_row("evicted again", f"{counted(summary.lost.evicted_again, 'time')} a job that had lost pods before")
     if summary.lost.restarts:
         hours = (
             f"{amount(value)} {unit_of(name).removesuffix('s')}-hours" for name, value in summary.lost.hours.items()

@@ -138,17 +138,29 @@ def intersect_by_node(tiers: Tiers, subject: Any, candidates: Any) -> Bool:
     return found
 
 
+class MayGo(NamedTuple):
+    """A hook's answer to who should leave that names nobody: ``mask`` (rows,) is who may, if others name him."""
+
+    mask: Bool
+
+
 def union(tiers: Tiers, candidates: Any) -> Bool:
-    """Everybody's victims of a tier, as a mask; the first tier that names any decides."""
+    """Everybody's victims of a tier, as a mask, but for those of whom a hook of it, or of an earlier one, says that
+    they may not go; the first tier that names any decides."""
+    may_go = np.ones(len(candidates), dtype=bool)
     for tier in tiers:
         victims = np.zeros(len(candidates), dtype=bool)
         for hook in tier:
-            named = hook(candidates)
-            if not is_mask(named, candidates):
-                raise WrongAnswer(hook, named, f"a mask over {len(candidates)} tasks")
-            victims |= named
-        if victims.any():
-            return victims
+            answer = hook(candidates)
+            mask = answer.mask if isinstance(answer, MayGo) else answer
+            if not is_mask(mask, candidates):
+                raise WrongAnswer(hook, answer, f"a mask over {len(candidates)} tasks")
+            if isinstance(answer, MayGo):
+                may_go &= mask
+            else:
+                victims |= mask
+        if (victims & may_go).any():
+            return victims & may_go
     return np.zeros(len(candidates), dtype=bool)
 
 

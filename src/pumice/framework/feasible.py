@@ -232,7 +232,10 @@ class Feasibility:
         """How some rows look, which may be hypothetical."""
         handle, ask = TaskClass(self._tables, cls), self._hooks.ask
         idle_fits = nodes.has_room(cls, IDLE)
-        future_fits = nodes.has_room(cls, FUTURE) if self._world.futures_differ else idle_fits
+        future_fits = idle_fits
+        if self._world.futures_differ:  # what is idle may be promised to somebody
+            future_fits = nodes.has_room(cls, FUTURE)
+            idle_fits &= future_fits
         allowed = self._tables.nodes.barred_by[nodes.rows] == 0
         for verdict in ask(points.class_filters, handle, nodes):
             allowed &= verdict.codes == 0

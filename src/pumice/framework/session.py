@@ -65,6 +65,7 @@ class Session:
         """Open the plugins, each of which ``observe`` is told of; in a session where nothing waits, those that are told
         of its end or say when they wake, and none where nothing has changed either. Raises: PluginFault."""
         if self.published is not None:
+            self.hooks.open(self, ())  # whoever is asked all the same is opened then
             return
         if not self.is_idle:
             self.policy.dialect.opens(self)

@@ -110,12 +110,14 @@ class Fairness:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Work done in vain: pods evicted, gangs that started over, for how long they had run (``job_s``), and what that
-    came to by resource, in its unit times hours."""
+    """Work done in vain: gangs that started over, for how long they had run (``job_s``), and what that came to by
+    resource, in its unit times hours. ``evicted_again``: how often a job lost pods to an eviction that had lost some to
+    an earlier one."""
 
     restarts: int
     job_s: float
     hours: Mapping[str, float]
+    evicted_again: int
 
     def to_json(self) -> dict[str, object]:
         return {"job_s": round(self.job_s, 3), "hours": {name: round(each, 6) for name, each in self.hours.items()}}
@@ -170,6 +172,7 @@ class Summary:
             "window": self.window.to_json(),
             "binds": result.binds,
             "evictions": result.evictions,
+            "evicted_again": self.lost.evicted_again,
             "restarts": self.lost.restarts,
             "lost": self.lost.to_json(),
             "utilisation": {each.resource: each.to_json() for each in self.utilisation},
@@ -363,7 +366,8 @@ def _lost(history: History) -> Lost:
             if resource != PODS:
                 hours[resource] = hours.get(resource, 0.0) + amount / per_unit(resource) / 3600
     found = dict(sorted(hours.items(), key=lambda item: _order(item[0])))
-    return Lost(sum(record.restarts for record in again), sum(record.lost_s for record in again), found)
+    evicted_again = sum(max(record.evicted_times - 1, 0) for record in history.jobs)
+    return Lost(sum(record.restarts for record in again), sum(record.lost_s for record in again), found, evicted_again)
 
 
 def in_units(amounts: Mapping[str, float]) -> dict[str, float]:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from pumice.model.decisions import Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodCondition
@@ -70,6 +71,7 @@ class SimCluster:
         self.priority_classes: dict[str, PriorityClass] = {}
         self.hypernodes: dict[str, HyperNode] = {}
         self.topologies: dict[str, Topology] = {}
+        self.budgets: dict[str, PodDisruptionBudget] = {}  # as written: nobody keeps their status here
         self.pods_on: dict[str, dict[str, None]] = {}  # node -> keys of pods that hold room on it
         self.binds_done = 0
         self.evictions_done = 0
@@ -83,6 +85,7 @@ class SimCluster:
             PriorityClass: self.priority_classes,
             HyperNode: self.hypernodes,
             Topology: self.topologies,
+            PodDisruptionBudget: self.budgets,
         }
 
     # -- the port ------------------------------------------------------------------------------------------------------

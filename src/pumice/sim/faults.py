@@ -1,7 +1,7 @@
 """Things that go wrong, by a seeded generator: the same seed, the same faults at the same moments.
 
-Binds are refused; binds are done and told late; things are told twice; nodes vanish and come back; pods are deleted;
-the scheduler is started anew and remembers nothing.
+Binds and evictions are refused; binds are done and told late; things are told twice; nodes vanish and come back; pods
+are deleted; the API server is gone for a while; the scheduler is started anew and remembers nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from pumice.sim.engine import Priority
 from pumice.sim.telling import key_of
 
 KINDS = ("refused", "late", "node gone", "pod deleted", "pod killed", "told again", "restarted")
+#: Those that a plan has only where it says so.
+RARE_KINDS = ("evict refused", "API gone")
 #: Objects that are told again at a time.
 TOLD_AGAIN_MAX = 100
 
@@ -38,6 +40,9 @@ class FaultPlan:
     pod_killed_every_s: float = 0.0  # pods on nodes
     told_again_every_s: float = 0.0
     restart_every_s: float = 0.0
+    evict_refused_share: float = 0.0  # of evictions
+    api_gone_every_s: float = 0.0  # nothing can be written, and what happens is told afterwards
+    api_back_after_s: float = 10.0
 
 
 class Faults:
@@ -58,13 +63,15 @@ class Faults:
         self.rng = rng
         self.until = cluster.engine.now + plan.quiet_after_s
         self.restart = restart
-        self.counts = dict.fromkeys(KINDS, 0)
+        self.counts = dict.fromkeys((*KINDS, *RARE_KINDS), 0)
+        self._api_back_at = cluster.engine.now
         cluster.objection = self._objection
         cluster.telling.delay = self._delay
         self._plan_next(plan.node_gone_every_s, self._node_goes)
         self._plan_next(plan.pod_deleted_every_s, self._waiting_pod_goes)
         self._plan_next(plan.pod_killed_every_s, self._placed_pod_goes)
         self._plan_next(plan.told_again_every_s, self._told_again)
+        self._plan_next(plan.api_gone_every_s, self._api_goes)
         if restart is not None:
             self._plan_next(plan.restart_every_s, self._restarts)
 
@@ -74,13 +81,26 @@ class Faults:
         return self.cluster.engine.now >= self.until
 
     def _objection(self, decision: Bind | Evict) -> str | None:
-        if self.quiet or not isinstance(decision, Bind) or self.rng.random() >= self.plan.refused_share:
+        if self.cluster.engine.now < self._api_back_at:
+            return "fault: the API server is gone"
+        bind = isinstance(decision, Bind)
+        share = self.plan.refused_share if bind else self.plan.evict_refused_share
+        if self.quiet or not (bind or share) or self.rng.random() >= share:
             return None
-        self.counts["refused"] += 1
+        self.counts["refused" if bind else "evict refused"] += 1
         return "fault: the API server is busy"
 
+    def _api_goes(self) -> None:
+        self.counts["API gone"] += 1
+        self._api_back_at = self.cluster.engine.now + self.plan.api_back_after_s
+        self._plan_next(self.plan.api_gone_every_s, self._api_goes)
+
     def _delay(self, event: Event) -> float:
-        if self.quiet or not isinstance(event, Seen) or not isinstance(event.obj, Pod) or not event.obj.node_name:
+        if not isinstance(event, Seen) or not isinstance(event.obj, Pod) or not event.obj.node_name:
+            return 0.0
+        if self.cluster.engine.now < self._api_back_at:
+            return self._api_back_at - self.cluster.engine.now
+        if self.quiet:
             return 0.0
         if self.rng.random() >= self.plan.late_share:
             return 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from pumice.model.decisions import Decision, Evict, Refusal
 from pumice.model.node import Node
@@ -34,9 +35,10 @@ _WAITING_PHASES = ("", PodGroupPhase.PENDING)
 class JobRecord:
     """One job's times. ``started``: its gang ran for the first time; None where that never happened.
 
-    ``run_s``: how long it takes where nothing disturbs it, inf where nobody says. ``evicted`` counts pods. ``lost_s``
-    is for how long its gang ran in vain, ``lost`` what its pods held meanwhile: amount times seconds by resource.
-    ``causes``: (since when, what it waited for) as far as was looked at.
+    ``run_s``: how long it takes where nothing disturbs it, inf where nobody says. ``evicted`` counts pods,
+    ``evicted_times`` the moments at which some of them were, the last of them ``evicted_at``. ``lost_s`` is for how
+    long its gang ran in vain, ``lost`` what its pods held meanwhile: amount times seconds by resource. ``causes``:
+    (since when, what it waited for) as far as was looked at.
     """
 
     key: str
@@ -49,6 +51,8 @@ class JobRecord:
     ended: float | None = None
     restarts: int = 0
     evicted: int = 0
+    evicted_times: int = 0
+    evicted_at: float = -inf
     lost_s: float = 0.0
     lost: Mapping[str, float] = field(default_factory=dict)
     causes: list[tuple[float, str]] = field(default_factory=list)
@@ -226,7 +230,10 @@ class History:
     def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
         for decision, refusal in zip(decisions, answers, strict=True):
             if refusal is None and isinstance(decision, Evict) and decision.job in self._records:
-                self._records[decision.job].evicted += 1
+                record = self._records[decision.job]
+                record.evicted += 1
+                record.evicted_times += record.evicted_at != self.now
+                record.evicted_at = self.now
 
     def _started(self, run: JobRun) -> None:
         record = self._records[run.key]

@@ -1,9 +1,9 @@
 """Safety laws, checked from what the API server would say, never from the scheduler's own sums. For tests.
 
 S1 no node is overcommitted, and no queue is bound beyond its capability. S2 no bind unless the gang's minimum is bound
-by the same cycle. S3 no pod is bound twice or to a vanished node. S4 no pod is lost. S9 sums kept up to date equal sums
-made anew. S11 and S12, of gangs that hold nodes below their minimum, are in ``half_laws``. Each check walks the whole
-cluster.
+by the same cycle. S3 no pod is bound twice or to a vanished node. S4 no pod is lost. S5 to S7 are about evictions
+(``sim.eviction_laws``). S9 sums kept up to date equal sums made anew. S11 and S12, of gangs that hold nodes below
+their minimum, are in ``half_laws``. Each check walks the whole cluster.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pumice.model.selectors import matches
 from pumice.model.subgroups import SubJobKey, sub_job_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
+from pumice.sim.eviction_laws import EvictionLaws
 from pumice.sim.half_laws import HalfLaws
 from pumice.sim.usage import Usage, amounts_of
 
@@ -40,6 +41,7 @@ class Laws:
     (S9). ``topology`` False: the policy has no plugin that keeps gangs within HyperNodes. ``queue_limits`` False: none
     that keeps queues within their capability. ``halves_first``: one that has gangs which hold nodes below their minimum
     go before equals. ``scheduler_names``: whose pods the scheduler has to know.
+    ``evictions``: what holds of these.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Laws:
         queue_limits: bool = True,
         halves_first: bool = False,
         scheduler_names: Container[str] = ("volcano",),
+        evictions: EvictionLaws | None = None,
     ) -> None:
         self.cluster = cluster
         self.controller = controller
@@ -61,9 +64,11 @@ class Laws:
         self.topology = topology
         self.queue_limits = queue_limits
         self.scheduler_names = scheduler_names
+        self.evictions = evictions
         self.checks = 0
         self._node_of: dict[str, str] = {}  # uid -> node, of every pod ever bound
         self._asked: dict[str, Bind] = {}  # by pod key, in this cycle
+        self._refused: set[str] = set()  # of these, those that were refused last: they may be tried again
         doubt = cluster.telling.owes
         self._halves = (
             HalfLaws(cluster, lambda key: doubt(Pod, key), queues_limit=queue_limits) if halves_first else None
@@ -82,7 +87,7 @@ class Laws:
 
     def after_cycle(self, decisions: Sequence[Decision] = ()) -> None:
         """S2 for the binds that this cycle asked for, and all that ``after_event`` checks. Raises: LawBroken."""
-        asked, self._asked = self._asked, {}
+        asked, self._asked, self._refused = self._asked, {}, set()
         for decision in decisions:
             if isinstance(decision, Bind) and decision.pod not in asked:
                 raise LawBroken(
@@ -91,7 +96,8 @@ class Laws:
         gangs = {bind.job for bind in asked.values()}
         members: dict[str, list[Pod]] = defaultdict(list)
         held = self.cluster.telling.held_pods()  # on their nodes, as far as the scheduler can know
-        for pod in (self.cluster.pods | held).values():
+        left = self.evictions.evicted_now() if self.evictions is not None else {}  # after these binds, or before
+        for pod in (self.cluster.pods | held | left).values():
             if pod.group_key in gangs:
                 members[pod.group_key].append(pod)
         for job in sorted(gangs):
@@ -101,7 +107,9 @@ class Laws:
         if self.queue_limits:
             self._queues_within_limits(gangs)
         self._all_known()
-        for broken in self._halves.broken(asked) if self._halves is not None else ():
+        broken_here = self._halves.broken(asked) if self._halves is not None else ()
+        of_evictions = self.evictions.check() if self.evictions is not None else ""
+        for broken in (*broken_here, *([of_evictions] if of_evictions else ())):
             raise LawBroken(broken)
         self.after_event()
 
@@ -164,11 +172,12 @@ class Laws:
                 self._bound(decision, refusal)
 
     def _bound(self, decision: Bind, refusal: Refusal | None) -> None:
-        if decision.pod in self._asked:
+        if decision.pod in self._asked and decision.pod not in self._refused:
             raise LawBroken(
                 f"S3: {decision.pod} bound twice in one cycle: {self._asked[decision.pod].node}, {decision.node}"
             )
         self._asked[decision.pod] = decision
+        (self._refused.discard if refusal is None else self._refused.add)(decision.pod)
         if refusal is None and decision.uid in self._node_of:
             raise LawBroken(
                 f"S3: {decision.pod} bound to {decision.node}, was on {self._node_of[decision.uid]} already"
@@ -235,6 +244,9 @@ class Laws:
                         f"S2: gang {group.key} has {roles[role]} of {minimum} {role!r} with the binds of this cycle"
                     )
         placed = {pod.key: asked[pod.key].node if pod.key in asked else pod.node_name for pod in counted}
+        for pod in counted:  # backfill puts those that ask for nothing anywhere, as in Volcano
+            if pod.spec.request.is_empty():
+                placed[pod.key] = ""
         self._within(f"gang {group.key}", group.topology, placed.values())
         self._sub_gangs_are_whole(group, counted, placed)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
 from pumice.model.job import BatchJob, VolcanoJob
 from pumice.model.manifest.decoder import Value
@@ -27,7 +28,7 @@ from pumice.sim.work import LooseGang, ManifestJob, Work
 #: A tenant writes how many replicas a job has, and how many jobs there are: pods that all jobs may make together.
 MADE_PODS_MAX = 500_000
 _NAMED_MAX = 3
-_FIRST = (PriorityClass, Queue, Node, HyperNode, Topology)  # they come before what refers to them
+_FIRST = (PriorityClass, Queue, Node, HyperNode, Topology, PodDisruptionBudget)  # they come before what refers to them
 
 
 def scene_of(objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)) -> Scene:
@@ -54,7 +55,7 @@ class _Stage:
 
     def take(self, obj: Value) -> None:
         match obj:
-            case PriorityClass() | Queue() | Node() | HyperNode() | Topology():
+            case PriorityClass() | Queue() | Node() | HyperNode() | Topology() | PodDisruptionBudget():
                 self.standing.append(obj)
                 return
             case PodGroup():

@@ -22,7 +22,7 @@ from pumice.sim.shell import Began, Shell
 from pumice.sim.stuck import Stuck, Stuckness
 from pumice.sim.window import ALWAYS, Window
 from pumice.sim.work import Moved
-from pumice.sim.world import Ending, Progress, SimResult, Simulation
+from pumice.sim.world import CIRCLES_MAX, Ending, Progress, SimResult, Simulation
 
 #: A job needs so many periods where nothing stands in its way: one cycle admits it, one places its pods, and the first
 #: is at most a period away.
@@ -82,6 +82,7 @@ def simulate(
     observe: Callable[[Progress], object] | None = None,
     tell: Callable[[Mapping[str, object]], object] | None = None,
     began: Began | None = None,
+    circles_max: int = CIRCLES_MAX,
 ) -> Run:
     """Run a scene to its end, or ``until`` seconds from ``start``. Ctrl-C ends it early with what there is.
 
@@ -89,7 +90,8 @@ def simulate(
     a plain mapping, ``began`` what each cycle begins with, ``observe`` the progress after it. ``seed`` rolls the dice
     of ``faults``, and those that move every arrival by up to ``shake_s`` seconds. ``clock`` gives real seconds, for
     ``wall_s`` only: a simulation reads no clock of its own. ``check_laws`` checks the safety laws after every event:
-    slow. Raises: LawBroken."""
+    slow. ``circles_max``: it ends after so many cycles that decide something while no job comes or ends.
+    Raises: LawBroken."""
     if shake_s > 0:
         scene = shaken(scene, shake_s, _dice(seed, _SHAKE))
     cluster = SimCluster(Engine(start))
@@ -111,6 +113,7 @@ def simulate(
         history=history,
         after_event=laws.after_event if laws else None,
         after_cycle=laws.after_cycle if laws else None,
+        circles_max=circles_max,
     )
     began_s = clock()
     with old_objects_left_alone():
@@ -124,19 +127,20 @@ def simulate(
         wait_causes=shell.causes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
         stuck=stuckness.find(
-            lambda key: _why_not_alone(scene, key, policy, result.now), nothing_moves=result.ending == Ending.STUCK
+            lambda key: _why_not_alone(scene, key, policy, result.now, circles_max),
+            nothing_moves=result.ending == Ending.STUCK,
         ),
     )
 
 
-def _why_not_alone(scene: Scene, key: str, policy: Policy, now: float) -> str | None:
+def _why_not_alone(scene: Scene, key: str, policy: Policy, now: float, circles_max: int) -> str | None:
     """Why a job does not run even when it is the only one, from now on; None when it does."""
     work = next(work for work in scene.works if work.key == key)
     cluster = SimCluster(Engine(now))
     controller = Controller(cluster)
     shell = Shell(cluster, policy)
     Scene(scene.objects, (Moved(work, 0.0),)).enter(cluster, controller)
-    result = Simulation(cluster, controller, shell.cycle).run()
+    result = Simulation(cluster, controller, shell.cycle, circles_max=circles_max).run()
     said = next(_waiting(controller, result, shell.why(), {}), None)
     return None if said is None else said.why
 

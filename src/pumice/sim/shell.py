@@ -15,6 +15,7 @@ from pumice.runtime.loop import Loop
 from pumice.runtime.why import Why, why_jobs_wait
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
+from pumice.sim.eviction_laws import VOTES, EvictionLaws
 from pumice.sim.history import History
 from pumice.sim.laws import Laws
 from pumice.sim.wait_causes import WaitCauses
@@ -67,6 +68,27 @@ class Shell:
             topology="network-topology-aware" in plugins,
             queue_limits=bool(plugins & {"proportion", "capacity"}),
             halves_first=gang is not None and gang.arguments.get("halvesFirst", True) is True,
+            evictions=self._eviction_laws(),
+        )
+
+    def _eviction_laws(self) -> EvictionLaws | None:
+        """Those of Volcano's evictions."""
+        if self.loop.policy.dialect.name != "volcano":
+            return None
+        return EvictionLaws(self.cluster, self._promised, keeps_gangs=self._gangs_are_asked_about())
+
+    def _promised(self) -> dict[str, str]:
+        """Pods that the last cycle promised a node, and which."""
+        return {} if self._last is None else self._last.pipelined
+
+    def _gangs_are_asked_about(self) -> bool:
+        """Whether the gang plugin has a say in every eviction for a task: no tier without it has one, for a tier that
+        names nobody leaves the decision to the next. Source: Volcano's votes (spec 02 §6)."""
+        policy = self.loop.policy
+        return all(
+            any(policy.options[i].spec.name == "gang" for i in tier)
+            for point in VOTES
+            for tier in policy.plugins_at(point)
         )
 
     def _known(self) -> set[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import count
 
+from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Object, Seen
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
@@ -20,7 +21,7 @@ Delay = Callable[[Event], float]
 
 def key_of(obj: Object) -> str:
     """``namespace/name``, or the name of a cluster-wide object."""
-    return obj.key if isinstance(obj, (Pod, PodGroup)) else obj.name
+    return obj.key if isinstance(obj, (Pod, PodGroup, PodDisruptionBudget)) else obj.name
 
 
 class Telling:

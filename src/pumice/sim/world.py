@@ -90,7 +90,7 @@ class Simulation:
     """A cluster, its controller and a scheduler on one clock.
 
     ``after_event`` and ``after_cycle`` are for checks (``sim.laws``): called after every event, and after every cycle
-    with its decisions.
+    with its decisions. ``circles_max``: cycles that decide something while no job comes and none ends.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class Simulation:
         history: History | None = None,
         after_event: Callable[[], object] | None = None,
         after_cycle: Callable[[Sequence[Decision]], object] | None = None,
+        circles_max: int = CIRCLES_MAX,
     ) -> None:
         if not period_s > 0:
             raise ValueError(f"schedule period: found {period_s}, wanted more than 0 seconds")
@@ -114,6 +115,7 @@ class Simulation:
         self.history = history if history is not None else History(cluster, controller)
         self.start = self.engine.now
         self.cycles = 0
+        self.circles_max = circles_max
         self._after_event = after_event
         self._after_cycle = after_cycle
         self._earliest = self.start  # no cycle before
@@ -202,7 +204,7 @@ class Simulation:
         moved = (self.controller.arrived_count, self.controller.ended_count)
         self._vain_cycles = self._vain_cycles + self._again if moved == self._moved else 0
         self._moved = moved
-        return self._vain_cycles > CIRCLES_MAX
+        return self._vain_cycles > self.circles_max
 
     def _waits_for_the_clock(self) -> bool:
         """Whether very many cycles in a row had nothing to do but to see what time it is."""

@@ -17,11 +17,15 @@ from pumice.volcano.starving import starving_jobs
 DOMAINS_DEFAULT = 8
 
 
-def evict_for_gangs(ssn: Session, kind: EvictionKind, reason: str, domains: int, *, whole: bool) -> None:
-    """Best queue first, best starving job first. ``domains`` below 1 counts as 8."""
+def limits_of(domains: int, *, whole: bool, only_in_need: bool) -> Limits:
+    """The arguments of an action; ``domains`` below 1 counts as 8."""
+    return Limits(domains if domains > 0 else DOMAINS_DEFAULT, whole, only_in_need)
+
+
+def evict_for_gangs(ssn: Session, kind: EvictionKind, reason: str, limits: Limits) -> None:
+    """Best queue first, best starving job first."""
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
-        limits = Limits(domains if domains > 0 else DOMAINS_DEFAULT, whole)
         _GangEviction(ssn, kind, reason, limits).run(starving)
 
 

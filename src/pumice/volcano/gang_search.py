@@ -28,10 +28,12 @@ from pumice.volcano.worksheet import Worksheet
 
 
 class Limits(NamedTuple):
-    """``domains``: how many are tried. ``whole``: whether jobs may be broken."""
+    """``domains``: how many are tried. ``whole``: whether jobs may be broken. ``only_in_need``: nobody is evicted for a
+    gang that has room without."""
 
     domains: int
     whole: bool
+    only_in_need: bool = False
 
 
 class GangSearch:
@@ -52,8 +54,11 @@ class GangSearch:
         if self._kind is EvictionKind.GANG_RECLAIM and not self._may_take(job, waiting):
             self.told.append(("queue may not reclaim", self._ssn.tables.queues.names[self._ssn.tables.jobs.queue[job]]))
             return {}
-        need = amount_of(self._ssn, waiting)
-        for hypernode in self._domains(job):
+        need, domains = amount_of(self._ssn, waiting), self._domains(job)
+        if self._limits.only_in_need and any(self._plan(stmt, job, each, []) is not None for each in domains):
+            self.told.append(("there is room", "nobody has to leave for it"))
+            return {}
+        for hypernode in domains:
             for victims in self._victims(job, hypernode, need):
                 found = self._plan(stmt, job, hypernode, victims)
                 if found is None:

@@ -194,9 +194,9 @@ reserved_nodes: Point[[], None, None] = Point(
     {(): "none"},
     switch="ReservedNodes",
 )
-victim_tasks: Point[[TaskRows], Bool, Bool] = Point(
+victim_tasks: Point[[TaskRows], Bool | combine.MayGo, Bool] = Point(
     "victim_tasks",
-    "Which running tasks should leave, of their own accord? A mask.",
+    "Which running tasks should leave, of their own accord? A mask; MayGo for who may, if others name him.",
     "by shuffle",
     combine.union,
     {("TaskRows",): "tasks"},

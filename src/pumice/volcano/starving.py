@@ -24,6 +24,8 @@ def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
     if not with_topology:
         which &= ~jobs.has_topology
     rows = which.nonzero()[0]
+    if not len(rows):
+        return {}
     starve = _that_starve(ssn, rows)
     found: dict[int, list[int]] = {}
     for job, queue in zip(rows[starve].tolist(), jobs.queue[rows[starve]].tolist(), strict=True):

@@ -14,6 +14,7 @@ from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.views import Task
+from pumice.framework.combine import MayGo
 from pumice.framework.point import Question
 from pumice.model.node import Node, NodeImage, Taint
 from pumice.model.pod import (
@@ -235,8 +236,9 @@ def spared_by_budgets(row: Row) -> str | None:
             return f"{point.name}: {problem}"
     (hook,) = ssn.hooks.at(points.victim_tasks)
     found = ssn.hooks.ask_one(hook, TaskRows(ssn.tables, rows))
+    assert isinstance(found, MayGo)
     named = {json.loads(task)["Name"]: is_victim for task, is_victim in (row.get("expectVictimsMap") or {}).items()}
-    return disagreement({name: True for name, may in zip(names, found, strict=True) if may}, named)
+    return disagreement({name: True for name, may in zip(names, found.mask, strict=True) if may}, named)
 
 
 # -- tdm

@@ -53,7 +53,7 @@ def test_simulate(two_queues: Path) -> None:
     assert set(b["wait_s"]) == SPREAD and (b["wait_s"]["p50"], b["wait_s"]["max"]) == (82.0, 112.0)
     assert (b["wait_s"]["count"], b["wait_s"]["censored"], b["completion_s"]["p50"]) == (2, 1, 122.0)
     assert set(found["fairness"]) == {"jain", "jain_contended", "contended_share", "of"}
-    assert (found["restarts"], found["lost"]) == (0, {"job_s": 0, "hours": {}})
+    assert (found["restarts"], found["evicted_again"], found["lost"]) == (0, 0, {"job_s": 0, "hours": {}})
     assert found["window"] == {"from_s": 0.0, "to_s": 142.0, "jobs": 3}
     assert (found["period_s"], found["shake_s"]) == (1.0, 0.0)
     assert b["slowdown"]["p50"] == 3.05

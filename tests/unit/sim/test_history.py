@@ -91,3 +91,18 @@ def test_an_eviction_gives_the_room_back_and_counts_a_restart() -> None:
     assert history.allocated["cpu"].value == 1000
     assert (history.jobs[0].restarts, history.running.value, history.waiting.value) == (1, 0, 0)
     assert history.usage.of("n0") == ({"cpu": 1000, "pods": 1}, 0.25)
+
+
+def test_a_job_that_loses_pods_again_is_counted_by_moments_not_by_pods() -> None:
+    cluster, controller = world(node("n0"))
+    history = History(cluster, controller)
+    controller.submit(job("a", 2))
+    cluster.engine.advance(0)
+    for moment in (5, 10):
+        for key in list(cluster.pods):
+            bind(cluster, key, "n0")
+        cluster.engine.advance(moment)
+        victims = [Evict(pod.key, pod.uid, "n0", "ns/a", "preempt") for pod in list(cluster.pods.values())]
+        cluster.submit(victims)
+    record = history.jobs[0]
+    assert (record.evicted, record.evicted_times, record.evicted_at) == (4, 2, 10)

@@ -6,8 +6,7 @@ import pytest
 
 from pumice.model.decisions import Bind, PodGroupUpdate
 from pumice.model.podgroup import PodGroup, PodGroupStatus
-from pumice.sim import world as world_module
-from pumice.sim.world import CycleReport, Ending, Progress, Simulation
+from pumice.sim.world import CLOCK_ONLY_MAX, CycleReport, Ending, Progress, Simulation
 from tests.unit.sim.kit import FirstFit, job, node, simulation, world
 
 
@@ -132,15 +131,14 @@ def test_a_phase_that_was_written_is_a_reason_to_look_again(waits: bool, expecte
     assert moments == expected
 
 
-def test_a_scheduler_that_goes_in_circles_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world_module, "CIRCLES_MAX", 20)
+def test_a_scheduler_that_goes_in_circles_is_stopped() -> None:
     cluster, controller = world(node("n0"))
 
     def cycle(now: float) -> CycleReport:
         cluster.drain()
         return CycleReport([Bind("ns/x", "u", "n0", "ns/g")])
 
-    result = Simulation(cluster, controller, cycle).run()
+    result = Simulation(cluster, controller, cycle, circles_max=20).run()
     assert (result.ending, result.cycles) == (Ending.CIRCLES, 21)
 
 
@@ -154,7 +152,7 @@ def test_a_clock_that_wakes_for_ever_does_not_keep_a_simulation_going() -> None:
 
     result = Simulation(cluster, controller, cycle).run()
     assert (result.ending, result.completed, result.pending) == (Ending.STUCK, 1, ("ns/never",))
-    assert len(scheduler.moments) > world_module.CLOCK_ONLY_MAX
+    assert len(scheduler.moments) > CLOCK_ONLY_MAX
 
 
 @pytest.mark.parametrize("period", [0, -1, float("nan")])

@@ -61,13 +61,13 @@ def test_who_may_go(budgets: list[PodDisruptionBudget], found: str) -> None:
 def test_of_all_tasks_together_a_budget_counts_once() -> None:
     ssn = opened(budget("b", WEB, 1))
     rows = TaskRows(ssn.tables, np.array(rows_of(ssn, "p0", "p1", "p2", "p3")))
-    assert ssn.hooks.plugin("pdb").victim_tasks(rows).tolist() == [True, False, False, False]
+    assert ssn.hooks.plugin("pdb").victim_tasks(rows).mask.tolist() == [True, False, False, False]
 
 
 def test_a_pod_without_labels_is_nobodys_victim() -> None:
     ssn = opened(pod("plain", "g", on="x"))
     found = ssn.hooks.plugin("pdb").victim_tasks(TaskRows(ssn.tables, np.array(rows_of(ssn, "plain", "p0"))))
-    assert found.tolist() == [False, True]
+    assert found.mask.tolist() == [False, True]
 
 
 def test_an_empty_selector_is_not_none() -> None:

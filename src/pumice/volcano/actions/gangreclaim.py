@@ -5,15 +5,19 @@ from __future__ import annotations
 
 from pumice.framework.session import Session
 from pumice.volcano.eviction import EvictionKind
-from pumice.volcano.gang_eviction import DOMAINS_DEFAULT, evict_for_gangs
+from pumice.volcano.gang_eviction import DOMAINS_DEFAULT, evict_for_gangs, limits_of
 
 REASON = "gangreclaim"
 
 
-def gangreclaim(ssn: Session, *, maxDomains: int = DOMAINS_DEFAULT, allowWholeBundle: bool = True) -> None:
+def gangreclaim(
+    ssn: Session, *, maxDomains: int = DOMAINS_DEFAULT, allowWholeBundle: bool = True, onlyInNeed: bool = False
+) -> None:
     """Each starving job is placed as a whole, in a trial, before anybody is evicted for it.
 
     ``maxDomains``: how many domains are tried for a job; below 1 counts as 8. ``allowWholeBundle``: jobs may lose more
-    than they can spare.
+    than they can spare. ``onlyInNeed``: nobody is evicted for a gang that has room without; Volcano does not have this,
+    and evicts somebody in any case.
     """
-    evict_for_gangs(ssn, EvictionKind.GANG_RECLAIM, REASON, maxDomains, whole=allowWholeBundle)
+    limits = limits_of(maxDomains, whole=allowWholeBundle, only_in_need=onlyInNeed)
+    evict_for_gangs(ssn, EvictionKind.GANG_RECLAIM, REASON, limits)

@@ -82,7 +82,7 @@ class _Reclaiming:
                     break
                 stmt.evict([row], REASON)
                 evicted = True
-            fits = self.search.has_room(task, found.node)
+            fits = self.search.has_room(task, found.node) and self.search.passes(task, found.node)
             if fits and stmt.pipeline([task.row], [found.node], evicted=evicted) is None:
                 trial.keep()
         return trial.kept

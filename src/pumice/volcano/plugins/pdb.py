@@ -8,6 +8,7 @@ from pumice.algorithms.groups import nth_of_its_group
 from pumice.columns.dtypes import I32, AnyArray, Bool
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Task
+from pumice.framework.combine import MayGo
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.model.disruption import PodDisruptionBudget
@@ -49,9 +50,9 @@ class Pdb:
         return self._spared(candidates, candidates.nth)
 
     @points.victim_tasks
-    def victim_tasks(self, tasks: TaskRows) -> Bool:
-        """The same of all tasks together. Shape (rows,)."""
-        return self._spared(tasks, np.zeros(len(tasks), dtype=np.int64))
+    def victim_tasks(self, tasks: TaskRows) -> MayGo:
+        """The same of all tasks together. Budgets say who may go, and of nobody that he should (decision 0141)."""
+        return MayGo(self._spared(tasks, np.zeros(len(tasks), dtype=np.int64)))
 
     def _spared(self, tasks: TaskRows, node: AnyArray) -> Bool:
         sets = self._covered_by(tasks)

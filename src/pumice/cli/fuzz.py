@@ -1,0 +1,160 @@
+"""``pumice fuzz``: small worlds by seed, in which laws are checked after every event."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pumice.cli.errors import FAILED, InputError
+from pumice.cli.output import print_json
+
+if TYPE_CHECKING:
+    from pumice.framework.registry import Registry
+    from pumice.sim.fuzz.case import FuzzCase
+
+FINDINGS_MAX = 20
+
+
+class Seeds(click.ParamType[range]):
+    """``A..B``, both included, or one number."""
+
+    name = "A..B"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
+        first, dots, last = str(value).partition("..")
+        if not (first.isascii() and first.isdecimal() and (last.isascii() and last.isdecimal() if dots else not last)):
+            self.fail(
+                f"found {str(value)[:40]!r}, wanted A..B with whole numbers from 0 on, such as 0..499", param, ctx
+            )
+        return range(int(first), int(last if dots else first) + 1)
+
+
+@click.command()
+@click.option("--seeds", type=Seeds(), default="0..99", show_default=True, help="A world each.")
+@click.option(
+    "--confs", "confs", metavar="PATH", multiple=True, help="Policy files to draw from, instead of any policy."
+)
+@click.option(
+    "--faults", metavar="PLAN", default="", help="What goes wrong, as in simulate; none for nothing.  [default: any]"
+)
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    default="fuzz-findings",
+    show_default=True,
+    metavar="DIR",
+    help="Where failing worlds are kept, cut down.",
+)
+@click.option(
+    "--replay",
+    "replay",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Run this finding again, and no seed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
+@click.pass_context
+def fuzz(
+    ctx: click.Context,
+    seeds: range,
+    confs: tuple[str, ...],
+    faults: str,
+    save: Path,
+    replay: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Search for worlds in which a law is broken.
+
+    Each seed is a small, crowded cluster with a policy drawn from all actions and plugins, jobs, and things that go
+    wrong. It is simulated to its end; after every event laws are checked: no node is overcommitted, gangs are bound
+    whole, nobody is lost, nobody is evicted without a plan, evictions come to an end. A world that breaks one is cut
+    down and kept as a file, which --replay runs again. Exit code 1 when a law was broken.
+
+    \b
+    Examples:
+      pumice fuzz --seeds 0..499
+      pumice fuzz --seeds 17 --confs volcano-scheduler.conf --faults refused=5%,restart=2m
+      pumice fuzz --replay fuzz-findings/17.json
+    """
+    from pumice.cli.progress import counting
+    from pumice.volcano.table import volcano_registry
+
+    registry = volcano_registry()
+    if replay:
+        cases = [(str(path), _read(path)) for path in replay]
+    else:
+        makes = _maker(registry, confs, faults)
+        cases = ((str(seed), makes(seed)) for seed in seeds)  # type: ignore[assignment]
+    count = len(replay) if replay else len(seeds)
+    findings: dict[str, str] = {}
+    tried = 0
+    with counting("worlds") as show:
+        for tried, (name, case) in enumerate(cases, start=1):
+            problem = _played(case, registry)
+            show(tried, count, name)
+            if problem:
+                findings[name] = problem if replay else _kept(case, problem, save, registry)
+                click.echo(f"seed {name}: {findings[name]}", err=True)
+            if len(findings) >= FINDINGS_MAX:
+                break
+    if as_json:
+        print_json({"worlds": tried, "findings": findings})
+    else:
+        click.echo(f"{tried} worlds, {len(findings)} break a law" if findings else f"{tried} worlds, no law broken")
+    ctx.exit(FAILED if findings else 0)
+
+
+def _maker(registry: Registry, confs: tuple[str, ...], faults: str) -> Any:
+    import yaml
+
+    from pumice.cli.faults import parse_faults
+    from pumice.runtime.conf import load_policy
+    from pumice.sim.fuzz.case import QUIET_AFTER_S, draw
+
+    given = []
+    for path in confs:
+        load_policy(Path(path), registry)  # says what is wrong with it
+        given.append(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
+    plan: dict[str, float] | None = None
+    if faults:
+        wrong = parse_faults(faults, QUIET_AFTER_S) if faults != "none" else None
+        plan = (
+            {} if wrong is None else {name: getattr(wrong, name) for name in wrong.__slots__ if name != "quiet_after_s"}
+        )
+    return lambda seed: draw(seed, registry, given, plan)
+
+
+def _read(path: Path) -> FuzzCase:
+    from pumice.sim.fuzz.case import FuzzCase
+
+    try:
+        return FuzzCase.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: found no world that fuzz has kept: {type(error).__name__}: {error}") from None
+
+
+def _played(case: FuzzCase, registry: Registry) -> str:
+    from pumice.framework.errors import PolicyError
+    from pumice.sim.fuzz.case import play
+
+    try:
+        return play(case, registry)
+    except PolicyError as error:
+        return f"conf: {error}"
+
+
+def _kept(case: FuzzCase, problem: str, save: Path, registry: Registry) -> str:
+    """Cut down and written; what it breaks, and where it is."""
+    from pumice.sim.fuzz.shrink import shrunk
+
+    small = shrunk(case, lambda each: _played(each, registry))
+    save.mkdir(parents=True, exist_ok=True)
+    path = save / f"{case.seed}.json"
+    path.write_text(
+        json.dumps(small.to_json() | {"problem": _played(small, registry)}, indent=1) + "\n", encoding="utf-8"
+    )
+    return f"{problem}\n  {path}"

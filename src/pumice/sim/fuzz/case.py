@@ -1,0 +1,102 @@
+"""A world by seed: objects, a policy and what goes wrong, as one value that can be kept, cut down and run again."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from pumice.framework.policy import read_policy
+from pumice.framework.registry import Registry
+from pumice.model.manifest import Decoder
+from pumice.sim.faults import FaultPlan
+from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, draw_objects
+from pumice.sim.fuzz.confs import Conf, draw_conf
+from pumice.sim.fuzz.dice import Dice
+from pumice.sim.laws import LawBroken
+from pumice.sim.manifests import scene_of
+from pumice.sim.run import simulate
+from pumice.sim.world import Ending
+
+QUIET_AFTER_S = LAST_ARRIVAL_S + 200.0
+#: A world is over then: policies that wait for an hour wake for ever where somebody waits in vain.
+UNTIL_S = QUIET_AFTER_S + 1000.0
+#: Deciding cycles in a row in which no job comes or ends: more is evicting for ever.
+CIRCLES_MAX = 200
+#: What may go wrong, and how often.
+_FAULTS: dict[str, Sequence[float]] = {
+    "refused_share": (0.1, 0.3),
+    "evict_refused_share": (0.1, 0.5),
+    "late_share": (0.2, 0.5),
+    "node_gone_every_s": (100.0, 200.0),
+    "pod_deleted_every_s": (60.0, 100.0),
+    "pod_killed_every_s": (60.0, 100.0),
+    "told_again_every_s": (40.0, 100.0),
+    "restart_every_s": (60.0, 150.0),
+    "api_gone_every_s": (100.0, 200.0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzCase:
+    """``faults``: fields of a ``FaultPlan``; none for a world in which nothing goes wrong."""
+
+    seed: int
+    conf: Conf
+    objects: tuple[Raw, ...]
+    faults: Mapping[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"seed": self.seed, "conf": self.conf, "faults": dict(self.faults), "objects": list(self.objects)}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Self:
+        """Raises: KeyError, TypeError for what is no case."""
+        known = {field.name for field in fields(FaultPlan)}
+        unknown = found["faults"].keys() - known
+        if unknown:
+            raise KeyError(f"faults: found {sorted(unknown)}, wanted of {sorted(known)}")
+        return cls(int(found["seed"]), found["conf"], tuple(found["objects"]), found["faults"])
+
+
+def draw(
+    seed: int, registry: Registry, confs: Sequence[Conf] = (), faults: Mapping[str, float] | None = None
+) -> FuzzCase:
+    """The case of a seed. ``confs``: policies to draw from instead of any; ``faults``: what goes wrong instead of any
+    of what may."""
+    dice = Dice(seed)
+    conf = dice.one(confs) if confs else None
+    tree = dice.chance(0.25) if conf is None else _has_tree(conf)
+    objects = draw_objects(dice, tree=tree)
+    drawn = draw_conf(dice, registry, tree=tree)
+    wrong = {name: dice.one(often) for name, often in _FAULTS.items() if dice.chance(0.25)} if dice.chance(0.7) else {}
+    return FuzzCase(seed, drawn if conf is None else conf, tuple(objects), wrong if faults is None else faults)
+
+
+def _has_tree(conf: Conf) -> bool:
+    tiers = conf.get("tiers") or []
+    return any(entry.get("enableHierarchy") for tier in tiers for entry in tier.get("plugins") or [])
+
+
+def play(case: FuzzCase, registry: Registry) -> str:
+    """What law is broken, or which fault of the program came up; empty where none is.
+
+    Raises: PolicyError for a conf that cannot be used, ManifestError for such an object.
+    """
+    policy = read_policy(case.conf, registry)
+    decoder = Decoder()
+    scene = scene_of(decoder.decode(raw) for raw in case.objects)
+    plan = FaultPlan(QUIET_AFTER_S, **case.faults) if case.faults else None
+    try:
+        ran = simulate(
+            scene, policy, until=UNTIL_S, seed=case.seed, faults=plan, check_laws=True, circles_max=CIRCLES_MAX
+        )
+    except LawBroken as broken:
+        return str(broken)
+    except Exception as error:  # whatever it is, it is a finding
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
+    if ran.result.ending is Ending.CIRCLES:
+        return f"S8: {CIRCLES_MAX} cycles in a row decided something, and no job came or ended"
+    return ""

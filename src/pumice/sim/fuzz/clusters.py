@@ -1,0 +1,162 @@
+"""Small clusters and what arrives on them, as manifests: crowded, so that there is something to evict for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pumice.sim.fuzz.dice import Dice
+from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
+
+Raw = dict[str, Any]
+
+_VOLCANO = "scheduling.volcano.sh/v1beta1"
+LAST_ARRIVAL_S = 300
+#: Requests by pods, as (cpu, memory in Gi, gpus).
+_REQUESTS = ((1, 1, 0), (2, 2, 0), (1, 4, 0), (2, 4, 1), (4, 8, 2))
+_PREEMPTABLE = "volcano.sh/preemptable"
+
+
+def draw_objects(dice: Dice, *, tree: bool) -> list[Raw]:
+    """Nodes, queues, priority classes, budgets and jobs. ``tree``: queues have parents."""
+    queues = list(_tree(dice) if tree else _queues(dice))
+    parents = {queue["spec"].get("parent") for queue in queues}
+    leaves = [queue["metadata"]["name"] for queue in queues if queue["metadata"]["name"] not in parents]
+    nodes = list(_nodes(dice))
+    return [
+        *nodes,
+        *(_racks(dice, len(nodes)) if dice.chance(0.4) else ()),
+        *(
+            _raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value)
+            for name, value in (("low", 1), ("high", 9))
+        ),
+        *queues,
+        *_budgets(dice),
+        *(_job(dice, j, leaves) for j in range(dice.number(3, 9))),
+    ]
+
+
+def _raw(api: str, kind: str, name: str, **rest: Any) -> Raw:
+    metadata = {"name": name, "uid": name, **rest.pop("metadata", {})}
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, **rest}
+
+
+def _nodes(dice: Dice) -> Iterator[Raw]:
+    for i in range(dice.number(1, 4)):
+        labels = {"kubernetes.io/hostname": f"n{i}", "zone": f"z{i % 2}"}
+        if dice.chance(0.2):
+            labels["volcano.sh/revocable-zone"] = "rz1"
+        room = {"cpu": str(dice.number(3, 8)), "memory": f"{dice.number(8, 24)}Gi", "pods": "20"}
+        if dice.chance(0.4):
+            room["nvidia.com/gpu"] = str(dice.one((2, 4)))
+        yield _raw("v1", "Node", f"n{i}", metadata={"labels": labels}, status={"allocatable": room})
+
+
+def _racks(dice: Dice, nodes: int) -> Iterator[Raw]:
+    """One HyperNode for each half of the nodes, and one over both."""
+    names = []
+    for r, members in enumerate((range(nodes // 2), range(nodes // 2, nodes))):
+        found = [{"type": "Node", "selector": {"exactMatch": {"name": f"n{i}"}}} for i in members]
+        if found:
+            names.append(f"rack{r}")
+            yield _raw("topology.volcano.sh/v1alpha1", "HyperNode", names[-1], spec={"tier": 1, "members": found})
+    over = [{"type": "HyperNode", "selector": {"exactMatch": {"name": name}}} for name in names]
+    if dice.chance(0.5):
+        yield _raw("topology.volcano.sh/v1alpha1", "HyperNode", "row", spec={"tier": 2, "members": over})
+
+
+# -- queues
+
+
+def _queues(dice: Dice) -> Iterator[Raw]:
+    for q in range(dice.number(1, 3)):
+        spec: Raw = {"weight": dice.number(1, 4), **_amounts(dice)}
+        if dice.chance(0.2):
+            spec["reclaimable"] = False
+        if dice.chance(0.2):
+            spec["priority"] = dice.number(1, 5)
+        yield _raw(_VOLCANO, "Queue", f"q{q}", spec=spec, status={"state": "Open"})
+
+
+def _tree(dice: Dice) -> Iterator[Raw]:
+    yield _raw(_VOLCANO, "Queue", "root", spec={"weight": 1}, status={"state": "Open"})
+    for p in range(dice.number(1, 2)):
+        yield _raw(
+            _VOLCANO, "Queue", f"p{p}", spec={"weight": 1, "parent": "root", **_amounts(dice)}, status={"state": "Open"}
+        )
+        for c in range(dice.number(1, 2)):
+            spec = {"weight": 1, "parent": f"p{p}", **_amounts(dice)}
+            yield _raw(_VOLCANO, "Queue", f"p{p}-c{c}", spec=spec, status={"state": "Open"})
+
+
+def _amounts(dice: Dice) -> Raw:
+    found: Raw = {}
+    if dice.chance(0.6):
+        found["deserved"] = _resources(dice, 1, 8)
+    if dice.chance(0.2):
+        found["guarantee"] = {"resource": _resources(dice, 1, 2)}
+    if dice.chance(0.3):
+        found["capability"] = _resources(dice, 4, 16)
+    return found
+
+
+def _resources(dice: Dice, low: int, high: int) -> Raw:
+    cpu = dice.number(low, high)
+    return {"cpu": str(cpu), "memory": f"{2 * cpu}Gi"}
+
+
+def _budgets(dice: Dice) -> Iterator[Raw]:
+    if dice.chance(0.3):
+        status = {"disruptionsAllowed": dice.number(0, 3)}
+        spec = {"selector": {"matchLabels": {"tier": "web"}}}
+        yield _raw("policy/v1", "PodDisruptionBudget", "web", metadata={"namespace": "ns"}, spec=spec, status=status)
+
+
+# -- jobs
+
+
+def _job(dice: Dice, j: int, queues: list[str]) -> Raw:
+    name, replicas = f"job{j}", dice.number(1, 5)
+    tasks = [_task(dice, "worker", name, replicas)]
+    if dice.chance(0.3):
+        tasks.append(_task(dice, "ps", name, dice.number(1, 2)))
+    total = sum(task["replicas"] for task in tasks)
+    spec: Raw = {
+        "queue": dice.one(queues),
+        "minAvailable": total if dice.chance(0.5) else dice.number(1, total),
+        "schedulerName": "volcano",
+        "tasks": tasks,
+    }
+    if dice.chance(0.7):
+        spec["priorityClassName"] = dice.one(("low", "high"))
+    if dice.chance(0.25):
+        spec["networkTopology"] = {"mode": dice.one(("hard", "soft")), "highestTierAllowed": dice.number(1, 2)}
+    notes = {
+        ARRIVAL_ANNOTATION: f"{dice.number(0, LAST_ARRIVAL_S)}s",
+        DURATION_ANNOTATION: f"{dice.number(5, 200)}s",
+    }
+    if dice.chance(0.25):
+        notes[_PREEMPTABLE] = dice.one(("true", "false"))
+    metadata = {"namespace": "ns", "annotations": notes}
+    return _raw("batch.volcano.sh/v1alpha1", "Job", name, metadata=metadata, spec=spec)
+
+
+def _task(dice: Dice, role: str, job: str, replicas: int) -> Raw:
+    cpu, memory, gpus = dice.one(_REQUESTS)
+    requests: Raw = {"cpu": str(cpu), "memory": f"{memory}Gi", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    pod: Raw = {"containers": [{"name": "main", "resources": {"requests": {} if dice.chance(0.08) else requests}}]}
+    mine = {"matchLabels": {"app": job}}
+    match dice.number(0, 11):
+        case 0:
+            pod["nodeSelector"] = {"zone": f"z{dice.number(0, 1)}"}
+        case 1:
+            pod["preemptionPolicy"] = "Never"
+        case 2:
+            term = {"labelSelector": mine, "topologyKey": "kubernetes.io/hostname"}
+            pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        case 3:
+            pod["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 8000}]
+    labels = {"app": job, **({"tier": "web"} if dice.chance(0.3) else {})}
+    notes = {_PREEMPTABLE: dice.one(("true", "false"))} if dice.chance(0.25) else {}
+    template = {"metadata": {"labels": labels, "annotations": notes}, "spec": pod}
+    return {"name": role, "replicas": replicas, "template": template}

@@ -1,0 +1,58 @@
+"""Cuts a failing case down: parts are left out as long as the same law stays broken."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from pumice.sim.fuzz.case import FuzzCase
+from pumice.sim.fuzz.confs import Conf
+
+TRIES_MAX = 200
+
+
+def shrunk(case: FuzzCase, breaks: Callable[[FuzzCase], str], tries: int = TRIES_MAX) -> FuzzCase:
+    """The smallest case that was found to break the same law. ``breaks``: what a case breaks, empty for nothing."""
+    wanted, smaller = law_of(breaks(case)), True
+    while smaller:
+        smaller = False
+        for less in _smaller(case):
+            tries -= 1
+            if tries < 0:
+                return case
+            if law_of(breaks(less)) == wanted:
+                case, smaller = less, True
+                break
+    return case
+
+
+def law_of(problem: str) -> str:
+    """What makes two findings the same: the law, or the kind of fault."""
+    return problem.partition(":")[0]
+
+
+def _smaller(case: FuzzCase) -> Iterator[FuzzCase]:
+    """The case without some part: objects first, half of them at a time, then fewer."""
+    size = len(case.objects) // 2
+    while size:
+        for start in range(0, len(case.objects), size):
+            yield replace(case, objects=case.objects[:start] + case.objects[start + size :])
+        size //= 2
+    for name in case.faults:
+        yield replace(case, faults={key: value for key, value in case.faults.items() if key != name})
+    yield from (replace(case, conf=conf) for conf in _less_policy(case.conf))
+
+
+def _less_policy(conf: Conf) -> Iterator[Conf]:
+    actions = conf["actions"].split(", ")
+    for i in range(len(actions) if len(actions) > 1 else 0):
+        yield conf | {"actions": ", ".join(actions[:i] + actions[i + 1 :])}
+    for t, tier in enumerate(conf["tiers"]):
+        for p in range(len(tier["plugins"])):
+            less = copy.deepcopy(conf)
+            del less["tiers"][t]["plugins"][p]
+            less["tiers"] = [each for each in less["tiers"] if each["plugins"]]
+            yield less
+    for i in range(len(conf.get("configurations") or ())):
+        yield conf | {"configurations": conf["configurations"][:i] + conf["configurations"][i + 1 :]}

@@ -1,0 +1,80 @@
+"""What ``pumice fuzz`` searches by the thousand (``make fuzz``): a few of its worlds, and that it finds, cuts down,
+keeps and runs again. Worlds that broke a law once are in ``tests/cases/fuzz``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pumice.cli.main import main
+from pumice.sim.fuzz.case import FuzzCase, draw, play
+from pumice.sim.fuzz.shrink import shrunk
+from pumice.volcano.table import volcano_registry
+
+REGISTRY = volcano_registry()
+KEPT = sorted((Path(__file__).parents[1] / "cases" / "fuzz").glob("*.json"))
+SEEDS = range(8)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_world_breaks_a_law(seed: int) -> None:
+    assert play(draw(seed, REGISTRY), REGISTRY) == "", f"pumice fuzz --seeds {seed}"
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
+def test_what_once_broke_a_law_does_so_no_more(path: Path) -> None:
+    assert play(FuzzCase.from_json(json.loads(path.read_text())), REGISTRY) == ""
+
+
+def test_a_seed_is_a_world() -> None:
+    assert draw(3, REGISTRY) == draw(3, REGISTRY) != draw(4, REGISTRY)
+    again = FuzzCase.from_json(json.loads(json.dumps(draw(3, REGISTRY).to_json())))
+    assert again.to_json() == draw(3, REGISTRY).to_json()
+
+
+def test_policies_are_drawn_from_every_action_and_plugin() -> None:
+    drawn = [draw(seed, REGISTRY).conf for seed in range(200)]
+    dialect = REGISTRY.dialects["volcano"]
+    actions = {action for conf in drawn for action in conf["actions"].split(", ")}
+    plugins = {entry["name"] for conf in drawn for tier in conf["tiers"] for entry in tier["plugins"]}
+    assert (actions, plugins) == (set(dialect.actions), set(dialect.plugins))
+
+
+def test_a_finding_is_cut_down_to_what_breaks_the_law() -> None:
+    def breaks(case: FuzzCase) -> str:
+        kinds = [raw["kind"] for raw in case.objects]
+        return "S1: too much" if "Queue" in kinds and '"gang"' in json.dumps(case.conf) else ""
+
+    small = shrunk(draw(5, REGISTRY), breaks)
+    assert [raw["kind"] for raw in small.objects] == ["Queue"]
+    assert [[entry["name"] for entry in tier["plugins"]] for tier in small.conf["tiers"]] == [["gang"]]
+    assert small.faults == {}
+
+
+def test_a_failing_world_is_printed_and_kept_and_can_be_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pumice.sim.eviction_laws.EvictionLaws.check", lambda _: "S5: so it is said")
+    found = CliRunner().invoke(main, ["fuzz", "--seeds", "7", "--save", str(tmp_path)])
+    (kept,) = tmp_path.glob("*.json")
+    assert found.exit_code == 1
+    assert f"seed 7: S5: so it is said\n  {kept}" in found.stderr
+    again = CliRunner().invoke(main, ["fuzz", "--replay", str(kept), "--json"])
+    assert json.loads(again.stdout) == {"worlds": 1, "findings": {str(kept): "S5: so it is said"}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--seeds", "3..x"], "wanted A..B"),
+        (["--faults", "rain=2%"], "--faults: found 'rain=2%'"),
+        (["--replay", "there-is-none.json"], "found no world that fuzz has kept"),
+    ],
+)
+def test_wrong_input_says_what_was_wanted(arguments: list[str], word: str) -> None:
+    found = CliRunner().invoke(main, ["fuzz", *arguments])
+    assert found.exit_code == 2
+    assert word in found.stderr
