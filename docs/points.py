@@ -26,7 +26,21 @@ is not written is on, unless the table says otherwise. [Writing a plugin](guide/
 
 def page() -> str:
     """The whole page as it should be."""
-    return "\n".join((OPENING, *_points(), "", "## In KAI's language", "", *_of_kai(), "", "## How answers are combined", "", *_combinators(), ""))
+    return "\n".join(
+        (
+            OPENING,
+            *_points(),
+            "",
+            "## In KAI's language",
+            "",
+            *_of_kai(),
+            "",
+            "## How answers are combined",
+            "",
+            *_combinators(),
+            "",
+        )
+    )
 
 
 def _points() -> Iterator[str]:

@@ -1,7 +1,5 @@
-"""One scheduling cycle: what is known, what plugins say about it, and what has been noted so far.
-
-The session ties these together and does nothing itself. The core below it computes on ``world``; plugins and actions
-are given the session.
+"""One scheduling cycle: what is known, what plugins say about it, and what has been noted so far. The session ties these
+together and does nothing itself. The core below it computes on ``world``; plugins and actions are given the session.
 """
 
 from __future__ import annotations
@@ -30,8 +28,8 @@ V = TypeVar("V")
 #: What plugins publish, by name.
 Figures = Mapping[str, AnyArray]
 
-#: The memo's question what plugins publish in a session in which nothing waited and nothing was written; it rests on
-#: the tables themselves, and so does everything else that such a session could find.
+#: The memo's question what plugins publish in a session in which nothing waited and nothing was written. It rests on the
+#: tables themselves, as does all that such a session could find.
 PUBLISHED = "published while nothing waited"
 
 
@@ -62,8 +60,8 @@ class Session:
         self._shared: dict[Hashable, Any] = {}
 
     def open(self, observe: Observer = nobody) -> None:
-        """Open the plugins, each of which ``observe`` is told of; in a session where nothing waits, those that are told
-        of its end or say when they wake, and none where nothing has changed either. Raises: PluginFault."""
+        """Open the plugins and tell ``observe`` of each; where nothing waits, those that hear of the end or say when they
+        wake, and none where nothing has changed either. Raises: PluginFault."""
         if self.published is not None:
             self.hooks.open(self, ())  # whoever is asked all the same is opened then
             return
@@ -112,7 +110,7 @@ class Session:
 
     @cached_property
     def live_jobs(self) -> AnyArray:
-        """Rows of jobs that belong to the session: with a pod group and a queue that exists."""
+        """Jobs that belong to the session: with a pod group and a queue that exists."""
         return self.tables.jobs.live
 
     @cached_property
