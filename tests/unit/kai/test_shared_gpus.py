@@ -1,0 +1,97 @@
+"""Pods that share GPUs, each plugin by what it changes; what quotas count; what is wrong finds no node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pumice.model.decisions import GPU_GROUPS, Bind
+from pumice.model.events import Object
+from pumice.model.gpu import GPU_GROUP_LABEL, GpuShare, gpu_share
+from pumice.model.pod import Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
+from tests.unit.kai.cluster import PLUGINS, cycle, job, node, policy, queue, store
+
+HALF = GpuShare(0.5)
+SHARING = (*PLUGINS, "gpusharingorder", "gpupack")
+MEMORY = {"nvidia.com/gpu.memory": "1000"}
+
+
+def sharing(objects: list[Object], share: GpuShare, group: str = "") -> list[Object]:
+    """A job whose pods share GPUs; those that run are in one group of devices."""
+    return [
+        replace(
+            obj,
+            spec=replace(obj.spec, gpu_share=share),
+            labels={**obj.labels, GPU_GROUP_LABEL: group} if group else obj.labels,
+        )
+        if isinstance(obj, Pod)
+        else obj
+        for obj in objects
+    ]
+
+
+def job_of(name: str, tasks: list[str], share: GpuShare = HALF, group: str = "") -> list[Object]:
+    return sharing(list(job(name, "q", tasks, gpus=0)), share, group)
+
+
+def test_halves_share_a_device_and_a_third_one_takes_another() -> None:
+    found = store(node("a", 2, labels=MEMORY), queue("q"), *job_of("j", [""] * 3))
+    ran = cycle(found, policy(["allocate"], SHARING))
+    groups = [each.context[GPU_GROUPS] for each in ran.decisions if isinstance(each, Bind)]
+    assert len(groups) == 3 and groups[0] == groups[1] != groups[2]
+    assert ran.binds == {"j-0": "a", "j-1": "a", "j-2": "a"}
+
+
+def test_a_device_that_is_shared_is_no_whole_one() -> None:
+    runs = job_of("runs", ["a"], group="g")
+    full = store(node("a", 1, labels=MEMORY), queue("q"), *runs, *job("j", "q", [""]))
+    assert cycle(full, policy(["allocate"], SHARING)).binds == {}
+    free = store(node("a", 2, labels=MEMORY), queue("q"), *runs, *job("j", "q", [""]))
+    assert cycle(free, policy(["allocate"], SHARING)).binds == {"j-0": "a"}
+
+
+def test_who_can_join_a_device_goes_to_its_node() -> None:
+    objects = (node("a", labels=MEMORY), node("b", labels=MEMORY), queue("q"), *job_of("r", ["b"], group="g"))
+    spread = [{"name": "nodeplacement", "arguments": {"gpu": "spread"}} if n == "nodeplacement" else n for n in PLUGINS]
+    found = store(*objects, *job_of("j", [""]))
+    assert cycle(found, policy(["allocate"], spread)).binds == {"j-0": "a"}
+    assert cycle(found, policy(["allocate"], [*spread, "gpusharingorder"])).binds == {"j-0": "b"}
+
+
+@pytest.mark.parametrize(("plugin", "group"), [("gpupack", "full"), ("gpuspread", "empty")])
+def test_devices_are_packed_or_spread(plugin: str, group: str) -> None:
+    runs = [*job_of("r", ["a"], GpuShare(0.5), "full"), *job_of("s", ["a"], GpuShare(0.2), "empty")]
+    found = store(node("a", 2, labels=MEMORY), queue("q"), *runs, *job_of("j", [""], GpuShare(0.3)))
+    ran = cycle(found, policy(["allocate"], [*PLUGINS, plugin]))
+    assert [each.context[GPU_GROUPS] for each in ran.decisions if isinstance(each, Bind)] == [(group,)]
+
+
+def test_quotas_count_fractions_and_memory_as_what_it_is_of_a_device() -> None:
+    for share in (GpuShare(0.5), GpuShare(memory_mib=500)):
+        objects = (node("a", 4, labels=MEMORY), queue("q", 1, limit=1))
+        found = store(*objects, *(each for i in range(3) for each in job_of(f"j{i}", [""], share)))
+        assert len(cycle(found, policy(["allocate"], SHARING)).binds) == 2
+
+
+def test_what_means_nothing_finds_no_node_and_the_rest_is_served() -> None:
+    wrong = gpu_share({"gpu-fraction": "1e-9"})
+    assert wrong is not None
+    found = store(node("a", labels=MEMORY), queue("q"), *job_of("bad", [""], wrong), *job_of("good", [""]))
+    assert list(cycle(found, policy(["allocate"], SHARING)).binds) == ["good-0"]
+
+
+def test_memory_above_every_device_finds_no_node() -> None:
+    found = store(node("a", labels=MEMORY), queue("q"), *job_of("j", [""], GpuShare(memory_mib=10**9)))
+    assert cycle(found, policy(["allocate"], SHARING)).binds == {}
+
+
+def test_a_pod_stays_away_from_those_it_will_not_be_beside() -> None:
+    x = LabelSelector((Requirement("app", "In", ("x",)),))
+    apart = Affinity(anti_required=(PodAffinityTerm("host", x, ("ns",)),))
+    group, wants = [o for o in job("j", "q", [""]) if not isinstance(o, Pod)], job("j", "q", [""])[-1]
+    assert isinstance(wants, Pod)
+    wants = replace(wants, spec=replace(wants.spec, affinity=apart))
+    nodes = (node("a", labels={"host": "a"}), node("b", labels={"host": "b"}))
+    found = store(*nodes, queue("q"), job("r", "q", ["a"], labels={0: {"app": "x"}}), *group, wants)
+    assert cycle(found, policy(["allocate"])).binds == {"j-0": "b"}
