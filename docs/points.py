@@ -26,21 +26,9 @@ is not written is on, unless the table says otherwise. [Writing a plugin](guide/
 
 def page() -> str:
     """The whole page as it should be."""
-    return "\n".join(
-        (
-            OPENING,
-            *_points(),
-            "",
-            "## In KAI's language",
-            "",
-            *_of_kai(),
-            "",
-            "## How answers are combined",
-            "",
-            *_combinators(),
-            "",
-        )
-    )
+    of_kai = ("## In KAI's language", "", *_of_kai(), "")
+    combined = ("## How answers are combined", "", *_combinators(), "")
+    return "\n".join((OPENING, *_points(), "", *of_kai, *combined))
 
 
 def _points() -> Iterator[str]:

@@ -1,7 +1,6 @@
 """allocate: chunks in turns, binpack, waiting for what leaves."""
 
 from pumice.model.gang import SubGroup, TopologyConstraint
-from pumice.model.gpu import GpuShare
 from pumice.model.pod import PodSpec
 from pumice.model.resources import Resource
 from pumice.model.topology import Topology
@@ -66,13 +65,13 @@ def test_nothing_is_placed_where_there_are_no_nodes() -> None:
     assert cycle(store(queue("q"), job("j", "q", [""]))).decisions == []
 
 
-def test_who_asks_for_a_part_of_a_gpu_is_placed_nowhere_yet() -> None:
-    share = PodSpec(Resource(1000.0, 1e9, {"pods": 1.0}), gpu_share=GpuShare(fraction=0.5))
+def test_who_claims_dynamic_resources_is_placed_nowhere_yet() -> None:
+    claims = PodSpec(Resource(1000.0, 1e9, {"pods": 1.0}), resource_claims=("ns/claim",))
     group, pod = job("j", "q", [""])[1:]
-    part = type(pod)(**{**{name: getattr(pod, name) for name in pod.__slots__}, "spec": share})
+    part = type(pod)(**{**{name: getattr(pod, name) for name in pod.__slots__}, "spec": claims})
     ran = cycle(store(node("a"), queue("q"), group, part), ALLOCATE)
     assert ran.binds == {}
-    assert any("parts of GPUs" in entry.detail for entry in ran.outcome.entries)
+    assert any("claims" in entry.detail for entry in ran.outcome.entries)
 
 
 def test_a_pod_set_grows_whose_share_of_its_minimum_is_the_smallest() -> None:

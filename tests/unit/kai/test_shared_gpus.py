@@ -81,6 +81,11 @@ def test_what_means_nothing_finds_no_node_and_the_rest_is_served() -> None:
     assert list(cycle(found, policy(["allocate"], SHARING)).binds) == ["good-0"]
 
 
+def test_where_no_node_has_gpus_nobody_shares_one() -> None:
+    found = store(node("a", 0), queue("q"), *job_of("j", [""]))
+    assert cycle(found, policy(["allocate"], SHARING)).binds == {}
+
+
 def test_memory_above_every_device_finds_no_node() -> None:
     found = store(node("a", labels=MEMORY), queue("q"), *job_of("j", [""], GpuShare(memory_mib=10**9)))
     assert cycle(found, policy(["allocate"], SHARING)).binds == {}

@@ -28,6 +28,7 @@ from pumice.kai.mig import MigRules
 from pumice.model.pod import PodSpec
 
 #: What this version cannot place, and so places nowhere: to leave it out of account would give devices away twice.
+NO_GPUS = Unfit("no node has GPUs that could be shared", Code.UNRESOLVABLE)
 CLAIMED = Unfit("claims of dynamic resources are not looked at yet", Code.UNRESOLVABLE)
 
 _WRONG_KIND = Unfit("node(s) have another kind of GPU devices than the pod asks for")
@@ -70,6 +71,8 @@ class Predicates:
         spec = cls.spec
         if spec.gpu_share is not None and spec.gpu_share.problem:
             return Unfit(spec.gpu_share.problem, Code.UNRESOLVABLE)
+        if asks_for_parts(spec) and self.ssn.ledger.devices is None:
+            return NO_GPUS
         if spec.resource_claims:
             return CLAIMED
         return None
@@ -85,6 +88,11 @@ class Predicates:
             known = self._codes[cls.row] = codes, bool(codes.any())
         codes, objects = known
         return Verdict(nodes.pick(codes), _WHY) if objects else None
+
+
+def asks_for_parts(spec: PodSpec) -> bool:
+    """Whether a pod asks for parts of GPUs."""
+    return spec.gpu_share is not None and (spec.gpu_share.fraction > 0 or spec.gpu_share.memory_mib > 0)
 
 
 def has_host_ports(spec: PodSpec) -> bool:
