@@ -1,4 +1,4 @@
-"""One scheduling cycle: what is known, what plugins say about it, and what has been noted so far. The session ties these
+"""One scheduling cycle: what is known, what plugins say about it, and what was noted so far. The session ties these
 together and does nothing itself. The core below it computes on ``world``; plugins and actions are given the session.
 """
 
@@ -28,7 +28,7 @@ V = TypeVar("V")
 #: What plugins publish, by name.
 Figures = Mapping[str, AnyArray]
 
-#: The memo's question what plugins publish in a session in which nothing waited and nothing was written. It rests on the
+#: The memo's question what plugins publish in a session where nothing waited and nothing was written. It rests on the
 #: tables themselves, as does all that such a session could find.
 PUBLISHED = "published while nothing waited"
 
@@ -60,7 +60,7 @@ class Session:
         self._shared: dict[Hashable, Any] = {}
 
     def open(self, observe: Observer = nobody) -> None:
-        """Open the plugins and tell ``observe`` of each; where nothing waits, those that hear of the end or say when they
+        """Open the plugins and tell ``observe`` of each; where nothing waits, those that hear the end or say when they
         wake, and none where nothing has changed either. Raises: PluginFault."""
         if self.published is not None:
             self.hooks.open(self, ())  # whoever is asked all the same is opened then
