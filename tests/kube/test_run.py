@@ -17,6 +17,7 @@ import yaml
 from pumice.kube.access import bearer
 from pumice.kube.client import Client
 from pumice.kube.errors import ApiError
+from pumice.kube.hint_conditions import HINT
 from pumice.kube.kinds import LEASES, NODES, POD_GROUPS, PODS, QUEUES
 from pumice.model.manifest import Decoder
 from pumice.runtime.conf import policy_of
@@ -87,13 +88,13 @@ class World:
         """Whether any pod but those of the gang ``early`` has a node."""
         return any(where for name, where in (await self.pods()).items() if not name.startswith("early"))
 
-    async def condition(self, gang: str) -> str:
+    async def condition(self, gang: str, kind: str = "Unschedulable") -> str:
         """Wait until a PodGroup says why it waits."""
 
         async def said() -> str:
             found = await self.client.get(POD_GROUPS.path(f"{self.namespace}/{gang}"))
             conditions = found.get("status", {}).get("conditions", ())
-            return next((str(each["message"]) for each in conditions if each["type"] == "Unschedulable"), "")
+            return next((str(each["message"]) for each in conditions if each["type"] == kind), "")
 
         return await eventually(said, f"{gang} says nothing")
 
@@ -139,6 +140,7 @@ async def test_a_gang_is_bound_whole_or_not_at_all(
         await world.bound("whole", 5)
         await world.gang("never", 4)
         assert "tasks in gang unschedulable: pod group is not ready" in await world.condition("never")
+        assert await world.condition("never", HINT) == "3 of 4 pods fit; the other one asks for 1 core"
         assert not any(where for name, where in (await world.pods()).items() if name.startswith("never"))
         assert await it.page("/readyz") == "ok\n"
         assert "pumice_leader 1.0" in await it.page("/metrics")
