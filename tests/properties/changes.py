@@ -14,7 +14,7 @@ from pumice.model.node import Node
 from pumice.model.pod import QUEUE_GATE, LabelSelector, Pod
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
 from pumice.model.queue import PriorityClass, Queue
-from pumice.model.topology import HyperNode
+from pumice.model.topology import HyperNode, Topology
 from pumice.testing.build import hypernode, node, resource, spec
 
 POLICIES = (
@@ -24,12 +24,12 @@ POLICIES = (
 )
 
 #: Kinds that no world has to begin with: some come, change and go.
-BESIDE: tuple[type[Object], ...] = (PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate)
+BESIDE: tuple[type[Object], ...] = (PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, Topology)
 
 
 def key_in_kind(item: Object) -> str:
     """By what an object is known among those of its kind."""
-    return item.name if isinstance(item, Node | Queue | PriorityClass | HyperNode) else item.key
+    return item.name if isinstance(item, Node | Queue | PriorityClass | HyperNode | Topology) else item.key
 
 
 @st.composite
@@ -38,6 +38,8 @@ def beside(draw: st.DrawFn) -> Object:
     if kind is PodDisruptionBudget:
         selector = draw(st.sampled_from([None, LabelSelector()]))
         return PodDisruptionBudget("ns", name, selector, draw(st.integers(0, 2)))
+    if kind is Topology:
+        return Topology(name, draw(st.sampled_from([("zone",), ("zone", "rack")])))
     return kind("ns", name, (("gpu.example.com", draw(st.integers(1, 3))),))
 
 
@@ -82,6 +84,8 @@ def changed(draw: st.DrawFn, item: Any, node_names: list[str]) -> Object:
             return hypernode(item.name, item.tier, draw(st.lists(st.sampled_from(["n0", "n1", "new0"]), max_size=2)))
         case PodDisruptionBudget():
             return replace(item, allowed=draw(st.integers(0, 2)))
+        case Topology():
+            return replace(item, levels=draw(st.sampled_from([(), ("zone",), ("rack", "zone")])))
         case ResourceClaim() | ResourceClaimTemplate():
             return replace(item, devices=(("gpu.example.com", draw(st.integers(1, 3))),))
     raise AssertionError(item)

@@ -14,7 +14,7 @@ Named = dict[str, dict[str, Any]]
 
 
 def named(store: Store) -> Named:
-    """Nodes, queues, jobs, sub-jobs, tasks, budgets and claims of a fresh snapshot."""
+    """Nodes, queues, jobs, sub-jobs, tasks, budgets, claims and topologies of a fresh snapshot."""
     tables = store.snapshot().tables
     return {
         "nodes": _nodes(tables),
@@ -24,6 +24,7 @@ def named(store: Store) -> Named:
         "tasks": {tables.tasks.pods[t].key: _task(tables, t) for t in tables.tasks.alive.nonzero()[0].tolist()},
         "budgets": dict(enumerate(tables.budgets.objs)),
         "claims": dict(enumerate(tables.claims.objs)),
+        "topologies": dict(enumerate(tables.topologies.objs)),
         "tree": {
             name: [tables.nodes.facts.names[n] for n in tables.tree.nodes[row].tolist()]
             for name, row in tables.tree.row_of.items()

@@ -272,7 +272,8 @@ class Plain:
                 stmt.evict([row], self.reason)
                 evicted.append(row)
             freed = not checked or not self.tables.tasks.best_effort[evicted].all()
-            if fits() and stmt.pipeline([task.row], [there], evicted=bool(evicted) and freed) is None:
+            agreed = checked or not self.reasons(task, there)
+            if fits() and agreed and stmt.pipeline([task.row], [there], evicted=bool(evicted) and freed) is None:
                 trial.keep()
         return trial.kept
 
