@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
 from pumice.model.node import Node
 from pumice.model.pod import QUEUE_GATE, LabelSelector, Pod
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
@@ -22,6 +23,8 @@ POLICIES = (
     (SubGroupPolicy("half", sub_group_size=1, match_label_keys=("part",)),),
     (SubGroupPolicy("half", NetworkTopology("hard", 1), 2, 1, LabelSelector(), ("part",)), SubGroupPolicy("rest")),
 )
+#: None, as Volcano has it, most of the time.
+GANGS = (None, None, Gang(), Gang((SubGroup("a"), SubGroup("b", 2)), TopologyConstraint("racks", "zone")))
 
 #: Kinds that no world has to begin with: some come, change and go.
 BESIDE: tuple[type[Object], ...] = (PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, Topology)
@@ -98,6 +101,7 @@ def changed_group(draw: st.DrawFn, group: PodGroup) -> PodGroup:
         min_member=draw(st.integers(0, 4)),
         queue=draw(st.sampled_from(["q0", "q1", "", "nowhere"])),
         sub_groups=draw(st.sampled_from(POLICIES)),
+        gang=draw(st.sampled_from(GANGS)),
         topology=draw(st.sampled_from([None, NetworkTopology("hard", 1), NetworkTopology("soft")])),
         min_task_member=draw(st.sampled_from([{}, {"worker": 1}])),
         min_resources=draw(st.sampled_from([None, resource(1), resource(1, **{"example.com/asked": 1})])),
@@ -120,7 +124,7 @@ def changed_pod(draw: st.DrawFn, pod: Pod, node_names: list[str]) -> Pod:
         deletion=draw(st.sampled_from([pod.deletion, None, 5.0])),
         gates=() if there else draw(st.sampled_from([pod.gates, (), (QUEUE_GATE,), ("example.com/wait",)])),
         nominated_node=draw(st.sampled_from(["", "n0"])),
-        labels=draw(st.sampled_from([pod.labels, {"part": "0"}, {"part": "1"}])),
+        labels=draw(st.sampled_from([pod.labels, {"part": "0"}, {"part": "1"}, {SUB_GROUP_LABEL: "a"}])),
         resource_version=str(draw(st.integers(0, 9))),
         closes_node=bool(there) and draw(st.sampled_from([False, False, True])),
     )
