@@ -6,4 +6,4 @@ from __future__ import annotations
 ACCEPTED: dict[str, str] = {
     f"gangpreempt/{number}.yaml": "docs/decisions/0140-promises-are-kept.md: a later allocate places nobody twice"
     for number in ("0027", "0042", "0079", "0144")
-}
+} | {"subgroups/1047.yaml": "docs/decisions/0132-one-case-of-two-outcomes.md: not explained; KAI parts ways there"}
