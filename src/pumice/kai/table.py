@@ -124,5 +124,6 @@ def kai_dialect() -> Dialect:
         accounting=ACCOUNTING,
         opens=open_devices,
         default_actions=DEFAULT_ACTIONS,
+        default_plugins=tuple(name for name in DEFAULT_PLUGINS if name not in PLUGINS_NOT_YET),
         name=NAME,
     )

@@ -19,6 +19,12 @@ def test_the_default_order_of_actions_is_kais() -> None:
     assert tuple(action.name for action in found.actions) == DEFAULT_ACTIONS == tuple(ACTIONS)
 
 
+def test_one_line_is_kais_default_policy() -> None:
+    named, default = policy_of("dialect: kai\n", REGISTRY), policy_of(DEFAULT_CONF, REGISTRY)
+    assert [each.spec.name for each in named.options] == [each.spec.name for each in default.options] != []
+    assert read_policy({"dialect": "kai", "tiers": []}, REGISTRY).tiers == ()
+
+
 def test_every_plugin_of_kais_is_there_or_told_as_not_yet() -> None:
     there = set(REGISTRY.plugins("kai"))
     assert there.isdisjoint(PLUGINS_NOT_YET)
