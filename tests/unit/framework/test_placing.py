@@ -170,7 +170,7 @@ def test_a_task_of_which_a_plugin_speaks_is_not_like_the_others() -> None:
     ]
 
 
-def test_equal_gangs_go_on_where_the_last_one_stopped() -> None:
+def test_the_next_gang_sees_what_was_taken() -> None:
     ssn = opened(node("high", 2), node("low", 8), podgroup("h", 2), pods("h", 2), plugins="by-name")
     assert run_of(ssn) == "high high"
     ssn.statement().allocate(
