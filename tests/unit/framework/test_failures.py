@@ -51,7 +51,7 @@ class World:
         self.failures.keep(first, attempt)
 
     def row(self, name: str) -> int:
-        return self.ssn.tables.jobs.uids.tolist().index(f"ns/{name}")
+        return list(self.ssn.tables.jobs.uids).index(f"ns/{name}")
 
     def place(self, name: str, where: int) -> None:
         """The first task of a job on a node."""

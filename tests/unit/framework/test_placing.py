@@ -25,7 +25,7 @@ SCORES = {"low": 1.0, "high": 5.0, "even": 5.0, "none": float("nan")}
 @plugin("by-name")
 @points.node_order
 def by_name(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64:
-    return np.array([SCORES[node.name] for node in nodes])
+    return np.array([SCORES[node.name] for node in nodes], dtype=np.float64)
 
 
 @plugin("emptiest")

@@ -67,4 +67,4 @@ def row_of(ssn: Session, name: str) -> int:
 
 
 def job_of(ssn: Session, name: str) -> int:
-    return int(ssn.tables.jobs.uids.tolist().index(f"ns/{name}"))
+    return list(ssn.tables.jobs.uids).index(f"ns/{name}")

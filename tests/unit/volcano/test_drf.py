@@ -24,7 +24,7 @@ def opened(*members: Any) -> Session:
 
 
 def job_row(ssn: Session, name: str) -> int:
-    return int(ssn.tables.jobs.uids.tolist().index(f"ns/{name}"))
+    return list(ssn.tables.jobs.uids).index(f"ns/{name}")
 
 
 @pytest.mark.parametrize(

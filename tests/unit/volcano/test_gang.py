@@ -22,7 +22,7 @@ def opened(group: Any, *members: Any, halves: bool = True) -> Session:
 
 
 def job_of(ssn: Session, name: str = "g") -> Job:
-    return Job(ssn.tables, int(ssn.tables.jobs.uids.tolist().index(f"ns/{name}")))
+    return Job(ssn.tables, list(ssn.tables.jobs.uids).index(f"ns/{name}"))
 
 
 def of_roles(text: str, **more: Any) -> list[Any]:

@@ -49,6 +49,6 @@ def test_how_much_is_admitted(objects: list[Any], factor: float, most: int) -> N
 def test_who_is_admitted_counts_from_then_on() -> None:
     ssn = opened()
     assert answer(ssn, 15) is Vote.PERMIT
-    row = ssn.tables.jobs.uids.tolist().index("ns/w")
+    row = list(ssn.tables.jobs.uids).index("ns/w")
     ssn.hooks.plugin("overcommit").job_enqueued(Job(ssn.tables, row))
     assert (answer(ssn, 12), answer(ssn, 15)) == (Vote.PERMIT, OVER)

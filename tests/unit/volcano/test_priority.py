@@ -30,7 +30,7 @@ def rows_of(ssn: Session, names: str) -> np.ndarray:
 
 
 def job_row(ssn: Session, name: str) -> int:
-    return int(ssn.tables.jobs.uids.tolist().index(f"ns/{name}"))
+    return list(ssn.tables.jobs.uids).index(f"ns/{name}")
 
 
 def test_larger_comes_first() -> None:

@@ -59,7 +59,7 @@ def test_the_earliest_deadline_comes_first_and_none_last() -> None:
     ssn = opened(group("none"), group("late", "3m"), group("early", "1m", 60.0))
     rows = np.flatnonzero(ssn.tables.jobs.alive)
     order = rows[ssn.hooks.plugin("sla").job_order(JobRows(ssn.tables, rows)).argsort()]
-    assert ssn.tables.jobs.uids[order].tolist() == ["ns/early", "ns/late", "ns/none"]
+    assert [ssn.tables.jobs.uids[row] for row in order] == ["ns/early", "ns/late", "ns/none"]
 
 
 @pytest.mark.parametrize(("now", "wakes"), [(0.0, 60.0), (60.0, 180.0), (180.0, None)])
