@@ -12,7 +12,7 @@ import pytest
 
 from pumice.columns.views import Job, Queue
 from pumice.framework import points
-from pumice.framework.errors import PolicyError, did_you_mean
+from pumice.framework.errors import PolicyError
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE, plugin
 from pumice.framework.policy import ENTRIES_MAX, PluginOption, Policy, read_policy
 from pumice.framework.registry import Dialect, Registry, Switches, action_spec
@@ -508,15 +508,3 @@ def test_a_conf_cannot_be_endless() -> None:
 
 def test_a_switch_without_value_is_on() -> None:
     assert read(with_plugins({"name": "ready", "enableJobReady": None})).tiers[0][0].switches["JobReady"]
-
-
-@pytest.mark.parametrize(
-    ("found", "known", "said"),
-    [
-        pytest.param("gnag", ["drf", "gang"], '; did you mean "gang"?', id="near one"),
-        pytest.param("zzz", ["b", "a"], "; known: a, b", id="near none"),
-        pytest.param("zzz", [], "", id="nothing is known"),
-    ],
-)
-def test_did_you_mean(found: str, known: list[str], said: str) -> None:
-    assert did_you_mean(found, known) == said

@@ -1,0 +1,36 @@
+"""Whether a task may have others evicted, or waits for the node that it is nominated to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pumice.model.pod import PodCondition
+from pumice.testing.build import cluster, node, pod, run
+from tests.unit.volcano.evicting import LEVELS, PREEMPT, gang
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        pytest.param({"preemption_policy": "Never"}, "its preemptionPolicy is Never", id="never"),
+        pytest.param({"nominated_node": "gone"}, "it is nominated to node gone, which is not there", id="no such node"),
+        pytest.param({"nominated_node": "n"}, "", id="nobody has looked at nodes for it"),
+        pytest.param({"nominated_node": "other"}, "others leave node other for it", id="somebody is on the way out"),
+    ],
+)
+def test_who_may_preempt(changed: dict[str, Any], why: str) -> None:
+    condition = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
+    leaving = pod("leaving", "low", on="other", deletion=1.0, conditions=(condition,), priority=1)
+    state = cluster(
+        LEVELS,
+        node("n", 1),
+        node("other", 1),
+        gang("low", 1, on="n"),
+        leaving,
+        gang("high", 1, 1, level="high", **changed),
+    )
+    ran = run(state, PREEMPT)
+    assert [e.detail for e in ran.outcome.entries if e.what == "cannot preempt"] == ([why] if why else [])
+    assert bool(ran.evicted) is not bool(why)

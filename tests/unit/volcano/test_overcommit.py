@@ -1,0 +1,54 @@
+"""overcommit: admit somewhat more than the cluster has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pumice.columns.views import Job, Queue
+from pumice.framework.combine import Vote
+from pumice.framework.session import Session
+from pumice.testing.build import cluster, node, podgroup, pods, resource, session
+
+OVER = "resource in cluster is overused: overused cpu"
+
+
+def opened(*objects: Any, factor: float = 1.5) -> Session:
+    """On a node of ten cores."""
+    conf = f"tiers: [{{plugins: [{{name: overcommit, arguments: {{overcommit-factor: {factor}}}}}]}}]"
+    waiting = podgroup("w", 1, min_resources=resource(3), creation=9.0)
+    return session(cluster(node("n", 10), waiting, *objects), conf)
+
+
+def answer(ssn: Session, cpu: float) -> Vote | str:
+    asked = ssn.tables.axis.vector(resource(cpu))
+    found: Vote | str = ssn.hooks.plugin("overcommit").job_enqueueable(Queue(ssn.tables, 0), asked)
+    return found
+
+
+ADMITTED = podgroup("old", 1, phase="Inqueue", min_resources=resource(5))
+RUNNING = [podgroup("old", 1, phase="Running", min_resources=resource(6)), pods("old", 1, cpu=4, on="n")]
+
+
+@pytest.mark.parametrize(
+    ("objects", "factor", "most"),
+    [
+        pytest.param([], 1.5, 15, id="times the factor"),
+        pytest.param([], 0.5, 12, id="a factor below 1 is 1.2"),
+        pytest.param([pods("old", 1, cpu=4, on="n")], 1.5, 11, id="less what is in use"),
+        pytest.param([ADMITTED], 1.5, 10, id="less what was promised"),
+        pytest.param(RUNNING, 1.5, 9, id="less what a running job still wants"),
+    ],
+)
+def test_how_much_is_admitted(objects: list[Any], factor: float, most: int) -> None:
+    ssn = opened(*objects, factor=factor)
+    assert (answer(ssn, most), answer(ssn, most + 1)) == (Vote.PERMIT, OVER)
+
+
+def test_who_is_admitted_counts_from_then_on() -> None:
+    ssn = opened()
+    assert answer(ssn, 15) is Vote.PERMIT
+    row = list(ssn.tables.jobs.uids).index("ns/w")
+    ssn.hooks.plugin("overcommit").job_enqueued(Job(ssn.tables, row))
+    assert (answer(ssn, 12), answer(ssn, 15)) == (Vote.PERMIT, OVER)

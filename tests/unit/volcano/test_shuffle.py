@@ -1,0 +1,40 @@
+"""shuffle: running tasks that plugins name are evicted, each for itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.dtypes import Bool
+from pumice.columns.rows import TaskRows
+from pumice.framework.plugin import plugin
+from pumice.framework.session import Session
+from pumice.testing.build import cluster, node, pod, podgroup, run
+from pumice.volcano import points
+
+STATE = cluster(
+    node("n"),
+    podgroup("g", phase="Running"),
+    pod("old", "g", on="n", creation=1.0),
+    pod("new", "g", on="n", creation=2.0),
+    pod("bound", "g", on="n", creation=1.0, phase="Pending"),
+    pod("loose", on="n", creation=1.0),
+).snapshot()
+
+
+@plugin("old-ones")
+@points.victim_tasks
+def old_ones(ssn: Session, tasks: TaskRows) -> Bool:
+    return np.array([each.creation < 2.0 for each in tasks.pods])
+
+
+def evicted(*plugins: str) -> list[str]:
+    conf = f"tiers: [{{plugins: {[{'name': name} for name in plugins]}}}]"
+    return run(STATE, conf, actions="shuffle", plugins=[old_ones]).evicted
+
+
+def test_who_is_named_goes_if_it_runs_and_is_of_a_job() -> None:
+    assert evicted("gang", "old-ones") == ["ns/old"]
+
+
+def test_nobody_goes_whom_no_plugin_names() -> None:
+    assert evicted("gang") == []

@@ -1,0 +1,68 @@
+"""sla: a job that has waited long enough is admitted and placed first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pumice.columns.rows import JobRows
+from pumice.columns.views import Job
+from pumice.framework.combine import Vote
+from pumice.framework.session import Session
+from pumice.model.podgroup import SLA_ANNOTATIONS
+from pumice.testing.build import cluster, node, podgroup, pods, session
+
+KEY = SLA_ANNOTATIONS[0]
+
+
+def opened(*groups: Any, common: str = "", now: float = 0.0) -> Session:
+    conf = f"tiers: [{{plugins: [{{name: sla, arguments: {{sla-waiting-time: '{common}'}}}}]}}]"
+    waiting = [each for group in groups for each in pods(group.name, 1)]
+    return session(cluster(node("n"), list(groups), waiting), conf, now=now)
+
+
+def group(name: str, wait: str = "", creation: float = 0.0) -> Any:
+    return podgroup(name, creation=creation, annotations={KEY: wait} if wait else {})
+
+
+@pytest.mark.parametrize(
+    ("own", "common", "seconds"),
+    [
+        pytest.param("1m", "", 60.0, id="its own"),
+        pytest.param("", "1h", 3600.0, id="the common one"),
+        pytest.param("1m", "1h", 60.0, id="its own before the common one"),
+        pytest.param("soon", "1h", 3600.0, id="unless it cannot be read"),
+        pytest.param("-1m", "", 0.0, id="none below nothing"),
+        pytest.param("", "soon", 0.0, id="none that cannot be read"),
+    ],
+)
+def test_how_long_a_job_waits(own: str, common: str, seconds: float) -> None:
+    assert opened(group("g", own), common=common).hooks.plugin("sla").waits[0] == seconds
+
+
+@pytest.mark.parametrize(
+    ("own", "now", "vote"),
+    [
+        pytest.param("1m", 69.0, Vote.ABSTAIN, id="not yet"),
+        pytest.param("1m", 70.0, Vote.PERMIT, id="long enough"),
+        pytest.param("", 999.0, Vote.ABSTAIN, id="it has no waiting time"),
+    ],
+)
+def test_when_a_job_has_waited_long_enough(own: str, now: float, vote: Vote) -> None:
+    ssn = opened(group("g", own, creation=10.0), now=now)
+    assert ssn.hooks.plugin("sla").overdue(Job(ssn.tables, 0)) is vote
+
+
+def test_the_earliest_deadline_comes_first_and_none_last() -> None:
+    ssn = opened(group("none"), group("late", "3m"), group("early", "1m", 60.0))
+    rows = np.flatnonzero(ssn.tables.jobs.alive)
+    order = rows[ssn.hooks.plugin("sla").job_order(JobRows(ssn.tables, rows)).argsort()]
+    assert [ssn.tables.jobs.uids[row] for row in order] == ["ns/early", "ns/late", "ns/none"]
+
+
+@pytest.mark.parametrize(("now", "wakes"), [(0.0, 60.0), (60.0, 180.0), (180.0, None)])
+def test_it_wakes_at_the_next_deadline(now: float, wakes: float | None) -> None:
+    ssn = opened(group("late", "3m"), group("early", "1m"), group("none"), now=now)
+    assert ssn.hooks.plugin("sla").wakes_at() == wakes
