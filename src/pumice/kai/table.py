@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE, PluginSpec
-from pumice.framework.registry import ActionSpec, Dialect, Registry, action_spec
+from pumice.framework.registry import ActionSpec, Dialect, action_spec
 from pumice.kai.accounting import ACCOUNTING
 from pumice.kai.actions.allocate import allocate
 from pumice.kai.actions.consolidation import consolidation
@@ -102,11 +102,6 @@ DEFAULT_CONF = "\n".join(
         "",
     )
 )
-
-
-def kai_registry() -> Registry:
-    """A registry with the KAI dialect."""
-    return Registry({NAME: kai_dialect()})
 
 
 def kai_dialect() -> Dialect:
