@@ -102,6 +102,12 @@ def test_after_an_eviction_none_before_the_period_is_over() -> None:
     assert tdm_of(soon).wakes_at() == AFTER + 600
 
 
+def test_where_all_nodes_are_gone_only_hours_wake() -> None:
+    state = cluster(podgroup("g"), pod("z0", "g", annotations=PREEMPTABLE))
+    state.remember(Writes(notes={EVICTED_AT: AFTER}))
+    assert tdm_of(session(state, CONF, now=AFTER + 1)).wakes_at() == 24 * 3600.0
+
+
 def test_where_nobody_is_left_to_be_evicted_only_hours_wake() -> None:
     state = store(count=0)
     state.remember(Writes(notes={EVICTED_AT: AFTER}))

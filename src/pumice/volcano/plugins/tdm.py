@@ -88,7 +88,8 @@ class Tdm:
     def _somebody_stays_too_long(self) -> bool:
         """Whether tasks that may be revoked run where the hours are over."""
         tasks = self.ssn.tables.tasks
-        return bool((tasks.preemptable & (tasks.status == RUNNING) & self._over()[self.zone_of[tasks.node]]).any())
+        there = tasks.node[tasks.preemptable & (tasks.status == RUNNING) & (tasks.node >= 0)]
+        return bool(self._over()[self.zone_of[there]].any())
 
     def _over(self) -> Bool:
         """Of each zone, as in ``zone_of``, whether it has hours and they are over."""
