@@ -7,8 +7,7 @@ import numpy as np
 from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.columns.tables import Tables
 from pumice.columns.views import TaskClass
-
-GPU_RESOURCE = "nvidia.com/gpu"
+from pumice.model.gpu import GPU_RESOURCE
 
 
 def gpu_column(tables: Tables) -> int:

@@ -22,6 +22,7 @@ from pumice.columns.nodes import RELEASING as LEAVING
 from pumice.framework.point import Point
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
+from pumice.model.gpu import GPU_RESOURCE
 from pumice.scenario.bounds import Bound
 from pumice.scenario.candidates import Candidates
 from pumice.scenario.contest import Contest, Waiting
@@ -183,7 +184,7 @@ def with_devices(ssn: Session, part: Part) -> Bool:
     """Nodes that a part may be placed on before anybody leaves (N,): those with a GPU that is idle or about to be, or
     all, where some task asks for none. Source: KAI feasible nodes."""
     tables = ssn.tables
-    gpu = tables.axis.column.get("nvidia.com/gpu", -1)
+    gpu = tables.axis.column.get(GPU_RESOURCE, -1)
     count = len(tables.nodes.facts)
     if gpu < 0 or (tables.classes.frees[tables.tasks.cls[part.rows], gpu] == 0).any():
         return np.ones(count, dtype=bool)

@@ -9,13 +9,12 @@ from pumice.columns.dtypes import EPS
 from pumice.columns.nodes import FUTURE
 from pumice.framework.session import Session
 from pumice.kai import points
+from pumice.kai.amounts import gpu_column
 from pumice.kai.victims import let_through
 from pumice.scenario.parts import Part, amount_of
 from pumice.scenario.points import consolidate_valid
 from pumice.scenario.search import preemptible_jobs, search
 from pumice.scenario.solve import Rules
-
-_GPU = "nvidia.com/gpu"
 
 
 def consolidation(ssn: Session, *, maxConsolidationPreemptees: int = 16) -> None:
@@ -36,7 +35,7 @@ def _may_try(ssn: Session, part: Part) -> bool:
     tables = ssn.tables
     if not tables.jobs.preemptible[part.job]:
         return False
-    gpu = tables.axis.column.get(_GPU, -1)
+    gpu = gpu_column(tables)
     if gpu < 0:
         return True
     free = tables.nodes.books[:, FUTURE, gpu].sum()
