@@ -32,6 +32,12 @@ def action_spec(name: str, run: Callable[..., None], *, only_for_waiting: bool =
     )
 
 
+def plugin_specs(targets: Iterable[Callable[..., Any]]) -> dict[str, PluginSpec]:
+    """What ``@plugin`` noted of each function or class, by the plugin's name."""
+    specs: list[PluginSpec] = [getattr(target, PLUGIN_ATTRIBUTE) for target in targets]
+    return {spec.name: spec for spec in specs}
+
+
 Switches = Mapping[str, bool]  # stem -> on
 
 
@@ -81,11 +87,7 @@ class Registry:
     def with_plugins(self, dialect: str, targets: Iterable[Callable[..., Any]]) -> Registry:
         """The same registry with more plugins in one dialect."""
         own = self.dialects[dialect]
-        specs: dict[str, PluginSpec] = {}
-        for target in targets:
-            spec: PluginSpec = getattr(target, PLUGIN_ATTRIBUTE)
-            specs[spec.name] = spec
-        return Registry({**self.dialects, dialect: replace(own, plugins={**own.plugins, **specs})})
+        return Registry({**self.dialects, dialect: replace(own, plugins={**own.plugins, **plugin_specs(targets)})})
 
     def _home(self, dialect: str, name: str) -> tuple[Dialect, str]:
         other, slash, rest = name.partition("/")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pumice.framework.plugin import PLUGIN_ATTRIBUTE, PluginSpec
-from pumice.framework.registry import ActionSpec, Dialect, action_spec
+from pumice.framework.registry import ActionSpec, Dialect, action_spec, plugin_specs
 from pumice.kai.accounting import ACCOUNTING
 from pumice.kai.actions.allocate import allocate
 from pumice.kai.actions.consolidation import consolidation
@@ -106,14 +105,10 @@ DEFAULT_CONF = "\n".join(
 
 def kai_dialect() -> Dialect:
     """KAI's policy language."""
-    specs: dict[str, PluginSpec] = {}
-    for target in PLUGINS:
-        spec: PluginSpec = getattr(target, PLUGIN_ATTRIBUTE)
-        specs[spec.name] = spec
     missing = {name: f'plugin "{name}" is KAI\'s and not in this version of Pumice yet' for name in PLUGINS_NOT_YET}
     return Dialect(
         ACTIONS,
-        specs,
+        plugin_specs(PLUGINS),
         missing,
         POINTS,
         accounting=ACCOUNTING,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pumice.framework.plugin import PLUGIN_ATTRIBUTE, PluginSpec
-from pumice.framework.registry import ActionSpec, Dialect, Registry, Switches, action_spec
+from pumice.framework.registry import ActionSpec, Dialect, Registry, Switches, action_spec, plugin_specs
 from pumice.volcano.accounting import ACCOUNTING
 from pumice.volcano.actions.allocate import allocate
 from pumice.volcano.actions.backfill import backfill
@@ -103,17 +102,13 @@ def _conflict(plugins: Mapping[str, Switches]) -> str:
 
 def volcano_registry() -> Registry:
     """A registry with the Volcano dialect."""
-    specs: dict[str, PluginSpec] = {}
-    for target in PLUGINS:
-        spec: PluginSpec = getattr(target, PLUGIN_ATTRIBUTE)
-        specs[spec.name] = spec
     missing = {name: f'action "{name}" is Volcano\'s and not in this version of Pumice yet' for name in ACTIONS_NOT_YET}
     missing |= {
         name: f'plugin "{name}" is Volcano\'s and not in this version of Pumice yet' for name in PLUGINS_NOT_YET
     }
     dialect = Dialect(
         ACTIONS,
-        specs,
+        plugin_specs(PLUGINS),
         missing,
         POINTS,
         FEATURE_SWITCHES,
