@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.algorithms.queue_order import compare_turns, turn_keys
+from pumice.algorithms.queue_order import compare_turns, turn_key
 from pumice.algorithms.queue_tree import F64, allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
 
@@ -87,19 +87,18 @@ def test_which_queue_goes_first() -> None:
     wrong = []
     for row in rows("queue_order"):
         both = [row["left"], row["right"]]
-        held = {key: np.stack([amounts(queue)[key] for queue in both]) for key in amounts(both[0])}
-        nothing = np.zeros((2, 3))
-        keys = turn_keys(
-            held["allocated"],
-            nothing,
-            nothing,
-            held["fair"],
-            held["quota"],
-            held["share"],
-            np.append(float(row["total_gpus"]), PLENTY),
-            np.array([float(queue["priority"]) for queue in both]),
-        )
-        found = compare_turns(keys[0], keys[1], *held["share"], *(queue["created"] for queue in both))
+        held = [{key: value.tolist() for key, value in amounts(queue).items()} for queue in both]
+        nothing = [0.0, 0.0, 0.0]
+        total = [float(row["total_gpus"]), *PLENTY.tolist()]
+        keys = [
+            turn_key(
+                *(each["allocated"], nothing, nothing, each["fair"], each["quota"], each["share"]),
+                total,
+                float(queue["priority"]),
+            )
+            for each, queue in zip(held, both, strict=True)
+        ]
+        found = compare_turns(*keys, held[0]["share"], held[1]["share"]) or both[0]["created"] - both[1]["created"]
         if ("left" if found < 0 else "right") != row["first"]:
             wrong.append(row)
     assert not wrong

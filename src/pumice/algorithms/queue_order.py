@@ -1,60 +1,62 @@
-"""Which of two sibling queues goes first. Arrays in, arrays out; units and inf as in ``queue_tree``.
+"""Which of two sibling queues goes first. Numbers in, answers out; units and inf as in ``queue_tree``.
 
 Source: KAI proportion (queue order). Its last rule but one compares shares in all resources at once, so that two queues
-may be neither before nor after each other by it: keys alone cannot say it, ``compare_turns`` does.
+may be neither before nor after each other by it: keys alone cannot say it, ``compare_turns`` does. Plain numbers, since
+a key is asked for one queue at a time, whenever that queue changes.
 """
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Sequence
 
-F64 = npt.NDArray[np.float64]
+Amounts = Sequence[float]  # (R,)
+Key = tuple[bool, bool, float, bool, float, float]
 
+_INF = float("inf")
 #: What a share of nothing makes of an amount.
 _NO_SHARE = 1000.0
 
 
-def turn_keys(
-    allocated: F64, job: F64, victims: F64, fair: F64, quota: F64, share: F64, total: F64, priority: F64
-) -> F64:
-    """What is compared of queues, one key after the other, smallest first. Shapes (Q, R); ``total`` (R,), ``priority``
-    (Q,). Returns (Q, 6).
+def turn_key(
+    allocated: Amounts,
+    job: Amounts,
+    victims: Amounts,
+    fair: Amounts,
+    quota: Amounts,
+    share: Amounts,
+    total: Amounts,
+    priority: float,
+) -> Key:
+    """What is compared of a queue, one after the other, smallest first.
 
-    ``job``: what the best job of each asks for. ``victims``: what would be taken from it. ``share``: its allocatable
-    share. The keys: over its fair share in every resource; beyond its quota with the job; its priority; would hold
-    something of which it has no share; dominant share with the job and without the victims; dominant share as it is.
+    ``job``: what its best job asks for. ``victims``: what would be taken from it. ``share``: its allocatable share. The
+    key: over its fair share in every resource; beyond its quota with the job; its priority; would hold something of
+    which it has no share; dominant share with the job and without the victims; dominant share as it is.
     """
-    held = allocated + job
-    return np.stack(
-        [
-            (fair < allocated).all(axis=-1).astype(np.float64),
-            (held > quota).any(axis=-1).astype(np.float64),
-            -priority,
-            ((share == 0) & (held > 0)).any(axis=-1).astype(np.float64),
-            _dominant(held - victims, share, total),
-            _dominant(allocated, share, total),
-        ],
-        axis=-1,
+    held = [a + j for a, j in zip(allocated, job, strict=True)]
+    return (
+        all(f < a for f, a in zip(fair, allocated, strict=True)),
+        any(h > q for h, q in zip(held, quota, strict=True)),
+        -priority,
+        any(s == 0 and h > 0 for s, h in zip(share, held, strict=True)),
+        _dominant([h - v for h, v in zip(held, victims, strict=True)], share, total),
+        _dominant(allocated, share, total),
     )
 
 
-def _dominant(amount: F64, share: F64, total: F64) -> F64:
-    """The largest part of its share that each holds, of the total where that is unlimited. Shapes (Q, R) -> (Q,)."""
-    of = np.where(np.isinf(share), total, share)
-    part = np.divide(amount, of, out=amount * _NO_SHARE, where=of != 0)
-    largest: F64 = part.max(axis=-1, initial=0.0)
-    return largest
+def _dominant(amounts: Amounts, shares: Amounts, totals: Amounts) -> float:
+    """The largest part of its share that is held, of the total where that is unlimited."""
+    most = 0.0
+    for amount, share, total in zip(amounts, shares, totals, strict=True):
+        of = total if share == _INF else share
+        most = max(most, amount * _NO_SHARE if of == 0 else amount / of)
+    return most
 
 
-def compare_turns(
-    left_keys: F64, right_keys: F64, left_share: F64, right_share: F64, left_rank: int, right_rank: int
-) -> int:
-    """Negative: the left goes first, positive: the right. ``rank``: place by age and name."""
-    for left, right in zip(left_keys.tolist(), right_keys.tolist(), strict=True):
-        if left != right:
-            return -1 if left < right else 1
-    at_most, at_least = bool((left_share <= right_share).all()), bool((right_share <= left_share).all())
-    if at_most != at_least:
-        return -1 if at_most else 1
-    return left_rank - right_rank
+def compare_turns(left: Key, right: Key, left_share: Amounts, right_share: Amounts) -> int:
+    """Negative: the left goes first, positive: the right, 0: neither."""
+    if left != right:
+        return -1 if left < right else 1
+    at_most = all(x <= y for x, y in zip(left_share, right_share, strict=True))
+    at_least = all(y <= x for x, y in zip(left_share, right_share, strict=True))
+    return int(at_least) - int(at_most)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pumice.algorithms.queue_order import compare_turns, turn_keys
+from pumice.algorithms.queue_order import compare_turns, turn_key
 from pumice.algorithms.queue_tree import allocatable_share, fair_share, used_share
 
 INF = np.inf
@@ -85,12 +85,11 @@ def test_older_use_counts_less() -> None:
 
 
 def test_a_job_counts_for_its_queue_and_victims_against_it() -> None:
-    allocated, job = np.array([[4.0], [3.0]]), np.array([[0.0], [2.0]])
-    quota, share, fair = np.full((2, 1), 4.0), np.full((2, 1), 4.0), np.full((2, 1), 4.0)
+    allocated, job, four = [[4.0], [3.0]], [[0.0], [2.0]], [4.0]
 
     def first(victims: list[list[float]]) -> int:
-        keys = turn_keys(allocated, job, np.array(victims), fair, quota, share, np.array([8.0]), np.zeros(2))
-        return compare_turns(keys[0], keys[1], share[0], share[1], 1, 0)
+        keys = [turn_key(allocated[i], job[i], victims[i], four, four, four, [8.0], 0.0) for i in range(2)]
+        return compare_turns(keys[0], keys[1], four, four)
 
     assert first([[0.0], [0.0]]) < 0, "the right would go beyond its quota"
     assert first([[0.0], [4.0]]) < 0, "victims count in the dominant share alone"

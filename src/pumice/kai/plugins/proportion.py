@@ -6,10 +6,10 @@ Shares are of cpu, memory and GPUs, each by itself, in a tree of queues. Source:
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from pumice.algorithms.queue_order import Key, compare_turns, turn_key
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
 from pumice.columns.counting import HELD, PENDING
@@ -30,7 +30,6 @@ from pumice.scenario.turns import queue_tree
 _ZERO = (0.0, 0.0, 0.0)
 #: In which units shares are handed out.
 _UNIT = np.array([1.0, 1.0, 1000.0])
-_NO_SHARE = 1000.0
 #: Milli-devices that a MiB of a GPU counts as demand: KAI takes every device for one of 100 MiB.
 _DEMAND = 10.0
 
@@ -63,7 +62,7 @@ class Proportion:
         self._most = [amount or 1.0 for amount in self.total.tolist()]
         self._priority: list[float] = queues.priority.tolist()
         self._before = self._states()
-        self._keys: dict[int, tuple[int, F64 | None, F64 | None, tuple[Any, ...]]] = {}
+        self._keys: dict[int, tuple[int, F64 | None, F64 | None, Key]] = {}
 
     def _total(self) -> F64:
         """What all nodes have, less what pods of nobody's job hold."""
@@ -135,15 +134,10 @@ class Proportion:
     @points.turn_order
     def turn_order(self, left: Turn, right: Turn) -> int:
         """Source: KAI queue_order."""
-        a, b = self._known_key(left), self._known_key(right)
-        if a != b:
-            return -1 if a < b else 1
-        mine, other = self._fit[left.queue], self._fit[right.queue]
-        less = all(x <= y for x, y in zip(mine, other, strict=True))
-        more = all(y <= x for x, y in zip(mine, other, strict=True))
-        return int(more) - int(less)
+        keys = self._known_key(left), self._known_key(right)
+        return compare_turns(*keys, self._fit[left.queue], self._fit[right.queue])
 
-    def _known_key(self, turn: Turn) -> tuple[Any, ...]:
+    def _known_key(self, turn: Turn) -> Key:
         """The key of a turn, found anew where the queue or what is asked for changed."""
         stamps = self.ssn.tables.queues.stamps
         assert stamps is not None
@@ -154,30 +148,13 @@ class Proportion:
         self._keys[turn.queue] = (stamp, turn.request, turn.victims, key)
         return key
 
-    def _key(self, turn: Turn) -> tuple[Any, ...]:
+    def _key(self, turn: Turn) -> Key:
         queue = turn.queue
         held = self.allocated.array[queue].tolist()
         more = shared_by_one(self.ssn.tables, turn.request) if turn.request is not None else _ZERO
         less = shared_by_one(self.ssn.tables, turn.victims) if turn.victims is not None else _ZERO
         fair, fit, quota = self._fair[queue], self._fit[queue], self._quota[queue]
-        would = [h + m for h, m in zip(held, more, strict=True)]
-        return (
-            all(f < h for f, h in zip(fair, held, strict=True)),
-            any(w > q for w, q in zip(would, quota, strict=True)),
-            -self._priority[queue],
-            any(f == 0 and w > 0 for f, w in zip(fit, would, strict=True)),
-            self._dominant([w - v for w, v in zip(would, less, strict=True)], fit),
-            self._dominant(held, fit),
-        )
-
-    def _dominant(self, held: list[float], fit: list[float]) -> float:
-        """The largest part that is held of a share; of an unlimited one, of the cluster."""
-        most = 0.0
-        for amount, share, total in zip(held, fit, self._most, strict=True):
-            if share == np.inf:
-                share = total
-            most = max(most, amount * _NO_SHARE if share == 0 else amount / share)
-        return most
+        return turn_key(held, more, less, fair, quota, fit, self._most, self._priority[queue])
 
     # -- limits --------------------------------------------------------------------------------------------------------
 
