@@ -2,7 +2,8 @@
 
 A change is written before it is answered, so a killed process loses nothing; it is forced to the disk once a second,
 so a power cut loses a second at most. A line that was cut off at the end is dropped, with a message. So is one that is
-damaged, or says of an object what no server wrote: the others are there all the same.
+damaged, or says of an object what no server wrote: the others are there all the same (``left_out`` tells, and keeps
+what is put aside).
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ import fcntl
 import logging
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated
 
 import msgspec
 
+from pumice.apiserver.left_out import ASIDE, LeftOut, version_in
 from pumice.apiserver.store import Change, Store
-from pumice.kube.errors import clean
 from pumice.model.manifest.fields import Obj
 from pumice.runtime.private import NotPrivate, open_private, require_own_folder
 
 LOG_BYTES_MAX = 64 << 20
 SYNC_S = 1.0
 _FORMAT = 1
-_TOLD_MAX = 20  # lines that are left out, each by itself
 _log = logging.getLogger("pumice.apiserver")
 _encode = msgspec.json.Encoder().encode
 
@@ -90,13 +91,13 @@ class Journal:
             )
             self._dirty = True
             if self._log.tell() > self._log_bytes_max:
-                self._rewrite()
+                self.rewrite()
         except OSError as error:
             self.failure = error
             self.failed.set()
             raise
 
-    def _rewrite(self) -> None:
+    def rewrite(self) -> None:
         """All objects in one new file; the log begins anew. Lines that the new file holds are skipped when read."""
         made = self._folder / "objects.part"
         with open(made, "wb", opener=open_private) as file:
@@ -115,10 +116,12 @@ def open_journal(
     store: Store,
     unsound: Callable[[str, str, Obj], str] = lambda table, key, obj: "",
     log_bytes_max: int = LOG_BYTES_MAX,
+    salvage: bool = False,
 ) -> Journal:
     """Load a data folder into a store, and have the store's changes written to it from now on.
 
     ``unsound`` (table, key, object): why an object is none that this server can have kept; it is left out then.
+    ``salvage``: lines that are left out are put aside in a file of their own, and the others written anew.
     Raises: DataError for a folder that another server uses, or others may write to; OSError.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -133,95 +136,86 @@ def open_journal(
         lock.close()
         raise DataError(f"{folder}: another server uses this folder") from None
     try:
-        store.loaded(_load(folder, store, _LeftOut(unsound)))
+        left_out = LeftOut(folder / ASIDE if salvage else None)
+        store.loaded(_Reader(left_out, unsound).load(folder, store))
     except BaseException:
         lock.close()
         raise
     journal = Journal(folder, store, lock, log_bytes_max)
+    if salvage and left_out.count:
+        journal.rewrite()
     store.sinks.insert(0, journal.write)
     return journal
 
 
-def _load(folder: Path, store: Store, left_out: _LeftOut) -> int:
-    """The version of the newest change."""
-    version = 0
-    objects = folder / "objects.jsonl"
-    if objects.exists():
-        with open(objects, "rb", opener=open_private) as file:
-            version = _head_of(objects, file.readline(), left_out)
-            for number, raw in enumerate(file, 2):
-                if (line := left_out.decoded(objects, number, raw)) is not None and line.o is not None:
-                    store.load(line.t, line.k, line.v, line.o)
-                    version = max(version, line.v)
-    for line in _log_lines(folder / "log.jsonl", left_out):
-        if line.v <= version:
-            continue
-        version = line.v
-        if line.o is None:
-            store.unload(line.t, line.k)
-        else:
-            store.load(line.t, line.k, line.v, line.o)
-    left_out.tell(folder)
-    return version
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the lines of a folder's files; those that cannot be used go to ``left_out``."""
 
+    left_out: LeftOut
+    unsound: Callable[[str, str, Obj], str]
 
-def _log_lines(path: Path, left_out: _LeftOut) -> Iterator[_Line]:
-    """The changes in the log. What was cut off at its end is taken off the file."""
-    if not path.exists():
-        return
-    good = 0
-    with open(path, "r+b", opener=open_private) as file:
-        for number, raw in enumerate(file, 1):
-            if not raw.endswith(b"\n"):
-                _log.warning("%s: the last line was cut off after %d bytes and is dropped", path, len(raw))
-                break
-            if (line := left_out.decoded(path, number, raw)) is not None:
-                yield line
-            good += len(raw)
-        file.truncate(good)
+    def load(self, folder: Path, store: Store) -> int:
+        """The version of the newest change."""
+        version = 0
+        objects = folder / "objects.jsonl"
+        if objects.exists():
+            with open(objects, "rb", opener=open_private) as file:
+                version = self._head(objects, file.readline())
+                for number, raw in enumerate(file, 2):
+                    if (line := self._line(objects, number, raw)) is not None and line.o is not None:
+                        store.load(line.t, line.k, line.v, line.o)
+                        version = max(version, line.v)
+        for line in self._changes(folder / "log.jsonl"):
+            if line.v <= version:
+                continue
+            version = line.v
+            if line.o is None:
+                store.unload(line.t, line.k)
+            else:
+                store.load(line.t, line.k, line.v, line.o)
+        self.left_out.tell(folder, version_in(store))
+        return version
 
+    def _head(self, path: Path, raw: bytes) -> int:
+        """The version of the objects in a file; 0, which is below all of them, where its first line cannot be read.
 
-def _head_of(path: Path, raw: bytes, left_out: _LeftOut) -> int:
-    """The version of the objects in a file; 0, which is below all of them, where its first line cannot be read.
+        Raises: DataError for another format, which another version of this program wrote.
+        """
+        try:
+            head = _head_decoder.decode(raw)
+        except _DAMAGED as error:
+            self.left_out.add(path, 1, raw, str(error))
+            return 0
+        if head.format != _FORMAT:
+            raise DataError(f"{path}: found format {head.format}, wanted {_FORMAT}")
+        return head.version
 
-    Raises: DataError for another format, which another version of this program wrote.
-    """
-    try:
-        head = _head_decoder.decode(raw)
-    except _DAMAGED as error:
-        left_out.add(path, 1, str(error))
-        return 0
-    if head.format != _FORMAT:
-        raise DataError(f"{path}: found format {head.format}, wanted {_FORMAT}")
-    return head.version
+    def _changes(self, path: Path) -> Iterator[_Line]:
+        """The changes in the log. What was cut off at its end is taken off the file."""
+        if not path.exists():
+            return
+        good = 0
+        with open(path, "r+b", opener=open_private) as file:
+            for number, raw in enumerate(file, 1):
+                if not raw.endswith(b"\n"):
+                    _log.warning("%s: the last line was cut off after %d bytes and is dropped", path, len(raw))
+                    break
+                if (line := self._line(path, number, raw)) is not None:
+                    yield line
+                good += len(raw)
+            file.truncate(good)
 
-
-class _LeftOut:
-    """Lines that cannot be used: the first are told one by one, all are counted."""
-
-    def __init__(self, unsound: Callable[[str, str, Obj], str]) -> None:
-        self._unsound = unsound
-        self._count = 0
-
-    def decoded(self, path: Path, number: int, raw: bytes) -> _Line | None:
+    def _line(self, path: Path, number: int, raw: bytes) -> _Line | None:
         try:
             line = _line_decoder.decode(raw)
         except _DAMAGED as error:
-            self.add(path, number, str(error))
+            self.left_out.add(path, number, raw, str(error))
             return None
-        why = "" if line.o is None else self._unsound(line.t, line.k, line.o)
+        why = "" if line.o is None else self.unsound(line.t, line.k, line.o)
         if why:
-            self.add(path, number, f"{line.t} {line.k}: {why}")
+            self.left_out.add(path, number, raw, why, (line.t, line.k))
         return None if why else line
-
-    def add(self, path: Path, number: int, why: str) -> None:
-        self._count += 1
-        if self._count <= _TOLD_MAX:
-            _log.error("%s line %d is left out: %s", path, number, clean(why))
-
-    def tell(self, folder: Path) -> None:
-        if self._count:
-            _log.error("%s: %d lines were left out; the files keep them until the log is large", folder, self._count)
 
 
 def _line(table: str, key: str, version: int, raw: bytes | None) -> bytes:

@@ -10,6 +10,7 @@ from pumice.apiserver.tls import AccessError
 from pumice.model.manifest.fields import Obj
 from pumice.runtime.private import write_private
 
+_NO_TOKEN = "none-is-asked-for"  # lightkube takes a user without credentials for a missing one
 _MARK = "# Written by pumice serve; the next one writes it anew.\n"
 
 
@@ -25,7 +26,7 @@ def write_kubeconfig(path: Path, url: str, token: str = "", trusted: bytes = b""
         "kind": "Config",
         "current-context": "pumice",
         "clusters": [{"name": "pumice", "cluster": cluster}],
-        "users": [{"name": "pumice", "user": {"token": token} if token else {}}],
+        "users": [{"name": "pumice", "user": {"token": token or _NO_TOKEN}}],
         "contexts": [{"name": "pumice", "context": {"cluster": "pumice", "user": "pumice"}}],
     }
     write_private(path, _MARK + json.dumps(config, indent=2) + "\n")

@@ -46,6 +46,7 @@ class _Wanted:
     nodes: str | None
     speed: float
     data: Path | None
+    salvage: bool
     port: int
     listen: str
     token_file: Path | None
@@ -75,6 +76,11 @@ class _Wanted:
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
     help="Keep everything here over restarts.",
+)
+@click.option(
+    "--salvage",
+    is_flag=True,
+    help="Put damaged lines of --data aside in damaged.jsonl, say what each costs, and go on with the rest.",
 )
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any that is free."
@@ -125,6 +131,8 @@ def serve(**given: Any) -> None:
         raise InputError(f"--kubeconfig: the folder {wanted.kubeconfig.parent} is not there")
     if (wanted.tls_cert is None) != (wanted.tls_key is None):
         raise InputError("--tls-cert and --tls-key go together")
+    if wanted.salvage and wanted.data is None:
+        raise InputError("--salvage is for --data; without it nothing is kept that could be damaged")
     if not wanted.schedule and (wanted.scheduler_conf or wanted.plugins_dir):
         raise InputError("--scheduler-conf and --plugins-dir are for --schedule; `pumice run` takes its own")
     try:
@@ -145,7 +153,7 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
 
     conf, metrics = _conf(wanted), Metrics()
     place = Place(wanted.listen, wanted.port, certificate.context() if certificate else None)
-    cluster, journal = _cluster(wanted.data, wanted.speed)
+    cluster, journal = _cluster(wanted)
     _fill(cluster, wanted.manifests, wanted.nodes)
     api = Api(cluster, token, metrics=metrics if wanted.schedule else None)
     stop = asyncio.Event()
@@ -243,7 +251,7 @@ def _conf(wanted: _Wanted) -> ConfFile | None:
     return ConfFile(wanted.scheduler_conf, registry_of(wanted.plugins_dir), DEFAULT_CONF)
 
 
-def _cluster(data: Path | None, speed: float) -> tuple[Cluster, Journal | None]:
+def _cluster(wanted: _Wanted) -> tuple[Cluster, Journal | None]:
     from pumice.apiserver.cluster import make_cluster
     from pumice.apiserver.definitions import own_definitions
     from pumice.apiserver.journal import open_journal
@@ -252,8 +260,9 @@ def _cluster(data: Path | None, speed: float) -> tuple[Cluster, Journal | None]:
 
     # Versions go on from the clock: what a client remembers of an earlier life is too old, never something else.
     store = Store(int(time.time() * 1000))
-    journal = open_journal(data, store, unsound) if data is not None else None
-    return make_cluster(store, own_definitions(), speed=speed), journal
+    data = wanted.data
+    journal = open_journal(data, store, unsound, salvage=wanted.salvage) if data is not None else None
+    return make_cluster(store, own_definitions(), speed=wanted.speed), journal
 
 
 def _fill(cluster: Cluster, manifests: tuple[str, ...], nodes: str | None) -> None:

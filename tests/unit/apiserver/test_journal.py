@@ -87,7 +87,7 @@ def test_a_crash_between_the_new_file_and_the_new_log_counts_nothing_twice(tmp_p
     store.remove("t", "a")
     store.put("t", "b", obj("b"))
     log = (tmp_path / "log.jsonl").read_bytes()
-    journal._rewrite()
+    journal.rewrite()
     assert (tmp_path / "log.jsonl").read_bytes() == b""
     dropped(journal)
     (tmp_path / "log.jsonl").write_bytes(log)
@@ -117,7 +117,7 @@ def test_a_damaged_line_costs_nothing_but_itself(
     for name in "abc":
         store.put("t", name, obj(name))
     if file == "objects.jsonl":
-        journal._rewrite()
+        journal.rewrite()
     dropped(journal)
     lines = (tmp_path / file).read_bytes().splitlines(keepends=True)
     (tmp_path / file).write_bytes(b"".join([*lines[:-1], damage + b"\n", lines[-1]]))
@@ -132,10 +132,34 @@ def test_a_damaged_line_costs_nothing_but_itself(
     journal.close()
 
 
+@pytest.mark.parametrize("file", ["log.jsonl", "objects.jsonl"])
+def test_salvage_puts_damaged_lines_aside_and_says_what_each_costs(
+    tmp_path: Path, file: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, journal = opened(tmp_path)
+    store.put("t", "a", obj("a", n=1))
+    if file == "objects.jsonl":
+        journal.rewrite()
+    dropped(journal)
+    bad = [b'{"v":7,"t":"t","k":"a","o":{"n":\xff\n', b'{"v":8,"t":"t","k":"gone","o":5}\n']
+    with (tmp_path / file).open("ab") as damaged:
+        damaged.writelines(bad)
+    again = Store(1)
+    open_journal(tmp_path, again, salvage=True).close()
+    assert contents(again) == contents(store)
+    assert (tmp_path / "damaged.jsonl").read_bytes() == b"".join(bad)
+    assert "t a: " in caplog.text and "; it is as at version 2" in caplog.text
+    assert "t gone: " in caplog.text and "; it is not there now" in caplog.text
+    caplog.clear()
+    third, journal = opened(tmp_path)  # whole again, without the switch
+    journal.close()
+    assert contents(third) == contents(store) and "left out" not in caplog.text
+
+
 def test_objects_are_there_where_the_first_line_is_damaged(tmp_path: Path) -> None:
     store, journal = opened(tmp_path)
     store.put("t", "a", obj("a"))
-    journal._rewrite()
+    journal.rewrite()
     dropped(journal)
     lines = (tmp_path / "objects.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "objects.jsonl").write_bytes(b"x\n" + lines[1])

@@ -1,0 +1,83 @@
+"""Lines of a data folder that cannot be used: told, counted and, where it is asked for, put aside for good.
+
+Left out, a line costs the change that it held: its object stays as the line before made it, or is not there. The
+first lines of a file are told by that object where it can still be read.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pumice.apiserver.store import Store
+from pumice.kube.errors import clean
+from pumice.runtime.private import open_private
+
+ASIDE: Final = "damaged.jsonl"
+_TOLD_MAX: Final = 20  # lines, each by itself
+_NAMED = re.compile(rb'\{"v":\d+,"t":"([^"\\]{1,300})","k":"([^"\\]{1,600})"')
+_log = logging.getLogger("pumice.apiserver")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    place: str
+    why: str
+    named: tuple[str, str] | None  # table and key, where they can be read
+
+
+class LeftOut:
+    """What was met while a folder is read. With ``aside`` the bytes of each line go to that file first."""
+
+    def __init__(self, aside: Path | None = None) -> None:
+        self.count = 0
+        self._aside = aside
+        self._told: list[_Line] = []
+
+    def add(self, path: Path, number: int, raw: bytes, why: str, named: tuple[str, str] | None = None) -> None:
+        """Raises: OSError where the line cannot be put aside; nothing is lost then."""
+        self.count += 1
+        if self._aside is not None:
+            with open(self._aside, "ab", opener=open_private) as file:
+                file.write(raw if raw.endswith(b"\n") else raw + b"\n")
+        if len(self._told) < _TOLD_MAX:
+            self._told.append(_Line(f"{path} line {number}", why, named or _named(raw)))
+
+    def tell(self, folder: Path, version_of: Callable[[str, str], int | None]) -> None:
+        """After all is read. ``version_of`` (table, key): the version that is there now."""
+        if not self.count:
+            return
+        for line in self._told:
+            _log.error("%s is left out: %s", line.place, clean(_said(line, version_of)))
+        if self._aside is not None:
+            _log.error("%s: %d lines were put aside in %s", folder, self.count, self._aside.name)
+        else:
+            how = "start once with --salvage to put them aside"
+            _log.error("%s: %d lines were left out, and will be at each start; %s", folder, self.count, how)
+
+
+def version_in(store: Store) -> Callable[[str, str], int | None]:
+    """The version of what a store has under (table, key); None where it has nothing."""
+
+    def version_of(table: str, key: str) -> int | None:
+        row = store.find(table, key)
+        return None if row is None else row.version
+
+    return version_of
+
+
+def _named(raw: bytes) -> tuple[str, str] | None:
+    found = _NAMED.match(raw)
+    return None if found is None else (found[1].decode(errors="replace"), found[2].decode(errors="replace"))
+
+
+def _said(line: _Line, version_of: Callable[[str, str], int | None]) -> str:
+    if line.named is None:
+        return line.why
+    version = version_of(*line.named)
+    cost = "it is not there now" if version is None else f"it is as at version {version}"
+    return f"{' '.join(line.named)}: {line.why}; {cost}"
