@@ -199,16 +199,32 @@ def _made_pods(given: Input) -> Iterator[tuple[str, Any]]:
                 yield f"{key}-{_at(task, 'name') or f'default{i}'}-{n}", _at(task, "template", "spec")
 
 
+def _asks_for_nothing(spec: Any) -> bool:
+    """Whether a pod has no amount of anything, as far as it can be read."""
+    asking = [spec, *_items(_at(spec, "containers")), *_items(_at(spec, "initContainers"))]
+    given = [_at(one, "resources", part) for one in asking for part in ("requests", "limits")]
+    amounts = [
+        amount(value) for one in [*given, _at(spec, "overhead")] if isinstance(one, dict) for value in one.values()
+    ]
+    return not any(amounts)
+
+
 def _gangs(given: Input, binds: Mapping[str, str]) -> Iterator[str]:
-    """A gang is bound whole or not at all: with what runs of it already, at least its minimum."""
+    """A gang is bound whole or not at all: with what runs of it already, at least its minimum.
+
+    Pods that ask for nothing count while they wait, as Volcano has it (a job is ready with its pending best-effort
+    tasks): backfill takes them later, or cannot.
+    """
     pods = given.of("Pod")
     bound: Counter[str] = Counter()
+    free: Counter[str] = Counter()
     new: Counter[str] = Counter()
     for key, pod in pods.items():
         there = _at(pod, "spec", "nodeName") and _at(pod, "status", "phase") != "Failed"
         bound[_group_of(pod)] += bool(there or key in binds)
+        free[_group_of(pod)] += not there and key not in binds and _asks_for_nothing(_at(pod, "spec"))
         new[_group_of(pod)] += key in binds
     for key, group in given.of("PodGroup").items():
         least = _at(group, "spec", "minMember")
-        if new[key] and isinstance(least, int) and bound[key] < least and key not in given.unsure:
+        if new[key] and isinstance(least, int) and bound[key] + free[key] < least and key not in given.unsure:
             yield f"{new[key]} pods of gang {key} are bound, {bound[key]} with those that run: it needs {least}"

@@ -82,6 +82,9 @@ BOTH = {"default/a": "n", "default/b": "n"}
     [
         pytest.param([NODE | ROOM, GROUP, *PODS], BOTH, "", id="none is broken"),
         pytest.param([NODE | ROOM, GROUP, *PODS], {"default/a": "n"}, "it needs 2", id="half a gang"),
+        pytest.param(
+            [NODE | ROOM, GROUP, pod("a"), pod("b", "0")], {"default/a": "n"}, "", id="the other asks for nothing"
+        ),
         pytest.param([NODE | ROOM, GROUP, pod("a"), pod("b", "1500m")], BOTH, "holds 2.5", id="too much cpu"),
         pytest.param(
             [NODE | ROOM, GROUP, *PODS, pod("c", "500m", nodeName="n")], BOTH, "holds 2.5", id="with what runs"
