@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
 
+from pumice.apiserver import ephemeral
 from pumice.apiserver.lists import identity
 from pumice.apiserver.metadata import DNS_LABEL
+from pumice.apiserver.pod_defaults import fill_pod
 from pumice.apiserver.refusals import Cause, forbidden, invalid
 from pumice.apiserver.resources import BUILT_IN, CRDS, Resource
 from pumice.apiserver.schema import schema_problem
 from pumice.apiserver.store import Store
+from pumice.apiserver.workloads import filled
 from pumice.model.manifest.fields import FieldError, Obj
 from pumice.model.manifest.nodes import read_node
 from pumice.model.manifest.pod_spec import SpecCache
@@ -42,9 +44,12 @@ def admitted_new(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
     return obj
 
 
-def admitted_change(resource: Resource, old: Obj, new: Obj) -> Obj:
-    """The new state of an object as it is kept. Raises: Refusal."""
-    if resource.full_name == "pods":
+def admitted_change(resource: Resource, old: Obj, new: Obj, part: str = "") -> Obj:
+    """The new state of an object as it is kept; ``part``: the subresource it came by. Raises: Refusal."""
+    if resource.full_name == "pods" and part == ephemeral.PART:
+        if causes := ephemeral.problems(old, new):
+            raise _wrong(resource, new, *causes)
+    elif resource.full_name == "pods":
         _check_pod_change(resource, old, new)
     if resource.full_name == "nodes" and _differ(old, new):
         _check_readable(resource, new, lambda: read_node(new))
@@ -74,10 +79,8 @@ def _new_pod(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
     if not spec or not spec.get("containers"):
         raise _wrong(resource, obj, Cause("spec.containers", "Required value", "FieldValueRequired"))
     _check_containers(resource, obj, spec)
-    for container in (*spec["containers"], *(spec.get("initContainers") or ())):
-        _fill_container(container)
-    for key, value in _POD_DEFAULTS.items():
-        spec.setdefault(key, value)
+    fill_pod(spec)
+    spec.setdefault("enableServiceLinks", True)
     _set_priority(resource, obj, spec, store)
     spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
     _tolerate_for_a_while(spec)
@@ -86,16 +89,6 @@ def _new_pod(resource: Resource, obj: Obj, store: Store, now: str) -> Obj:
         why = {"reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates"}
         obj["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "lastTransitionTime": now, **why}]
     return obj
-
-
-_POD_DEFAULTS: dict[str, Any] = {
-    "restartPolicy": "Always",
-    "terminationGracePeriodSeconds": 30,
-    "dnsPolicy": "ClusterFirst",
-    "schedulerName": "default-scheduler",
-    "securityContext": {},
-    "enableServiceLinks": True,
-}
 
 
 def _check_containers(resource: Resource, obj: Obj, spec: Obj) -> None:
@@ -128,16 +121,6 @@ def _below_requests(container: Obj, path: str) -> Iterator[Cause]:
         if limit is not None and milli_value(requests[name]) > milli_value(limit):
             what = f"must be less than or equal to {name} limit of {limit}"
             yield Cause(f"{path}", f'Invalid value: "{requests[name]}": {what}')
-
-
-def _fill_container(container: Obj) -> None:
-    resources = container.setdefault("resources", {})
-    if isinstance(resources, dict) and isinstance(limits := resources.get("limits"), dict):
-        resources["requests"] = {**limits, **(resources.get("requests") or {})}
-    container.setdefault("terminationMessagePath", "/dev/termination-log")
-    container.setdefault("terminationMessagePolicy", "File")
-    tag = str(container["image"]).rpartition("/")[2].partition(":")[2]
-    container.setdefault("imagePullPolicy", "IfNotPresent" if tag and tag != "latest" else "Always")
 
 
 def _tolerate_for_a_while(spec: Obj) -> None:
@@ -350,6 +333,10 @@ def _established(obj: Obj, now: str) -> Obj:
     return {**obj, "spec": {"conversion": {"strategy": "None"}, **obj["spec"], "names": names}, "status": status}
 
 
+_WORKLOADS = (
+    *("deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps"),
+    "jobs.batch",
+)
 _NEW: dict[str, Callable[[Resource, Obj, Store, str], Obj]] = {
     "pods": _new_pod,
     "nodes": _new_node,
@@ -358,7 +345,29 @@ _NEW: dict[str, Callable[[Resource, Obj, Store, str], Obj]] = {
     "resourcequotas": lambda resource, obj, store, now: {**obj, "status": {}},
     _PRIORITY_CLASSES: _new_priority_class,
     CRDS: _new_crd,
+    "services": lambda resource, obj, store, now: _new_service(obj),
+    **dict.fromkeys(_WORKLOADS, lambda resource, obj, store, now: filled(resource.kind, obj)),
 }
+
+
+def _new_service(obj: Obj) -> Obj:
+    """Nothing is behind a service here: it has no address."""
+    spec: Obj = {
+        "clusterIP": "None",
+        "sessionAffinity": "None",
+        "internalTrafficPolicy": "Cluster",
+        "type": "ClusterIP",
+    }
+    given = obj.get("spec")
+    spec |= {"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv4"], **(given if isinstance(given, dict) else {})}
+    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    if isinstance(ports := spec.get("ports"), list):
+        spec["ports"] = [_whole_port(port) if isinstance(port, dict) else port for port in ports]
+    return {**obj, "spec": spec, "status": {"loadBalancer": {}}}
+
+
+def _whole_port(port: Obj) -> Obj:
+    return {"protocol": "TCP", **({"targetPort": port["port"]} if "port" in port else {}), **port}
 
 
 def _check_readable(resource: Resource, obj: Obj, read: Callable[[], object]) -> None:

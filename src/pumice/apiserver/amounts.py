@@ -87,7 +87,8 @@ def with_canonical_amounts(resource: Resource, obj: Obj) -> Obj:
 def _of_pod_spec(spec: Any) -> Iterator[Obj]:
     if not isinstance(spec, dict):
         return
-    containers = [c for key in ("containers", "initContainers", "ephemeralContainers") for c in spec.get(key) or ()]
+    lists = [spec.get(key) for key in ("containers", "initContainers", "ephemeralContainers")]
+    containers = [container for each in lists if isinstance(each, list) for container in each]
     for holder in (spec, *containers):
         resources = holder.get("resources") if isinstance(holder, dict) else None
         yield from _parts(resources, "requests", "limits")

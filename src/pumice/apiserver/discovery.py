@@ -12,6 +12,7 @@ VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update
 _SUB_VERBS = {
     "status": ["get", "patch", "update"],
     "scale": ["get", "patch", "update"],
+    "ephemeralcontainers": ["get", "patch", "update"],
     "binding": ["create"],
     "eviction": ["create"],
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from pumice.apiserver import ephemeral
 from pumice.apiserver.admission import admitted_change, admitted_new
 from pumice.apiserver.advice import advice
 from pumice.apiserver.amounts import with_canonical_amounts
@@ -151,7 +152,9 @@ class Objects:
         new = continued(resource, seen, wanted)
         new = self._part(target, seen, new)
         new = conformed(resource, new, options)
-        new = admitted_change(resource, old.obj, with_canonical_amounts(resource, as_stored(resource, new)))
+        new = admitted_change(
+            resource, old.obj, with_canonical_amounts(resource, as_stored(resource, new)), target.subresource
+        )
         if _has_new_generation(resource, old.obj, new):
             new["metadata"]["generation"] = old.obj["metadata"].get("generation", 0) + 1
         new = keep_owners(resource, old.obj, new, options, self.stamps.time(), target.subresource)
@@ -173,6 +176,8 @@ class Objects:
             return new
         if target.subresource == "status":
             return {**old, "status": new.get("status") or {}}
+        if target.subresource == ephemeral.PART:
+            return ephemeral.with_added(old, new)
         kept = {key: value for key, value in new.items() if key != "status"}
         return kept | ({"status": old["status"]} if "status" in old else {})
 

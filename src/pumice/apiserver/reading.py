@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from pumice.apiserver.objects import Target
-from pumice.apiserver.refusals import Refusal, bad_request, expired
+from pumice.apiserver.refusals import Cause, Refusal, bad_request, expired, invalid
 from pumice.apiserver.requests import Form, number, truth
 from pumice.apiserver.selectors import Selection, selection
 from pumice.apiserver.store import Change, Store, Stored
@@ -158,13 +158,9 @@ class Watching:
 
 def watching_of(store: Store, target: Target, query: Mapping[str, str], seconds: float) -> Watching:
     """``seconds``: how long a watch takes that does not say. Raises: Refusal 400, 422, 410."""
-    initial = truth(query, "sendInitialEvents")
-    if initial and query.get("resourceVersionMatch") != "NotOlderThan":
-        why = "sendInitialEvents is invalid: resourceVersionMatch: wanted NotOlderThan"
-        raise Refusal(422, "Invalid", why)
-    bookmarks = truth(query, "allowWatchBookmarks")
-    if initial and not bookmarks:
-        raise Refusal(422, "Invalid", "sendInitialEvents is invalid: allowWatchBookmarks: wanted true")
+    initial, bookmarks = truth(query, "sendInitialEvents"), truth(query, "allowWatchBookmarks")
+    if initial and (causes := _lacking(query, bookmarks)):
+        raise invalid("ListOptions", "meta.k8s.io", "", causes)
     wanted = number(query, "resourceVersion") or 0
     if wanted > store.version:
         raise expired(f"too large resource version: {wanted} ({store.version})")
@@ -173,6 +169,16 @@ def watching_of(store: Store, target: Target, query: Mapping[str, str], seconds:
     version = wanted if wanted and not initial else None
     asked = number(query, "timeoutSeconds")
     return Watching(selection_of(target, query), version, initial, bookmarks, float(asked) if asked else seconds)
+
+
+def _lacking(query: Mapping[str, str], bookmarks: bool) -> list[Cause]:
+    """What a watch must say that is to begin with all that is there."""
+    causes = []
+    if query.get("resourceVersionMatch") != "NotOlderThan":
+        causes.append(Cause("resourceVersionMatch", "Required value: NotOlderThan with sendInitialEvents"))
+    if not bookmarks:
+        causes.append(Cause("allowWatchBookmarks", "Required value: true with sendInitialEvents"))
+    return causes
 
 
 async def watched(

@@ -107,7 +107,7 @@ BUILT_IN: Final[tuple[Resource, ...]] = (
         "pods",
         "Pod",
         status=True,
-        others=("binding", "eviction"),
+        others=("binding", "ephemeralcontainers", "eviction"),
         short=("po",),
         categories=("all",),
         fields=_POD_FIELDS,

@@ -1,0 +1,95 @@
+"""What a server fills in of the kinds that make pods of a template. Nobody acts on them here (``Resource.idle``): they
+are whole for who reads them. Source: Kubernetes' defaults of ``apps/v1`` and ``batch/v1``."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+from pumice.apiserver.pod_defaults import fill_pod
+from pumice.model.manifest.fields import Obj
+
+_ROLLING: Final = {"maxSurge": "25%", "maxUnavailable": "25%"}
+_DEFAULTS: Final[dict[str, dict[str, Any]]] = {
+    "Deployment": {
+        "replicas": 1,
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": _ROLLING},
+        "revisionHistoryLimit": 10,
+        "progressDeadlineSeconds": 600,
+    },
+    "ReplicaSet": {"replicas": 1},
+    "StatefulSet": {
+        "replicas": 1,
+        "podManagementPolicy": "OrderedReady",
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+        "revisionHistoryLimit": 10,
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+        "serviceName": "",
+    },
+    "DaemonSet": {
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
+        "revisionHistoryLimit": 10,
+    },
+    "Job": {
+        "completions": 1,
+        "parallelism": 1,
+        "backoffLimit": 6,
+        "completionMode": "NonIndexed",
+        "manualSelector": False,
+        "suspend": False,
+        "podReplacementPolicy": "TerminatingOrFailed",
+    },
+}
+_GENERATION: Final = "deprecated.daemonset.template.generation"
+_JOB_UID: Final = "batch.kubernetes.io/controller-uid"
+_COUNTED: Final[dict[str, dict[str, int]]] = {
+    "StatefulSet": {"replicas": 0, "availableReplicas": 0},
+    "ReplicaSet": {"replicas": 0},
+    "DaemonSet": dict.fromkeys(
+        ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0
+    ),
+}
+
+
+def filled(kind: str, obj: Obj) -> Obj:
+    """A new object of one of these kinds, as it is kept."""
+    spec = copy.deepcopy(_object(obj.get("spec")))
+    for key, value in _DEFAULTS[kind].items():
+        spec.setdefault(key, copy.deepcopy(value))
+    metadata, template = obj["metadata"], spec.get("template")
+    if isinstance(template, dict) and _fill_template(template) and kind == "Job":
+        metadata = _labelled(metadata, spec)
+    if kind == "DaemonSet":
+        metadata = {**metadata, "annotations": {_GENERATION: "1", **(metadata.get("annotations") or {})}}
+    return {**obj, "metadata": metadata, "spec": spec, "status": dict(_COUNTED.get(kind, {}))}
+
+
+def _labelled(metadata: Obj, spec: Obj) -> Obj:
+    """A job finds its pods by labels that it is given, in their older form, too; it has its template's itself."""
+    about = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
+    labels = about | {f"batch.kubernetes.io/{key}": value for key, value in about.items()}
+    template = spec["template"]
+    labels |= _object(template["metadata"].get("labels"))
+    template["metadata"] = {**template["metadata"], "labels": labels}
+    spec.setdefault("selector", {"matchLabels": {_JOB_UID: metadata["uid"]}})
+    return metadata if metadata.get("labels") else {**metadata, "labels": labels}
+
+
+def _fill_template(template: Obj) -> bool:
+    """Of a template that cannot be a pod nothing is filled in (False): no pod is ever made of it here."""
+    pod = template.get("spec")
+    containers = pod.get("containers") if isinstance(pod, dict) else None
+    if not isinstance(pod, dict) or not isinstance(containers, list) or not all(map(_is_container, containers)):
+        return False
+    if not isinstance(template.setdefault("metadata", {}), dict):
+        return False
+    fill_pod(pod)
+    return True
+
+
+def _object(given: object) -> Obj:
+    return given if isinstance(given, dict) else {}
+
+
+def _is_container(given: object) -> bool:
+    return isinstance(given, dict) and isinstance(given.get("image"), str)
