@@ -81,6 +81,12 @@ async def test_a_report_of_nothing_is_a_page(page: Page, tmp_path: Path) -> None
     assert await page.js("document.querySelector('#waits .nothing').innerText") == "No job has run."
     assert await page.js("document.querySelectorAll('#gantt .never').length") == 1
     assert "large" in await page.js("document.getElementById('pending').innerText")
+    heads = await page.js("[...document.querySelectorAll('#pending th')].map((head) => head.innerText.toLowerCase())")
+    cells = await page.js(
+        "[...document.querySelectorAll('#pending tbody td, #pending tbody th')].map((c) => c.innerText)"
+    )
+    helps = cells[heads.index("what would help the first")]
+    assert helps == "the cluster has 4 cores, it asks for 9"
     assert page.complaints == []
 
 

@@ -114,6 +114,7 @@ def test_gangs_that_wait(tmp_path: Path) -> None:
         112.0,
     )
     assert row["why"].startswith("not admitted: ")
+    assert row["hint"] == "the cluster has 8 cores, it asks for 9"
 
 
 def test_nothing_ran(tmp_path: Path) -> None:
