@@ -358,11 +358,10 @@ def _new_service(obj: Obj) -> Obj:
         "internalTrafficPolicy": "Cluster",
         "type": "ClusterIP",
     }
-    given = obj.get("spec")
-    spec |= {"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv4"], **(given if isinstance(given, dict) else {})}
+    spec |= {"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv4"], **(obj.get("spec") or {})}
     spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    if isinstance(ports := spec.get("ports"), list):
-        spec["ports"] = [_whole_port(port) if isinstance(port, dict) else port for port in ports]
+    if ports := spec.get("ports"):
+        spec["ports"] = [_whole_port(port) for port in ports]
     return {**obj, "spec": spec, "status": {"loadBalancer": {}}}
 
 

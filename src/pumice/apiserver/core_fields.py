@@ -21,6 +21,7 @@ PodSpec:
   nodeName string The node; written by a binding.
   containers [Container] What runs; its requests are what the scheduler counts.
   initContainers [Container] What runs before, one after the other.
+  ephemeralContainers [Container] What kubectl debug added.
   overhead {quantity} What the pod takes beside its containers.
   priorityClassName string The PriorityClass that gives the priority.
   priority integer The higher, the more important; from the priority class.
@@ -77,6 +78,40 @@ Condition:
   reason string Why, in one word.
   message string Why, in words.
   lastTransitionTime time When the status changed last.
+Deployment: So many pods of a template, replaced one after the other. Nobody acts on it here.
+  spec WorkloadSpec What is asked for.
+ReplicaSet: So many pods of a template. Nobody acts on it here.
+  spec WorkloadSpec What is asked for.
+StatefulSet: So many pods of a template, each with a name that stays. Nobody acts on it here.
+  spec WorkloadSpec What is asked for.
+DaemonSet: A pod of a template on each node. Nobody acts on it here.
+  spec WorkloadSpec What is asked for.
+Job: Pods of a template that run to their end. Nobody acts on it here.
+  spec WorkloadSpec What is asked for.
+WorkloadSpec:
+  replicas integer How many pods.
+  parallelism integer How many pods of a Job at a time.
+  completions integer How many pods of a Job must succeed.
+  selector Selector Its pods.
+  template Template What a pod of it is made of.
+Template:
+  metadata TemplateMetadata Labels and annotations of such a pod.
+  spec PodSpec What such a pod asks for.
+TemplateMetadata:
+  labels {string} Its labels.
+  annotations {string} Its annotations.
+Service: A name for some pods. Nothing answers here.
+  spec ServiceSpec What is asked for.
+ServiceSpec:
+  ports [ServicePort] By which it would be reached.
+  selector {string} Labels of its pods.
+  clusterIP string None: it has no address here.
+  clusterIPs [string] The same.
+  type string ClusterIP, NodePort, LoadBalancer or ExternalName.
+ServicePort:
+  name string Unique in the service.
+  port integer The port.
+  protocol string TCP, UDP or SCTP.
 Node: What pods are put on.
   spec NodeSpec What is wanted of it.
   status NodeStatus What it has.

@@ -19,7 +19,8 @@ _NOT_FOR_THEM: Final = ("resources", "ports", "livenessProbe", "readinessProbe",
 
 def with_added(old: Obj, new: Obj) -> Obj:
     """The pod with what the changed one has of them, and nothing else of that."""
-    given = (new.get("spec") or {}).get(FIELD)
+    changed = new.get("spec")
+    given = changed.get(FIELD) if isinstance(changed, dict) else None
     spec = {key: value for key, value in old["spec"].items() if key != FIELD}
     return {**old, "spec": spec | ({FIELD: _whole(given)} if given else {})}
 
@@ -58,7 +59,7 @@ def _wrong(container: Obj, i: int, taken: set[str]) -> list[Cause]:
 
 
 def _whole(given: Any) -> Any:
-    """With what a server fills in; what is no list of containers with images is left for ``problems`` to refuse."""
+    """With what a server fills in; what is no list of containers with images is left to be refused."""
     if not isinstance(given, list) or not all(isinstance(each, dict) and each.get("image") for each in given):
         return given
     made = [dict(each) for each in given]

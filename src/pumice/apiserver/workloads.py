@@ -52,12 +52,12 @@ _COUNTED: Final[dict[str, dict[str, int]]] = {
 
 
 def filled(kind: str, obj: Obj) -> Obj:
-    """A new object of one of these kinds, as it is kept."""
-    spec = copy.deepcopy(_object(obj.get("spec")))
+    """A new object of one of these kinds, judged by its schema, as it is kept."""
+    spec = copy.deepcopy(obj.get("spec") or {})
     for key, value in _DEFAULTS[kind].items():
         spec.setdefault(key, copy.deepcopy(value))
     metadata, template = obj["metadata"], spec.get("template")
-    if isinstance(template, dict) and _fill_template(template) and kind == "Job":
+    if template and _fill_template(template) and kind == "Job":
         metadata = _labelled(metadata, spec)
     if kind == "DaemonSet":
         metadata = {**metadata, "annotations": {_GENERATION: "1", **(metadata.get("annotations") or {})}}
@@ -69,7 +69,7 @@ def _labelled(metadata: Obj, spec: Obj) -> Obj:
     about = {"controller-uid": metadata["uid"], "job-name": metadata["name"]}
     labels = about | {f"batch.kubernetes.io/{key}": value for key, value in about.items()}
     template = spec["template"]
-    labels |= _object(template["metadata"].get("labels"))
+    labels |= template["metadata"].get("labels") or {}
     template["metadata"] = {**template["metadata"], "labels": labels}
     spec.setdefault("selector", {"matchLabels": {_JOB_UID: metadata["uid"]}})
     return metadata if metadata.get("labels") else {**metadata, "labels": labels}
@@ -77,19 +77,9 @@ def _labelled(metadata: Obj, spec: Obj) -> Obj:
 
 def _fill_template(template: Obj) -> bool:
     """Of a template that cannot be a pod nothing is filled in (False): no pod is ever made of it here."""
-    pod = template.get("spec")
-    containers = pod.get("containers") if isinstance(pod, dict) else None
-    if not isinstance(pod, dict) or not isinstance(containers, list) or not all(map(_is_container, containers)):
+    containers = (template.get("spec") or {}).get("containers")
+    if not containers or not all(container.get("image") for container in containers):
         return False
-    if not isinstance(template.setdefault("metadata", {}), dict):
-        return False
-    fill_pod(pod)
+    template.setdefault("metadata", {})
+    fill_pod(template["spec"])
     return True
-
-
-def _object(given: object) -> Obj:
-    return given if isinstance(given, dict) else {}
-
-
-def _is_container(given: object) -> bool:
-    return isinstance(given, dict) and isinstance(given.get("image"), str)

@@ -66,3 +66,16 @@ def test_the_pod_itself_is_no_way_in(world: Cluster) -> None:
     create(world, pod("p", schedulerName="x"))
     with pytest.raises(Refusal, match="may not change ephemeralContainers"):
         add(world, {"name": "d", "image": "i:1"}, part="")
+
+
+@pytest.mark.parametrize("spec", [5, [], {"ephemeralContainers": 5}, {"ephemeralContainers": [5]}, {}], ids=repr)
+def test_nothing_that_is_sent_is_a_fault_of_the_server(world: Cluster, spec: object) -> None:
+    """Each was an internal error once, or would have been."""
+    create(world, pod("p"))
+    where = target(world, "pods", "p", part="ephemeralcontainers")
+    try:
+        made = world.objects.change(where, lambda obj: {**obj, "spec": spec}, Options())
+    except Refusal as refusal:
+        assert refusal.code == 422
+    else:
+        assert "ephemeralContainers" not in made["spec"]
