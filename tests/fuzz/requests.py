@@ -41,10 +41,29 @@ _PLACES = {
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "Event": "/apis/events.k8s.io/v1/namespaces/default/events",
     "Namespace": "/api/v1/namespaces",
+    "Deployment": "/apis/apps/v1/namespaces/default/deployments",
+    "DaemonSet": "/apis/apps/v1/namespaces/default/daemonsets",
+    "Service": "/api/v1/namespaces/default/services",
     "Thing": "/apis/example.com/v1/things",
 }
 _LISTED = frozenset(_PLACES.values())
+_WORKLOAD = {
+    "replicas": 2,
+    "selector": {"matchLabels": {"app": "w"}},
+    "template": {
+        "metadata": {"labels": {"app": "w"}},
+        "spec": {"containers": [{"name": "c", "image": "i:1", "resources": {"limits": {"cpu": "1"}}}]},
+    },
+}
 _MORE: list[Any] = [
+    {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "w"}, "spec": _WORKLOAD},
+    {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "w"}, "spec": _WORKLOAD},
+    {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "s"},
+        "spec": {"ports": [{"port": 80}], "selector": {"app": "w"}},
+    },
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}},
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}},
     {
@@ -247,7 +266,21 @@ def _read(dice: Random, obj: Any, path: str, name: str) -> Case:
     return {"method": "GET", "path": dice.choice((path, f"{path}/{name}", "/openapi/v3", "/apis", "/api/v1")) + query}
 
 
-_WAYS = (_created, _created, _replaced, _merged, _merged, _edited, _applied, _deleted, _bound, _read)
+def _debugged(dice: Random, obj: Any, path: str, name: str) -> Case:
+    body = mutated(dice, {"spec": {"ephemeralContainers": [{"name": "d", "image": "i:1"}]}}, dice.randint(0, 3))
+    where = f"{_PLACES['Pod']}/g0-0/ephemeralcontainers"
+    return {"method": "PATCH", "path": where, "type": dice.choice((_MERGE, _STRATEGIC)), "body": written(body)}
+
+
+def _scaled(dice: Random, obj: Any, path: str, name: str) -> Case:
+    body = mutated(dice, {"spec": {"replicas": 3}}, dice.randint(0, 2))
+    return {"method": "PATCH", "path": f"{_PLACES['Deployment']}/w/scale", "type": _MERGE, "body": written(body)}
+
+
+_WAYS = (
+    *(_created, _created, _replaced, _merged, _merged, _edited, _applied, _deleted, _bound, _read),
+    *(_debugged, _scaled),
+)
 
 
 # -- running
