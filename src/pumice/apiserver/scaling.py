@@ -27,7 +27,7 @@ def scale_of(obj: Obj) -> Obj:
 def scaled(obj: Obj, edit: Callable[[Obj], Obj]) -> Obj:
     """The object with as many replicas as its edited scale says. Raises: Refusal 422."""
     wanted = edit(scale_of(obj)).get("spec") or {}
-    replicas = wanted.get("replicas", 0) if isinstance(wanted, dict) else wanted
+    replicas = wanted.get("replicas", 0) if isinstance(wanted, dict) else None
     if not isinstance(replicas, int) or isinstance(replicas, bool) or not 0 <= replicas <= INT32_MAX:
         cause = Cause("spec.replicas", f"Invalid value: {str(replicas)[:40]}: wanted a number from 0 to {INT32_MAX}")
         raise invalid("Scale", "autoscaling", str(obj["metadata"].get("name", "")), [cause])
