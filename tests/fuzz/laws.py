@@ -5,6 +5,7 @@ Only what is beyond doubt is judged: where an object is given twice, or an amoun
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -167,6 +168,8 @@ def _room(given: Input, binds: Mapping[str, str], evicted: set[str]) -> Iterator
         room = _at(node, "status", "allocatable")
         for resource, sum_ in held.get(name, {}).items():
             there = amount(room.get(resource, 0)) if isinstance(room, dict) else Fraction(0)
+            if there is not None and resource == "pods":
+                there = Fraction(math.ceil(there))  # a whole number, rounded up as Kubernetes' Value() does
             if there is not None and sum_ > there + _SLACK and asked.get(name, {}).get(resource):
                 yield f"node {name} has {float(there)} of {resource} and holds {float(sum_)}"
 
