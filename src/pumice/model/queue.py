@@ -90,10 +90,19 @@ class PriorityClass:
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuota:
-    """What a namespace may use (``hard``) and uses (``used``); ``requests.`` prefixes are dropped from the names."""
+    """What a namespace may use (``hard``) and uses (``used``); ``requests.`` prefixes are dropped from the names.
+
+    ``unread``: what of it could not be read, and why. Nothing is left of that then.
+    """
 
     namespace: str
     name: str
     hard: Resource = EMPTY
     used: Resource = EMPTY
     limited: tuple[str, ...] = ()  # the names in ``hard``, sorted: an amount of 0 limits too
+    unread: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
