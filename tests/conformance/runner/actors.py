@@ -70,6 +70,8 @@ class Cast:
             return [self.job(name) for name in self._described]
         if doc.isidentifier():
             return [self.job(doc)]
+        if doc == "every job":
+            return [Job(self.ssn.tables, row) for row in self.ssn.live_jobs.tolist()]
         raise NotYet(f"call {call['call']} for {doc or args}")
 
     def job(self, name: str) -> Job:
