@@ -32,6 +32,7 @@ from pumice.volcano.plugins.resource_strategy_fit import ResourceStrategyFit
 from pumice.volcano.plugins.resourcequota import ResourceQuotas
 from pumice.volcano.plugins.sla import Sla
 from pumice.volcano.plugins.tdm import Tdm
+from pumice.volcano.plugins.usage import Usage
 from pumice.volcano.points import FEATURE_SWITCHES, POINTS
 from pumice.volcano.status import close
 from pumice.volcano.topology import nothing_waits, recover_hypernodes
@@ -66,6 +67,7 @@ PLUGINS: tuple[type, ...] = (
     ResourceStrategyFit,
     Sla,
     Tdm,
+    Usage,
 )
 
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
@@ -75,7 +77,6 @@ PLUGINS_NOT_YET = (
     "numa-aware",
     "cdp",
     "rescheduling",
-    "usage",
     "extender",
     "deviceshare",
 )

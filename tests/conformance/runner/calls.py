@@ -13,6 +13,7 @@ from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.point import Asked
+from pumice.framework.points import class_scores, task_scores
 from pumice.framework.registry import Registry
 from pumice.framework.verdict import Code, Unfit, Verdict, gather
 from pumice.model.status import TaskStatus
@@ -182,6 +183,17 @@ def _node_order(cast: Cast, call: Raw, found: Differences) -> None:
         found.numbers(f"score for {task.key}", call["expect"][task.key], scores, eps)
 
 
+def _prioritize(cast: Cast, call: Raw, found: Differences) -> None:
+    """All scores of every waiting task, as they are summed where a node is chosen."""
+    ssn = cast.ssn
+    for task, nodes in _pending_and_nodes(cast):
+        of_class = np.broadcast_to(ssn.ask(class_scores, task.cls, nodes), len(nodes))
+        total = np.broadcast_to(ssn.ask(task_scores, task, nodes, of_class), len(nodes))
+        names = [ssn.tables.nodes.facts.names[row] for row in nodes.rows.tolist()]
+        scores = dict(zip(names, total.tolist(), strict=True))
+        found.numbers(f"score for {task.key}", call["expect"][task.key], scores, float(call.get("eps", 1e-8)))
+
+
 def _predicate_codes(cast: Cast, call: Raw, found: Differences) -> None:
     """The code of the first reason, by task and node, or one for every task on every node."""
     ssn, expect = cast.ssn, call["expect"]
@@ -253,6 +265,8 @@ _ANSWERS: dict[str, Callable[[Cast, Raw, Differences], None]] = {
     "BuildVictimsPriorityQueue": _victims_queue,
     "NodeOrderFn": _node_order,
     "PredicateFn": _predicate,
+    "PrioritizeNodes": _prioritize,
+    "SetNodeUsage": lambda cast, call, found: None,  # part of the snapshot: see Cast
     "VictimTasks": _victim_tasks,
     "HyperNodeOrderMapFn": _hypernode_order,
     "JobEnqueueable": _enqueueable,

@@ -31,6 +31,7 @@ CHECK_MODULES = (
     "tests.conformance.tables.plugins",
     "tests.conformance.tables.strategies",
     "tests.conformance.tables.topology",
+    "tests.conformance.tables.usage",
 )
 
 #: ``folder/TestName.yaml`` -> its check. Filled by ``@table``.
