@@ -24,8 +24,8 @@ class NodeUsages(NamedTuple):
     at: F64
 
     def fresh(self, now: float) -> Bool:
-        """Of which nodes that still says something. Shape (N,)."""
-        found: Bool = (self.at > 0) & (now - self.at <= FRESH_S)
+        """Of which nodes that still says something; what is far in the future does not. Shape (N,)."""
+        found: Bool = (self.at > 0) & (np.abs(now - self.at) <= FRESH_S)
         return found
 
 
@@ -42,5 +42,5 @@ def _along_nodes(tables: Tables) -> NodeUsages:
     known = nodes >= 0
     found = np.zeros((3, len(tables.nodes.facts)))
     for amounts, measured in zip(found, (usages.cpu, usages.memory, usages.at), strict=True):
-        amounts[nodes[known]] = np.nan_to_num(measured[known])
+        amounts[nodes[known]] = np.where(np.isfinite(measured[known]), measured[known], 0.0)
     return NodeUsages(*map(read_only, found))
