@@ -14,8 +14,9 @@ from pumice.model.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstrain
 from pumice.model.node import Node
 from pumice.model.pod import QUEUE_GATE, LabelSelector, Pod
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
-from pumice.model.queue import PriorityClass, Queue
+from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
+from pumice.model.usage import NodeUsage
 from pumice.testing.build import hypernode, node, resource, spec
 
 POLICIES = (
@@ -27,12 +28,15 @@ POLICIES = (
 GANGS = (None, None, Gang(), Gang((SubGroup("a"), SubGroup("b", 2)), TopologyConstraint("racks", "zone")))
 
 #: Kinds that no world has to begin with: some come, change and go.
-BESIDE: tuple[type[Object], ...] = (PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, Topology)
+BESIDE: tuple[type[Object], ...] = (
+    *(PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, Topology),
+    *(ResourceQuota, NodeUsage),
+)
 
 
 def key_in_kind(item: Object) -> str:
     """By what an object is known among those of its kind."""
-    return item.name if isinstance(item, Node | Queue | PriorityClass | HyperNode | Topology) else item.key
+    return item.name if isinstance(item, Node | Queue | PriorityClass | HyperNode | Topology | NodeUsage) else item.key
 
 
 @st.composite
@@ -43,6 +47,10 @@ def beside(draw: st.DrawFn) -> Object:
         return PodDisruptionBudget("ns", name, selector, draw(st.integers(0, 2)))
     if kind is Topology:
         return Topology(name, draw(st.sampled_from([("zone",), ("zone", "rack")])))
+    if kind is ResourceQuota:
+        return ResourceQuota("ns", name, resource(4), resource(1), ("cpu",))
+    if kind is NodeUsage:
+        return NodeUsage(draw(st.sampled_from(["n0", "gone"])), 50.0, 60.0, 1.0)
     return kind("ns", name, (("gpu.example.com", draw(st.integers(1, 3))),))
 
 
@@ -89,6 +97,10 @@ def changed(draw: st.DrawFn, item: Any, node_names: list[str]) -> Object:
             return replace(item, allowed=draw(st.integers(0, 2)))
         case Topology():
             return replace(item, levels=draw(st.sampled_from([(), ("zone",), ("rack", "zone")])))
+        case ResourceQuota():
+            return replace(item, used=resource(draw(st.integers(0, 2))))
+        case NodeUsage():
+            return replace(item, cpu=draw(st.sampled_from([0.0, 50.0, 90.0])), at=draw(st.sampled_from([0.0, 2.0])))
         case ResourceClaim() | ResourceClaimTemplate():
             return replace(item, devices=(("gpu.example.com", draw(st.integers(1, 3))),))
     raise AssertionError(item)

@@ -7,14 +7,12 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
-from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
-from pumice.model.topology import HyperNode, Topology
+from pumice.model.topology import HyperNode
 from pumice.state.store import Store
 from tests.properties.changes import BESIDE, changes, key_in_kind
 from tests.properties.named import disagreements, named
@@ -70,4 +68,3 @@ def test_a_history_ends_like_a_fresh_start(objects: list[Object], data: st.DataO
 def test_every_kind_of_object_can_change() -> None:
     """The strategy of changes knows all kinds."""
     assert set(Object.__args__) == {*BESIDE, Pod, Node, PodGroup, Queue, PriorityClass, HyperNode}
-    assert set(BESIDE) == {PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, Topology}

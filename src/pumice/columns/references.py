@@ -27,6 +27,8 @@ _NEEDED = {
     "budgets": ("objs",),
     "topologies": ("objs",),
     "claims": ("objs",),
+    "quotas": ("objs",),
+    "usages": ("names",),
 }
 
 

@@ -49,6 +49,12 @@ class NodeRows:
         return (Node(self.tables, row, after, self._cls) for row, after in each)
 
     @property
+    def further(self) -> F64 | None:
+        """How many more tasks of the class are thought to be on each, None where the rows are as they are. For numbers
+        that are no multiple of what one task adds; the others come with ``read``. Shape (rows,)."""
+        return self._after
+
+    @property
     def facts(self) -> NodeFacts:
         """What all nodes have, whatever runs on them; not of these rows alone."""
         return self.tables.nodes.facts

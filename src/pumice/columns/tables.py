@@ -15,11 +15,13 @@ from pumice.columns.hypernodes import HyperNodeTree, build_tree
 from pumice.columns.jobs import JobTable
 from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.queues import QueueTable
+from pumice.columns.quotas import QuotaTable
 from pumice.columns.tasks import TaskTable
 from pumice.columns.topologies import TopologyTable
+from pumice.columns.usages import UsageTable
 
 #: The tables by name, in the order in which one speaks of them.
-NAMES = ("nodes", "tasks", "jobs", "subs", "queues", "classes", "budgets", "claims", "topologies")
+NAMES = ("nodes", "tasks", "jobs", "subs", "queues", "classes", "budgets", "claims", "topologies", "quotas", "usages")
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +39,8 @@ class Tables:
     budgets: BudgetTable
     claims: ClaimTable
     topologies: TopologyTable
+    quotas: QuotaTable
+    usages: UsageTable
     tree: HyperNodeTree
     _frozen: Tables | None = field(default=None, init=False)
 
@@ -55,6 +59,8 @@ class Tables:
             BudgetTable(versions),
             ClaimTable(versions),
             TopologyTable(versions),
+            QuotaTable(versions),
+            UsageTable(versions),
             build_tree((), (), (), versions.next()),
         )
 
@@ -80,5 +86,7 @@ class Tables:
             self.budgets,
             self.claims,
             self.topologies,
+            self.quotas,
+            self.usages,
             self.tree,
         )

@@ -38,6 +38,7 @@ def objects_of(store: Store, snapshot: Snapshot, now: float) -> dict[str, list[O
         "queues": list(store.queues.values()),
         "podgroups": list(groups_in(snapshot.tables)),
         "pods": list(pods_in(snapshot.tables, now)),
+        **{name: values for name, values in store.beside().items() if values},
     }
 
 

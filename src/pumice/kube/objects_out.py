@@ -29,9 +29,10 @@ from pumice.model.pod import (
 )
 from pumice.model.pod_request import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
 from pumice.model.podgroup import PodGroup
-from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue
+from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import CPU, MEMORY, PODS, Resource
 from pumice.model.topology import HyperNode, HyperNodeMember, Topology
+from pumice.model.usage import NodeUsage
 from pumice.runtime.controllers.encode import podgroup_object
 
 _VOLCANO = "scheduling.volcano.sh/v1beta1"
@@ -60,6 +61,10 @@ def object_of(value: Object) -> Obj:
             return _resource_claim(value)
         case PodDisruptionBudget():
             return _disruption_budget(value)
+        case ResourceQuota():
+            return _resource_quota(value)
+        case NodeUsage():
+            return _node_usage(value)
 
 
 def _some(**fields: Any) -> Obj:
@@ -355,6 +360,26 @@ def _disruption_budget(budget: PodDisruptionBudget) -> Obj:
         "kind": "PodDisruptionBudget",
         "metadata": {"namespace": budget.namespace, "name": budget.name},
         "spec": _some(selector=_selector(budget.selector)),
+        "status": status,
+    }
+
+
+def _resource_quota(quota: ResourceQuota) -> Obj:
+    hard = dict.fromkeys(quota.limited, "0") | quota.hard.to_list()
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"namespace": quota.namespace, "name": quota.name},
+        "status": {"hard": {name: hard[name] for name in quota.limited}, "used": quota.used.to_list()},
+    }
+
+
+def _node_usage(usage: NodeUsage) -> Obj:
+    status = {"cpuPercent": usage.cpu, "memoryPercent": usage.memory, **_some(measuredAt=_instant(usage.at))}
+    return {
+        "apiVersion": "pumice.dev/v1alpha1",
+        "kind": "NodeUsage",
+        "metadata": {"name": usage.name},
         "status": status,
     }
 

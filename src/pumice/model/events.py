@@ -9,8 +9,9 @@ from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
-from pumice.model.queue import PriorityClass, Queue
+from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
+from pumice.model.usage import NodeUsage
 
 Object = (
     Pod
@@ -23,6 +24,8 @@ Object = (
     | PodDisruptionBudget
     | ResourceClaim
     | ResourceClaimTemplate
+    | ResourceQuota
+    | NodeUsage
 )
 
 

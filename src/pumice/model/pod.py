@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from pumice.model.gpu import GpuShare
 from pumice.model.resources import EMPTY, Resource
+from pumice.model.strategy import ResourceStrategy
 
 
 class _EmptyMap(dict[str, str]):
@@ -165,6 +166,7 @@ class PodSpec:
     qos: str = "Burstable"
     has_sidecar: bool = False
     gpu_share: GpuShare | None = None
+    strategy: ResourceStrategy | None = None  # how nodes are to be scored for it
 
 
 @dataclass(frozen=True, slots=True)

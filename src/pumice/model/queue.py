@@ -19,6 +19,10 @@ class NodeGroupAffinity:
     anti_preferred: tuple[str, ...] = ()
 
 
+#: By node group, then by resource: an amount in canonical units. What is not named is not limited.
+GroupLimits = tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Quota:
     """What a queue has of one resource: ``quota`` is its own, up to ``limit`` it may borrow, by ``over_quota_weight``.
@@ -46,6 +50,8 @@ class QueueSharing:
 class Queue:
     """A queue. ``capability``, ``deserved`` and ``guarantee`` are None where the spec does not give them.
 
+    ``group_limits``: how much it may hold of each node group, None where that cannot be read.
+
     ``sharing`` is what a queue of KAI's says in their place, None for one of Volcano's.
 
     ``unread``: what of it could not be read, and why. It is closed then, it and every queue below it take nothing new,
@@ -68,6 +74,7 @@ class Queue:
     uid: str = ""
     resource_version: str = ""
     affinity: NodeGroupAffinity | None = None
+    group_limits: GroupLimits | None = ()
     sharing: QueueSharing | None = None
     unread: tuple[str, ...] = ()
 
@@ -90,10 +97,19 @@ class PriorityClass:
 
 @dataclass(frozen=True, slots=True)
 class ResourceQuota:
-    """What a namespace may use (``hard``) and uses (``used``); ``requests.`` prefixes are dropped from the names."""
+    """What a namespace may use (``hard``) and uses (``used``); ``requests.`` prefixes are dropped from the names.
+
+    ``unread``: what of it could not be read, and why. Nothing is left of that then.
+    """
 
     namespace: str
     name: str
     hard: Resource = EMPTY
     used: Resource = EMPTY
     limited: tuple[str, ...] = ()  # the names in ``hard``, sorted: an amount of 0 limits too
+    unread: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"

@@ -17,9 +17,10 @@ from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodCondition
 from pumice.model.podgroup import PodGroup
-from pumice.model.queue import PriorityClass, Queue
+from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, Topology
+from pumice.model.usage import NodeUsage
 from pumice.sim.alike import Alike, changed, in_parts, one_of
 from pumice.sim.engine import Engine, Priority
 from pumice.sim.spans import DURATION_ANNOTATION, seconds_of
@@ -71,7 +72,10 @@ class SimCluster:
         self.priority_classes: dict[str, PriorityClass] = {}
         self.hypernodes: dict[str, HyperNode] = {}
         self.topologies: dict[str, Topology] = {}
-        self.budgets: dict[str, PodDisruptionBudget] = {}  # as written: nobody keeps their status here
+        #: As written: nobody keeps the status of these here.
+        self.budgets: dict[str, PodDisruptionBudget] = {}
+        self.quotas: dict[str, ResourceQuota] = {}
+        self.usages: dict[str, NodeUsage] = {}
         self.pods_on: dict[str, dict[str, None]] = {}  # node -> keys of pods that hold room on it
         self.binds_done = 0
         self.evictions_done = 0
@@ -86,6 +90,8 @@ class SimCluster:
             HyperNode: self.hypernodes,
             Topology: self.topologies,
             PodDisruptionBudget: self.budgets,
+            ResourceQuota: self.quotas,
+            NodeUsage: self.usages,
         }
 
     # -- the port ------------------------------------------------------------------------------------------------------

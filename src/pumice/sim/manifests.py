@@ -17,8 +17,9 @@ from pumice.model.manifest.jobs import group_name_of, is_bare, podgroup_for_bare
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
-from pumice.model.queue import PriorityClass, Queue
+from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
+from pumice.model.usage import NodeUsage
 from pumice.runtime.problems import Problem, Severity
 from pumice.sim.scene import Scene
 from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of, span_problem
@@ -28,7 +29,8 @@ from pumice.sim.work import LooseGang, ManifestJob, Work
 #: A tenant writes how many replicas a job has, and how many jobs there are: pods that all jobs may make together.
 MADE_PODS_MAX = 500_000
 _NAMED_MAX = 3
-_FIRST = (PriorityClass, Queue, Node, HyperNode, Topology, PodDisruptionBudget)  # they come before what refers to them
+#: They come before what refers to them.
+_FIRST = (PriorityClass, Queue, Node, HyperNode, Topology, PodDisruptionBudget, ResourceQuota, NodeUsage)
 
 
 def scene_of(objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)) -> Scene:
@@ -55,7 +57,10 @@ class _Stage:
 
     def take(self, obj: Value) -> None:
         match obj:
-            case PriorityClass() | Queue() | Node() | HyperNode() | Topology() | PodDisruptionBudget():
+            case PriorityClass() | Queue() | Node() | HyperNode() | Topology():
+                self.standing.append(obj)
+                return
+            case PodDisruptionBudget() | ResourceQuota() | NodeUsage():
                 self.standing.append(obj)
                 return
             case PodGroup():

@@ -13,6 +13,7 @@ from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Object, Seen
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
+from pumice.model.queue import ResourceQuota
 from pumice.sim.engine import Engine, Priority
 
 #: Seconds by which an event is told late; 0 is at once.
@@ -21,7 +22,7 @@ Delay = Callable[[Event], float]
 
 def key_of(obj: Object) -> str:
     """``namespace/name``, or the name of a cluster-wide object."""
-    return obj.key if isinstance(obj, (Pod, PodGroup, PodDisruptionBudget)) else obj.name
+    return obj.key if isinstance(obj, (Pod, PodGroup, PodDisruptionBudget, ResourceQuota)) else obj.name
 
 
 class Telling:

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from pumice.columns.budgets import BudgetTable
 from pumice.columns.claims import ClaimTable
 from pumice.columns.column import Versions, Writer
 from pumice.columns.dtypes import ResourceAxis
@@ -21,17 +20,16 @@ from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.queues import QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
-from pumice.columns.topologies import TopologyTable
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.decisions import Bind, Evict, Writes
-from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import Resource
-from pumice.model.topology import HyperNode, Topology
+from pumice.model.topology import HyperNode
+from pumice.state.beside import KINDS, Beside
 from pumice.state.counted import RoleNumbers
 from pumice.state.job_rows import JobKeeper
 from pumice.state.task_rows import TaskKeeper
@@ -62,15 +60,14 @@ class Store:
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, PriorityClass] = {}
         self.hypernodes: dict[str, HyperNode] = {}
-        self.budgets: dict[str, PodDisruptionBudget] = {}
         self._number = 0
         self._notes: Mapping[str, float] = {}
         self._came: dict[str, Pod] = {}  # pods of the last events, which are written together; one of the two is empty
         self._left: dict[str, None] = {}
         self._versions = Versions()
         self.claims: dict[str, ResourceClaim] = {}
-        self.topologies: dict[str, Topology] = {}
-        self._stale_budgets = self._stale_claims = self._stale_topologies = False
+        self._beside = Beside(self._versions)
+        self._stale_claims = False
         self._stale_axis = self._stale_nodes = self._stale_queues = self._stale_tree = self._stale_priorities = False
         versions = self._versions
         tables = self._tables = Tables.empty(versions, ResourceAxis())
@@ -152,16 +149,12 @@ class Store:
             case HyperNode():
                 self.hypernodes[obj.name] = obj
                 self._stale_tree = True
-            case Topology():
-                self._stale_topologies |= self.topologies.get(obj.name) != obj
-                self.topologies[obj.name] = obj
             case ResourceClaim() | ResourceClaimTemplate():
                 claim = obj if isinstance(obj, ResourceClaim) else _as_claim(obj)
                 self._stale_claims |= self.claims.get(claim.key) != claim
                 self.claims[claim.key] = claim
-            case PodDisruptionBudget():
-                self._stale_budgets |= self.budgets.get(obj.key) != obj
-                self.budgets[obj.key] = obj
+            case _:
+                self._beside.seen(obj)
 
     def _queue_seen(self, queue: Queue) -> None:
         self._offered(_amounts_of(queue))
@@ -194,14 +187,12 @@ class Store:
             self._stale_priorities = True
         elif kind is HyperNode:
             self._stale_tree |= self.hypernodes.pop(key, None) is not None
-        elif kind is Topology:
-            self._stale_topologies |= self.topologies.pop(key, None) is not None
         elif kind in (ResourceClaim, ResourceClaimTemplate):
             namespace, _, name = key.partition("/")
             held = key if kind is ResourceClaim else _as_claim(ResourceClaimTemplate(namespace, name)).key
             self._stale_claims |= self.claims.pop(held, None) is not None
-        elif kind is PodDisruptionBudget:
-            self._stale_budgets |= self.budgets.pop(key, None) is not None
+        elif kind in KINDS:
+            self._beside.gone(kind, key)
 
     # -- decisions in flight ------------------------------------------------------------------------------------------
 
@@ -223,6 +214,10 @@ class Store:
         if writes.notes:
             self._notes = {**self._notes, **writes.notes}
 
+    def beside(self) -> Mapping[str, list[Object]]:
+        """The objects that have tables of their own beside the books, by the name of the table."""
+        return self._beside.objects()
+
     # -- snapshots ----------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
@@ -237,13 +232,9 @@ class Store:
             self._rebuild_tree()
         if self._stale_queues:
             self._make_queues()
-        if self._stale_budgets:
-            tables.budgets, self._stale_budgets = BudgetTable(self._versions, self.budgets.values()), False
         if self._stale_claims:
             tables.claims, self._stale_claims = ClaimTable(self._versions, self.claims.values()), False
-        if self._stale_topologies:
-            tables.topologies = TopologyTable(self._versions, self.topologies.values())
-            self._stale_topologies = False
+        self._beside.refresh(tables)
         self._jobs.refresh()
         if self._stale_priorities:
             self._jobs.refresh_priorities(self.priority_classes if self.use_priority_classes else {})

@@ -30,7 +30,7 @@ from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, LabelSelector
 from pumice.model.pod_request import DEFAULT_MEMORY, DEFAULT_MILLI_CPU
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
 from pumice.model.quantity import Quantity
-from pumice.model.queue import Queue
+from pumice.model.queue import Queue, ResourceQuota
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, HyperNodeMember
 from pumice.runtime.loop import ListPlanner
@@ -175,6 +175,12 @@ def budget(
     """A disruption budget of the pods with these labels. ``more`` are fields of PodDisruptionBudget."""
     selector = LabelSelector(tuple(Requirement(key, "In", (value,)) for key, value in (selects or {}).items()))
     return PodDisruptionBudget(namespace, name, selector, allowed, **more)
+
+
+def quota(name: str, hard: Resource, used: Resource | None = None, *, namespace: str = NAMESPACE) -> ResourceQuota:
+    """A quota that limits cpu, memory, and what else ``hard`` names; of cpu and memory what it has none of not."""
+    named = [each for each in hard.to_list() if each not in ("cpu", "memory") or hard.get(each)]
+    return ResourceQuota(namespace, name, hard, used or Resource(), tuple(sorted(named)))
 
 
 def cluster(*objects: Object | Iterable[Object]) -> Store:

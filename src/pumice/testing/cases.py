@@ -26,7 +26,8 @@ from pumice.framework.policy import Policy
 from pumice.model.events import Object
 from pumice.model.node import Taint
 from pumice.model.pod import Toleration
-from pumice.model.queue import PriorityClass
+from pumice.model.queue import NodeGroupAffinity, PriorityClass
+from pumice.model.usage import NodeUsage
 from pumice.state.store import Store
 from pumice.testing.build import (
     Ran,
@@ -38,18 +39,21 @@ from pumice.testing.build import (
     podgroup,
     policy,
     queue,
+    quota,
     resource,
     run,
     session,
 )
+from pumice.volcano.table import volcano_registry
 
 Fields = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``case`` is the sentence. A cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes``, ``budgets`` with
-    the fields of ``pumice.testing.build``; ``priorities`` the values of priority classes. A policy: ``plugins`` (a
+    """``case`` is the sentence. A cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes``, ``budgets``,
+    ``quotas`` with the fields of ``pumice.testing.build``; ``priorities`` the values of priority classes; ``usage``, by
+    node, the fields of NodeUsage. A policy: ``plugins`` (a
     name, or a name with its arguments, switches among them) and ``actions``. ``now``: seconds since the epoch.
 
     Of a gang, ``min``, ``queue``, ``priority``, ``phase`` (Inqueue unless said), ``tier``, ``soft``, ``wants`` (its
@@ -71,6 +75,8 @@ class Case:
     queues: Mapping[str, Fields] = field(default_factory=dict)
     hypernodes: Mapping[str, Fields] = field(default_factory=dict)
     budgets: Mapping[str, Fields] = field(default_factory=dict)
+    quotas: Mapping[str, Fields] = field(default_factory=dict)
+    usage: Mapping[str, Fields] = field(default_factory=dict)
     priorities: Mapping[str, int] = field(default_factory=dict)
     bound: Mapping[str, str] = field(default_factory=dict)
     waits: Mapping[str, str] = field(default_factory=dict)
@@ -131,7 +137,9 @@ def _entry(plugin: str | Fields) -> Fields:
     if isinstance(plugin, str):
         return {"name": plugin}
     ((name, given),) = plugin.items()
-    switches = {key: value for key, value in given.items() if key.startswith("enable")}
+    built_in = volcano_registry().dialects["volcano"].plugins.get(name)
+    own = built_in.arguments if built_in is not None else {}
+    switches = {key: value for key, value in given.items() if key.startswith("enable") and key not in own}
     return {"name": name, **switches, "arguments": {key: value for key, value in given.items() if key not in switches}}
 
 
@@ -153,9 +161,11 @@ def cluster_of(case: Case) -> Store:
     """Raises: ValueError or TypeError for what cannot be made."""
     found: list[Object] = [PriorityClass(name, value) for name, value in case.priorities.items()]
     found += [node(name, **_with_taints(given)) for name, given in case.nodes.items()]
-    found += [queue(name, **_with_amounts(given)) for name, given in case.queues.items()]
+    found += [queue(name, **_with_groups(_with_amounts(given))) for name, given in case.queues.items()]
     found += [hypernode(name, **given) for name, given in case.hypernodes.items()]
     found += [budget(name, **given) for name, given in case.budgets.items()]
+    found += [quota(name, **_with_amounts(given)) for name, given in case.quotas.items()]
+    found += [NodeUsage(name, **given) for name, given in case.usage.items()]
     for name, given in case.gangs.items():
         found += _gang(name, dict(given))
     return cluster(found)
@@ -173,11 +183,21 @@ def _with_taints(given: Fields) -> Fields:
     return {**given, "taints": taints}
 
 
-_AMOUNTS = ("capability", "guarantee", "deserved", "allocated", "wants")
+_AMOUNTS = ("capability", "guarantee", "deserved", "allocated", "wants", "hard", "used")
 
 
 def _with_amounts(given: Fields) -> dict[str, Any]:
     return {key: resource(**value) if key in _AMOUNTS else value for key, value in given.items()}
+
+
+def _with_groups(given: dict[str, Any]) -> dict[str, Any]:
+    """``affinity: {required: [group]}``, ``group_limits: {group: {cpu: 4}}``."""
+    if "affinity" in given:
+        given["affinity"] = NodeGroupAffinity(**{key: tuple(groups) for key, groups in given["affinity"].items()})
+    limits = given.get("group_limits", {})
+    amounts = {group: resource(**each) for group, each in limits.items()}
+    named = ((group, tuple((name, amounts[group].get(name)) for name in each)) for group, each in limits.items())
+    return {**given, "group_limits": tuple(named)}
 
 
 _OF_GROUP = {

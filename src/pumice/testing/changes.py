@@ -11,9 +11,10 @@ from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
-from pumice.model.queue import PriorityClass, Queue
+from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
+from pumice.model.usage import NodeUsage
 from pumice.testing.build import pod, resource
 from pumice.testing.clusters import DISK, Alter, key_of
 
@@ -172,6 +173,7 @@ def _queue(dice: Random, one: Queue, objects: Objects) -> Queue:
         {"guarantee": dice.choice((None, resource(1), resource(2)))},
         {"allocated": resource(dice.randint(0, 3))},
         {"annotations": {**one.annotations, "example.com/note": dice.choice("xyz")}},
+        {"affinity": dice.choice((None, NodeGroupAffinity(("b",)), NodeGroupAffinity((), ("a",), ("b",))))},
         {"annotations": {key: value + "/1" for key, value in one.annotations.items()}},
     ]
     return replace(one, **dice.choice(changes))
@@ -185,6 +187,14 @@ def _hypernode(dice: Random, one: HyperNode, objects: Objects) -> HyperNode:
     return replace(one, members=one.members[:-1] if len(one.members) > 1 else one.members)
 
 
+def _quota(dice: Random, one: ResourceQuota, objects: Objects) -> ResourceQuota:
+    return replace(one, used=resource(dice.randint(0, 6), f"{dice.randint(0, 4)}Gi"))
+
+
+def _usage(dice: Random, one: NodeUsage, objects: Objects) -> NodeUsage:
+    return replace(one, cpu=dice.choice((5.0, 50.0, 95.0)), at=dice.choice((0.0, 900.0, 1000.0, 1100.0)))
+
+
 _CHANGED: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {
     Pod: _pod,
     PodGroup: _group,
@@ -192,4 +202,6 @@ _CHANGED: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {
     Queue: _queue,
     PriorityClass: _priority,
     HyperNode: _hypernode,
+    ResourceQuota: _quota,
+    NodeUsage: _usage,
 }

@@ -27,8 +27,10 @@ from pumice.model.pod import (
     TopologySpreadConstraint,
 )
 from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup, SubGroupPolicy
-from pumice.model.queue import PriorityClass, Queue
-from pumice.testing.build import GPU, NAMESPACE, hypernode, node, pod, podgroup, queue, resource
+from pumice.model.queue import GroupLimits, NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
+from pumice.model.usage import NodeUsage
+from pumice.testing.build import GPU, NAMESPACE, hypernode, node, pod, podgroup, queue, quota, resource
+from pumice.volcano.plugins.nodegroup import GROUP_LABEL
 from pumice.volcano.share_tree import PATH, WEIGHTS
 
 #: Makes something else of an object as it is generated: so that a cluster has what a plugin looks at.
@@ -88,6 +90,14 @@ def small_cluster(dice: Random, size: Size = Size(), alter: Alter | None = None)
         found += _others(dice, rooms)
     if topology:
         found += _hypernodes([machine.name for machine in machines])
+    if dice.random() < 0.3:
+        found = [_in_groups(dice, obj) for obj in found]
+    if dice.random() < 0.3:
+        found.append(
+            quota("team", resource(dice.randint(1, 8), f"{dice.randint(1, 8)}Gi"), resource(dice.randint(0, 4)))
+        )
+    if dice.random() < 0.3:
+        found += [_usage(dice, machine.name) for machine in machines]
     return found if alter is None else [alter(obj, dice) for obj in found]
 
 
@@ -118,6 +128,24 @@ def _queue(dice: Random, i: int) -> Queue:
         creation=float(dice.randint(0, 1)),
         annotations={PATH: path, WEIGHTS: "/".join(str(dice.randint(1, 3)) for _ in path.split("/"))},
     )
+
+
+def _in_groups(dice: Random, obj: Object) -> Object:
+    """A node in a group, or a queue that minds groups."""
+    if isinstance(obj, Node):
+        group = dice.choice(("a", "a", "b", ""))
+        return replace(obj, labels={**obj.labels, GROUP_LABEL: group}) if group else obj
+    if isinstance(obj, Queue):
+        rules = (None, NodeGroupAffinity(("a", "b")), NodeGroupAffinity((), ("b", "a")), NodeGroupAffinity(("a",)))
+        limits: GroupLimits = (("a", (("cpu", 3000.0),)),) if dice.random() < 0.5 else ()
+        return replace(obj, affinity=dice.choice(rules), group_limits=limits)
+    return obj
+
+
+def _usage(dice: Random, node_name: str) -> NodeUsage:
+    """Measured lately, long ago, or never."""
+    measured = dice.choice((0.0, 900.0, 1000.0, 1000.0))
+    return NodeUsage(node_name, dice.choice((5.0, 60.0, 95.0)), dice.choice((5.0, 60.0, 95.0)), measured)
 
 
 def _kind(dice: Random, pods_max: int, *, topology: bool, mindful: bool) -> _Kind:
@@ -238,4 +266,4 @@ def _hypernodes(names: list[str]) -> list[Object]:
 
 def key_of(obj: Object) -> tuple[type[Object], str]:
     """Kind, and ``namespace/name`` or name."""
-    return type(obj), obj.key if isinstance(obj, Pod | PodGroup) else obj.name
+    return type(obj), obj.key if isinstance(obj, Pod | PodGroup | ResourceQuota) else obj.name

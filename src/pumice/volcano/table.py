@@ -21,14 +21,18 @@ from pumice.volcano.plugins.conformance import Conformance
 from pumice.volcano.plugins.drf import Drf
 from pumice.volcano.plugins.gang import Gang
 from pumice.volcano.plugins.network_topology_aware import NetworkTopologyAware
+from pumice.volcano.plugins.nodegroup import NodeGroup
 from pumice.volcano.plugins.nodeorder import NodeOrder
 from pumice.volcano.plugins.overcommit import Overcommit
 from pumice.volcano.plugins.pdb import Pdb
 from pumice.volcano.plugins.predicates import Predicates
 from pumice.volcano.plugins.priority import Priority
 from pumice.volcano.plugins.proportion import Proportion
+from pumice.volcano.plugins.resource_strategy_fit import ResourceStrategyFit
+from pumice.volcano.plugins.resourcequota import ResourceQuotas
 from pumice.volcano.plugins.sla import Sla
 from pumice.volcano.plugins.tdm import Tdm
+from pumice.volcano.plugins.usage import Usage
 from pumice.volcano.points import FEATURE_SWITCHES, POINTS
 from pumice.volcano.status import close
 from pumice.volcano.topology import nothing_waits, recover_hypernodes
@@ -52,28 +56,28 @@ PLUGINS: tuple[type, ...] = (
     Drf,
     Gang,
     NetworkTopologyAware,
+    NodeGroup,
     NodeOrder,
     Overcommit,
     Pdb,
     Predicates,
     Priority,
     Proportion,
+    ResourceQuotas,
+    ResourceStrategyFit,
     Sla,
     Tdm,
+    Usage,
 )
 
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
 ACTIONS_NOT_YET: tuple[str, ...] = ()
 PLUGINS_NOT_YET = (
-    "resource-strategy-fit",
     "task-topology",
     "numa-aware",
     "cdp",
     "rescheduling",
-    "usage",
-    "nodegroup",
     "extender",
-    "resourcequota",
     "deviceshare",
 )
 

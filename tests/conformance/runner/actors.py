@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from pumice.columns.views import Job, Task
 from pumice.framework.session import Session
@@ -12,6 +13,7 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import EMPTY
 from pumice.model.status import TaskStatus
+from pumice.model.usage import NodeUsage
 from tests.conformance.runner.case import Case, Raw
 from tests.conformance.runner.result import NotYet, Unusable
 from tests.conformance.runner.world import World
@@ -45,6 +47,9 @@ class Cast:
                 for key in _candidates(call):
                     namespace, _, name = key.partition("/")
                     store.apply(Seen(Pod(namespace, name, key, PodSpec(EMPTY), phase="Running")))
+            if call["call"] == "SetNodeUsage":
+                for usage in _usages(call["args"], case.now):
+                    store.apply(Seen(usage))
             if "jobPriority" in (call.get("args") or {}):
                 queue = next(iter(sorted(store.queues)), "")
                 store.apply(Seen(PriorityClass(EVICTOR, call["args"]["jobPriority"])))
@@ -70,6 +75,8 @@ class Cast:
             return [self.job(name) for name in self._described]
         if doc.isidentifier():
             return [self.job(doc)]
+        if doc == "every job":
+            return [Job(self.ssn.tables, row) for row in self.ssn.live_jobs.tolist()]
         raise NotYet(f"call {call['call']} for {doc or args}")
 
     def job(self, name: str) -> Job:
@@ -105,6 +112,13 @@ class Cast:
     def _rows(self) -> list[int]:
         tasks = self.ssn.tables.tasks
         return [row for row, status in enumerate(tasks.status.tolist()) if status >= 0]
+
+
+def _usages(args: Raw, now: float) -> Iterator[NodeUsage]:
+    """What a call says about nodes; without an age it was never measured."""
+    for name, given in args.items():
+        (cpu,), (memory,) = given["cpuAvg"].values(), given["memAvg"].values()
+        yield NodeUsage(name, cpu, memory, now - given["ageSeconds"] if "ageSeconds" in given else 0.0)
 
 
 def _candidates(call: Raw) -> list[str]:

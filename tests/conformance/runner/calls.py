@@ -13,7 +13,9 @@ from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.point import Asked
+from pumice.framework.points import class_scores, task_scores
 from pumice.framework.registry import Registry
+from pumice.framework.verdict import Code, Unfit, Verdict, gather
 from pumice.model.status import TaskStatus
 from pumice.volcano import points
 from pumice.volcano.domains import hypernode_scores
@@ -159,7 +161,10 @@ def _pending_and_nodes(cast: Cast) -> Iterator[tuple[Task, NodeRows]]:
 
 
 def _predicate(cast: Cast, call: Raw, found: Differences) -> None:
-    """Which nodes pass, the same ones for every waiting task."""
+    """Which nodes pass, the same ones for every waiting task; or what stands against each node."""
+    if isinstance(call["expect"], dict):
+        _predicate_codes(cast, call, found)
+        return
     for task, nodes in _pending_and_nodes(cast):
         names = [cast.ssn.tables.nodes.facts.names[row] for row in nodes.rows.tolist()]
         found.multiset(f"nodes that pass for {task.key}", call["expect"], names)
@@ -176,6 +181,53 @@ def _node_order(cast: Cast, call: Raw, found: Differences) -> None:
         names = [ssn.tables.nodes.facts.names[row] for row in nodes.rows.tolist()]
         scores = dict(zip(names, total.tolist(), strict=True))
         found.numbers(f"score for {task.key}", call["expect"][task.key], scores, eps)
+
+
+def _prioritize(cast: Cast, call: Raw, found: Differences) -> None:
+    """All scores of every waiting task, as they are summed where a node is chosen."""
+    ssn = cast.ssn
+    for task, nodes in _pending_and_nodes(cast):
+        of_class = np.broadcast_to(ssn.ask(class_scores, task.cls, nodes), len(nodes))
+        total = np.broadcast_to(ssn.ask(task_scores, task, nodes, of_class), len(nodes))
+        names = [ssn.tables.nodes.facts.names[row] for row in nodes.rows.tolist()]
+        scores = dict(zip(names, total.tolist(), strict=True))
+        found.numbers(f"score for {task.key}", call["expect"][task.key], scores, float(call.get("eps", 1e-8)))
+
+
+def _predicate_codes(cast: Cast, call: Raw, found: Differences) -> None:
+    """The code of the first reason, by task and node, or one for every task on every node."""
+    ssn, expect = cast.ssn, call["expect"]
+    every = NodeRows(ssn.tables, np.arange(len(ssn.tables.nodes.facts)))
+    for row in np.flatnonzero(ssn.tables.tasks.status == PENDING).tolist():
+        task = Task(ssn.tables, row)
+        if task.job.row < 0:
+            continue
+        verdicts = ssn.ask(points.class_filters, task.cls, every) + ssn.ask(points.task_filters, task, every)
+        whole = gather(verdicts, len(every)) if verdicts else Verdict(np.zeros(len(every), dtype=np.int32), ((),))
+        for node, code in zip(ssn.tables.nodes.facts.names, whole.codes.tolist(), strict=True):
+            reason = next(iter(whole.why[code]), Unfit("", Code.SUCCESS))
+            if "statuses" in expect:
+                (status,) = expect["statuses"]
+                wanted = (status["code"] or 0, status["reason"] or "")
+                found.value(f"{task.key} on {node}", wanted, (int(reason.code), reason.reason))
+            elif task.key in expect:
+                _compare_code(f"{task.key} on {node}", expect[task.key][node], int(reason.code), found)
+
+
+def _compare_code(what: str, wanted: Any, code: int, found: Differences) -> None:
+    if wanted == "not 0":
+        found.value(f"{what} is refused", True, code != 0)
+    else:
+        found.value(what, wanted, code)
+
+
+def _allocate(cast: Cast, call: Raw, found: Differences) -> None:
+    """Put tasks on nodes; the session stays as it is then."""
+    statement = cast.ssn.statement()
+    for name, node in call["args"].items():
+        refusal = statement.allocate([cast.task(name).row], [cast.ssn.tables.nodes.facts.row_of[node]])
+        found.value(f"refusal of {name} on {node}", None, refusal)
+    statement.leave_standing()
 
 
 def _victim_tasks(cast: Cast, call: Raw, found: Differences) -> None:
@@ -208,10 +260,13 @@ def _sign(number: Any) -> int:
 
 
 _ANSWERS: dict[str, Callable[[Cast, Raw, Differences], None]] = {
+    "Allocate": _allocate,
     "BatchNodeOrderFn": _batch_node_order,
     "BuildVictimsPriorityQueue": _victims_queue,
     "NodeOrderFn": _node_order,
     "PredicateFn": _predicate,
+    "PrioritizeNodes": _prioritize,
+    "SetNodeUsage": lambda cast, call, found: None,  # part of the snapshot: see Cast
     "VictimTasks": _victim_tasks,
     "HyperNodeOrderMapFn": _hypernode_order,
     "JobEnqueueable": _enqueueable,

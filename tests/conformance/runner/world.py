@@ -14,8 +14,6 @@ from tests.conformance.runner.result import NotYet, Unusable
 
 #: Kinds that Pumice reads and the store keeps.
 _KEPT = get_args(Object)
-#: Kinds that matter to plugins of their own only; a conf that names such a plugin is "not yet" by the plugin's name.
-_OF_ONE_PLUGIN = {"ResourceQuota"}
 #: Kind -> what of Pumice is missing to take it into account.
 _NEEDS = {
     "CSIDriver": "volumes",
@@ -63,8 +61,7 @@ class World:
             value = self.decoder.decode(raw)
         except UnsupportedKind:
             kind = str(raw.get("kind"))
-            if kind not in _OF_ONE_PLUGIN:
-                self.lacking.add(_NEEDS.get(kind, f"kind {kind}"))
+            self.lacking.add(_NEEDS.get(kind, f"kind {kind}"))
             return None
         except ManifestError as error:
             raise Unusable(str(error)) from None

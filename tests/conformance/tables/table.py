@@ -29,7 +29,9 @@ CHECK_MODULES = (
     "tests.conformance.tables.jobs",
     "tests.conformance.tables.placing",
     "tests.conformance.tables.plugins",
+    "tests.conformance.tables.strategies",
     "tests.conformance.tables.topology",
+    "tests.conformance.tables.usage",
 )
 
 #: ``folder/TestName.yaml`` -> its check. Filled by ``@table``.
@@ -68,6 +70,7 @@ NOT_APPLICABLE: dict[str, str] = {
     "plugins-network-topology-aware/Test_batchNodeOrderFnForNormalPods.yaml": _TIME,
     "plugins-network-topology-aware/Test_initHyperNodeResourceCache.yaml": _TIME,
     "plugins-predicates/TestBatchNodeOrderRunsPreScorePlugins.yaml": "tests the order of calls to Go test doubles",
+    "plugins-resource-strategy-fit/TestResourceStrategyFitPlugin_OnSessionOpen.yaml": "the row wants nothing",
     "plugins-util-k8s/TestSnapshot.yaml": "reads back from a Go struct what it was made of",
     "plugins-util-k8s/TestSnapshot_AddOrUpdateNodes.yaml": _FUNCTIONS,
     "plugins-util-k8s/TestSnapshot_DeleteNode.yaml": _FUNCTIONS,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pumice.kube.codec import BadObject, Codec, read_bookmark, read_event
 from pumice.kube.errors import ApiError, Garbage
 from pumice.kube.kinds import (
+    DISRUPTION_BUDGETS,
     HYPER_NODES,
     NODE_SHARDS,
     NODES,
@@ -182,9 +183,9 @@ def test_a_bad_object_is_named() -> None:
 
 
 def test_an_object_of_which_nothing_counts_is_named() -> None:
-    raw = b'{"metadata":{"namespace":"n","name":"a","resourceVersion":"9"},"status":{"hard":[]}}'
-    with pytest.raises(BadObject, match="status.hard: found a list of 0, wanted an object") as caught:
-        Codec(RESOURCE_QUOTAS, Decoder()).read(raw)
+    raw = b'{"metadata":{"namespace":"n","name":"a","resourceVersion":"9"},"status":{"disruptionsAllowed":[]}}'
+    with pytest.raises(BadObject, match="status.disruptionsAllowed: found a list of 0") as caught:
+        Codec(DISRUPTION_BUDGETS, Decoder()).read(raw)
     assert (caught.value.key, caught.value.version) == ("n/a", "9")
 
 

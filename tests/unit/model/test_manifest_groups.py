@@ -232,3 +232,24 @@ def test_a_wrong_hypernode_is_named(spec: Obj, text: str) -> None:
     with pytest.raises(ManifestError) as caught:
         decode(hypernode(spec))
     assert text in str(caught.value)
+
+
+# -- quotas that cannot be read
+
+
+@pytest.mark.parametrize(
+    ("status", "limited", "cpu"),
+    [
+        pytest.param({"hard": {"cpu": "4", "memory": "x"}}, ("cpu", "memory"), 4000.0, id="an amount"),
+        pytest.param({"hard": {"cpu": "4"}, "used": {"cpu": "?"}}, ("cpu", "memory"), 0.0, id="what is used"),
+        pytest.param({"hard": ["cpu"]}, ("cpu", "memory"), 0.0, id="no mapping at all"),
+    ],
+)
+def test_of_a_quota_that_cannot_be_read_nothing_is_left(status: Any, limited: tuple[str, ...], cpu: float) -> None:
+    obj = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"namespace": "a", "name": "q"}, "status": status}
+    reading = Decoder().read(obj)
+    assert isinstance(reading.value, ResourceQuota)
+    assert (reading.value.namespace, reading.value.limited) == ("a", limited)
+    assert (reading.value.hard.milli_cpu, reading.value.hard.memory) == (cpu, 0.0)
+    assert reading.value.unread
+    assert "nothing is left of what could not be read" in reading.why

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from pumice.model.claims import ResourceClaim
 from pumice.model.job import BatchJob, JobTask, PodTemplate, VolcanoJob
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
-from pumice.model.queue import PriorityClass, Queue, ResourceQuota
+from pumice.model.queue import PriorityClass, Queue
 from pumice.runtime.manifests import load_manifests
 from pumice.runtime.problems import Severity
 from pumice.sim.manifests import scene_of
@@ -171,8 +172,8 @@ def test_a_kubernetes_job_runs_its_pods_each_for_itself() -> None:
 
 
 def test_what_a_simulation_does_not_use_is_said() -> None:
-    scene = scene_of([ResourceQuota("ns", "quota")])
-    assert [str(p) for p in scene.problems] == ["note: ResourceQuota ns/quota: is not used by a simulation yet"]
+    scene = scene_of([ResourceClaim("ns", "claim")])
+    assert [str(p) for p in scene.problems] == ["note: ResourceClaim ns/claim: is not used by a simulation yet"]
 
 
 def test_the_demo_example_runs_but_for_the_job_that_cannot() -> None:

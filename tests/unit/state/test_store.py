@@ -10,6 +10,7 @@ from pumice.model.decisions import Writes
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Gone, Seen
 from pumice.model.status import TaskStatus
+from pumice.model.usage import NodeUsage
 from pumice.testing.build import budget, cluster, node, pod, podgroup
 
 
@@ -75,3 +76,13 @@ def test_what_plugins_noted_is_in_every_snapshot_from_then_on() -> None:
     store.remember(Writes(notes={"a.x": 1.0, "b.y": 2.0}))
     store.remember(Writes(notes={"a.x": 3.0}))
     assert (before.notes, store.snapshot().notes) == ({}, {"a.x": 3.0, "b.y": 2.0})
+
+
+def test_what_nodes_really_use_comes_changes_and_goes() -> None:
+    store = cluster(NodeUsage("b", 90.0, 5.0, 7.0), NodeUsage("a", 10.0, 20.0, 7.0))
+    before = store.snapshot().tables.usages
+    assert before.objs == [NodeUsage("a", 10.0, 20.0, 7.0), NodeUsage("b", 90.0, 5.0, 7.0)]
+    store.apply(Seen(NodeUsage("b", 90.0, 5.0, 7.0)))
+    assert store.snapshot().tables.usages is before, "the same again changes nothing"
+    store.apply(Gone(NodeUsage, "b"))
+    assert [each.name for each in store.snapshot().tables.usages.objs] == ["a"]

@@ -34,13 +34,16 @@ from pumice.model.manifest.unreadable import (
     salvaged_pod_group,
     salvaged_priority_class,
     salvaged_queue,
+    salvaged_resource_quota,
     salvaged_topology,
 )
+from pumice.model.manifest.usages import read_node_usage
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
+from pumice.model.usage import NodeUsage
 
 Value = (
     Pod
@@ -55,6 +58,7 @@ Value = (
     | PodDisruptionBudget
     | ResourceClaim
     | ResourceClaimTemplate
+    | NodeUsage
     | VolcanoJob
     | BatchJob
 )
@@ -96,7 +100,7 @@ class Decoder:
     def read(self, obj: object) -> Reading:
         """What counts of a decoded object, whatever is wrong with it.
 
-        Raises: as ``decode``, for kinds of which nothing counts then (jobs, quotas), and for objects without a name.
+        Raises: as ``decode``, for kinds of which nothing counts then (jobs), and for objects without a name.
         """
         return self.read_as(*_with_kind(obj))
 
@@ -167,6 +171,7 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("scheduling.run.ai/v2", "Queue"): lambda _, obj: read_kai_queue(obj),
     ("scheduling.run.ai/v1alpha2", "BindRequest"): lambda _, obj: read_bind_request(obj),
     ("kai.scheduler/v1alpha1", "Topology"): lambda _, obj: read_topology(obj),
+    ("pumice.dev/v1alpha1", "NodeUsage"): lambda _, obj: read_node_usage(obj),
     ("batch.volcano.sh/v1alpha1", "Job"): lambda decoder, obj: read_volcano_job(
         obj, decoder.specs, decoder.default_queue, decoder.default_scheduler
     ),
@@ -179,6 +184,7 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
 _SALVAGED: dict[tuple[str, str], Callable[[Obj, Callable[[Obj], Any]], Value]] = {
     ("v1", "Pod"): salvaged_pod,
     ("v1", "Node"): salvaged_node,
+    ("v1", "ResourceQuota"): salvaged_resource_quota,
     ("scheduling.k8s.io/v1", "PriorityClass"): salvaged_priority_class,
     ("scheduling.volcano.sh/v1beta1", "PodGroup"): salvaged_pod_group,
     ("scheduling.volcano.sh/v1beta1", "Queue"): salvaged_queue,

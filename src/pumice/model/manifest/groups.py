@@ -23,6 +23,7 @@ from pumice.model.manifest.fields import (
     whole,
     wrong,
 )
+from pumice.model.manifest.group_limits import group_limits
 from pumice.model.manifest.pods import namespace_of
 from pumice.model.manifest.terms import maybe_label_selector
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupCondition, PodGroupStatus, SubGroupPolicy
@@ -130,6 +131,7 @@ def read_queue(obj: Obj) -> Queue:
     spec = table(obj, "spec", "")
     status = table(obj, "status", "")
     guarantee = table(spec, "guarantee", "spec")
+    annotations = text_map(metadata, "annotations", "metadata")
     return Queue(
         name=name(metadata, "name", "metadata"),
         weight=whole(spec, "weight", "spec", 1, 0, 65_535) or 1,  # the webhook makes 1 of 0
@@ -141,12 +143,13 @@ def read_queue(obj: Obj) -> Queue:
         parent=short_text(spec, "parent", "spec"),
         state=choice(status, "state", "status", _STATES, "Open"),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
-        annotations=text_map(metadata, "annotations", "metadata"),
+        annotations=annotations,
         labels=text_map(metadata, "labels", "metadata"),
         allocated=maybe_resource(status, "allocated", "status"),
         uid=text(metadata, "uid", "metadata"),
         resource_version=text(metadata, "resourceVersion", "metadata"),
         affinity=_node_group_affinity(spec),
+        group_limits=group_limits(annotations),
     )
 
 

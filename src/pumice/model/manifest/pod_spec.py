@@ -10,7 +10,7 @@ import marshal
 from collections.abc import Mapping
 from dataclasses import astuple
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from pumice.model.gpu import GpuShare, gpu_share
 from pumice.model.manifest.fields import (
@@ -37,6 +37,7 @@ from pumice.model.manifest.terms import Owner, affinity, spread, tolerations
 from pumice.model.pod import EMPTY_MAP, HostPort, PodSpec
 from pumice.model.pod_request import nonzero_request, pod_limit, pod_request
 from pumice.model.quantity import QuantityError
+from pumice.model.strategy import ResourceStrategy, resource_strategy
 
 
 class SpecCache:
@@ -64,6 +65,13 @@ class SpecCache:
         return kept
 
 
+class Noted(NamedTuple):
+    """What annotations say that decides where a pod can run."""
+
+    share: GpuShare | None
+    strategy: ResourceStrategy | None
+
+
 def read_pod_spec(
     spec: Obj,
     status: Obj,
@@ -74,19 +82,19 @@ def read_pod_spec(
     annotations: Mapping[str, str] = EMPTY_MAP,
 ) -> PodSpec:
     """The interned value of a raw ``spec`` found at ``path``. ``pod_name`` names the claims of ephemeral volumes,
-    ``annotations`` may ask for parts of GPUs."""
-    share = gpu_share(annotations)
-    key = _key(spec, status, path, owner, pod_name, share)
+    ``annotations`` may ask for parts of GPUs, or say how nodes are to be scored."""
+    noted = Noted(gpu_share(annotations), resource_strategy(annotations))
+    key = _key(spec, status, path, owner, pod_name, noted)
     known = cache.known(key)
     if known is not None:
         return known
-    return cache.intern(_read(spec, status, path, owner, pod_name, share), key)
+    return cache.intern(_read(spec, status, path, owner, pod_name, noted), key)
 
 
 # -- the key
 
 
-def _key(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, share: GpuShare | None) -> bytes | None:
+def _key(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted: Noted) -> bytes | None:
     """A digest of the raw fields that matter; None where they hold what JSON does not.
 
     Two keys may stand for equal values (another order of fields), one key never for two.
@@ -114,7 +122,8 @@ def _key(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, share: 
         spec.get("priorityClassName"),
         spec.get("preemptionPolicy"),
         statuses and _resizes(status),
-        None if share is None else astuple(share),
+        None if noted.share is None else astuple(noted.share),
+        None if noted.strategy is None else astuple(noted.strategy),
     )
     try:
         key = marshal.dumps(parts, 0)
@@ -145,7 +154,7 @@ def _resizes(status: Obj) -> list[Any]:
 # -- the value
 
 
-def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, share: GpuShare | None) -> PodSpec:
+def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted: Noted) -> PodSpec:
     containers = tables(spec, "containers", path)
     first = tables(spec, "initContainers", path)
     _check_amounts(spec, status, path)
@@ -177,7 +186,8 @@ def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, share:
         preemption_policy=choice(spec, "preemptionPolicy", path, ("Never", "PreemptLowerPriority"), ""),
         qos=qos_class(spec),
         has_sidecar=bool(sidecars),
-        gpu_share=share,
+        gpu_share=noted.share,
+        strategy=noted.strategy,
     )
 
 

@@ -2,13 +2,14 @@
 
 An unreadable pod on a node counts there; one that waits is held back. An unreadable node takes nothing new, nor does an
 unreadable queue; of an unreadable PodGroup nothing is placed; an unreadable HyperNode holds no node, an unreadable
-PriorityClass is the lowest. Decision 0040 says why.
+PriorityClass is the lowest, and of an unreadable quota nothing is left. Decision 0040 says why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 
 from pumice.model.bind_request import BindRequest
 from pumice.model.manifest.fields import INT32_MAX, INT32_MIN, Obj
@@ -16,7 +17,7 @@ from pumice.model.manifest.salvage import Rule, metadata_rules, rule, salvage, t
 from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, UNREAD_GATE, Pod
 from pumice.model.podgroup import OUT_OF_REACH, PodGroup
-from pumice.model.queue import PriorityClass, Queue
+from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, Topology
 
@@ -25,6 +26,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOSTNAME = "kubernetes.io/hostname"
 _TIER_MAX = INT32_MAX - 1
 _SOMETHING = Resource(1.0)  # a thousandth of a core
+_NAMES_MAX, _NAME_MAX = 200, 300
 
 
 # -- pods
@@ -174,6 +176,35 @@ def salvaged_priority_class(obj: Obj, read: Callable[[Obj], PriorityClass]) -> P
     return replace(found.value, unread=found.unread)
 
 
+def salvaged_resource_quota(obj: Obj, read: Callable[[Obj], ResourceQuota]) -> ResourceQuota:
+    """Raises: FieldError for a quota without a name."""
+    found = salvage(obj, read, _QUOTA, _least_of_quota)
+    return replace(found.value, unread=found.unread)
+
+
+#: What is used cannot be told from a wrong amount, so then nothing is left.
+_QUOTA: tuple[Rule, ...] = (
+    *metadata_rules(forbids=False),
+    rule(r"(?:spec|status)\.hard\.[^.]+", forbids=True, instead="0"),
+)
+
+
+def _least_of_quota(obj: Obj) -> Obj:
+    """Nothing of what it names, nor of cpu and memory."""
+    names = {"cpu": "0", "memory": "0"}
+    for part in ("spec", "status"):
+        within = obj.get(part)
+        hard = within.get("hard") if isinstance(within, dict) else None
+        if isinstance(hard, dict):
+            names |= {key: "0" for key in islice(hard, _NAMES_MAX) if isinstance(key, str) and len(key) <= _NAME_MAX}
+    metadata = obj.get("metadata")
+    namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
+    least = _named(obj) | {"spec": {"hard": names}}
+    if isinstance(namespace, str):
+        least["metadata"]["namespace"] = namespace
+    return least
+
+
 def salvaged_hypernode(obj: Obj, read: Callable[[Obj], HyperNode]) -> HyperNode:
     """Raises: FieldError for a HyperNode without a name."""
     found = salvage(obj, read, _HYPERNODE, lambda obj: _named(obj) | {"spec": {"tier": _TIER_MAX}})
@@ -234,6 +265,8 @@ def effect_of(value: object) -> str:
             return "nothing is taken into it" if value.barred else "it counts all the same"
         case PriorityClass():
             return "it is the lowest"
+        case ResourceQuota():
+            return "nothing is left of what could not be read"
         case BindRequest():
             return "it holds nothing"
         case Topology():

@@ -1,0 +1,36 @@
+"""How much a queue may hold of each node group, from its annotation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from pumice.model.manifest.fields import FieldError, quantities
+from pumice.model.queue import GroupLimits
+from pumice.model.resources import Resource
+
+LIMITS_ANNOTATION = "volcano.sh/nodegroup-resource-limits"
+GROUPS_MAX = 256
+
+
+def group_limits(annotations: Mapping[str, str]) -> GroupLimits | None:
+    """By group, then by resource, in canonical units; None where it cannot be read. Source: Volcano nodegroup."""
+    text = annotations.get(LIMITS_ANNOTATION)
+    if text is None:
+        return ()
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or len(found) > GROUPS_MAX:
+        return None
+    try:
+        each = {group: quantities(found, group, "") or {} for group in found}
+    except FieldError:
+        return None
+    return tuple((group, _amounts(amounts)) for group, amounts in sorted(each.items()))
+
+
+def _amounts(amounts: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
+    resource = Resource.from_list(dict(amounts))
+    return tuple((name, resource.get(name)) for name in sorted(amounts))

@@ -1,0 +1,185 @@
+"""nodegroup: which groups of nodes a queue uses, rather uses, or avoids, and how much it may hold of each.
+
+Source: Volcano nodegroup (spec 04 §19).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pumice.columns.counting import HELD
+from pumice.columns.dtypes import F64, I32, AnyArray
+from pumice.columns.rows import NodeRows
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import Task
+from pumice.framework.derived import derived
+from pumice.framework.plugin import plugin
+from pumice.framework.point import Question
+from pumice.framework.session import Session
+from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.model.queue import NodeGroupAffinity, Queue
+from pumice.model.resources import MIN_RESOURCE
+from pumice.volcano import points
+from pumice.volcano.queue_tree import QueueTree
+
+GROUP_LABEL = "volcano.sh/nodegroup-name"
+_NO_RULES = NodeGroupAffinity()
+_WHY: tuple[tuple[Unfit, ...], ...] = (
+    (),
+    (Unfit("node group resource limit annotation invalid", Code.UNRESOLVABLE),),
+    (Unfit("node group label not found", Code.UNRESOLVABLE),),
+    (Unfit("node group affinity not specified", Code.UNRESOLVABLE),),
+    (Unfit("node does not satisfy the node group affinity", Code.UNRESOLVABLE),),
+    (Unfit("node group resource limit exceeded", Code.UNRESOLVABLE),),
+)
+_FITS, _INVALID, _NO_LABEL, _UNSPECIFIED, _UNSATISFIED, _EXCEEDED = range(6)
+_REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
+
+
+@plugin("nodegroup")
+class NodeGroup:
+    """``strict`` off: queues without rules may use nodes without a group. ``enablePreferredOrder``: of the groups that
+    a queue would rather use the first counts most. ``hierarchy``: the switch ``enableHierarchy``, with which a queue
+    without rules has those of its nearest ancestor that has some.
+
+    ``limits`` (P, R): what a queue may hold of a group, for each pair of which that is said; ``allocated``: what it
+    holds.
+    """
+
+    def __init__(
+        self, ssn: Session, *, strict: bool = True, enablePreferredOrder: bool = False, hierarchy: bool = False
+    ) -> None:
+        self.ssn, self._strict, self._in_order, self._inherit = ssn, strict, enablePreferredOrder, hierarchy
+        label = derived(ssn).label(GROUP_LABEL)
+        self._groups, self._group_of = label.values, label.codes  # of a node without a label: -1, the last of a row
+        queues = ssn.tables.queues
+        rules = self._rules()
+        self._code: I32 = np.array([*map(self._codes, [*queues.objs, None], rules)]).reshape(len(rules), -1)
+        self._score: F64 = np.array([*map(self._scores, rules)]).reshape(len(rules), -1)
+        self._pair_of, self.limits = self._pairs()
+        self.allocated = ssn.column("nodegroup.allocated", values=self._held())
+        told: tuple[Question, ...] = () if len(self.limits) else (points.on_allocate, points.on_deallocate)
+        self.unused_points = (*told, *(() if self._score.any() else (points.node_order,)))
+
+    # -- what queues say ----------------------------------------------------------------------------------------------
+
+    def _rules(self) -> list[NodeGroupAffinity]:
+        """Of each queue, and last of tasks without one."""
+        queues = self.ssn.tables.queues
+        own = [_some(queue.affinity) for queue in queues.objs]
+        if self._inherit:
+            tree = QueueTree.of(queues)
+            for row in (row for level in tree.levels for row in level.tolist()):
+                if own[row] is None and tree.parent[row] >= 0:
+                    own[row] = own[tree.parent[row]]
+        return [*(rules or _NO_RULES for rules in own), _NO_RULES]
+
+    def _codes(self, queue: Queue | None, rules: NodeGroupAffinity) -> list[int]:
+        """What stands against nodes of each group for a queue, and last against those without one."""
+        if queue is not None and queue.group_limits is None:
+            return [_INVALID] * (len(self._groups) + 1)
+        without = _FITS if not self._strict and rules == _NO_RULES else _NO_LABEL
+        return [*(self._code_of(group, rules) for group in self._groups), without]
+
+    @staticmethod
+    def _code_of(group: str, rules: NodeGroupAffinity) -> int:
+        if rules == _NO_RULES:
+            return _UNSPECIFIED
+        wanted = group in rules.required or group in rules.preferred
+        allowed = group in rules.anti_preferred or (wanted and group not in rules.anti_required)
+        return _FITS if allowed else _UNSATISFIED
+
+    def _scores(self, rules: NodeGroupAffinity) -> list[float]:
+        """How much a queue would like nodes of each group, and last those without one."""
+        return [*(self._score_of(group, rules) for group in self._groups), 0.0]
+
+    def _score_of(self, group: str, rules: NodeGroupAffinity) -> float:
+        if group in rules.anti_preferred:
+            return _AVOIDED
+        score = _REQUIRED if group in rules.required else 0.0
+        if group not in rules.preferred:
+            return score
+        place, count = rules.preferred.index(group), len(rules.preferred)
+        return score + (_PREFERRED * (count - place) / count if self._in_order else _PREFERRED)
+
+    def _pairs(self) -> tuple[I32, F64]:
+        """Which limit each queue has of each group (Q + 1, groups + 1), -1 for none; and the limits."""
+        queues, axis = self.ssn.tables.queues, self.ssn.tables.axis
+        pair_of = np.full(self._code.shape, -1, dtype=np.int32)
+        limits: list[F64] = []
+        place = {group: at for at, group in enumerate(self._groups)}
+        for row, queue in enumerate(queues.objs):
+            for group, amounts in queue.group_limits or ():
+                limit = np.full(len(axis), np.inf)
+                for name, amount in amounts:
+                    if name in axis.column:
+                        limit[axis.column[name]] = amount
+                if group in place and np.isfinite(limit).any():
+                    pair_of[row, place[group]] = len(limits)
+                    limits.append(limit)
+        return pair_of, np.array(limits).reshape(len(limits), len(axis))
+
+    def _held(self) -> F64:
+        """What queues hold of groups as the session begins."""
+        tables, held = self.ssn.tables, np.zeros_like(self.limits)
+        tasks = tables.tasks
+        if len(held):
+            rows: AnyArray = np.flatnonzero((tasks.node >= 0) & (tasks.status >= 0) & (tasks.job >= 0))
+            rows = rows[HELD[tasks.status[rows]].astype(bool)]
+            pair = self._pair_of[tables.jobs.queue[tasks.job[rows]], self._group_of[tasks.node[rows]]]
+            np.add.at(held, pair[pair >= 0], tables.classes.req[tasks.cls[rows[pair >= 0]]])
+        return held
+
+    # -- hooks --------------------------------------------------------------------------------------------------------
+
+    @points.predicate
+    def predicate(self, task: Task, nodes: NodeRows) -> Verdict | None:
+        """Nodes of groups that the queue may use, as long as it holds no more of the group than it may."""
+        queue = _queue_of(task)
+        by_group = self._code[queue].copy()
+        pairs = self._pair_of[queue]
+        limited = np.flatnonzero((pairs >= 0) & (by_group == _FITS))
+        if len(limited):
+            rows = pairs[limited]
+            over = self.allocated.array[rows] + task.req - self.limits[rows] >= MIN_RESOURCE
+            by_group[limited[(over & (task.req >= MIN_RESOURCE)).any(axis=1)]] = _EXCEEDED
+        codes = nodes.pick(by_group[self._group_of])
+        return Verdict(codes, _WHY) if codes.any() else None
+
+    @points.node_order
+    def node_order(self, task: Task, nodes: NodeRows) -> F64 | None:
+        """100 for a group that the queue must use, 50 for one that it would rather use, -1 for one it would avoid."""
+        by_group = self._score[_queue_of(task)]
+        return nodes.pick(by_group[self._group_of]) if by_group.any() else None
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> None:
+        self._move(run, 1.0)
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> None:
+        self._move(run, -1.0)
+
+    def _move(self, run: TaskRun, sign: float) -> None:
+        for pair, amount in self._moved(run):
+            self.ssn.journal.add(self.allocated, pair, sign * amount)
+
+    def _moved(self, run: TaskRun) -> Iterator[tuple[int, AnyArray]]:
+        """By limit, what the tasks ask for."""
+        nodes, amounts = run.by_node(self.ssn.tables.classes.req)
+        pairs = self._pair_of[run.queue, self._group_of[np.atleast_1d(nodes)]]
+        amounts = np.broadcast_to(amounts, (len(pairs), self.limits.shape[1]))
+        for pair in np.unique(pairs[pairs >= 0]).tolist():
+            yield pair, amounts[pairs == pair].sum(axis=0)
+
+
+def _some(rules: NodeGroupAffinity | None) -> NodeGroupAffinity | None:
+    return None if rules == _NO_RULES else rules
+
+
+def _queue_of(task: Task) -> int:
+    """The row of a task's queue, -1 without: the last row of what is said of queues."""
+    job = task.job
+    return job.queue if job.row >= 0 else -1

@@ -1,0 +1,138 @@
+"""resource-strategy-fit: for each resource, whether nodes should be filled or left empty; and what is scarce is spared.
+
+Source: Volcano resource-strategy-fit (spec 04 §21).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import CPU, F64, MEMORY, Bool
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import TaskClass
+from pumice.framework.plugin import plugin
+from pumice.framework.point import Question
+from pumice.framework.session import Session
+from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.model.resources import MIN_RESOURCE
+from pumice.volcano import points
+from pumice.volcano.strategies import Proportions, Scarce, Strategies, argument_problems
+
+_MEMORY_UNIT = 1e6  # a proportion is in gigabytes a device, and devices are counted by the thousandth
+
+
+class Counted(NamedTuple):
+    """Resources that count for a class: their columns (K,), weights (K,), and which are to be filled (K,)."""
+
+    columns: list[int]
+    weights: F64
+    most: Bool
+
+
+@plugin("resource-strategy-fit")
+class ResourceStrategyFit:
+    """``resources``: by name, or by a prefix with ``*`` after it, ``{type: MostAllocated | LeastAllocated, weight}``;
+    ``resourceStrategyFitWeight`` weighs their mean. A pod's annotations go before. ``sra``: nodes that have none of the
+    ``resources`` it lists are spared least, ``resourceWeight`` says how much each counts. ``proportional``: tasks that
+    ask for none of the ``resources`` it lists leave cpu (cores) and memory (GB) for each that is idle, by
+    ``resourceProportion``.
+    """
+
+    def __init__(
+        self,
+        ssn: Session,
+        *,
+        resourceStrategyFitWeight: int = 10,
+        resources: Any = None,
+        sra: Any = None,
+        proportional: Any = None,
+    ) -> None:
+        self._axis, self._classes = ssn.tables.axis, ssn.tables.classes
+        self._strategies = Strategies.read(resourceStrategyFitWeight, resources)
+        self._scarce, self._proportions = Scarce.read(sra), Proportions.read(proportional)
+        self._counted: dict[int, Counted] = {}
+        self._spared = self._sparing(ssn)
+        scores = self._strategies.weight or self._spared is not None
+        self.unused_points: tuple[Question, ...] = () if self._proportions.rates else (points.predicate,)
+        self.unused_points += () if scores else (points.node_order,)
+
+    @staticmethod
+    def problems(*, resourceStrategyFitWeight: int, resources: Any, sra: Any, proportional: Any) -> Iterator[str]:
+        """What is left out."""
+        yield from argument_problems(resources, sra, proportional)
+
+    # -- scores -------------------------------------------------------------------------------------------------------
+
+    @points.node_order
+    def node_order(self, cls: TaskClass, nodes: NodeRows) -> F64:
+        """How nodes are filled, as wished, and how little that is scarce they have. Shape (rows,)."""
+        score = self._fit(cls, nodes) if self._strategies.weight else np.zeros(len(nodes))
+        if self._spared is not None:
+            asked = np.flatnonzero(cls.req >= MIN_RESOURCE)
+            has_all = (nodes.allocatable[:, asked] > 0).all(axis=1)
+            score += np.where(has_all, nodes.pick(self._spared), 0.0)
+        return score
+
+    def _fit(self, cls: TaskClass, nodes: NodeRows) -> F64:
+        """The weighted mean of what is in use, or left, with the task; 0 where the node is too small."""
+        counted = self._counted.get(cls.row)
+        if counted is None:
+            counted = self._counted[cls.row] = self._of_class(cls)
+        columns, weights, most = counted
+        total = weights.sum()
+        if not total:
+            return np.zeros(len(nodes))
+        room, used = nodes.allocatable[:, columns], nodes.used[:, columns] + cls.req[columns]
+        counts = (room > 0) & (weights > 0)
+        part = np.where(most, used, room - used) / np.where(room > 0, room, 1.0)
+        score: F64 = (np.where(counts, part, 0.0) * weights).sum(axis=1) * (100.0 * self._strategies.weight / total)
+        score[((used > room) & counts).any(axis=1)] = 0.0
+        return score
+
+    def _of_class(self, cls: TaskClass) -> Counted:
+        own = cls.spec.strategy
+        rules = self._strategies if own is None else Strategies.of_pod(own)
+        found = [
+            (column, rule)
+            for name, column in self._axis.column.items()
+            if cls.req[column] >= MIN_RESOURCE and (rule := rules.of(name)) is not None
+        ]
+        weights = np.array([rule.weight for _, rule in found], dtype=np.float64)
+        return Counted([column for column, _ in found], weights, np.array([rule.most for _, rule in found], dtype=bool))
+
+    def _sparing(self, ssn: Session) -> F64 | None:
+        """How little of what is scarce each node has, (N,); None where that does not count."""
+        weights = self._scarce.weights
+        total = sum(weights.values())
+        if not self._scarce.weight or not total:
+            return None
+        has = np.zeros(len(ssn.tables.nodes.facts))
+        for name, weight in weights.items():
+            column = self._axis.column.get(name)
+            if column is not None:
+                has += weight * (ssn.tables.nodes.facts.allocatable[:, column] > 0)
+        found: F64 = (1.0 - has / total) * 100.0 * self._scarce.weight
+        return found
+
+    # -- what is left beside devices ----------------------------------------------------------------------------------
+
+    @points.predicate
+    def predicate(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+        """Whether a task that asks for no listed resource leaves enough for those that will. Shape (rows,)."""
+        rates = {name: rate for name, rate in self._proportions.rates.items() if name in self._axis.column}
+        if any(cls.req[self._axis.column[name]] >= MIN_RESOURCE for name in rates):
+            return None
+        idle, allocatable = nodes.idle, nodes.allocatable
+        codes = np.zeros(len(nodes), dtype=np.int32)
+        why: list[tuple[Unfit, ...]] = [()]
+        for name, (cpu, memory) in rates.items():
+            devices = idle[:, self._axis.column[name]]
+            left = idle - cls.req
+            short = (left[:, CPU] < devices * cpu) | (left[:, MEMORY] < devices * memory * _MEMORY_UNIT)
+            short &= allocatable[:, self._axis.column[name]] > 0
+            why.append((Unfit(f"proportional of resource {name} check failed", Code.UNRESOLVABLE),))
+            codes[(codes == 0) & short] = len(why) - 1
+        return Verdict(codes, tuple(why)) if codes.any() else None

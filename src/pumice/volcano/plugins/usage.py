@@ -1,0 +1,170 @@
+"""usage: nodes that are really idle go first, and those that are too busy take nothing.
+
+What was measured is a table of the snapshot (decision 0175). To it comes an estimate of what started too lately to be
+measured, and of what this session places. Source: Volcano usage (spec 04 §18).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pumice.algorithms.groups import in_turn
+from pumice.columns.dtypes import CPU, F64, MEMORY, AnyArray, Bool
+from pumice.columns.rows import NodeRows
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import TaskClass
+from pumice.framework.derived import derived
+from pumice.framework.plugin import plugin
+from pumice.framework.point import ROWS
+from pumice.framework.session import Session
+from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.model.status import TaskStatus
+from pumice.volcano import points
+from pumice.volcano.estimator import Estimator, estimator_problems, interval_of, percent, threshold_problems
+from pumice.volcano.load import composite, idleness_score, weighted
+from pumice.volcano.node_usage import FRESH_S, node_usage
+
+_AMOUNTS = [CPU, MEMORY]
+_STARTING = [int(status) for status in (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)]
+_RUNNING = int(TaskStatus.RUNNING)
+_WHY = (
+    (),
+    (Unfit("the CPU load of the node exceeds the upper limit.", Code.UNRESOLVABLE),),
+    (Unfit("the memory load of the node exceeds the upper limit.", Code.UNRESOLVABLE),),
+)
+
+
+@plugin("usage")
+class Usage:
+    """``thresholds``: percent of cpu and memory (``{cpu: 80, mem: 80}``) above which a node takes nothing;
+    ``usage.weight`` of the score, ``cpu.weight`` and ``memory.weight`` within it (below 0: as by default).
+    ``estimator``: what a pod that is not measured yet will use: ``request_ratio`` of its request, ``burst_ratio`` of
+    what it may use beyond, ``be_cpu`` and ``be_mem`` for one that asks for nothing; ``risk_factor`` times that on nodes
+    with a load of at least ``risk_threshold``.
+
+    ``measured`` (N, 3): percent of cpu, of memory, and whether that is fresh; ``coming`` (N, 2): milli-cores and bytes.
+    """
+
+    def __init__(
+        self,
+        ssn: Session,
+        *,
+        usage_weight: int = 5,
+        cpu_weight: int = 1,
+        memory_weight: int = 1,
+        thresholds: Any = None,
+        estimator: Any = None,
+    ) -> None:
+        self.ssn, tables = ssn, ssn.tables
+        self._weight = 5 if usage_weight < 0 else usage_weight
+        self._weights = np.array([1.0 if weight < 0 else float(weight) for weight in (cpu_weight, memory_weight)])
+        self._most = np.array([percent(thresholds, "cpu"), percent(thresholds, "mem")])
+        self._estimator = Estimator.read(estimator)
+        self._interval = interval_of(ssn.policy.metrics)
+        self._capacity: F64 = derived(ssn).get("capacity", lambda: _capacity(ssn))
+        found = node_usage(ssn)
+        fresh = found.fresh(ssn.now)
+        self._at = found.at
+        values = np.column_stack([np.where(fresh, found.cpu, 0.0), np.where(fresh, found.memory, 0.0), fresh])
+        self.measured = ssn.column("usage.measured", "node", 3, values=values)
+        self._base = np.array([self._estimator.of(spec) for spec in tables.classes.specs]).reshape(-1, 3, 2)
+        coming, estimates = self._coming()
+        self.estimates = ssn.column("usage.estimates", "task", 3, values=estimates)
+        self.coming = ssn.column("usage.coming", "node", 2, values=coming)
+
+    @staticmethod
+    def problems(
+        *, usage_weight: int, cpu_weight: int, memory_weight: int, thresholds: Any, estimator: Any
+    ) -> Iterator[str]:
+        """What cannot be used."""
+        yield from threshold_problems(thresholds)
+        yield from estimator_problems(estimator)
+
+    def wakes_at(self) -> float | None:
+        """When what was measured becomes too old, or a pod old enough to be measured."""
+        if self.ssn.is_idle:
+            return None
+        fresh = self.measured.array[:, 2] > 0
+        moments = [np.nextafter(self._at[fresh] + FRESH_S, np.inf), self._due[self._due > self.ssn.now]]
+        return min((float(each.min()) for each in moments if len(each)), default=None)
+
+    # -- what is coming -----------------------------------------------------------------------------------------------
+
+    def _coming(self) -> tuple[F64, F64]:
+        """What will be used by what is on nodes and started too lately to be measured, each estimate with those before
+        it on the node, in order of creation. Of each task: its node, from 1, and the estimate; of one that was measured
+        nothing comes. Shapes (N, 2), (T, 3)."""
+        tasks = self.ssn.tables.tasks
+        coming, estimates = np.zeros_like(self._capacity), np.zeros((tasks.capacity, 3))
+        there = np.flatnonzero((tasks.node >= 0) & np.isin(tasks.status, [*_STARTING, _RUNNING]))
+        estimates[there, 0] = tasks.node[there] + 1.0
+        pods = [tasks.pods[row] for row in there.tolist()]
+        runs = tasks.status[there] == _RUNNING
+        started = np.array([np.inf if pod.start_time is None else pod.start_time for pod in pods])
+        self._due: F64 = (started + self._interval)[runs & np.isfinite(started)]
+        young = ~runs | (self.ssn.now < started + self._interval)
+        order = sorted(np.flatnonzero(young).tolist(), key=lambda i: (pods[i].creation, pods[i].uid))
+        rows = there[order]
+        for step, _ in in_turn(tasks.node[rows]) if len(rows) else ():
+            node = tasks.node[rows[step]]
+            found = self._next(tasks.cls[rows[step]], self.measured.array[node], coming[node], self._capacity[node])
+            coming[node] += found
+            estimates[rows[step], 1:] = found
+        return coming, estimates
+
+    def _load(self, measured: F64, coming: F64, capacity: F64) -> F64:
+        """The weighted load, 0 to 1. Shapes (rows, …) -> (rows,)."""
+        return weighted(composite(measured[:, :2], coming, capacity), self._weights)
+
+    def _next(self, cls: AnyArray, measured: F64, coming: F64, capacity: F64) -> F64:
+        """What one more task of each of these classes will use on nodes with so much coming, in whole numbers, so that
+        what is added and taken back leaves nothing. Shape (rows, 2)."""
+        load = self._load(measured, coming, capacity)
+        return np.rint(self._estimator.use(self._base[cls], load))
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> None:
+        """An estimate stands: a task that comes back to its node adds what it took away."""
+        for row, node in zip(run.rows, run.nodes, strict=True):
+            where, *known = self.estimates.array[row].tolist()
+            if where != node + 1:
+                at, cls = slice(node, node + 1), self.ssn.tables.tasks.cls[row : row + 1]
+                known = self._next(cls, self.measured.array[at], self.coming.array[at], self._capacity[at])[0].tolist()
+                self.ssn.journal.put(self.estimates, row, [node + 1.0, *known])
+            self.ssn.journal.add(self.coming, node, np.array(known))
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> None:
+        for row, node in zip(run.rows, run.nodes, strict=True):
+            self.ssn.journal.add(self.coming, node, -self.estimates.array[row, 1:])
+
+    # -- hooks --------------------------------------------------------------------------------------------------------
+
+    @points.predicate(reads=(ROWS,))
+    def predicate(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+        """Nodes that are not too busy, and those of which nobody knows. Shape (rows,)."""
+        measured = nodes.read(self.measured)
+        over: Bool = (measured[:, :2] > self._most) & (measured[:, 2:] > 0)
+        codes = np.where(over[:, 0], 1, np.where(over[:, 1], 2, 0))
+        return Verdict(codes, _WHY) if codes.any() else None
+
+    @points.node_order(reads=(ROWS,))
+    def node_order(self, cls: TaskClass, nodes: NodeRows) -> F64:
+        """The idler, the better; 0 where nothing was measured lately. Shape (rows,)."""
+        measured, coming, capacity = nodes.read(self.measured), nodes.read(self.coming), self._capacity[nodes.rows]
+        more = np.zeros(len(nodes)) if nodes.further is None else nodes.further
+        for step in range(int(more.max(initial=0.0))):
+            found = self._next(np.full(len(nodes), cls.row), measured, coming, capacity)
+            coming = coming + np.where((more > step)[:, None], found, 0.0)
+        score = idleness_score(composite(measured[:, :2], coming, capacity), self._weights, self._weight)
+        return np.where(measured[:, 2] > 0, score, 0.0)
+
+
+def _capacity(ssn: Session) -> F64:
+    """Milli-cores and bytes of each node's machine; what is allocatable where that is not said. Shape (N, 2)."""
+    facts = ssn.tables.nodes.facts
+    own = np.array([[node.capacity.milli_cpu, node.capacity.memory] for node in facts.objs]).reshape(-1, 2)
+    return np.where(own > 0, own, facts.allocatable[:, _AMOUNTS])

@@ -1,0 +1,130 @@
+"""What a policy says of each resource to ``resource-strategy-fit``: fill nodes or leave them empty, spare them, leave
+room beside them. What cannot be read is left out, and told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pumice.model.strategy import LEAST_ALLOCATED, MOST_ALLOCATED, ResourceStrategy
+
+DEFAULT_WEIGHT = 10
+_NUMBER_MAX = 1e6
+
+
+class Rule(NamedTuple):
+    """``most``: the fuller of it, the better; else the emptier."""
+
+    most: bool
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Strategies:
+    """``weight`` of the score in all; ``rules`` by name, or by prefix, which ends in ``*``."""
+
+    weight: int
+    rules: Mapping[str, Rule]
+
+    @classmethod
+    def read(cls, weight: int, resources: Any) -> Strategies:
+        """From the arguments. Without ``resources``: cpu and memory are left empty."""
+        rules = dict(_rules(resources)) if resources else {name: Rule(False, 1.0) for name in ("cpu", "memory")}
+        return cls(DEFAULT_WEIGHT if weight < 0 else weight, rules)
+
+    @classmethod
+    def of_pod(cls, strategy: ResourceStrategy) -> Strategies:
+        """Those of a pod: of exact names."""
+        return cls(1, {name: Rule(strategy.most, float(weight)) for name, weight in strategy.weights})
+
+    def of(self, name: str) -> Rule | None:
+        """The rule of this name, else that of the longest prefix. Source: Volcano findResourceConfigWithPrefix."""
+        exact = self.rules.get(name)
+        if exact is not None:
+            return exact
+        prefixes = [each for each in self.rules if each.endswith("*") and name.startswith(each[:-1])]
+        return self.rules[max(prefixes, key=len)] if prefixes else None
+
+
+@dataclass(frozen=True, slots=True)
+class Scarce:
+    """``weights`` of scarce resources by name, ``weight`` of the score; 0: it does not count."""
+
+    weight: float = 0.0
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, given: Any) -> Scarce:
+        """From the argument ``sra``."""
+        if not isinstance(given, Mapping) or given.get("enable") is not True:
+            return cls()
+        own = given.get("resourceWeight")
+        own = own if isinstance(own, Mapping) else {}
+        weight = _number(given.get("weight"), 0.0)
+        return cls(weight, {name: _number(own.get(name), 1.0) for name in _names(given)})
+
+
+@dataclass(frozen=True, slots=True)
+class Proportions:
+    """``rates``: of a resource, how many cores and how many GB of memory stay free for each idle device."""
+
+    rates: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, given: Any) -> Proportions:
+        """From the argument ``proportional``."""
+        if not isinstance(given, Mapping) or given.get("enable") is not True:
+            return cls()
+        own = given.get("resourceProportion")
+        own = own if isinstance(own, Mapping) else {}
+        each = {n: (_number(own.get(f"{n}.cpu"), 1.0), _number(own.get(f"{n}.memory"), 1.0)) for n in _names(given)}
+        return cls(each)
+
+
+def _rules(resources: Any) -> Iterator[tuple[str, Rule]]:
+    for name, given in resources.items() if isinstance(resources, Mapping) else ():
+        if isinstance(name, str) and _is_pattern(name) and isinstance(given, Mapping):
+            weight = _number(given.get("weight"), 1.0)
+            yield name, Rule(given.get("type") == MOST_ALLOCATED, weight or 1.0)
+
+
+def _is_pattern(name: str) -> bool:
+    """A name, or a prefix of at least one character with one ``*`` at its end."""
+    return "*" not in name[:-1] and name not in ("*", "")
+
+
+def _number(given: Any, default: float) -> float:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    return float(given) if is_number and 0 <= given <= _NUMBER_MAX else default
+
+
+def _names(given: Mapping[str, Any]) -> list[str]:
+    text = given.get("resources")
+    return [name for part in text.split(",") if (name := part.strip())] if isinstance(text, str) else []
+
+
+# -- what is wrong
+
+
+def argument_problems(resources: Any, sra: Any, proportional: Any) -> Iterator[str]:
+    """A sentence for each part of the arguments that is not used as it is written."""
+    if resources is not None and not isinstance(resources, Mapping):
+        yield f"argument resources: found {type(resources).__name__}, wanted a mapping by resource"
+    for name, given in resources.items() if isinstance(resources, Mapping) else ():
+        yield from _problems_of(name, given)
+    for what, argument in (("sra", sra), ("proportional", proportional)):
+        if argument is not None and not isinstance(argument, Mapping):
+            yield f"argument {what}: found {type(argument).__name__}, wanted a mapping"
+        elif argument is not None and argument.get("enable") not in (True, False, None):
+            yield f"argument {what}.enable: found {argument['enable']!r:.80}, wanted true or false; it is off"
+
+
+def _problems_of(name: Any, given: Any) -> Iterator[str]:
+    where = f"argument resources: {str(name)[:80]!r}"
+    if not isinstance(name, str) or not _is_pattern(name):
+        yield f"{where}: wanted a name, or a prefix with one * at its end; it is left out"
+    elif not isinstance(given, Mapping):
+        yield f"{where}: found {type(given).__name__}, wanted type and weight; it is left out"
+    elif given.get("type", LEAST_ALLOCATED) not in (MOST_ALLOCATED, LEAST_ALLOCATED):
+        yield f"{where}: found type {given['type']!r:.80}, wanted {MOST_ALLOCATED} or {LEAST_ALLOCATED}, which it is"
