@@ -33,11 +33,13 @@ from pumice.volcano.victims import eviction_order
 
 
 class Before(NamedTuple):
-    """How things stood before a task was promised ``node``, the first one that has victims enough: what hooks see of
-    it, the stamps of all nodes, and which were passed over because theirs are known not to be."""
+    """How things stood before a task was promised ``node``, the first one that has victims enough: these in the
+    ``order`` in which they go, what hooks see of the node, the stamps of all nodes, and which were passed over because
+    their victims are known not to be enough."""
 
     mark: Mark
     node: int
+    order: Sequence[int]
     seen: bytes
     stamps: I64
     passed_over: I64
@@ -59,14 +61,16 @@ class Exchanges:
             and ssn.order.rests_on_rows()
         )
 
-    def before(self, stmt: Statement, node: int, victims: Victims, reachable: Bool) -> Before | None:
+    def before(
+        self, stmt: Statement, node: int, order: Sequence[int], victims: Victims, reachable: Bool
+    ) -> Before | None:
         """To be asked for before the first eviction for a task that others like it follow; None where they would have
         to be tried one by one."""
         if not self._usable:
             return None
         stamps = self._tables.nodes.stamps
         assert stamps is not None
-        return Before(stmt.mark(), node, self._seen(node), stamps.copy(), victims.passed_over(reachable))
+        return Before(stmt.mark(), node, order, self._seen(node), stamps.copy(), victims.passed_over(reachable))
 
     def _seen(self, node: int) -> bytes:
         """What hooks about classes see of a node, but for what does not change in a session."""
@@ -121,11 +125,12 @@ class Exchanges:
         """Up to so many victims that would go next, one for each task, all of the class of ``like``; and how many are
         named in all."""
         tasks, candidates = self._tables.tasks, victims.candidates(np.array([before.node]))
-        named = candidates.rows[self._named(task, candidates)]
+        named = candidates.rows[self._named(task, candidates)].tolist()
         if len(named) and len(np.unique(self._tables.jobs.queue[tasks.job[named]])) > 1:
             return [], 0  # whose turn it is among queues depends on what they hold
         there, leaving = Counter(candidates.job.tolist()), list[int]()
-        for row in eviction_order(self._ssn, named.tolist(), task.row)[:most]:
+        order = self._in_order(task, before.order, named, gone=like, there=there)
+        for row in order[:most]:
             job = int(tasks.job[row])
             if tasks.cls[row] != tasks.cls[like] or not victims.are_hopeless(before.passed_over, len(leaving)):
                 break
@@ -133,6 +138,17 @@ class Exchanges:
             if there[job] > 1 or victims.touch(job, before.passed_over):
                 break
         return leaving, len(named)
+
+    def _in_order(
+        self, task: Task, before: Sequence[int], named: list[int], gone: int, there: Counter[int]
+    ) -> list[int]:
+        """The order in which those that are named would go: that of before, unless the first of them has left others
+        of its job behind."""
+        if there[int(self._tables.tasks.job[gone])]:
+            return eviction_order(self._ssn, named, task.row)
+        still = set(named)
+        found = [row for row in before if row in still]
+        return found if len(found) == len(named) else eviction_order(self._ssn, named, task.row)
 
     def _named(self, task: Task, candidates: Candidates) -> Bool:
         """Whom the first tier names; it decides where that is anybody."""

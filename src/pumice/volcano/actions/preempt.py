@@ -125,8 +125,9 @@ class _Preemption:
         if self.compare is None:
             for nth, each in enumerate(victims.on(search.best_first(task, promising))):
                 alone = nth > 0 or len(rows) == 1
-                before = None if alone else self.exchanges.before(stmt, each.node, victims, reachable)
-                if self._on_node(stmt, task, each):
+                order = eviction_order(self.ssn, each.victims, task.row)
+                before = None if alone else self.exchanges.before(stmt, each.node, order, victims, reachable)
+                if self._on_node(stmt, task, each.node, order):
                     return 1 + (self._follow(stmt, rows[1:], victims, before) if before is not None else 0)
             return 0
         for part in search.by_shard(reachable):
@@ -158,17 +159,17 @@ class _Preemption:
                 trial.keep()
         return trial.kept
 
-    def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
-        """Evict until the task fits, and promise it the node; all of that or nothing."""
+    def _on_node(self, stmt: Statement, task: Task, node: int, order: list[int]) -> bool:
+        """Evict in this order until the task fits, and promise it the node; all of that or nothing."""
         ssn, evicted = self.ssn, list[int]()
-        self._count(len(found.victims))
+        self._count(len(order))
         with stmt.trial() as trial:
-            left = iter(eviction_order(ssn, found.victims, task.row))
-            while not (fits := self._fits(task, found.node)) and (row := next(left, -1)) >= 0:
+            left = iter(order)
+            while not (fits := self._fits(task, node)) and (row := next(left, -1)) >= 0:
                 evicted.append(row)
                 stmt.evict([row], REASON)
             freed = not ssn.tables.tasks.best_effort[evicted].all()
-            if fits and stmt.pipeline([task.row], [found.node], evicted=freed) is None:
+            if fits and stmt.pipeline([task.row], [node], evicted=freed) is None:
                 trial.keep()
         return trial.kept
 

@@ -17,7 +17,7 @@ from pumice.volcano.candidates import evictable
 from pumice.volcano.exchanges import Exchanges
 from pumice.volcano.making_room import RoomMaking, WhyNot
 from pumice.volcano.nominations import never_preempts
-from pumice.volcano.search import Found, NodeSearch, Victims
+from pumice.volcano.search import NodeSearch, Victims
 from pumice.volcano.starving import starving_jobs
 from pumice.volcano.victims import eviction_order
 from pumice.volcano.why_no_victims import why_no_victims
@@ -73,8 +73,9 @@ class _Reclaiming:
         nodes = search.in_row_order(reachable & victims.nodes())
         for nth, each in enumerate(victims.on(nodes)):
             alone = nth > 0 or len(rows) == 1 or not self._may_take(rows)
-            before = None if alone else self.exchanges.before(stmt, each.node, victims, reachable)
-            if self._on_node(stmt, task, each):
+            order = eviction_order(ssn, each.victims, task.row)
+            before = None if alone else self.exchanges.before(stmt, each.node, order, victims, reachable)
+            if self._on_node(stmt, task, each.node, order):
                 return 1 + (len(self.exchanges.follow(stmt, rows[1:], victims, before)) if before is not None else 0)
         return lambda: why_no_victims(ssn, victims, reachable, "of other queues")
 
@@ -84,16 +85,16 @@ class _Reclaiming:
         queue = int(tables.jobs.queue[tables.tasks.job[rows[0]]])
         return self.ssn.ask(points.preemptive, Queue(tables, queue), TaskRows(tables, np.array(rows)))
 
-    def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
-        """Evict until there is room for the task, and promise it the node; all of that or nothing."""
+    def _on_node(self, stmt: Statement, task: Task, node: int, order: list[int]) -> bool:
+        """Evict in this order until there is room for the task, and promise it the node; all of that or nothing."""
         with stmt.trial() as trial:
             evicted = False
-            for row in eviction_order(self.ssn, found.victims, task.row):
-                if self.search.has_room(task, found.node):
+            for row in order:
+                if self.search.has_room(task, node):
                     break
                 stmt.evict([row], REASON)
                 evicted = True
-            fits = self.search.has_room(task, found.node) and self.search.passes(task, found.node)
-            if fits and stmt.pipeline([task.row], [found.node], evicted=evicted) is None:
+            fits = self.search.has_room(task, node) and self.search.passes(task, node)
+            if fits and stmt.pipeline([task.row], [node], evicted=evicted) is None:
                 trial.keep()
         return trial.kept
