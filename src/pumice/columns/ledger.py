@@ -107,16 +107,15 @@ class Ledger:
             f"illegal move of {tasks.pods[run.rows[0]].key}: {TaskStatus(before).label} -> {status.label}"
         )
         step = self._steps[before][status]
+        there = run if before == PENDING else TaskRun.where_they_are(self.tables, run.rows)
         if self.devices is not None:
-            there = run.nodes if before == PENDING else tasks.node[list(run.rows)].tolist()
-            self.devices.moved(run.rows, there, before, int(status))
+            self.devices.moved(run.rows, there.nodes, before, int(status))
         if step is not None:
-            there = run.nodes if before == PENDING else tasks.node[list(run.rows)].tolist()
-            self._book(run if before == PENDING else TaskRun(self.tables, Placement(run.rows, there)), step)
+            self._book(there, step)
         put(tasks["status"], run.index, int(status))
         if PENDING in (before, status):
             put(tasks["node"], run.index, run.nodes[0] if len(run) == 1 else run.nodes)
-        if status is TaskStatus.RELEASING and self._comes_back:
+        if self._comes_back and status == RELEASING:
             put(tasks["was"], run.index, before)
         self._count(run.job, run.sub, before, status, len(run), lambda: self._amounts(run))
 

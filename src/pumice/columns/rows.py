@@ -90,6 +90,9 @@ class NodeRows:
 
     def has_room(self, cls: int, book: int) -> Bool:
         """Whether a book (idle or future) has room for one task of a class. Shape (rows,)."""
+        if len(self.rows) == 1 and self._after is None:
+            left = self.tables.nodes.books[self.rows[0], book].tolist()
+            return np.array([all(left[dimension] > limit for dimension, limit in self.tables.classes.asked[cls])])
         held, found = self.tables.nodes.books[:, book], None
         taken = self.tables.classes.req[self._cls].tolist() if self._after is not None else None
         for dimension, limit in self.tables.classes.asked[cls]:

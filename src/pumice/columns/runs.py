@@ -48,7 +48,7 @@ class TaskRun:
     ``index`` is the same rows, to read and write columns with: an int where there is one, which is quicker.
     """
 
-    __slots__ = ("_classes", "_tally", "index", "nodes", "rows", "tables")
+    __slots__ = ("_classes", "_job", "_tally", "index", "nodes", "rows", "tables")
 
     def __init__(self, tables: Tables, placement: Placement) -> None:
         self.tables = tables
@@ -56,7 +56,15 @@ class TaskRun:
         self.nodes: Sequence[int] = placement.nodes
         self.index: Any = self.rows[0] if len(self.rows) == 1 else np.array(self.rows)
         self._classes: list[int] | None = None
+        self._job: int | None = None
         self._tally: Tally | None = None
+
+    @classmethod
+    def where_they_are(cls, tables: Tables, rows: Sequence[int]) -> TaskRun:
+        """On the nodes that tasks are on, all of them on one."""
+        node = tables.tasks.node
+        nodes = [int(node[rows[0]])] if len(rows) == 1 else node[list(rows)].tolist()
+        return cls(tables, Placement(rows, nodes))
 
     @classmethod
     def on_nodes(cls, tables: Tables, rows: Sequence[int], nodes: Sequence[int] | AnyArray) -> TaskRun:
@@ -70,7 +78,9 @@ class TaskRun:
     @property
     def job(self) -> int:
         """Row of their job, -1 without."""
-        return int(self.tables.tasks.job[self.rows[0]])
+        if self._job is None:
+            self._job = int(self.tables.tasks.job[self.rows[0]])
+        return self._job
 
     @property
     def sub(self) -> int:

@@ -90,11 +90,11 @@ def intersect(tiers: Tiers, subject: Any, candidates: Any) -> Bool:
                 continue
             if not is_mask(named, candidates):
                 raise WrongAnswer(hook, named, f"None or a mask over {len(candidates)} tasks")
-            if not named.any():
+            if not np.count_nonzero(named):
                 victims = None
                 break
             both = named if victims is None else victims & named
-            victims = both if both.any() else None
+            victims = both if np.count_nonzero(both) else None
         if victims is not None:
             return victims
     return np.zeros(len(candidates), dtype=bool)

@@ -21,7 +21,7 @@ from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Queue, Task
 from pumice.framework import points
 from pumice.framework.hooks import Hooks
-from pumice.framework.point import Question
+from pumice.framework.point import ROWS, Question
 from pumice.model.pod_order import compare_pods
 
 Keyer = Callable[[list[int]], list[Any]]
@@ -118,6 +118,11 @@ class Ordering:
         if not self._is_keyed(points.task_order):
             return None
         return self._hooks.ask(points.tasks_keyed, TaskRows(self._tables, rows))
+
+    def rests_on_rows(self) -> bool:
+        """Whether plugins give keys of jobs and of tasks, which change only with the job or the task itself."""
+        hooks = self._hooks.at(points.job_order, points.task_order)
+        return all(hook.form == "key" and hook.reads == (ROWS,) for hook in hooks)
 
     # -- jobs ---------------------------------------------------------------------------------------------------------
 

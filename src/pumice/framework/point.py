@@ -28,7 +28,10 @@ NOW = "now"  # the clock
 PODS = "pods"  # pods, and where they are: any task's row
 QUEUES = "queues"
 JOBS = "jobs"
-WORDS = (ROWS, SIGNATURE, NOW, PODS, QUEUES, JOBS)
+#: Of candidates for eviction: of the tasks of one job only these and that job; of whoever asks for them only the class,
+#: the priority and the queue. So nothing that is said of other jobs changes when one of the tasks leaves.
+BY_JOB = "by job"
+WORDS = (ROWS, SIGNATURE, NOW, PODS, QUEUES, JOBS, BY_JOB)
 
 Reads = tuple[str, ...]
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
+import numpy as np
+
 from pumice.columns.journal import Journal
 from pumice.columns.placement import Placement
 from pumice.columns.runs import TaskRun
@@ -22,6 +24,11 @@ from pumice.framework.story import AFTER, Kind, Operation, Story
 from pumice.framework.world import World
 from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, Refusal
 from pumice.model.status import TaskStatus
+
+#: Members by names of their own: what is done for every task looks nothing up in an enum.
+_ALLOCATE, _PIPELINE, _EVICT = Kind.ALLOCATE, Kind.PIPELINE, Kind.EVICT
+_RELEASING, _PIPELINED = TaskStatus.RELEASING, TaskStatus.PIPELINED
+_WAS_PROMISED = int(_PIPELINED)
 
 
 class Planner(Protocol):
@@ -106,21 +113,21 @@ class Statement:
     def allocate(self, rows: Sequence[int], nodes: Sequence[int]) -> Refusal | None:
         """Place pending tasks of one sub-job on idle resources. A refusal of an event handler undoes the whole
         call."""
-        return self._place(Operation(Kind.ALLOCATE, Placement(rows, nodes)))
+        return self._place(Operation(_ALLOCATE, Placement(rows, nodes)))
 
     def pipeline(self, rows: Sequence[int], nodes: Sequence[int], *, evicted: bool = False) -> Refusal | None:
         """Promise pending tasks of one sub-job the resources that are being released; ``evicted``: some victim left for
         them."""
-        return self._place(Operation(Kind.PIPELINE, Placement(rows, nodes), evicted=evicted))
+        return self._place(Operation(_PIPELINE, Placement(rows, nodes), evicted=evicted))
 
     def _place(self, op: Operation) -> Refusal | None:
         world, before = self._world, self.mark()
         run = TaskRun(world.tables, op.placement)
         world.ledger.move(run, AFTER[op.kind])
-        if op.kind is Kind.PIPELINE:
+        if op.kind is _PIPELINE:
             world.futures_differ = True
         if op.evicted:
-            world.journal.put(world.tables.tasks["evicted_for"], list(run.rows), True)
+            world.journal.put(world.tables.tasks["evicted_for"], run.index, True)
         self.operations.append(op)
         refusal = self._hooks.ask(points.on_allocate, run)
         if refusal is not None:
@@ -129,13 +136,11 @@ class Statement:
 
     def evict(self, rows: Sequence[int], reason: str) -> None:
         """Take tasks of one sub-job, all in one state, off their nodes, once this is committed. Never fails."""
-        tables = self._world.tables
-        nodes = tables.tasks.node[list(rows)].tolist()
-        run = TaskRun(tables, placement := Placement(rows, nodes))
-        self._world.ledger.move(run, TaskStatus.RELEASING)
+        run = TaskRun.where_they_are(self._world.tables, rows)
+        self._world.ledger.move(run, _RELEASING)
         self._world.futures_differ = True
-        self._revised |= bool((tables.tasks.was[run.index] == TaskStatus.PIPELINED).any())
-        self.operations.append(Operation(Kind.EVICT, placement, reason))
+        self._revised |= bool(np.count_nonzero(self._world.tables.tasks.was[run.index] == _WAS_PROMISED))
+        self.operations.append(Operation(_EVICT, Placement(run.rows, run.nodes), reason))
         self._hooks.ask(points.on_deallocate, run)
 
     def promise_another(self, rows: Sequence[int], nodes: Sequence[int]) -> None:
@@ -148,20 +153,18 @@ class Statement:
 
     def stay(self, rows: Sequence[int]) -> None:
         """Let tasks of one sub-job that were evicted from one state go on where they are."""
-        tasks = self._world.tables.tasks
-        run = TaskRun(self._world.tables, placement := Placement(rows, tasks.node[list(rows)].tolist()))
-        self._world.ledger.move(run, TaskStatus(int(tasks.was[rows[0]])))
+        run = TaskRun.where_they_are(self._world.tables, rows)
+        self._world.ledger.move(run, TaskStatus(int(self._world.tables.tasks.was[rows[0]])))
         self._revised = True
-        self.operations.append(Operation(Kind.STAY, placement))
+        self.operations.append(Operation(Kind.STAY, Placement(run.rows, run.nodes)))
         self._hooks.ask(points.on_allocate, run)
 
     def wait(self, rows: Sequence[int]) -> None:
         """Promise tasks of one sub-job the nodes that this statement placed them on, instead of binding them."""
-        tasks = self._world.tables.tasks
-        run = TaskRun(self._world.tables, placement := Placement(rows, tasks.node[list(rows)].tolist()))
-        self._world.ledger.move(run, TaskStatus.PIPELINED)
+        run = TaskRun.where_they_are(self._world.tables, rows)
+        self._world.ledger.move(run, _PIPELINED)
         self._world.futures_differ = self._revised = True
-        self.operations.append(Operation(Kind.PIPELINE, placement))
+        self.operations.append(Operation(_PIPELINE, Placement(run.rows, run.nodes)))
 
     # -- undo ---------------------------------------------------------------------------------------------------------
 

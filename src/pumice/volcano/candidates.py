@@ -80,7 +80,8 @@ class Supply:
         self._counts[list(map(int, statuses))] = True
         assert nodes.stamps is not None
         self._seen = np.full_like(nodes.stamps, -1)
-        self._amounts = np.zeros((len(ssn.tables.axis), len(nodes.facts)))
+        self._amounts = np.zeros((len(nodes.facts), len(ssn.tables.axis)))
+        self._could_hold: dict[int, Bool] = {}  # by class, as of ``_seen``
         self._refuted: dict[Question, Refuted] = {}
 
     def on(self, nodes: AnyArray, *, but_job: int = -1, only_best_effort: bool = False) -> Candidates:
@@ -114,18 +115,25 @@ class Supply:
         return found
 
     def could_hold(self, cls: int) -> Bool:
-        """Nodes that would have room for one task of a class if all left that are asked for. Shape (N,)."""
+        """Nodes that would have room for one task of a class if all left that are asked for. Shape (N,). Not to be
+        written on."""
         self._renew()
-        future = self._tables.nodes.books[:, FUTURE]
-        found = np.ones(len(self._seen), dtype=bool)
+        found = self._could_hold.get(cls)
+        if found is None:
+            found = self._could_hold[cls] = self._would_hold(cls, slice(None))
+        return found
+
+    def _would_hold(self, cls: int, nodes: slice | AnyArray) -> Bool:
+        future, amounts = self._tables.nodes.books[nodes, FUTURE], self._amounts[nodes]
+        found = np.ones(len(amounts), dtype=bool)
         for dimension, limit in self._tables.classes.asked[cls]:
-            found &= future[:, dimension] + self._amounts[dimension] > limit
+            found &= future[:, dimension] + amounts[:, dimension] > limit
         return found
 
     def somebody(self) -> Bool:
         """Nodes on which somebody is left. Shape (N,)."""
         self._renew()
-        pods: Bool = self._amounts[self._tables.axis.pods] > 0
+        pods: Bool = self._amounts[:, self._tables.axis.pods] > 0
         return pods
 
     def _renew(self) -> None:
@@ -133,9 +141,10 @@ class Supply:
         assert stamps is not None
         changed = (stamps != self._seen).nonzero()[0]
         if len(changed):
-            there = self.on(changed)
-            self._amounts[:, changed] = amounts_by_node(there).T
+            self._amounts[changed] = amounts_by_node(self.on(changed))
             self._seen[changed] = stamps[changed]
+            for cls, known in self._could_hold.items():
+                known[changed] = self._would_hold(cls, changed)
 
 
 def amounts_by_node(candidates: Candidates, mask: Bool | None = None) -> F64:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from pumice.columns.column import Column
@@ -16,8 +17,11 @@ from pumice.volcano.readiness import job_pipelined
 from pumice.volcano.search import waiting_tasks
 from pumice.volcano.starving import is_starving
 
-#: Makes room for one task (a row) in a statement. None when the task was promised a node, else who can say why not.
-MakeRoom = Callable[[Statement, int], Callable[[], str] | None]
+#: Who can say why there is no room for a task.
+WhyNot = Callable[[], str]
+#: Makes room in a statement for the first of some equal tasks (rows) of a job, and for as many of those after it as
+#: this decides about. How many of them were promised a node, or who can say why the first one was not.
+MakeRoom = Callable[[Statement, Sequence[int]], int | WhyNot]
 
 
 class RoomMaking:
@@ -36,13 +40,15 @@ class RoomMaking:
         if self.alike.fails(job):
             return True
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-            fresh, tasks, why = self.alike.is_fresh(job), waiting_tasks(ssn, job), None
+            fresh, tasks = self.alike.is_fresh(job), waiting_tasks(ssn, job)
+            why: WhyNot | None = None
             count = got = 0
             while count < len(tasks) and is_starving(ssn, job):
-                stuck = self._make_room(stmt, tasks[count], make_room)
-                count += 1
-                got += stuck is None
-                why = why or stuck
+                made = self._make_room(stmt, tasks[count:], make_room)
+                if isinstance(made, int):
+                    count, got = count + made, got + made
+                else:
+                    count, why = count + 1, why or made
             if job_pipelined(ssn, job):
                 promised(ssn, job, stmt)
             else:
@@ -51,17 +57,21 @@ class RoomMaking:
                 note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, told), fresh=fresh)
         return failed
 
-    def _make_room(self, stmt: Statement, row: int, make_room: MakeRoom) -> Callable[[], str] | None:
+    def _make_room(self, stmt: Statement, rows: list[int], make_room: MakeRoom) -> int | WhyNot:
         """But for tasks like one of the job for which that was tried in vain, and nothing has changed since."""
-        tasks = self._ssn.tables.tasks
-        job = int(tasks.job[row])
-        kind = job, int(tasks.cls[row]), int(tasks.role[row]), int(tasks.priority[row])
-        if kind in self._failed_at and self._failed_at[kind] == self._now():
+        job, kind = int(self._ssn.tables.tasks.job[rows[0]]), self._kind(rows[0])
+        if (job, *kind) in self._failed_at and self._failed_at[job, *kind] == self._now():
             return lambda: ""
-        stuck = make_room(stmt, row)
-        if stuck is not None and self.alike.are_tasks_alike(job):
-            self._failed_at[kind] = self._now()
-        return stuck
+        alike = self.alike.are_tasks_alike(job)
+        made = make_room(stmt, list(takewhile(lambda row: self._kind(row) == kind, rows)) if alike else rows[:1])
+        if alike and not isinstance(made, int):
+            self._failed_at[job, *kind] = self._now()
+        return made
+
+    def _kind(self, row: int) -> tuple[int, int, int]:
+        """What is equal for equal tasks of a job."""
+        tasks = self._ssn.tables.tasks
+        return int(tasks.cls[row]), int(tasks.role[row]), int(tasks.priority[row])
 
     def _now(self) -> Ground:
         return (*self._ssn.placing.feasible.everything(), *ground(*self._rest_on))

@@ -13,13 +13,14 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.views import Task
 from pumice.framework.hooks import Hooks
 from pumice.framework.memo import Ground, ground
 from pumice.framework.point import QUEUES, SIGNATURE, Question
 from pumice.framework.world import World
-from pumice.model.status import PREEMPTABLE_STATUSES
+from pumice.model.status import PREEMPTABLE_STATUSES, TaskStatus
 
 _RUNS = sorted(map(int, PREEMPTABLE_STATUSES))
 
@@ -70,11 +71,35 @@ class Refuted:
             self._renew(known)
         return known
 
-    def _kind(self, task: Task) -> tuple[Hashable, ...]:
+    def are_known(self, nodes: AnyArray, task: Task, promised: int, *more: Hashable) -> bool:
+        """Whether all of some nodes are known to be refuted for the task once so many more of its job were promised a
+        place, as things stand otherwise."""
+        if not len(nodes):
+            return True
+        kind = self._kind(task, promised)
+        known = self._known.get((*kind, *more)) if kind else None
+        if known is None or known.empty:
+            return False
+        self._renew(known)
+        return bool(known.refuted[nodes].all())
+
+    def touches(self, job: int, nodes: AnyArray) -> bool:
+        """Whether what is known of some of the nodes rests on the job."""
+        there = self._nodes_by_job[self._job_starts[job] : self._job_starts[job + 1]]
+        return bool(len(nodes)) and bool(np.isin(there, nodes).any())
+
+    def _kind(self, task: Task, promised: int = 0) -> tuple[Hashable, ...]:
+        """Empty where nobody is like the task after so many promises."""
         jobs, job = self._tables.jobs, task.job.row
         signature, counts = int(jobs.signature[job]), jobs.counts[job]
         if self._alike and signature >= 0 and not counts[_RUNS].any():
+            if promised:
+                counts = counts.copy()
+                counts[PENDING] -= promised
+                counts[TaskStatus.PIPELINED] += promised
             own: tuple[Hashable, ...] = (signature, int(jobs.priority[job]), counts.tobytes())
+        elif promised:
+            return ()
         else:
             assert jobs.stamps is not None
             own = (task.row, int(jobs.stamps[job]))
@@ -85,21 +110,25 @@ class Refuted:
         if not len(nodes):
             return
         if known.empty:
-            known.nodes, known.jobs, known.queues = self._stamps()
+            known.nodes, known.jobs, known.queues = (stamps.copy() for stamps in self._stamps())
             known.versions, known.empty = ground(*self._columns), False
         known.refuted[nodes] = True
 
     def _stamps(self) -> tuple[I64, I64, I64]:
         nodes, jobs, queues = self._tables.nodes.stamps, self._tables.jobs.stamps, self._tables.queues.stamps
         assert nodes is not None and jobs is not None and queues is not None
-        return nodes.copy(), jobs.copy(), queues.copy()
+        return nodes, jobs, queues
 
     def _renew(self, known: Known) -> None:
         """Forget what may be otherwise now."""
         (nodes, jobs, queues), versions = self._stamps(), ground(*self._columns)
         if known.versions != versions or (self._asks_queues and not np.array_equal(queues, known.queues)):
             known.refuted[:] = False
-        for job in (jobs != known.jobs).nonzero()[0].tolist():
+            known.versions, known.queues = versions, queues.copy()
+        changed = (jobs != known.jobs).nonzero()[0]
+        for job in changed.tolist():
             known.refuted[self._nodes_by_job[self._job_starts[job] : self._job_starts[job + 1]]] = False
-        known.refuted[nodes != known.nodes] = False
-        known.nodes, known.jobs, known.queues, known.versions = nodes, jobs, queues, versions
+        known.jobs[changed] = jobs[changed]
+        changed = (nodes != known.nodes).nonzero()[0]
+        known.refuted[changed] = False
+        known.nodes[changed] = nodes[changed]

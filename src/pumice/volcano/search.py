@@ -97,6 +97,10 @@ class NodeSearch:
         found[given_up] = False
         return found
 
+    def was_asked_for(self, row: int) -> None:
+        """A task was promised a node as one like it was."""
+        self._tried.add(row)
+
     def was_tried(self, task: Task) -> bool:
         """Whether nodes have been looked at for the task in this session."""
         job, story = int(self._tables.tasks.job[task.row]), self._ssn.story
@@ -180,7 +184,7 @@ class Victims:
     def on(self, some: Iterable[I64]) -> Iterator[Found]:
         """Of nodes, in their order, those that have room for the task once everybody whom plugins name has left."""
         for nodes in some:
-            candidates = self._supply.on(nodes, but_job=self._but_job, only_best_effort=self._only_best_effort)
+            candidates = self.candidates(nodes)
             victims = self._ssn.ask(self._votes, self._task, candidates)
             enough = self._enough(nodes, candidates, victims)
             self._refuted.add(self._known, nodes[~enough])
@@ -188,9 +192,31 @@ class Victims:
                 there = slice(int(candidates.starts[nth]), int(candidates.starts[nth + 1]))
                 yield Found(int(nodes[nth]), candidates.rows[there][victims[there]].tolist())
 
+    def passed_over(self, reachable: Bool) -> I64:
+        """Nodes of which it is known by now that victims there would not be enough, though all together would be."""
+        if self._known.empty:
+            return np.zeros(0, dtype=np.int64)
+        found = reachable & self._supply.could_hold(self._cls) & self._known.refuted
+        if self._somebody:
+            found &= self._supply.somebody()
+        return found.nonzero()[0]
+
+    def are_hopeless(self, nodes: I64, promised: int) -> bool:
+        """Whether all of some nodes are known to be so for an equal task of the job when so many more of it were
+        promised a place."""
+        return self._refuted.are_known(nodes, self._task, promised, self._only_best_effort, self._somebody)
+
+    def touch(self, job: int, nodes: I64) -> bool:
+        """Whether what is known of some of the nodes would not be once a task of the job has left."""
+        return self._refuted.touches(job, nodes)
+
+    def candidates(self, nodes: I64) -> Candidates:
+        """Who is asked about on some nodes, as things are now."""
+        return self._supply.on(nodes, but_job=self._but_job, only_best_effort=self._only_best_effort)
+
     def census(self, nodes: I64) -> Census:
         """Who was asked about on some nodes, and what came of it."""
-        candidates = self._supply.on(nodes, but_job=self._but_job, only_best_effort=self._only_best_effort)
+        candidates = self.candidates(nodes)
         victims = self._ssn.ask(self._votes, self._task, candidates)
         spared = []
         for plugin, answer in self._ssn.hooks.each_answer(self._votes, self._task, candidates):
@@ -202,7 +228,7 @@ class Victims:
 
     def _enough(self, nodes: I64, candidates: Candidates, victims: Bool) -> Bool:
         future = self._ssn.tables.nodes.books[nodes, FUTURE]
-        if victims.any():
+        if np.count_nonzero(victims):
             future += amounts_by_node(candidates, victims)
         found = candidates.starts[1:] > candidates.starts[:-1] if self._somebody else np.ones(len(nodes), dtype=bool)
         for dimension, limit in self._ssn.tables.classes.asked[self._cls]:

@@ -30,8 +30,8 @@ class View:
 
     def enter(self, run: TaskRun) -> None:
         """Tasks that are not in the view appear on their nodes; others stay where they are."""
-        known = self._view_node.array[run.index].tolist()
-        if (max(known) if len(run) > 1 else known) >= 0:
+        known = self._view_node.array[run.index]
+        if (known.max() if len(run) > 1 else known) >= 0:
             there = self._view_node.array[list(run.rows)] >= 0
             run = TaskRun.on_nodes(self._tables, run.rows, np.where(there, -1, run.nodes))
             if not run:
@@ -42,7 +42,8 @@ class View:
     def leave(self, rows: Sequence[int]) -> None:
         """Tasks that are in the view leave it."""
         view_node = self._view_node.array
-        run = TaskRun.on_nodes(self._tables, rows, view_node[list(rows)])
+        where = [int(view_node[rows[0]])] if len(rows) == 1 else view_node[list(rows)].tolist()
+        run = TaskRun.on_nodes(self._tables, rows, where)
         if run:
             nodes, amounts = run.by_node(self._steps)
             self._add(self._view, nodes, -amounts)

@@ -3,7 +3,7 @@ preempt (spec 03 §4)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from pumice.volcano import points
 from pumice.volcano.attempts import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT, discarded, promised
 from pumice.volcano.candidates import Supply, evictable
 from pumice.volcano.eviction_failures import alike_failures, note_failure
+from pumice.volcano.exchanges import Before, Exchanges
 from pumice.volcano.least_harm import Limits, least_harmful
-from pumice.volcano.making_room import RoomMaking
+from pumice.volcano.making_room import RoomMaking, WhyNot
 from pumice.volcano.nominations import why_not_eligible
 from pumice.volcano.search import Found, NodeSearch, Victims, waiting_tasks
 from pumice.volcano.starving import starving_jobs
@@ -58,6 +59,7 @@ class _Preemption:
         self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
         kind = f"{REASON} {compare}"
         self.making = RoomMaking(ssn, REASON, kind, points.preemptable)
+        self.exchanges = Exchanges(ssn, REASON, points.preemptable)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
 
     def run(self) -> None:
@@ -81,22 +83,22 @@ class _Preemption:
             return
         for row in waiting_tasks(ssn, job):
             with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
-                if self._preempt(stmt, row, evictable(ssn).of_job(job)) is not None:
+                if not isinstance(self._preempt(stmt, [row], evictable(ssn).of_job(job)), int):
                     note_failure(ssn, self.within, job, discarded(ssn, job, stmt), fresh=fresh and not some)
                     return
                 promised(ssn, job, stmt)
                 some = True
 
-    def _from_other_jobs(self, stmt: Statement, row: int) -> Callable[[], str] | None:
-        job = int(self.ssn.tables.tasks.job[row])
+    def _from_other_jobs(self, stmt: Statement, rows: Sequence[int]) -> int | WhyNot:
+        job = int(self.ssn.tables.tasks.job[rows[0]])
         queue = int(self.ssn.tables.jobs.queue[job])
-        return self._preempt(stmt, row, evictable(self.ssn).of_queue(queue), but_job=job)
+        return self._preempt(stmt, rows, evictable(self.ssn).of_queue(queue), but_job=job)
 
-    def _preempt(self, stmt: Statement, row: int, supply: Supply, but_job: int = -1) -> Callable[[], str] | None:
-        """Make room for one task on the first node that allows it. None if it was promised that, else who says why
-        not."""
-        ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, row)
-        why = ""
+    def _preempt(self, stmt: Statement, rows: Sequence[int], supply: Supply, but_job: int = -1) -> int | WhyNot:
+        """Make room for the first of some equal tasks on the first node that allows it, and for further ones as far as
+        they would follow it there."""
+        ssn, search, row = self.ssn, self.search, rows[0]
+        task, why = Task(ssn.tables, row), ""
         if task.pod.nominated_node or task.pod.spec.preemption_policy:
             why = why_not_eligible(ssn, task, was_tried=search.was_tried(task))
         unfit = ssn.ask(points.task_refused, task) if not why else None
@@ -111,16 +113,23 @@ class _Preemption:
             only_best_effort=bool(ssn.tables.tasks.best_effort[row]),
         )
         reachable = search.reachable(task)
-        if self._anywhere(stmt, task, victims, reachable):
-            return None
+        found = self._anywhere(stmt, rows, victims, reachable)
+        if found:
+            return found
         queue = ssn.tables.queues.names[task.job.queue]
         return lambda: why_no_victims(ssn, victims, reachable, f"of queue {queue}")
 
-    def _anywhere(self, stmt: Statement, task: Task, victims: Victims, reachable: Bool) -> bool:
-        search, promising = self.search, reachable & victims.nodes()
+    def _anywhere(self, stmt: Statement, rows: Sequence[int], victims: Victims, reachable: Bool) -> int:
+        """How many of the tasks were promised a node."""
+        search, promising, task = self.search, reachable & victims.nodes(), Task(self.ssn.tables, rows[0])
         if self.compare is None:
-            nodes = victims.on(search.best_first(task, promising))
-            return any(self._on_node(stmt, task, each) for each in nodes)
+            for nth, each in enumerate(victims.on(search.best_first(task, promising))):
+                alone = nth > 0 or len(rows) == 1
+                order = eviction_order(self.ssn, each.victims, task.row)
+                before = None if alone else self.exchanges.before(stmt, each.node, order, victims, reachable)
+                if self._on_node(stmt, task, each.node, order):
+                    return 1 + (self._follow(stmt, rows[1:], victims, before) if before is not None else 0)
+            return 0
         for part in search.by_shard(reachable):
             found = least_harmful(
                 self.ssn,
@@ -129,12 +138,20 @@ class _Preemption:
                 self.compare.of(int(np.count_nonzero(part))),
             )
             if found is not None and self._all_of(stmt, task, found):
-                return True
-        return False
+                return 1
+        return 0
+
+    def _follow(self, stmt: Statement, rows: Sequence[int], victims: Victims, before: Before) -> int:
+        each = self.exchanges.follow(stmt, rows, victims, before, self._allowed)
+        for count in each:
+            self._count(count)
+        for row in rows[: len(each)]:
+            self.search.was_asked_for(row)
+        return len(each)
 
     def _all_of(self, stmt: Statement, task: Task, found: Found) -> bool:
         """Evict all the victims, and promise the task the node; all of that or nothing."""
-        self._count(found)
+        self._count(len(found.victims))
         with stmt.trial() as trial:
             for row in found.victims:
                 stmt.evict([row], REASON)
@@ -142,28 +159,31 @@ class _Preemption:
                 trial.keep()
         return trial.kept
 
-    def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
-        """Evict until the task fits, and promise it the node; all of that or nothing."""
+    def _on_node(self, stmt: Statement, task: Task, node: int, order: list[int]) -> bool:
+        """Evict in this order until the task fits, and promise it the node; all of that or nothing."""
         ssn, evicted = self.ssn, list[int]()
-        self._count(found)
+        self._count(len(order))
         with stmt.trial() as trial:
-            left = iter(eviction_order(ssn, found.victims, task.row))
-            while not (fits := self._fits(task, found.node)) and (row := next(left, -1)) >= 0:
+            left = iter(order)
+            while not (fits := self._fits(task, node)) and (row := next(left, -1)) >= 0:
                 evicted.append(row)
                 stmt.evict([row], REASON)
             freed = not ssn.tables.tasks.best_effort[evicted].all()
-            if fits and stmt.pipeline([task.row], [found.node], evicted=freed) is None:
+            if fits and stmt.pipeline([task.row], [node], evicted=freed) is None:
                 trial.keep()
         return trial.kept
 
-    def _count(self, found: Found) -> None:
+    def _count(self, victims: int) -> None:
         counts = self.ssn.story.counts
         counts[PREEMPTIONS_TRIED] += 1
-        counts[VICTIMS_LOOKED_AT] = len(found.victims)
+        counts[VICTIMS_LOOKED_AT] = victims
 
     def _fits(self, task: Task, node: int) -> bool:
-        ssn = self.ssn
-        if not self.search.has_room(task, node):
-            return False
-        queue, rows = Queue(ssn.tables, task.job.queue), TaskRows(ssn.tables, np.array([task.row]))
-        return ssn.ask(points.tasks_allowed, queue, rows).tasks > 0 and self.search.passes(task, node)
+        return self.search.has_room(task, node) and self._allowed([task.row]) and self.search.passes(task, node)
+
+    def _allowed(self, rows: Sequence[int]) -> bool:
+        """Whether their queue takes on all of some tasks of a job."""
+        tables = self.ssn.tables
+        queue = int(tables.jobs.queue[tables.tasks.job[rows[0]]])
+        allowed = self.ssn.ask(points.tasks_allowed, Queue(tables, queue), TaskRows(tables, np.array(rows)))
+        return allowed.tasks >= len(rows)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.volcano import points
 from pumice.volcano.candidates import evictable
-from pumice.volcano.making_room import RoomMaking
+from pumice.volcano.exchanges import Exchanges
+from pumice.volcano.making_room import RoomMaking, WhyNot
 from pumice.volcano.nominations import never_preempts
-from pumice.volcano.search import Found, NodeSearch, Victims
+from pumice.volcano.search import NodeSearch, Victims
 from pumice.volcano.starving import starving_jobs
 from pumice.volcano.victims import eviction_order
 from pumice.volcano.why_no_victims import why_no_victims
@@ -38,6 +39,7 @@ class _Reclaiming:
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
         self.making = RoomMaking(ssn, REASON, REASON, points.reclaimable)
+        self.exchanges = Exchanges(ssn, REASON, points.reclaimable)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         ssn = self.ssn
@@ -52,14 +54,14 @@ class _Reclaiming:
                 if self.making.for_job(jobs.pop(), self._reclaim):
                     self.making.alike.go_on(jobs)
 
-    def _reclaim(self, stmt: Statement, row: int) -> Callable[[], str] | None:
-        """Make room for one task on the first node where that can be done. None if it was promised that, else who says
-        why not."""
-        ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, row)
-        queue, alone = Queue(ssn.tables, task.job.queue), TaskRows(ssn.tables, np.array([row]))
+    def _reclaim(self, stmt: Statement, rows: Sequence[int]) -> int | WhyNot:
+        """Make room for the first of some equal tasks on the first node where that can be done, and for further ones as
+        far as they would follow it there."""
+        ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, rows[0])
+        queue = Queue(ssn.tables, task.job.queue)
         if never_preempts(task):
             return lambda: "its preemptionPolicy is Never"
-        if not ssn.ask(points.preemptive, queue, alone):
+        if not self._may_take(rows[:1]):
             return lambda: f"queue {queue.name} may not take more from others"
         unfit = ssn.ask(points.task_refused, task)
         if unfit is not None:
@@ -69,20 +71,30 @@ class _Reclaiming:
         victims = Victims(ssn, task, supply, points.reclaimable_victims, somebody=True)
         reachable = search.reachable(task)
         nodes = search.in_row_order(reachable & victims.nodes())
-        if any(self._on_node(stmt, task, each) for each in victims.on(nodes)):
-            return None
+        for nth, each in enumerate(victims.on(nodes)):
+            alone = nth > 0 or len(rows) == 1 or not self._may_take(rows)
+            order = eviction_order(ssn, each.victims, task.row)
+            before = None if alone else self.exchanges.before(stmt, each.node, order, victims, reachable)
+            if self._on_node(stmt, task, each.node, order):
+                return 1 + (len(self.exchanges.follow(stmt, rows[1:], victims, before)) if before is not None else 0)
         return lambda: why_no_victims(ssn, victims, reachable, "of other queues")
 
-    def _on_node(self, stmt: Statement, task: Task, found: Found) -> bool:
-        """Evict until there is room for the task, and promise it the node; all of that or nothing."""
+    def _may_take(self, rows: Sequence[int]) -> bool:
+        """Whether the queue of some tasks of a job may take from others for all of them."""
+        tables = self.ssn.tables
+        queue = int(tables.jobs.queue[tables.tasks.job[rows[0]]])
+        return self.ssn.ask(points.preemptive, Queue(tables, queue), TaskRows(tables, np.array(rows)))
+
+    def _on_node(self, stmt: Statement, task: Task, node: int, order: list[int]) -> bool:
+        """Evict in this order until there is room for the task, and promise it the node; all of that or nothing."""
         with stmt.trial() as trial:
             evicted = False
-            for row in eviction_order(self.ssn, found.victims, task.row):
-                if self.search.has_room(task, found.node):
+            for row in order:
+                if self.search.has_room(task, node):
                     break
                 stmt.evict([row], REASON)
                 evicted = True
-            fits = self.search.has_room(task, found.node) and self.search.passes(task, found.node)
-            if fits and stmt.pipeline([task.row], [found.node], evicted=evicted) is None:
+            fits = self.search.has_room(task, node) and self.search.passes(task, node)
+            if fits and stmt.pipeline([task.row], [node], evicted=evicted) is None:
                 trial.keep()
         return trial.kept

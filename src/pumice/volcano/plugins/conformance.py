@@ -8,7 +8,7 @@ from pumice.columns.dtypes import Bool
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS, SIGNATURE
+from pumice.framework.point import BY_JOB, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.eviction import EvictionContext
@@ -24,8 +24,8 @@ class Conformance:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
 
-    @points.preemptable(reads=(ROWS, SIGNATURE))
-    @points.reclaimable(reads=(ROWS, SIGNATURE))
+    @points.preemptable(reads=(ROWS, SIGNATURE, BY_JOB))
+    @points.reclaimable(reads=(ROWS, SIGNATURE, BY_JOB))
     def evictable(self, evictor: Task, candidates: Candidates) -> Bool:
         return ordinary(candidates)
 

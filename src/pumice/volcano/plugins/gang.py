@@ -13,7 +13,7 @@ from pumice.columns.rows import Candidates, JobRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS, SIGNATURE
+from pumice.framework.point import BY_JOB, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.framework.verdict import Invalid
 from pumice.model.quantity import DurationError, parse_duration
@@ -113,8 +113,8 @@ class Gang:
     def job_starving(self, job: Job) -> bool:
         return job.is_starving
 
-    @points.preemptable(reads=(ROWS, SIGNATURE))
-    @points.reclaimable(reads=(ROWS, SIGNATURE))
+    @points.preemptable(reads=(ROWS, SIGNATURE, BY_JOB))
+    @points.reclaimable(reads=(ROWS, SIGNATURE, BY_JOB))
     def evictable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Tasks that their gang can spare, counted down victim by victim. Shape (rows,)."""
         jobs, job = candidates.tables.jobs, candidates.job

@@ -8,7 +8,7 @@ from pumice.columns.dtypes import I64, Bool
 from pumice.columns.rows import Candidates, JobRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS, SIGNATURE
+from pumice.framework.point import BY_JOB, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.eviction import EvictionContext, EvictionKind
@@ -38,7 +38,7 @@ class Priority:
         """Some of its tasks are neither placed nor promised a place."""
         return job.ready_count + job.waiting_count < job.size
 
-    @points.preemptable(reads=(ROWS, SIGNATURE))
+    @points.preemptable(reads=(ROWS, SIGNATURE, BY_JOB))
     def preemptable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Lower jobs; inside the preemptor's own job lower tasks. Shape (rows,)."""
         own, job = preemptor.job, candidates.job

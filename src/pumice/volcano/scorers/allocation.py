@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.dtypes import CPU, F64, MEMORY, AnyArray, Bool
+from pumice.columns.dtypes import CPU, F64, MEMORY, AnyArray, Bool, read_only
 from pumice.columns.nodes import NodeFacts
 from pumice.columns.rows import NodeRows
 from pumice.columns.tables import Tables
@@ -70,17 +70,28 @@ class Allocation:
         self._gpu = tables.axis.column.get(GPU, -1)
         self._room = nodes.get("room", lambda: _room(nodes.facts, self._gpu))
         self._asked: dict[int, Asked] = {}
+        self._last: dict[tuple[int, int], tuple[bytes, F64]] = {}  # by class and node: the view, and its score
 
     def __call__(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """Weighted sum of the scores. Shape (rows,)."""
         asked = self._asked.get(cls.row) or self._ask(cls.row)
         by_amount, room = nodes.view_by_amount, self._room
-        if not nodes.whole:
-            rows = nodes.rows
-            if len(rows) == 1:  # in-place operations on one element are slow; two are quick
-                rows, by_amount = rows.take(_TWICE), by_amount.take(_TWICE, axis=1)
-            room = room.of(rows)
-        return self._score(asked, by_amount, room)[: len(nodes)]
+        if nodes.whole:
+            return self._score(asked, by_amount, room)
+        if len(nodes) == 1:
+            return self._of_one(cls.row, int(nodes.rows[0]), asked, by_amount)
+        return self._score(asked, by_amount, room.of(nodes.rows))
+
+    def _of_one(self, cls: int, node: int, asked: Asked, by_amount: F64) -> F64:
+        """That of one node, which is what changes in an eviction. Where as much came as has left, nothing did."""
+        seen, last = by_amount.tobytes(), self._last.get((cls, node))
+        if last is not None and last[0] == seen:
+            return last[1]
+        # in-place operations on one element are slow; two are quick
+        room = self._room.of(np.array([node, node]))
+        score = read_only(self._score(asked, by_amount.take(_TWICE, axis=1), room)[:1])
+        self._last[cls, node] = seen, score
+        return score
 
     def _score(self, asked: Asked, by_amount: F64, of_nodes: Room) -> F64:
         amounts = of_nodes.amounts
