@@ -74,18 +74,15 @@ def _losses(states: QueueStates, line: list[int], leaves: Rows, lumps: F64) -> t
     """(what remains of each queue in the end, what remains of each that the taker's line parts from before its last
     lump goes, the rows that lose something)."""
     remaining = states.allocated.copy()
-    last: dict[int, F64] = {}
-    touched: dict[int, None] = {}
-    within = set(line)
-    for leaf in dict.fromkeys(leaves.tolist()):
-        own = leaves == leaf
+    within, touched = set(line), dict[int, None]()
+    last: dict[int, int] = {}  # the place of the last lump of each that the taker's line parts from
+    for leaf, place in {leaf: place for place, leaf in enumerate(leaves.tolist())}.items():
         path = states.line(leaf)
-        remaining[path] -= lumps[own].sum(axis=0)
+        remaining[path] -= lumps[leaves == leaf].sum(axis=0)
         touched.update(dict.fromkeys(path))
-    for place, leaf in enumerate(leaves.tolist()):
-        parting = _parting(states.line(leaf), within)
-        last[parting] = lumps[place]
-    return remaining, {row: remaining[row] + lump for row, lump in last.items()}, list(touched)
+        parting = _parting(path, within)
+        last[parting] = max(place, last.get(parting, place))
+    return remaining, {row: remaining[row] + lumps[place] for row, place in last.items()}, list(touched)
 
 
 def _parting(path: list[int], within: set[int]) -> int:

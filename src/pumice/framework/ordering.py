@@ -152,7 +152,11 @@ class Ordering:
         differs = np.zeros(len(rows), dtype=bool)
         for column in columns:
             differs[1:] |= column[order][1:] != column[order][:-1]
-        ordered, starts = rows[order].tolist(), [0, *differs.nonzero()[0].tolist(), len(rows)]
+        ordered = rows[order].tolist()
+        if differs[1:].all():
+            yield from ordered
+            return
+        starts = [0, *differs.nonzero()[0].tolist(), len(rows)]
         for start, end in pairwise(starts):
             equal = ordered[start:end]
             yield from equal if len(equal) == 1 else sorted(equal, key=jobs.uids.__getitem__)

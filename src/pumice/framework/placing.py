@@ -1,18 +1,15 @@
 """Choosing nodes: for a run of equal tasks in one go, or for one task with everything that looks at the single task.
 
 Tasks of a gang are chosen for together and then placed in one operation; each as if those before it had been placed.
-For a run of equal tasks that takes one look at all nodes, and gives exactly what one after the other would give: the
-score of a node depends on that node alone, so at every step at most k-1 of the k best nodes have changed, and one of
-them is still at least as good as any outsider. Otherwise tasks are booked on their nodes for the time of choosing.
+For a run of equal tasks that takes one look at all nodes, and gives exactly what one after the other would give
+(``ladder``). Otherwise tasks are booked on their nodes for the time of choosing.
 Source: Volcano's choice of the best node (idle first, then what is being released); of equal nodes the first row, where
 Volcano draws lots.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import lru_cache
-from heapq import heapify, heapreplace
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from math import isfinite, isnan
 from typing import Any
@@ -24,21 +21,16 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.placement import Placement
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
-from pumice.columns.tables import Tables
 from pumice.columns.views import Task, TaskClass
 from pumice.framework import points
 from pumice.framework.feasible import Ahead, ClassFit, Feasibility
 from pumice.framework.hooks import Hook, Hooks
+from pumice.framework.ladder import Ladder
 from pumice.framework.memo import Memo
+from pumice.framework.picks import Picks
 from pumice.framework.point import JOBS, QUEUES
 from pumice.framework.verdict import FitErrors, Verdict
 from pumice.framework.world import World
-
-#: Hypothetical rows looked at in one call; more cost more than they save.
-_LOOK_MAX = 256
-
-#: A plan that was used up is followed by one that looks so many times as far ahead, up to ``_LOOK_MAX`` tasks.
-_FURTHER = 4
 
 _ABOUT_NODES: tuple[Any, ...] = (
     points.predicate,
@@ -68,11 +60,10 @@ class Placing:
 
     __slots__ = (
         "_hooks",
-        "_memo",
         "_names_best",
+        "_picks",
         "_reduces",
         "_tables",
-        "_taking",
         "_told",
         "_tries",
         "_world",
@@ -80,8 +71,8 @@ class Placing:
     )
 
     def __init__(self, world: World, hooks: Hooks, memo: Memo, feasible: Feasibility) -> None:
-        self._world, self._tables, self._hooks, self._memo, self.feasible = world, world.tables, hooks, memo, feasible
-        self._taking: tuple[Hashable, int, list[int]] = ((), 0, [])
+        self._world, self._tables, self._hooks, self.feasible = world, world.tables, hooks, feasible
+        self._picks = Picks(memo, feasible)
         self._reduces, self._names_best = hooks.has(points.node_reduce), hooks.has(points.best_node)
         about_nodes = hooks.at(*_ABOUT_NODES)
         asked = {hook.plugin for hook in about_nodes}
@@ -105,7 +96,7 @@ class Placing:
         into the journal what hooks see of the latter; it is taken back. Call ``took`` when all of the nodes have been
         taken.
         """
-        self._taking = ((), 0, [])
+        self._picks.none()
         classes = self._tables.tasks.cls[rows].tolist()
         if open_to is None and classes.count(classes[0]) == len(classes) and self._in_one_go(rows[0], nodes):
             if nodes is self.feasible.all_nodes:
@@ -199,7 +190,15 @@ class Placing:
         scores: list[float] = score[top].tolist()
         self._finite(cls, sum(scores))
         rows = top if everywhere else nodes.rows[top]
-        return _Ladder(self._tables, self.feasible, fit, rows, scores, count).climb()
+
+        def score_after(rows: AnyArray, after: F64) -> F64:
+            return self.feasible.look(cls, NodeRows(self._tables, rows, after=after, cls=cls)).where_idle()
+
+        second: list[float] = fit.next_score[rows].tolist()
+        if isnan(sum(second)):  # one was placed there meanwhile
+            second = score_after(rows, np.ones(len(rows))).tolist()
+        steps = [list(both) for both in zip(scores, second, strict=True)]
+        return Ladder(rows, rows, steps, count, score_after).climb()
 
     def _finite(self, cls: int, best: float) -> float:
         """The best score of a class, or the sum of some. A score that is no number is the best one for NumPy, so it is
@@ -212,24 +211,13 @@ class Placing:
         return best
 
     def _next_of_run(self, cls: int, count: int) -> list[int]:
-        """The same over all nodes, with picks ahead of need: equal gangs one after the other go on picking where the
-        last one stopped."""
-        question, now = ("plan", cls, self._tables.classes.identity(cls)), self.feasible.everything()
-        known: tuple[int, list[int]] | None = self._memo.recall(question, now)
-        ahead, nodes = known or (count, [])
-        if known is not None and len(nodes) < count:
-            ahead, nodes = min(_FURTHER * ahead, _LOOK_MAX), []
-        if not nodes:
-            nodes = self._equal(cls, max(count, ahead), self.feasible.all_nodes)
-            self._memo.keep(question, now, (ahead, nodes))
-        self._taking = question, ahead, nodes
-        return nodes[:count]
+        """The same over all nodes, with picks ahead of need."""
+        question = ("picks", cls, self._tables.classes.identity(cls))
+        return self._picks.next(question, count, lambda ahead: self._equal(cls, ahead, self.feasible.all_nodes))
 
     def took(self, count: int) -> None:
         """The first ``count`` nodes that ``run`` gave have been taken."""
-        question, ahead, nodes = self._taking
-        if nodes:
-            self._memo.keep(question, self.feasible.everything(), (ahead, nodes[count:]))
+        self._picks.took(count)
 
     # -- one task -----------------------------------------------------------------------------------------------------
 
@@ -339,67 +327,3 @@ class Placing:
 def _looks_beyond(hook: Hook) -> bool:
     """Whether a hook about nodes reads what is not booked before a task is really placed."""
     return hook.reads is not None and not {QUEUES, JOBS}.isdisjoint(hook.reads)
-
-
-class _Ladder:
-    """For each of the best nodes the score after 0, 1, 2 … more tasks of the class, made as far as needed."""
-
-    __slots__ = ("_count", "_feasible", "_fit", "_has_more", "_rows", "_steps", "_tables")
-
-    def __init__(
-        self, tables: Tables, feasible: Feasibility, fit: ClassFit, rows: AnyArray, score: list[float], count: int
-    ) -> None:
-        self._tables, self._feasible, self._fit, self._count = tables, feasible, fit, count
-        self._rows: list[int] = rows.tolist()
-        second: list[float] = fit.next_score[rows].tolist()
-        if isnan(sum(second)):  # one was placed there meanwhile
-            second = self._look(rows, np.ones(len(rows))).tolist()
-        self._steps = [list(both) for both in zip(score, second, strict=True)]
-        self._has_more = False
-
-    def _look_further(self) -> None:
-        """Some node gets a second task: then others may, too."""
-        rows, self._has_more = np.array(self._rows), True
-        width = max(1, min(self._count - 2, _LOOK_MAX // len(rows)))
-        which, after = _rungs(len(rows), width)
-        found = self._look(rows[which], after).reshape(len(rows), width).tolist()
-        for steps, more in zip(self._steps, found, strict=True):
-            steps += more
-
-    def _look(self, rows: AnyArray, after: F64) -> F64:
-        nodes = NodeRows(self._tables, rows, after=after, cls=self._fit.cls)
-        allowed, idle_fits, _, score = self._feasible.look(self._fit.cls, nodes)
-        return np.where(allowed & idle_fits, score, -np.inf)
-
-    def _step(self, i: int, level: int) -> float:
-        steps = self._steps[i]
-        if level >= len(steps) and not self._has_more and level < self._count:
-            self._look_further()
-        if level >= len(steps):
-            more = np.arange(len(steps), min(2 * len(steps) + 16, self._count), dtype=np.float64)
-            if not len(more):
-                return -np.inf
-            rows = np.full(len(more), self._rows[i], dtype=np.int64)
-            steps += self._look(rows, more).tolist()
-        found: float = steps[level]
-        return found
-
-    def climb(self) -> list[int]:
-        """Pick the best head again and again."""
-        heap = [(-steps[0], row, i, 0) for i, (row, steps) in enumerate(zip(self._rows, self._steps, strict=True))]
-        heapify(heap)
-        picked: list[int] = []
-        while len(picked) < self._count and heap[0][0] < np.inf:
-            _, row, i, level = heap[0]
-            picked.append(row)
-            heapreplace(heap, (-self._step(i, level + 1), row, i, level + 1))
-        return picked
-
-
-@lru_cache(maxsize=256)
-def _rungs(count: int, width: int) -> tuple[AnyArray, F64]:
-    """For ``count`` nodes with ``width`` rungs each: which node a rung belongs to, and its number from 2 on."""
-    which, after = np.repeat(np.arange(count), width), np.tile(np.arange(2.0, width + 2), count)
-    which.setflags(write=False)
-    after.setflags(write=False)
-    return which, after

@@ -13,12 +13,13 @@ def victim_lumps(tables: Tables, gone: Sequence[int]) -> list[tuple[int, list[in
     minimums one by one, then all others of it at once."""
     tasks, jobs, subs = tables.tasks, tables.jobs, tables.subs
     by_job: dict[int, list[int]] = {}
-    for row in gone:
-        by_job.setdefault(int(tasks.job[row]), []).append(row)
+    gone = list(gone)
+    for row, job in zip(gone, tasks.job[gone].tolist(), strict=True):
+        by_job.setdefault(job, []).append(row)
     lumps = []
-    for job, rows in by_job.items():
+    for (job, rows), queue in zip(by_job.items(), jobs.queue[list(by_job)].tolist(), strict=True):
         if len(rows) == 1:
-            lumps.append((int(jobs.queue[job]), rows))
+            lumps.append((queue, rows))
             continue
         lost: dict[int, int] = {}
         for row in rows:
@@ -31,9 +32,9 @@ def victim_lumps(tables: Tables, gone: Sequence[int]) -> list[tuple[int, list[in
             sub = int(tasks.sub[row])
             if extra[sub] > 0:
                 extra[sub] -= 1
-                lumps.append((int(jobs.queue[job]), [row]))
+                lumps.append((queue, [row]))
             else:
                 core.append(row)
         if core:
-            lumps.append((int(jobs.queue[job]), core))
+            lumps.append((queue, core))
     return lumps

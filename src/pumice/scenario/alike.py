@@ -6,11 +6,15 @@ that must be near each other.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from pumice.columns.counting import ACTIVE
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.session import Session
+
+_Kind = tuple[int, int, bool, int]
 
 
 class Alike:
@@ -21,9 +25,11 @@ class Alike:
         jobs = ssn.tables.jobs
         columns = (jobs.queue, jobs.signature, jobs.preemptible, jobs.priority)
         apart = (jobs.signature[rows] < 0) | (jobs.counts[rows] @ ACTIVE > 0)
-        _, kinds = np.unique(np.stack([column[rows] for column in columns]), axis=1, return_inverse=True)
-        self._kind: dict[int, int] = dict(zip(rows.tolist(), np.where(apart, -1, kinds.ravel()).tolist(), strict=True))
-        self._why: dict[int, str] = {}
+        kinds: Iterable[_Kind] = zip(*(column[rows].tolist() for column in columns), strict=True)
+        self._kind: dict[int, _Kind | None] = {
+            job: None if alone else kind for job, kind, alone in zip(rows.tolist(), kinds, apart.tolist(), strict=True)
+        }
+        self._why: dict[_Kind | None, str] = {}
         self._told: list[tuple[int, str]] = []
 
     def failed(self, job: int) -> bool:
@@ -34,11 +40,20 @@ class Alike:
         self._told.append((job, why))
         return True
 
+    def leading(self, jobs: Iterable[int]) -> int:
+        """How many of the first of some jobs fail as one like each of them has."""
+        count = 0
+        for job in jobs:
+            if not self.failed(job):
+                break
+            count += 1
+        return count
+
     def fails(self, job: int, why: str, *, alike: bool = True) -> None:
         """A job failed; ``alike``: as all like it would."""
         self._told.append((job, why))
         kind = self._kind[job]
-        if kind >= 0 and alike and self._is_uniform(job):
+        if kind is not None and alike and self._is_uniform(job):
             self._why[kind] = why
 
     def _is_uniform(self, job: int) -> bool:
@@ -48,7 +63,7 @@ class Alike:
 
     def placed(self, job: int) -> None:
         """Something of a job was placed: it is like no other."""
-        self._kind[job] = -1
+        self._kind[job] = None
 
     def forget(self) -> None:
         """Others may fare better from now on."""

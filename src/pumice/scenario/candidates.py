@@ -4,7 +4,7 @@ tasks one by one. Source: KAI victims queue, GetTasksToEvict."""
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,7 @@ class Candidates:
         self._ssn, self._standing, self._queues, self._may_leave = ssn, standing, queues, may_leave
         self.known: list[Chunk] = []
         self.simple: list[bool] = []
+        self._place_of: dict[int, int] = {}
         self._node: AnyArray = np.zeros(0, dtype=np.int64)
         self._held: F64 = np.zeros((0, len(ssn.tables.axis)))
         self._coming = self.chunks(())
@@ -75,6 +76,13 @@ class Candidates:
             held = int(self._ssn.tables.jobs.size[chunk.job])
             self.simple.append(len(chunk.nodes) == 1 and held == len(chunk.rows))
         return len(self.known)
+
+    def places(self, rows: Iterable[int], count: int) -> list[int]:
+        """Which of the first so many chunks begin with one of these rows."""
+        for place in range(len(self._place_of), len(self.known)):
+            self._place_of[self.known[place].rows[0]] = place
+        found = (self._place_of.get(row, count) for row in rows)
+        return [place for place in found if place < count]
 
     def in_rows(self, count: int) -> tuple[AnyArray, F64]:
         """Of the first so many, which are simple: the node of each, and what it holds. Shapes (count,), (count, R)."""

@@ -5,9 +5,13 @@ Source: KAI GetTasksToAllocate, GetTasksToEvict.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from itertools import pairwise
+
+import numpy as np
 
 from pumice.columns.counting import PENDING
+from pumice.columns.dtypes import AnyArray
 from pumice.framework.session import Session
 from pumice.scenario.parts import ACTIVE_STATUSES, Part, active_of
 from pumice.scenario.points import pod_set_order
@@ -17,21 +21,42 @@ _NOBODY: frozenset[int] = frozenset()
 
 def tasks_in_order(ssn: Session, sub: int) -> list[int]:
     """The tasks of a pod set, the first one first: plugins, older, UID."""
-    known: dict[int, list[int]] = ssn.shared(tasks_in_order, dict)
-    found = known.get(sub)
-    if found is None:
-        rows = ssn.tables.subs.tasks[sub]
-        found = known[sub] = rows.tolist() if len(rows) < 2 else _sorted(ssn, rows)
+    known = _known_orders(ssn)
+    if sub not in known:
+        order_tasks(ssn, (sub,))
+    return known[sub]
+
+
+def are_ordered(ssn: Session, subs: Iterable[int]) -> bool:
+    """Whether it is known of some pod sets in which order their tasks are."""
+    return _known_orders(ssn).keys() >= set(subs)
+
+
+def order_tasks(ssn: Session, subs: Iterable[int]) -> None:
+    """Find out in which order the tasks of each of some pod sets are, of all together."""
+    tables, known = ssn.tables, _known_orders(ssn)
+    several: list[AnyArray] = []
+    for sub in subs:
+        rows = tables.subs.tasks[sub]
+        if len(rows) > 1:
+            several.append(rows)
+        known[sub] = rows.tolist()
+    if not several:
+        return
+    together = np.concatenate(several)
+    columns, pods = ssn.order.task_columns(together) or [], tables.tasks.pods
+    uids = np.array([pods[row].uid for row in together.tolist()])
+    by = (uids, tables.tasks.creation[together], *columns[::-1], tables.tasks.sub[together])
+    ordered = together[np.lexsort(by)]
+    subs_in_order = tables.tasks.sub[ordered]
+    bounds = [0, *((subs_in_order[1:] != subs_in_order[:-1]).nonzero()[0] + 1).tolist(), len(ordered)]
+    for start, end in pairwise(bounds):
+        known[int(subs_in_order[start])] = ordered[start:end].tolist()
+
+
+def _known_orders(ssn: Session) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = ssn.shared(tasks_in_order, dict)
     return found
-
-
-def _sorted(ssn: Session, rows: object) -> list[int]:
-    tables = ssn.tables
-    columns = ssn.order.task_columns(rows) or []  # type: ignore[arg-type]
-    listed = rows.tolist()  # type: ignore[attr-defined]
-    pods, creation = tables.tasks.pods, tables.tasks.creation[listed].tolist()
-    keys = zip(*(column.tolist() for column in columns), creation, [pods[row].uid for row in listed], strict=True)
-    return [row for _, row in sorted(zip(keys, listed, strict=True))]
 
 
 def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NOBODY) -> Part | None:
@@ -40,7 +65,9 @@ def chunk_of(ssn: Session, job: int, evicted: Collection[int] = _NOBODY) -> Part
     None: nothing.
     """
     tables = ssn.tables
-    subs, tasks = tables.subs, tables.tasks
+    subs, tasks, jobs = tables.subs, tables.tasks, tables.jobs
+    if not evicted and not jobs.waits[job] and not jobs.best_effort[job]:
+        return None
 
     def available(sub: int) -> list[int]:
         rows = tasks_in_order(ssn, sub)

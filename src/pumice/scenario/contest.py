@@ -17,7 +17,7 @@ from pumice.framework import points
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.scenario.chunks import chunk_of
-from pumice.scenario.parts import Part, amount_of
+from pumice.scenario.parts import Part, active_count, amount_of
 from pumice.scenario.placing import placer
 from pumice.scenario.points import Turn
 from pumice.scenario.standing import Entry, Standing
@@ -31,6 +31,13 @@ class Waiting:
         self._ssn, self._standing = ssn, Standing(ssn, rows)
         self._requests: dict[int, tuple[float, ...]] = {}
         self.queues = self._standing.queues
+
+    def __contains__(self, job: int) -> bool:
+        return job in self._standing
+
+    def key(self, job: int) -> Any:
+        """The key of one that waits."""
+        return self._standing.key(job)
 
     def request(self, job: int) -> tuple[float, ...]:
         """What a job would be tried with, as a value."""
@@ -62,23 +69,36 @@ class Contest:
         within: Bool,
     ) -> None:
         self._ssn, self._stmt, self._part, self._within, self._waiting = ssn, stmt, part, within, waiting
-        tables = ssn.tables
-        job_of = tables.tasks.job
-        self._evicted: dict[int, set[int]] = {}
-        for row in evicted:
-            self._evicted.setdefault(int(job_of[row]), set()).add(row)
+        evicted = list(evicted)
+        self._evicted: dict[int, list[int]] = {}
+        for row, job in zip(evicted, ssn.tables.tasks.job[evicted].tolist(), strict=True):
+            self._evicted.setdefault(job, []).append(row)
+        #: By queue, the best one last. The key is None where nobody needs it.
         self._entries: dict[int, list[Entry]] = {}
-        keys = ssn.order.job_keys()(list(self._evicted)) if self._evicted else []
-        for key, job in zip(keys, self._evicted, strict=True):
-            self._entries.setdefault(int(tables.jobs.queue[job]), []).append((key, job))
-        own = self._key_of_part()
-        self._entries.setdefault(int(tables.jobs.queue[part.job]), []).append((own, part.job))
-        for each in self._entries.values():
-            each.sort(reverse=True)
+        jobs: dict[int, list[int]] = {}
+        for job, leaf in zip(self._evicted, ssn.tables.jobs.queue[list(self._evicted)].tolist(), strict=True):
+            jobs.setdefault(leaf, []).append(job)
+        own = int(ssn.tables.jobs.queue[part.job])
+        for leaf, each in jobs.items():
+            self._entries[leaf] = self._keyed(each) if leaf == own or waiting.queues.get(leaf) else self._ordered(each)
+        self._entries.setdefault(own, []).append((self._key_of_part(), part.job))
+        if len(self._entries[own]) > 1:
+            self._entries[own].sort(reverse=True)
+
+    def _ordered(self, jobs: list[int]) -> list[Entry]:
+        """Jobs that are compared with no others, without their keys."""
+        if len(jobs) > 1:
+            jobs = list(self._ssn.order.jobs_in_order(np.array(jobs)))
+        return [(None, job) for job in reversed(jobs)]
+
+    def _keyed(self, jobs: list[int]) -> list[Entry]:
+        return sorted(zip(self._ssn.order.job_keys()(jobs), jobs, strict=True), reverse=True)
 
     def _key_of_part(self) -> Any:
         """A part is a job of which nothing is placed yet."""
         ssn, tables, job = self._ssn, self._ssn.tables, self._part.job
+        if job in self._waiting and not active_count(tables.jobs.counts[job].tolist()):
+            return self._waiting.key(job)
         rows = JobRows(tables, np.array([job]), dict.fromkeys(tables.jobs.subs[job], 0))
         columns = [column.tolist() for column in ssn.ask(points.jobs_keyed, rows)]
         return (*(column[0] for column in columns), float(tables.jobs.creation[job]), tables.jobs.uids[job])
@@ -109,21 +129,26 @@ class Contest:
     def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
         """Nothing was placed, so the queue goes on being the one that goes next, and its next jobs fail too, where they
         are like the one that failed: each of one task, of one class."""
-        jobs, cls = self._ssn.tables.jobs, self._ssn.tables.tasks.cls
-        if jobs.size[failed] != 1 or jobs.has_topology[failed]:
-            return
-        kind = (cls[jobs.tasks[failed][0]], jobs.preemptible[failed])
         entries, waiting = self._entries[leaf], self._waiting.queues.get(leaf, ())
+        if not self._is_plain(failed):
+            return
+        jobs, cls = self._ssn.tables.jobs, self._ssn.tables.tasks.cls
+        kind = cls[self._evicted[failed][0]], jobs.preemptible[failed]
         while entries:
             entry = entries[-1]
             job, at = entry[1], passed.get(leaf, 0)
             if at < len(waiting) and waiting[at] < entry:
                 return
-            if job == self._part.job or jobs.size[job] != 1 or jobs.has_topology[job]:
+            if job == self._part.job or not self._is_plain(job):
                 return
-            if (cls[jobs.tasks[job][0]], jobs.preemptible[job]) != kind:
+            if (cls[self._evicted[job][0]], jobs.preemptible[job]) != kind:
                 return
             entries.pop()
+
+    def _is_plain(self, job: int) -> bool:
+        """Whether a job that left is one task, which may be anywhere."""
+        jobs = self._ssn.tables.jobs
+        return bool(jobs.size[job] == 1 and not jobs.has_topology[job])
 
     def _next(self, passed: dict[int, int]) -> int:
         """The queue that goes next; -1 where a job of it that takes no part was passed over."""

@@ -33,6 +33,11 @@ class Subset:
     nodes: Bool | None = None
     score: F64 | None = None
 
+    @property
+    def is_all(self) -> bool:
+        """Whether it is every node, and none is preferred."""
+        return self.nodes is None and self.score is None
+
 
 def groups_of(tables: Tables, part: Part) -> Group:
     """The whole gang as a group. Groups of which nothing is to be placed are left out."""

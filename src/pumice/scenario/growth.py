@@ -66,12 +66,9 @@ class Growth:
         """Of the first chunks, those from ``at`` on that are worth it."""
         known = self._candidates.known
         nodes, held = self._candidates.in_rows(end)
+        self._is_out = np.zeros(end, dtype=bool)
         if self._recorded:
-            out = [chunk.rows[0] in self._recorded for chunk in known[len(self._is_out) : end]]
-        else:
-            out = [False] * (end - len(self._is_out))
-        self._is_out = np.concatenate((self._is_out, np.array(out, dtype=bool)))
-        if self._is_out.any():
+            self._is_out[self._candidates.places(self._recorded, end)] = True
             held = np.where(self._is_out[:, None], 0.0, held)
         worth = self._bound.possible(nodes, held) & ~self._is_out
         for position in (worth[at:].nonzero()[0] + at).tolist():

@@ -62,8 +62,8 @@ class Scenario:
 
     def gone(self, tables: Tables) -> list[int]:
         """Those that found no other place."""
-        status = tables.tasks.status
-        return [row for row in self.evicted if status[row] == _RELEASING]
+        status = tables.tasks.status[self.evicted].tolist()
+        return [row for row, now in zip(self.evicted, status, strict=True) if now == _RELEASING]
 
 
 def active_count(counts: Sequence[int]) -> int:
@@ -81,12 +81,12 @@ def amount_of(tables: Tables, rows: Iterable[int]) -> F64:
     it is on the node that a task is on. Shape (R,)."""
     rows = list(rows)
     classes: list[int] = tables.tasks.cls[rows].tolist()
-    charge = tables.classes.charge
-    if classes.count(classes[0]) == len(classes):
-        found = np.asarray(len(classes) * charge[classes[0]])
+    charge, first = tables.classes.charge, classes[0]
+    if classes.count(first) == len(classes):
+        found, of_memory = np.asarray(len(classes) * charge[first]), tables.classes.share_mib[first]
     else:
-        found = np.asarray(charge[classes].sum(axis=0))
-    if tables.classes.share_mib[classes].any():
+        found, of_memory = np.asarray(charge[classes].sum(axis=0)), tables.classes.share_mib[classes].any()
+    if of_memory:
         found[tables.axis.column[GPU_RESOURCE]] += memory_charge(tables, rows)
     return found
 

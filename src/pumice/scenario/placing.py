@@ -12,13 +12,17 @@ from operator import itemgetter
 
 import numpy as np
 
+from pumice.algorithms.top_k import top_k
 from pumice.columns.devices import Choice, DeviceLedger, charge_of_memory
 from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Queue, Task
 from pumice.framework import points
 from pumice.framework.derived import derived
 from pumice.framework.feasible import ClassFit, Feasibility
+from pumice.framework.ladder import Ladder
+from pumice.framework.picks import Picks
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.model.gpu import GPU_RESOURCE, GpuShare
@@ -28,8 +32,7 @@ from pumice.scenario.parts import Part, active_of, amount_of
 from pumice.scenario.points import device_order, may_take, node_subsets
 
 _RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
-#: How many of equal tasks are looked at ahead on one node.
-_AHEAD_MAX = 256
+_ANYWHERE = Subset()
 
 
 class Placer:
@@ -38,7 +41,8 @@ class Placer:
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.why = ssn, ""
         self.feasible = Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard)
-        self._rank = name_ranks(ssn)
+        self._picks = Picks(ssn.memo, self.feasible)
+        self._by_name = nodes_by_name(ssn)
         self._single = ssn.hooks.answers(points.task_filters) or ssn.hooks.answers(points.task_scores)
         self._outside = self.feasible.outside
 
@@ -119,23 +123,40 @@ class Placer:
         share = devices.share_of(cls) if devices is not None else None
         if share is not None:
             return all(self._place_shared(stmt, row, cls, share, within, virtual) for row in rows)
+        anywhere = within.is_all and not virtual and not self._single and self._outside is None
         while rows:
-            fit = self.feasible.of(cls)
-            key = self._key(rows[0], fit, within)
-            if key is None:
+            nodes = self._ahead(rows, cls) if anywhere else self._choose(rows, cls, within)
+            if not nodes:
                 return False
-            node = self._best(key)
-            if key[node] == -np.inf:
-                self.why = "no node takes it"
-                return False
-            nodes = [node]
-            if len(rows) > 1 and not self._single:
-                nodes *= self._how_many(within, key, node, cls, len(rows))
-                if len(nodes) == 1:
-                    nodes = self._one_on_each(fit, key, cls, len(rows)) or nodes
-            self._put(stmt, rows[: len(nodes)], nodes, at_once=bool(fit.idle_fits[node]) and not virtual)
+            self._put(stmt, rows[: len(nodes)], nodes, at_once=not virtual and self._starts_at_once(cls, nodes[0]))
+            if anywhere:
+                self._picks.took(len(nodes))
             rows = rows[len(nodes) :]
         return True
+
+    def _ahead(self, rows: list[int], cls: int) -> list[int]:
+        """Nodes for the first of equal tasks, anywhere, with picks ahead of need."""
+        question = ("picks by one sum", cls, self.ssn.tables.classes.identity(cls))
+        return self._picks.next(question, len(rows), lambda count: self._choose(rows, cls, _ANYWHERE, count))
+
+    def _choose(self, rows: list[int], cls: int, within: Subset, count: int = 0) -> list[int]:
+        """Nodes for the first of equal tasks, as many as all can start at once or all wait; ``count`` (0: of all) where
+        they are not the last of their kind."""
+        fit, count = self.feasible.of(cls), count or len(rows)
+        key = self._key(rows[0], fit, within)
+        if key is None:
+            return []
+        node = self._best(key)
+        if key[node] == -np.inf:
+            self.why = "no node takes it"
+            return []
+        return [node] if count == 1 or self._single else self._pick(cls, fit, key, within, count)
+
+    def _starts_at_once(self, cls: int, node: int) -> bool:
+        """Whether a node has room for one of a class now, and not only when others have left."""
+        tables = self.ssn.tables
+        idle, future = tables.nodes.books[node, IDLE].tolist(), tables.nodes.books[node, FUTURE].tolist()
+        return all(idle[which] > limit and future[which] > limit for which, limit in tables.classes.asked[cls])
 
     def _key(self, row: int, fit: ClassFit, within: Subset, more: Bool | None = None) -> F64 | None:
         """How good each node is for a task, -inf where it cannot go; None where that is everywhere. Shape (N,)."""
@@ -198,11 +219,9 @@ class Placer:
 
     def _best(self, key: F64) -> int:
         """The node with the largest key; of equals the one whose name comes first."""
-        node = int(key.argmax())
-        if self._rank is None:
-            return node
-        equal = (key == key[node]).nonzero()[0]
-        return node if len(equal) == 1 else int(equal[self._rank[equal].argmin()])
+        if self._by_name is None:
+            return int(key.argmax())
+        return int(self._by_name[key[self._by_name].argmax()])
 
     def _of_task(self, row: int, fits: Bool, fit: ClassFit) -> tuple[Bool, F64]:
         """What hooks say that look at the single task."""
@@ -212,34 +231,30 @@ class Placer:
         score = ssn.ask(points.task_scores, task, nodes, fit.score)
         return fits, np.broadcast_to(score, fits.shape)
 
-    def _one_on_each(self, fit: ClassFit, key: F64, cls: int, wanted: int) -> list[int]:
-        """The best nodes, as many as are wanted, as far as each has no room for a second task: what becomes of one node
-        decides nothing about the others then. Empty where the best one has room for two."""
-        order = np.argsort(-key, kind="stable") if self._rank is None else np.lexsort((self._rank, -key))
-        best = order[: min(wanted, int((key > -np.inf).sum()))]
-        look = self.feasible.look(cls, NodeRows(self.ssn.tables, best, after=np.ones(len(best)), cls=cls))
-        goes = ~(look.allowed & look.future_fits) & (fit.idle_fits[best] == fit.idle_fits[best[0]])
-        count = len(best) if goes.all() else int(goes.argmin())
-        found: list[int] = best[:count].tolist()
-        return found
+    def _pick(self, cls: int, fit: ClassFit, key: F64, within: Subset, count: int) -> list[int]:
+        """Nodes for up to ``count`` equal tasks, one after the other, as far as all can start at once or all wait."""
+        places = top_k(key if self._by_name is None else key[self._by_name], count)
+        rows = places if self._by_name is None else self._by_name[places]
+        if not len(rows):
+            return []
 
-    def _how_many(self, within: Subset, key: F64, node: int, cls: int, wanted: int) -> int:
-        """How many of equal tasks go to their best node before another one is better."""
-        ahead = min(wanted, _AHEAD_MAX)
-        others = key.copy()
-        others[node] = -np.inf
-        second = self._best(others)
-        nodes = NodeRows(self.ssn.tables, np.full(ahead, node), after=np.arange(ahead, dtype=np.float64), cls=cls)
-        look = self.feasible.look(cls, nodes)
-        first = (self._rank is None and node < second) or (
-            self._rank is not None and self._rank[node] < self._rank[second]
-        )
-        more = 0.0 if within.score is None else within.score[node]
-        score = look.score + more
-        wins = score >= others[second] if first else score > others[second]
-        goes = look.allowed & look.future_fits & wins & (look.idle_fits == look.idle_fits[0])
-        goes[0] = True
-        return ahead if goes.all() else int(goes.argmin())
+        def score_after(rows: AnyArray, after: F64) -> F64:
+            look = self.feasible.look(cls, NodeRows(self.ssn.tables, rows, after=after, cls=cls))
+            score = look.score if within.score is None else look.score + within.score[rows]
+            return np.where(look.allowed & look.future_fits, score, -np.inf)
+
+        picked = Ladder(rows, places, [[score] for score in key[rows].tolist()], count, score_after).climb()
+        return picked[: self._as_the_first(cls, fit, picked)]
+
+    def _as_the_first(self, cls: int, fit: ClassFit, picked: list[int]) -> int:
+        """How many can start at once, or how many cannot."""
+        after, times = [], dict.fromkeys(picked, 0.0)
+        for node in picked:
+            after.append(times[node])
+            times[node] += 1.0
+        nodes = NodeRows(self.ssn.tables, np.array(picked), after=np.array(after), cls=cls)
+        same = nodes.has_room(cls, IDLE) & nodes.has_room(cls, FUTURE) == fit.idle_fits[picked[0]]
+        return len(picked) if same.all() else int(same.argmin())
 
     def _put(self, stmt: Statement, rows: list[int], nodes: list[int], *, at_once: bool) -> None:
         """Place tasks of one pod set; those that were evicted stay, or are promised other nodes."""
@@ -260,19 +275,15 @@ class Placer:
             stmt.stay([row for _, row in alike])
 
 
-def name_ranks(ssn: Session) -> AnyArray | None:
-    """The place of each node among all names (N,); None where rows are in that order."""
+def nodes_by_name(ssn: Session) -> AnyArray | None:
+    """Rows of nodes in the order of their names (N,); None where that is the order of rows."""
 
     def build() -> tuple[AnyArray | None]:
         names = ssn.tables.nodes.facts.names
         order = sorted(range(len(names)), key=names.__getitem__)
-        if order == list(range(len(names))):
-            return (None,)
-        rank = np.empty(len(names), dtype=np.int64)
-        rank[order] = np.arange(len(names))
-        return (rank,)
+        return (None if order == list(range(len(names))) else np.array(order),)
 
-    return derived(ssn).get("ranks of names", build)[0]
+    return derived(ssn).get("nodes by name", build)[0]
 
 
 def placer(ssn: Session) -> Placer:

@@ -6,7 +6,6 @@ from pumice.columns.counting import ACTIVE
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.session import Session
 from pumice.scenario.alike import Alike
-from pumice.scenario.chunks import chunk_of
 from pumice.scenario.contest import Waiting
 from pumice.scenario.parts import active_count
 from pumice.scenario.solve import Refuted, Rules, Solution, solve
@@ -22,10 +21,9 @@ def search(ssn: Session, rules: Rules) -> None:
     waiting, job_of = Waiting(ssn, rows), ssn.tables.tasks.job
     standing = Standing(ssn, preemptible_jobs(ssn))
     turns, alike = Turns(ssn, rows), Alike(ssn, rows)
-    for job in turns:
-        part = chunk_of(ssn, job)
+    for job, part in turns:
         if part is None or alike.failed(job):
-            turns.drop(job, alike.failed)
+            turns.drop(job, alike.leading)
             continue
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             if not rules.may_try(ssn, part):
@@ -39,7 +37,7 @@ def search(ssn: Session, rules: Rules) -> None:
                 standing.put(changed, there=[each for each in changed if may_be_victim(ssn, each)])
             else:
                 alike.fails(job, "nobody may leave for it", alike=found is Refuted.WITHOUT_A_TRY)
-        turns.drop(job, alike.failed)
+        turns.drop(job, alike.leading)
     alike.tell()
 
 

@@ -162,8 +162,9 @@ class _Search:
             if not self._is_valid(Scenario(part, list(rows))):
                 return None, True
             trial.keep()
-        status, leaving = tables.tasks.status, tables.tasks.leaving
-        return tuple(row for row in rows if status[row] == RELEASING or leaving[row] >= 0), True
+        index = np.array(rows)
+        left = (tables.tasks.status[index] == RELEASING) | (tables.tasks.leaving[index] >= 0)
+        return tuple(index[left].tolist()), True
 
     def _is_valid(self, scenario: Scenario) -> bool:
         if self.rules.every_victim_placed and scenario.gone(self.ssn.tables):
@@ -173,9 +174,10 @@ class _Search:
 
 def evict_all(ssn: Session, stmt: Statement, rows: Sequence[int], reason: str) -> None:
     """Evict tasks, those of one pod set in one state together."""
-    tasks, together = ssn.tables.tasks, {}  # type: ignore[var-annotated]
-    for row in rows:
-        together.setdefault((int(tasks.sub[row]), int(tasks.status[row])), []).append(row)
+    tasks, rows = ssn.tables.tasks, list(rows)
+    together: dict[tuple[int, int], list[int]] = {}
+    for row, *kind in zip(rows, tasks.sub[rows].tolist(), tasks.status[rows].tolist(), strict=True):
+        together.setdefault((kind[0], kind[1]), []).append(row)
     for each in together.values():
         stmt.evict(each, reason)
 

@@ -35,6 +35,10 @@ class Standing:
     def __contains__(self, job: int) -> bool:
         return job in self._entry_of
 
+    def key(self, job: int) -> Any:
+        """The key of one of them."""
+        return self._entry_of[job][0]
+
     def put(self, jobs: Iterable[int], *, there: Iterable[int]) -> None:
         """Some jobs changed: those that are to be ``there`` take their place anew, the others are out."""
         stay = set(there)

@@ -6,17 +6,24 @@ Source: KAI JobsOrderByQueues.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.tables import Tables
-from pumice.framework.ordering import Heap, heaps_by, older
+from pumice.framework.ordering import Keyer, older
 from pumice.framework.session import Session
-from pumice.scenario.chunks import chunk_of
-from pumice.scenario.parts import amount_of, may_wait
+from pumice.scenario.chunks import are_ordered, chunk_of, order_tasks
+from pumice.scenario.parts import Part, amount_of, may_wait
 from pumice.scenario.points import Turn, turn_order
+
+#: Of so many jobs that come after each other the tasks are put in order together.
+_TOGETHER = 32
+
+Entry = tuple[Any, int]  # a job with its key
 
 
 class QueueTree:
@@ -97,64 +104,113 @@ def waiting_jobs(ssn: Session) -> AnyArray:
     return found
 
 
+class Line:
+    """Jobs of one queue, the first one first. What is pushed back takes its place among them."""
+
+    __slots__ = ("_head", "_keys", "_pushed", "_rows")
+
+    def __init__(self, keys: Keyer, rows: Sequence[int] = ()) -> None:
+        """``rows``: in order."""
+        self._keys, self._rows = keys, list(reversed(rows))
+        self._pushed: list[Entry] = []
+        self._head: Entry | None = None  # of what was not pushed, as far as it was asked for
+
+    def __len__(self) -> int:
+        return len(self._rows) + len(self._pushed)
+
+    def peek(self) -> int:
+        return self._pushed[0][1] if self._is_pushed_first() else self._rows[-1]
+
+    def pop(self) -> int:
+        return heappop(self._pushed)[1] if self._is_pushed_first() else self._rows.pop()
+
+    def push(self, job: int) -> None:
+        heappush(self._pushed, (self._keys([job])[0], job))
+
+    def _is_pushed_first(self) -> bool:
+        if not self._pushed or not self._rows:
+            return bool(self._pushed)
+        job = self._rows[-1]
+        if self._head is None or self._head[1] != job:
+            self._head = (self._keys([job])[0], job)
+        return self._pushed[0] < self._head
+
+    def next(self, count: int) -> list[int]:
+        """The next ones of those that were not pushed, in no order that means anything."""
+        return self._rows[-count:]
+
+    def skip(self, leading: Callable[[Iterable[int]], int]) -> bool:
+        """Take out as many of the first as ``leading`` says of all in order. Whether any."""
+        before = len(self)
+        while self._pushed and leading((self.peek(),)):
+            self.pop()
+        if not self._pushed and (count := leading(reversed(self._rows))):
+            del self._rows[-count:]
+        return len(self) < before
+
+
 class Turns:
-    """Waiting jobs, given out one after the other. What is given out may be pushed back."""
+    """Waiting jobs, given out one after the other with what is to be placed of each. What is given out may be pushed
+    back."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
-        self._ssn = ssn
-        self._heaps = heaps_by(ssn.order.job_keys(), rows, ssn.tables.jobs.queue[rows])
-        self._turns: dict[int, Turn] = {}
+        self._ssn, self._keys = ssn, ssn.order.job_keys()
+        queue = ssn.tables.jobs.queue
+        in_order: dict[int, list[int]] = {leaf: [] for leaf in dict.fromkeys(queue[rows].tolist())}
+        ordered = list(ssn.order.jobs_in_order(rows))
+        for job, leaf in zip(ordered, queue[ordered].tolist(), strict=True):
+            in_order[leaf].append(job)
+        self._lines = {leaf: Line(self._keys, jobs) for leaf, jobs in in_order.items()}
+        self._turns: dict[int, tuple[Turn, int, Part | None]] = {}  # of a queue, with its job's stamp and part
 
-    def __iter__(self) -> Iterator[int]:
-        while self._heaps:
+    def __iter__(self) -> Iterator[tuple[int, Part | None]]:
+        while self._lines:
             yield self._next()
 
-    def _next(self) -> int:
-        leaf = best_leaf(self._ssn, {leaf: self._turn(leaf, heap) for leaf, heap in self._heaps.items()})
-        heap = self._heaps[leaf]
-        job = heap.pop()
-        self._turns.pop(leaf, None)
-        if not heap:
-            del self._heaps[leaf]
-        return job
+    def _next(self) -> tuple[int, Part | None]:
+        leaf = best_leaf(self._ssn, {leaf: self._turn(leaf, line) for leaf, line in self._lines.items()})
+        line, (_, stamp, part) = self._lines[leaf], self._turns.pop(leaf)
+        job = line.pop()
+        if not line:
+            del self._lines[leaf]
+        return job, part if stamp == self._stamp(job) else chunk_of(self._ssn, job)
 
-    def _turn(self, leaf: int, heap: Heap) -> Turn:
-        turn = self._turns.get(leaf)
-        if turn is None:
-            turn = self._turns[leaf] = turn_of(self._ssn, leaf, heap.peek())
-        return turn
+    def _turn(self, leaf: int, line: Line) -> Turn:
+        """A queue with the job that would go next."""
+        known = self._turns.get(leaf)
+        if known is None:
+            job = line.peek()
+            part = self._part(line, job)
+            turn = Turn(leaf, amount_of(self._ssn.tables, part.rows) if part is not None else None)
+            known = self._turns[leaf] = turn, self._stamp(job), part
+        return known[0]
+
+    def _part(self, line: Line, job: int) -> Part | None:
+        ssn, subs = self._ssn, self._ssn.tables.jobs.subs
+        if not are_ordered(ssn, subs[job]):
+            order_tasks(ssn, [sub for each in line.next(_TOGETHER) for sub in subs[each]])
+        return chunk_of(ssn, job)
+
+    def _stamp(self, job: int) -> int:
+        stamps = self._ssn.tables.jobs.stamps
+        assert stamps is not None
+        return int(stamps[job])
 
     def push(self, job: int) -> None:
         leaf = int(self._ssn.tables.jobs.queue[job])
-        heap = self._heaps.get(leaf)
-        if heap is None:
-            heap = self._heaps[leaf] = Heap(self._ssn.order.job_keys())
-        heap.push(job)
+        line = self._lines.get(leaf)
+        if line is None:
+            line = self._lines[leaf] = Line(self._keys)
+        line.push(job)
         self._turns.pop(leaf, None)
 
-    def drop(self, job: int, goes: Callable[[int], bool]) -> None:
-        """Take the next jobs of a job's queue out for as long as they go."""
+    def drop(self, job: int, leading: Callable[[Iterable[int]], int]) -> None:
+        """Take the next jobs of a job's queue out: as many as ``leading`` says of those that come."""
         leaf = int(self._ssn.tables.jobs.queue[job])
-        heap = self._heaps.get(leaf)
-        if heap is None:
+        line = self._lines.get(leaf)
+        if line is None:
             return
-        while heap and goes(heap.peek()):
-            heap.pop()
+        if line.skip(leading):
             self._turns.pop(leaf, None)
-        if not heap:
-            del self._heaps[leaf]
-
-
-def turn_of(ssn: Session, leaf: int, job: int) -> Turn:
-    """A queue with the job that would go next."""
-    part = chunk_of(ssn, job)
-    return Turn(leaf, amount_of(ssn.tables, part.rows) if part is not None else None)
-
-
-def by_queue(ssn: Session, rows: Iterable[int]) -> dict[int, list[int]]:
-    """Jobs by their queue, in their order."""
-    found: dict[int, list[int]] = {}
-    queue = ssn.tables.jobs.queue
-    for row in rows:
-        found.setdefault(int(queue[row]), []).append(row)
-    return found
+        if not line:
+            del self._lines[leaf]

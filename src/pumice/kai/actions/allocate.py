@@ -5,6 +5,7 @@ from __future__ import annotations
 from pumice.framework.session import Session
 from pumice.scenario.alike import Alike
 from pumice.scenario.chunks import chunk_of
+from pumice.scenario.parts import Part
 from pumice.scenario.placing import placer
 from pumice.scenario.turns import Turns, waiting_jobs
 
@@ -14,27 +15,24 @@ def allocate(ssn: Session) -> None:
     job that fails is not tried again; others only take room, so neither are those like it."""
     rows = waiting_jobs(ssn)
     turns, alike = Turns(ssn, rows), Alike(ssn, rows)
-    for job in turns:
-        if alike.failed(job):
-            turns.drop(job, alike.failed)
+    for job, part in turns:
+        if part is None or alike.failed(job):
+            turns.drop(job, alike.leading)
             continue
         with ssn.turn(ssn.tables.jobs.uids[job]):
-            refused = _allocate(ssn, job)
+            refused = _allocate(ssn, part)
             if refused is not None:
                 alike.placed(job)
                 if not refused and chunk_of(ssn, job) is not None:
                     turns.push(job)
             else:
                 alike.fails(job, placer(ssn).why)
-                turns.drop(job, alike.failed)
+                turns.drop(job, alike.leading)
     alike.tell()
 
 
-def _allocate(ssn: Session, job: int) -> list[str] | None:
+def _allocate(ssn: Session, part: Part) -> list[str] | None:
     """Place and commit a chunk: the pods whose binding was refused; None where it found no place. Whoever is refused
     is not tried again in this cycle."""
-    part = chunk_of(ssn, job)
-    if part is None:
-        return None
     with ssn.statement() as stmt:
         return stmt.commit() if placer(ssn).place(stmt, part) else None

@@ -1,0 +1,95 @@
+"""Which nodes equal tasks go to, one after the other, each to the node that is best when its turn comes.
+
+The score of a node depends on that node alone, so of k tasks none goes to a node that is not among the k best at the
+beginning, and what becomes of one node decides nothing about the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from heapq import heapify, heapreplace
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, AnyArray
+
+#: Hypothetical rows looked at in one call; more cost more than they save.
+LOOK_MAX = 256
+
+#: How good nodes (rows,) are after so many more tasks (rows,) on each, -inf where the next cannot go.
+ScoreAfter = Callable[[AnyArray, F64], F64]
+
+
+class Ladder:
+    """For each of the best nodes the score after 0, 1, 2 … more tasks, made as far as needed. ``places``: of equal
+    nodes the one with the lower place goes first. ``steps``: the scores that are known, as many of each."""
+
+    __slots__ = ("_count", "_has_more", "_places", "_rows", "_score_after", "_steps")
+
+    def __init__(
+        self, rows: AnyArray, places: AnyArray, steps: list[list[float]], count: int, score_after: ScoreAfter
+    ) -> None:
+        self._rows: list[int] = rows.tolist()
+        self._places: list[int] = places.tolist()
+        self._steps, self._count, self._score_after = steps, count, score_after
+        self._has_more = False
+
+    def climb(self) -> list[int]:
+        """Pick the best node again and again, ``count`` times or until none is left."""
+        heap = [
+            (-steps[0], place, i, 0) for i, (place, steps) in enumerate(zip(self._places, self._steps, strict=True))
+        ]
+        heapify(heap)
+        picked: list[int] = []
+        while len(picked) < self._count and heap[0][0] < np.inf:
+            _, place, i, level = heap[0]
+            picked.append(self._rows[i])
+            heapreplace(heap, (-self._step(i, level + 1), place, i, level + 1))
+        return picked
+
+    def _step(self, i: int, level: int) -> float:
+        steps = self._steps[i]
+        if level >= len(steps) and not self._has_more and level < self._count:
+            self._look_further()
+        if level >= len(steps):
+            if len(steps) >= self._count:
+                return -np.inf
+            self._look_up(i)
+        found: float = steps[level]
+        return found
+
+    def _look_further(self) -> None:
+        """Some node gets more tasks than is known of: then others may, too."""
+        rows, self._has_more = np.array(self._rows), True
+        known = len(self._steps[0])
+        width = max(1, min(self._count - known, LOOK_MAX // len(rows)))
+        which, after = _rungs(len(rows), known, width)
+        self._extend(self._steps, self._score_after(rows[which], after), width)
+
+    def _look_up(self, i: int) -> None:
+        """Some node gets many: then those behind it, of which as much is known, may when it is full."""
+        known = len(self._steps[i])
+        width = min(known + 16, self._count - known)
+        which = [i]
+        for other in range(i + 1, min(len(self._rows), i + LOOK_MAX // width)):
+            if len(self._steps[other]) != known:
+                break
+            which.append(other)
+        turn, after = _rungs(len(which), known, width)
+        rows = np.array([self._rows[each] for each in which])
+        self._extend([self._steps[each] for each in which], self._score_after(rows[turn], after), width)
+
+    @staticmethod
+    def _extend(steps: list[list[float]], scores: F64, width: int) -> None:
+        for known, more in zip(steps, scores.reshape(len(steps), width).tolist(), strict=True):
+            known += more
+
+
+@lru_cache(maxsize=256)
+def _rungs(count: int, first: int, width: int) -> tuple[AnyArray, F64]:
+    """For ``count`` nodes with ``width`` rungs each: which node a rung belongs to, and its number from ``first`` on."""
+    which, after = np.repeat(np.arange(count), width), np.tile(np.arange(float(first), first + width), count)
+    which.setflags(write=False)
+    after.setflags(write=False)
+    return which, after
