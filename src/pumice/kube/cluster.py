@@ -36,7 +36,7 @@ from pumice.model.manifest import Decoder
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
-from pumice.model.queue import Queue
+from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class KubeCluster:
         self._group_lane: Lane[PodGroupUpdate] = Lane(
             "podgroups", self._statuses.write_group, workers=limits.status_workers, waiting_max=limits.statuses
         )
-        self._queue_lane: Lane[tuple[str, Resource]] = Lane(
+        self._queue_lane: Lane[tuple[str, Resource, QueueUsage | None]] = Lane(
             "queues", lambda item: self._statuses.write_queue(*item), workers=1, waiting_max=limits.statuses
         )
         self._notice_lane: Lane[PodNotice] = Lane(
@@ -231,9 +231,10 @@ class KubeCluster:
         if self._statuses.begin_group(update) and not self._group_lane.put(update.job, update):
             self._statuses.groups.gone(update.job)
 
-    def write_queue(self, name: str, allocated: Resource) -> None:
+    def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
         """As for a PodGroup."""
-        if self._statuses.begin_queue(name, allocated) and not self._queue_lane.put(name, (name, allocated)):
+        status = allocated, usage
+        if self._statuses.begin_queue(name, *status) and not self._queue_lane.put(name, (name, *status)):
             self._statuses.queues.gone(name)
 
     def notice(self, notice: PodNotice) -> None:

@@ -23,7 +23,8 @@ from pumice.kube.cycle_log import tell_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
-from pumice.kube.kinds import FOLLOWED, NAMESPACES, NODES, Kind
+from pumice.kube.kinds import NAMESPACES, NODES, Kind
+from pumice.kube.languages import language_of
 from pumice.kube.lease import Election
 from pumice.kube.patience import Patience
 from pumice.kube.reload import ConfFile
@@ -176,7 +177,7 @@ class Live:
     async def _sync(self) -> None:
         await self.following.synced()
         self.synced.set()
-        counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in FOLLOWED if kind.needed)
+        counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in self.following.reflectors if kind.needed)
         _log.info("synced: %s", counts)
         self._at_once()
 
@@ -192,6 +193,7 @@ class Live:
             self._client,
             self.cluster.sink,
             decoder=decoder,
+            kinds=language_of(self.conf.current.policy).followed,
             patience=self._patience,
             troubles=self._troubles,
             takes={NODES: self._is_ours} if settings.node_labels else {},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pumice.model.bind_request import BindRequest
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.node import Node
@@ -23,6 +24,7 @@ Object = (
     | PodDisruptionBudget
     | ResourceClaim
     | ResourceClaimTemplate
+    | BindRequest
 )
 
 

@@ -22,10 +22,12 @@ from pumice.columns.queues import QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
 from pumice.columns.topologies import TopologyTable
+from pumice.model.bind_request import BindRequest
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.decisions import Bind, Evict, Writes
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen, Undone
+from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
@@ -34,6 +36,7 @@ from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, Topology
 from pumice.state.counted import RoleNumbers
 from pumice.state.job_rows import JobKeeper
+from pumice.state.requests import BindRequests
 from pumice.state.task_rows import TaskKeeper
 
 #: Events about pods that are kept for being written together.
@@ -53,10 +56,12 @@ class Store:
         scheduler_names: Iterable[str] = ("volcano",),
         default_queue: str = "default",
         use_priority_classes: bool = True,
+        node_pool: str = DEFAULT_NODE_POOL,
     ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
         self.default_queue = default_queue
         self.use_priority_classes = use_priority_classes
+        self.node_pool = node_pool
         self.shard: Shard | None = None
         self.nodes: dict[str, Node] = {}
         self.queues: dict[str, Queue] = {}
@@ -67,6 +72,7 @@ class Store:
         self._notes: Mapping[str, float] = {}
         self._came: dict[str, Pod] = {}  # pods of the last events, which are written together; one of the two is empty
         self._left: dict[str, None] = {}
+        self._requests = BindRequests()
         self._versions = Versions()
         self.claims: dict[str, ResourceClaim] = {}
         self.topologies: dict[str, Topology] = {}
@@ -89,6 +95,8 @@ class Store:
         """Take events in, oldest first."""
         for event in events:
             if isinstance(event, Seen) and isinstance(pod := event.obj, Pod):
+                if self._requests:
+                    pod = self._requests.counts_as(pod)
                 key = pod.key
                 if self._left or key in self._came:
                     self._take_in()
@@ -98,6 +106,7 @@ class Store:
                 if self._came:
                     self._take_in()
                 self._left[event.key] = None
+                self._requests.gone(event.key)
             else:
                 self._apply(event)
             if len(self._came) + len(self._left) >= TAKEN_TOGETHER_MAX:
@@ -162,6 +171,17 @@ class Store:
             case PodDisruptionBudget():
                 self._stale_budgets |= self.budgets.get(obj.key) != obj
                 self.budgets[obj.key] = obj
+            case BindRequest():
+                self._recount(self._requests.take(obj))
+
+    def _recount(self, pod: str | None) -> None:
+        """A binder was asked to bind this pod, or will not bind it."""
+        row = self._tasks.row_of.get(pod) if pod is not None else None
+        if pod is None or row is None:
+            return
+        plain = self._requests.as_it_is(self._tables.tasks.pods[row])
+        self._tasks.seen({pod: self._requests.counts_as(plain)})
+        self._tasks.undone(pod, plain.uid)  # what was decided about it is what the request says, or comes to nothing
 
     def _queue_seen(self, queue: Queue) -> None:
         self._offered(_amounts_of(queue))
@@ -171,7 +191,7 @@ class Store:
         if (
             known is None
             or row is None
-            or replace(queue, resource_version=known.resource_version, allocated=known.allocated) != known
+            or replace(queue, resource_version=known.resource_version, allocated=known.allocated, usage=known.usage) != known
         ):
             self._stale_queues = True
         else:
@@ -202,6 +222,8 @@ class Store:
             self._stale_claims |= self.claims.pop(held, None) is not None
         elif kind is PodDisruptionBudget:
             self._stale_budgets |= self.budgets.pop(key, None) is not None
+        elif kind is BindRequest:
+            self._recount(self._requests.drop(key))
 
     # -- decisions in flight ------------------------------------------------------------------------------------------
 
@@ -249,7 +271,7 @@ class Store:
             self._jobs.refresh_priorities(self.priority_classes if self.use_priority_classes else {})
             self._stale_priorities = False
         self._number += 1
-        return Snapshot(tables.freeze(), self._number, self.shard, self._notes)
+        return Snapshot(tables.freeze(), self._number, self.shard, self._notes, self.node_pool)
 
     def _offered(self, amounts: Iterable[Resource]) -> None:
         """These are what a node has or a queue speaks of: each resource in them gets a column."""
