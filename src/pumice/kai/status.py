@@ -135,9 +135,7 @@ def _update(ssn: Session, words: Words, job: int, why: str) -> PodGroupUpdate | 
     return None if status == old and times is None else PodGroupUpdate(group.key, status, times)
 
 
-def _conditions(
-    ssn: Session, group: PodGroup, told: Told | None, *, holds: bool
-) -> tuple[SchedulingCondition, ...]:
+def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool) -> tuple[SchedulingCondition, ...]:
     """One a pool of nodes, the newest last. The one of this pool goes when the gang holds something. Source: KAI."""
     old, pool = group.status.scheduling, ssn.snapshot.node_pool
     ours = next((each for each in old if each.node_pool == pool), None)

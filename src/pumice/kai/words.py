@@ -93,7 +93,9 @@ class Words:
         parts = [f"{count} node(s) didn't have enough {name}" for name, count in sorted(counts) if count]
         others = len(free) - int(np.count_nonzero(short.any(axis=1)))
         if others and len(rows) > 1 and why == NO_ROOM:
-            parts.append(f"{others} node(s) have room for it, but not for all {len(rows)} pods that must start together")
+            parts.append(
+                f"{others} node(s) have room for it, but not for all {len(rows)} pods that must start together"
+            )
         elif others or not parts:
             parts.append(f"{others} node(s) are out: {why}")
         return f"0/{len(free)} nodes are available for pod {tables.tasks.pods[rows[0]].name}: {'; '.join(parts)}."

@@ -177,7 +177,9 @@ class Live:
     async def _sync(self) -> None:
         await self.following.synced()
         self.synced.set()
-        counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in self.following.reflectors if kind.needed)
+        counts = ", ".join(
+            f"{len(self.following.objects(kind))} {kind.plural}" for kind in self.following.reflectors if kind.needed
+        )
         _log.info("synced: %s", counts)
         self._at_once()
 

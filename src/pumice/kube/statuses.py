@@ -102,7 +102,10 @@ class Statuses:
     ) -> None:
         self.groups = Sent(keep_s, clock)
         self.queues = Sent(keep_s, clock)
-        self._refused_groups, self._refused_queues = Refusals("status of PodGroup", clock), Refusals("status of Queue", clock)
+        self._refused_groups, self._refused_queues = (
+            Refusals("status of PodGroup", clock),
+            Refusals("status of Queue", clock),
+        )
         self._client, self._truth, self._tell = client, truth, tell
         self._subresource: dict[Kind, bool] = {}
 

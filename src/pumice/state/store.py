@@ -191,7 +191,8 @@ class Store:
         if (
             known is None
             or row is None
-            or replace(queue, resource_version=known.resource_version, allocated=known.allocated, usage=known.usage) != known
+            or replace(queue, resource_version=known.resource_version, allocated=known.allocated, usage=known.usage)
+            != known
         ):
             self._stale_queues = True
         else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pumice.framework.memo import Memo
 from pumice.cycle import run_cycle
+from pumice.framework.memo import Memo
 from pumice.model.events import Seen
 from pumice.model.gang import GangTimes, SchedulingCondition, gang_at
 from pumice.model.queue import QueueUsage
