@@ -1,4 +1,4 @@
-"""``pumice run`` under KAI's policy on a real API server: its queues, gangs and topologies, and what is written back."""
+"""``pumice run`` under KAI's policy on a real API server: its queues and gangs, and what is written back."""
 
 from __future__ import annotations
 

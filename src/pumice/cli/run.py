@@ -161,7 +161,8 @@ def run(**given: Any) -> None:
     set_up(given["verbosity"], given["log_format"] == "json")
     registry = registry_of(given["plugins_dir"])
     conf = ConfFile(given["scheduler_conf"], registry, DEFAULT_CONF, strict=given["strict"])
-    _name_what_is_not_named(given, language_of(conf.current.policy))
+    language = language_of(conf.current.policy)
+    _name_what_is_not_named(given, language)
     wanted = _wanted(given)
     settings = Settings(
         scheduler_names=tuple(dict.fromkeys(given["scheduler_name"])),
@@ -172,6 +173,7 @@ def run(**given: Any) -> None:
         node_labels=labels_of(given["node_selector"]),
         lease_namespace=given["lease_namespace"],
         replay=_replay_flags(given),
+        language=language,
     )
     try:
         asyncio.run(_run(wanted, conf, settings))
@@ -290,6 +292,8 @@ def _controllers(
     wanted: _Wanted, client: Client, settings: Settings, metrics: Metrics, troubles: Troubles
 ) -> Callable[[], Coroutine[Any, Any, None]] | None:
     """What to run beside the scheduler. Raises: InputError."""
+    if settings.language.dialect == "kai":
+        return _kai_controllers(wanted, client, settings, troubles)
     from pumice.kube.control_kinds import WATCHED_BY
     from pumice.kube.control_loop import ControlSettings
     from pumice.kube.controlling import Controllers, Deference
@@ -306,6 +310,26 @@ def _controllers(
     groups = GroupSettings(scheduler_names=settings.scheduler_names)
     control = ControlSettings(names, groups, settings.default_queue)
     return Controllers(client, control, deference=deference, metrics=metrics, troubles=troubles).run
+
+
+def _kai_controllers(
+    wanted: _Wanted, client: Client, settings: Settings, troubles: Troubles
+) -> Callable[[], Coroutine[Any, Any, None]] | None:
+    """What KAI's pod-grouper does. Raises: InputError."""
+    from pumice.kube.control_loop import ControlSettings
+    from pumice.kube.controlling import FOR_KAI, NEVER, Controllers
+    from pumice.runtime.controllers.kai_groups import GroupingSettings
+
+    if wanted.controllers in ("off", ""):
+        return None
+    if wanted.controllers not in ("auto", "on", "podgroup"):
+        raise InputError(
+            f"--controllers: found {wanted.controllers[:40]!r}, wanted auto, on, off or podgroup under KAI's"
+        )
+    deference = NEVER if wanted.controllers == "on" else FOR_KAI
+    grouping = GroupingSettings(settings.scheduler_names, settings.default_queue)
+    control = ControlSettings(("podgroup",))
+    return Controllers(client, control, deference=deference, troubles=troubles, grouping=grouping).run
 
 
 def _on_signals(live: Live, dump_dir: Path | None) -> None:

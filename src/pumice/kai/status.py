@@ -1,5 +1,5 @@
-"""The end of a session in KAI's words: which gangs could not be scheduled and why, when gangs started or fell below their
-minimum, and what queues hold. Differences are handed out.
+"""The end of a session in KAI's words: which gangs could not be scheduled and why, when they started or fell below
+their minimum, and what queues hold. Differences are handed out.
 
 Source: KAI status updater, podgroup controller, queue controller.
 """

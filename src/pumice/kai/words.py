@@ -1,4 +1,7 @@
-"""Why a gang waits, in numbers that people read. Source: KAI's fit errors: which there are and which numbers they have."""
+"""Why a gang waits, in numbers that people read.
+
+Source: KAI's fit errors: which there are and which numbers they have.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +108,8 @@ def _quota_text(queue: str, name: str, most: float, held: float, asked: float, w
     unit, by = _UNITS[name]
     limit, has, wants = (f"{amount / by:.4g}" for amount in (most, held, asked))
     if why == OVER_LIMIT:
-        return f"{queue} has reached its limit of {unit}: the limit is {limit}, {has} allocated, the workload asks for {wants}"
+        reached = f"{queue} has reached its limit of {unit}"
+        return f"{reached}: the limit is {limit}, {has} allocated, the workload asks for {wants}"
     return (
         f"a workload that is not preemptible must stay within the quota: that of {queue} is {limit} {unit},"
         f" {has} allocated to such workloads, and it asks for {wants}; a preemptible one may go over the quota"

@@ -1,4 +1,4 @@
-"""What a policy language means on a cluster: whose objects are read and written, and names where no flag gives others."""
+"""What a policy language means on a cluster: whose objects are followed, and names where no flag gives others."""
 
 from __future__ import annotations
 

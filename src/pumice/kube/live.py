@@ -24,7 +24,7 @@ from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
 from pumice.kube.kinds import NAMESPACES, NODES, Kind
-from pumice.kube.languages import language_of
+from pumice.kube.languages import VOLCANO, ClusterLanguage
 from pumice.kube.lease import Election
 from pumice.kube.patience import Patience
 from pumice.kube.reload import ConfFile
@@ -54,7 +54,7 @@ class Settings:
     value) are there for it; none: all are.
 
     ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
-    ``pumice schedule`` decides on a dump as this would.
+    ``pumice schedule`` decides on a dump as this would. ``language``: that of the policy.
     """
 
     scheduler_names: tuple[str, ...] = ("volcano",)
@@ -67,6 +67,7 @@ class Settings:
     flush_s: float = 20.0
     lease_namespace: str = ""
     replay: tuple[str, ...] = ()
+    language: ClusterLanguage = VOLCANO
 
 
 class Live:
@@ -177,9 +178,8 @@ class Live:
     async def _sync(self) -> None:
         await self.following.synced()
         self.synced.set()
-        counts = ", ".join(
-            f"{len(self.following.objects(kind))} {kind.plural}" for kind in self.following.reflectors if kind.needed
-        )
+        needed = [kind for kind in self.settings.language.followed if kind.needed]
+        counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in needed)
         _log.info("synced: %s", counts)
         self._at_once()
 
@@ -195,7 +195,7 @@ class Live:
             self._client,
             self.cluster.sink,
             decoder=decoder,
-            kinds=language_of(self.conf.current.policy).followed,
+            kinds=settings.language.followed,
             patience=self._patience,
             troubles=self._troubles,
             takes={NODES: self._is_ours} if settings.node_labels else {},

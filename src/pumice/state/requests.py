@@ -1,5 +1,5 @@
-"""Pods that somebody has asked a binder to bind: until it has, or has given up, they count on their node as if they were
-bound. Source: KAI bindrequest_info, pod_info."""
+"""Pods that somebody has asked a binder to bind: until it has, or has given up, they count on their node as if they
+were bound. Source: KAI bindrequest_info, pod_info."""
 
 from __future__ import annotations
 

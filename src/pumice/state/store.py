@@ -188,12 +188,7 @@ class Store:
         known = self.queues.get(queue.name)
         self.queues[queue.name] = queue
         row = self._tables.queues.row_of.get(queue.name)
-        if (
-            known is None
-            or row is None
-            or replace(queue, resource_version=known.resource_version, allocated=known.allocated, usage=known.usage)
-            != known
-        ):
+        if known is None or row is None or _without_status(queue) != _without_status(known):
             self._stale_queues = True
         else:
             self._tables.queues.restate(row, queue)
@@ -325,6 +320,11 @@ class Store:
             for row in np.flatnonzero(held >= 0).tolist():
                 table.write(row, **{name: tables.tree.row_of.get(before[held[row]], -1)})
         self._stale_tree = False
+
+
+def _without_status(queue: Queue) -> Queue:
+    """All of a queue but what is written on it."""
+    return replace(queue, resource_version="", allocated=None, usage=None)
 
 
 def _as_claim(template: ResourceClaimTemplate) -> ResourceClaim:
