@@ -16,6 +16,7 @@ from pumice.cli.errors import InputError
 from pumice.cli.params import SPAN
 from pumice.cli.policies import plugins_option, registry_of
 from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labels_of, not_obeyed
+from pumice.cli.run_kai import kai_controllers, kai_options, kai_settings
 from pumice.cli.run_pages import (
     Files,
     Wish,
@@ -93,6 +94,7 @@ class _Wanted:
 @click.option(
     "--node-selector", multiple=True, metavar="L:V", help="Only nodes with this label. May be given again: any of them."
 )
+@kai_options
 @click.option(
     "--feature-gates", multiple=True, metavar="G=BOOL", help="Volcano's; those that are not obeyed are refused."
 )
@@ -174,6 +176,7 @@ def run(**given: Any) -> None:
         lease_namespace=given["lease_namespace"],
         replay=_replay_flags(given),
         language=language,
+        **kai_settings(given, language),
     )
     try:
         asyncio.run(_run(wanted, conf, settings))
@@ -293,7 +296,7 @@ def _controllers(
 ) -> Callable[[], Coroutine[Any, Any, None]] | None:
     """What to run beside the scheduler. Raises: InputError."""
     if settings.language.dialect == "kai":
-        return _kai_controllers(wanted, client, settings, troubles)
+        return kai_controllers(wanted.controllers, client, settings, troubles)
     from pumice.kube.control_kinds import WATCHED_BY
     from pumice.kube.control_loop import ControlSettings
     from pumice.kube.controlling import Controllers, Deference
@@ -310,26 +313,6 @@ def _controllers(
     groups = GroupSettings(scheduler_names=settings.scheduler_names)
     control = ControlSettings(names, groups, settings.default_queue)
     return Controllers(client, control, deference=deference, metrics=metrics, troubles=troubles).run
-
-
-def _kai_controllers(
-    wanted: _Wanted, client: Client, settings: Settings, troubles: Troubles
-) -> Callable[[], Coroutine[Any, Any, None]] | None:
-    """What KAI's pod-grouper does. Raises: InputError."""
-    from pumice.kube.control_loop import ControlSettings
-    from pumice.kube.controlling import FOR_KAI, NEVER, Controllers
-    from pumice.runtime.controllers.kai_groups import GroupingSettings
-
-    if wanted.controllers in ("off", ""):
-        return None
-    if wanted.controllers not in ("auto", "on", "podgroup"):
-        raise InputError(
-            f"--controllers: found {wanted.controllers[:40]!r}, wanted auto, on, off or podgroup under KAI's"
-        )
-    deference = NEVER if wanted.controllers == "on" else FOR_KAI
-    grouping = GroupingSettings(settings.scheduler_names, settings.default_queue)
-    control = ControlSettings(("podgroup",))
-    return Controllers(client, control, deference=deference, troubles=troubles, grouping=grouping).run
 
 
 def _on_signals(live: Live, dump_dir: Path | None) -> None:

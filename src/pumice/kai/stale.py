@@ -9,8 +9,7 @@ from pumice.model.status import TaskStatus
 
 
 def stale_jobs(tables: Tables) -> AnyArray:
-    """Rows of jobs none of whose pods has succeeded, of which one at least holds resources, with a pod set of fewer pods
-    than its minimum."""
+    """Rows of jobs that hold something, none of whose pods has succeeded, with a pod set of fewer than its minimum."""
     jobs = tables.jobs
     used = jobs.counts @ ACTIVE + jobs.counts[:, RELEASING]
     rows = jobs.alive & (jobs.queue >= 0) & (used > 0) & (jobs.counts[:, TaskStatus.SUCCEEDED] == 0)

@@ -65,8 +65,11 @@ def kai_bind_request(request: BindRequest) -> Obj:
         **_some(selectedGPUGroups=list(request.gpu_groups), backoffLimit=request.backoff_limit),
     }
     status = _some(phase=request.phase, reason=request.reason, failedAttempts=request.failed_attempts or None)
+    metadata: Obj = {"namespace": request.namespace, "name": request.name, **_some(uid=request.uid)}
+    if request.pod_uid:
+        metadata["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": request.pod, "uid": request.pod_uid}]
     head = {"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest"}
-    return head | {"metadata": {"namespace": request.namespace, "name": request.name}, "spec": spec, "status": status}
+    return head | {"metadata": metadata, "spec": spec} | ({"status": status} if status else {})
 
 
 def _quota(quota: Quota, unit: float) -> Obj:

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from pumice.kube.client import Client, Counts
-from pumice.kube.cluster import KubeCluster
+from pumice.kube.cluster import KubeCluster, Requests
 from pumice.kube.cycle_log import tell_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
 from pumice.kube.kinds import NAMESPACES, NODES, Kind
-from pumice.kube.languages import VOLCANO, ClusterLanguage
+from pumice.kube.languages import POOLED, VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.lease import Election
 from pumice.kube.patience import Patience
 from pumice.kube.reload import ConfFile
@@ -34,6 +34,7 @@ from pumice.kube.troubles import Troubles
 from pumice.kube.unread import Unread
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
+from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
 from pumice.runtime.cycle_metrics import CycleTimer, report_bound, report_cycle
@@ -54,7 +55,8 @@ class Settings:
     value) are there for it; none: all are.
 
     ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
-    ``pumice schedule`` decides on a dump as this would. ``language``: that of the policy.
+    ``pumice schedule`` decides on a dump as this would. ``language``: that of the policy. ``pool``: only objects
+    of this pool of nodes are there for it; None: all are. ``requests``: KAI's binder binds.
     """
 
     scheduler_names: tuple[str, ...] = ("volcano",)
@@ -68,6 +70,8 @@ class Settings:
     lease_namespace: str = ""
     replay: tuple[str, ...] = ()
     language: ClusterLanguage = VOLCANO
+    pool: NodePool | None = None
+    requests: Requests | None = None
 
 
 class Live:
@@ -187,7 +191,11 @@ class Live:
         """The port, and what it hears from, as they are before anything was heard."""
         settings = self.settings
         self.cluster = KubeCluster(
-            self._client, scheduler=settings.scheduler_names[0], timed=self._timed, aged=self._aged
+            self._client,
+            scheduler=settings.scheduler_names[0],
+            timed=self._timed,
+            aged=self._aged,
+            requests=settings.requests,
         )
         self.cluster.changed = self._change
         decoder = Decoder(default_queue=settings.default_queue)
@@ -198,7 +206,7 @@ class Live:
             kinds=settings.language.followed,
             patience=self._patience,
             troubles=self._troubles,
-            takes={NODES: self._is_ours} if settings.node_labels else {},
+            takes=self._takes(),
             told=self._tell_of_unread,
         )
         self._reminders = Reminders(self.cluster.truth, self.cluster.teller, self.following.unread)
@@ -224,7 +232,15 @@ class Live:
             self.leads = False
             await _ended(stopping, *tasks)
 
+    def _takes(self) -> dict[Kind, Callable[[Any], bool]]:
+        """Which objects count, by kind; of the others all do."""
+        settings, pool = self.settings, self.settings.pool
+        found: dict[Kind, Callable[[Any], bool]] = {} if pool is None else dict.fromkeys(POOLED, pool.takes)
+        return {**found, NODES: self._is_ours} if settings.node_labels else found
+
     def _is_ours(self, node: Node) -> bool:
+        if self.settings.pool is not None and not self.settings.pool.takes(node):
+            return False
         return any(node.labels.get(key) == value for key, value in self.settings.node_labels)
 
     def _tell_of_unread(self, kind: Kind, unread: Unread) -> None:
@@ -365,6 +381,7 @@ class Live:
             scheduler_names=self.settings.scheduler_names,
             default_queue=self.settings.default_queue,
             use_priority_classes=self.settings.use_priority_classes,
+            node_pool=self.settings.pool.name if self.settings.pool is not None else DEFAULT_NODE_POOL,
         )
 
     def _timed(self, stage: str, seconds: float) -> None:

@@ -42,7 +42,13 @@ class BindRequests:
     def counts_as(self, pod: Pod) -> Pod:
         """What a pod, as the API server has it, counts as."""
         request = self._live.get(pod.key)
-        if request is None or pod.node_name or pod.deletion is not None or pod.phase not in ("Pending", ""):
+        if (
+            request is None
+            or not request.is_about(pod.uid)
+            or pod.node_name
+            or pod.deletion is not None
+            or pod.phase not in ("Pending", "")
+        ):
             self._plain.pop(pod.key, None)
             return pod
         self._plain[pod.key] = pod

@@ -293,4 +293,11 @@ def read_bind_request(obj: Obj) -> BindRequest:
         failed_attempts=whole(status, "failedAttempts", "status", 0, 0),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         resource_version=text(metadata, "resourceVersion", "metadata"),
+        uid=text(metadata, "uid", "metadata"),
+        pod_uid=_owning_pod(metadata),
     )
+
+
+def _owning_pod(metadata: Obj) -> str:
+    owners = tables(metadata, "ownerReferences", "metadata")
+    return next((text(each, "uid", "metadata") for each in owners if each.get("kind") == "Pod"), "")
