@@ -14,6 +14,7 @@ from pumice.kube.errors import ApiError
 from tests.kube.waiting import until_answered, until_refused
 
 CRDS = Path(__file__).resolve().parents[2] / "deploy" / "crds"
+KAI_CRDS = CRDS.parent / "kai" / "crds"
 _CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -73,8 +74,8 @@ def crd(
 
 
 async def install_crds(client: Client) -> None:
-    """Those of ``deploy/crds``, unless they are there already; returns when they are served."""
-    for path in sorted(CRDS.glob("*.yaml")):
+    """Volcano's and KAI's, unless they are there already; returns when they are served."""
+    for path in (*sorted(CRDS.glob("*.yaml")), *sorted(KAI_CRDS.glob("*.yaml"))):
         for document in yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader):
             if document and document.get("kind") == "CustomResourceDefinition":
                 await install_crd(client, document)

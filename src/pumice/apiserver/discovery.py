@@ -25,6 +25,8 @@ _SUB_KINDS = {
 WHO_AM_I = ["authentication.k8s.io", "v1", "selfsubjectreviews"]
 REVIEWS = {"selfsubjectaccessreviews": "SelfSubjectAccessReview", "selfsubjectrulesreviews": "SelfSubjectRulesReview"}
 REVIEW_GROUP = "authorization.k8s.io"
+#: Groups whose names of kinds others have as well: a client takes a bare name for that of the first group it reads of.
+_BEHIND = frozenset({"scheduling.run.ai"})
 
 
 def version() -> Obj:
@@ -97,7 +99,7 @@ def aggregated(registry: Registry, named: bool, version: str) -> Obj:
 
 def _named_groups(registry: Registry) -> dict[str, list[str]]:
     found = {name: versions for name, versions in registry.groups().items() if name}
-    return dict(sorted({**found, REVIEW_GROUP: ["v1"]}.items()))
+    return dict(sorted({**found, REVIEW_GROUP: ["v1"]}.items(), key=lambda item: (item[0] in _BEHIND, item[0])))
 
 
 def _entries(resource: Resource) -> list[Obj]:

@@ -16,6 +16,7 @@ from pumice.cli.errors import InputError
 from pumice.cli.params import SPAN
 from pumice.cli.policies import plugins_option, registry_of
 from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labels_of, not_obeyed
+from pumice.cli.run_kai import kai_controllers, kai_options, kai_settings
 from pumice.cli.run_pages import (
     Files,
     Wish,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from pumice.kube.access import Access
     from pumice.kube.client import Client
+    from pumice.kube.languages import ClusterLanguage
     from pumice.kube.lease import Election
     from pumice.kube.live import Live, Settings
     from pumice.kube.reload import ConfFile
@@ -64,29 +66,35 @@ class _Wanted:
 @click.option("--kubeconfig", default="", metavar="F", help="Default: KUBECONFIG, ~/.kube/config, the pod's account.")
 @click.option("--master", default="", metavar="URL", help="The API server's address, in place of the kubeconfig's.")
 @click.option(
-    "--scheduler-name", multiple=True, default=("volcano",), show_default=True, help="Whose pods. May be given again."
+    "--scheduler-name",
+    multiple=True,
+    help="Whose pods. May be given again. Default: volcano, or kai-scheduler under dialect: kai.",
 )
-@click.option("--default-queue", default="default", show_default=True, help="Of PodGroups that name none.")
+@click.option(
+    "--default-queue", default="", help="Of PodGroups that name none. Default: default, or default-queue under KAI's."
+)
 @click.option("--schedule-period", type=SPAN, default="1s", show_default=True, help="Between cycles, at most.")
 @go_flag("--wake-on-change", default=True, help="A cycle as soon as something changes; false: Volcano's rhythm.")
 @go_flag("--leader-elect", default=True, help="Decide only while holding the Lease.")
 @click.option("--leader-elect-lease-duration", type=SPAN, default="15s", show_default=True)
 @click.option("--leader-elect-renew-deadline", type=SPAN, default="10s", show_default=True)
 @click.option("--leader-elect-retry-period", type=SPAN, default="2s", show_default=True)
-@click.option("--leader-elect-resource-name", default="volcano", show_default=True, help="The Lease's name.")
+@click.option(
+    "--leader-elect-resource-name", default="", help="The Lease's name. Default: volcano, or kai-scheduler under KAI's."
+)
 @click.option(
     "--leader-elect-resource-namespace",
     "--lock-object-namespace",
     "lease_namespace",
-    default="volcano-system",
-    show_default=True,
-    help="The Lease's namespace.",
+    default="",
+    help="The Lease's namespace. Default: volcano-system, or kai-scheduler under KAI's.",
 )
 @click.option("--kube-api-qps", type=click.FloatRange(0), default=2000.0, show_default=True, help="0: no limit.")
 @click.option("--kube-api-burst", type=click.IntRange(1), default=2000, show_default=True)
 @click.option(
     "--node-selector", multiple=True, metavar="L:V", help="Only nodes with this label. May be given again: any of them."
 )
+@kai_options
 @click.option(
     "--feature-gates", multiple=True, metavar="G=BOOL", help="Volcano's; those that are not obeyed are refused."
 )
@@ -144,6 +152,7 @@ def run(**given: Any) -> None:
     import asyncio
 
     from pumice.kube.errors import KubeError
+    from pumice.kube.languages import language_of
     from pumice.kube.live import Settings
     from pumice.kube.logs import set_up
     from pumice.kube.reload import ConfFile
@@ -151,10 +160,12 @@ def run(**given: Any) -> None:
 
     gates = gates_of(given["feature_gates"])
     listen_where_volcano_does(given)
-    wanted = _wanted(given)
     set_up(given["verbosity"], given["log_format"] == "json")
     registry = registry_of(given["plugins_dir"])
     conf = ConfFile(given["scheduler_conf"], registry, DEFAULT_CONF, strict=given["strict"])
+    language = language_of(conf.current.policy)
+    _name_what_is_not_named(given, language)
+    wanted = _wanted(given)
     settings = Settings(
         scheduler_names=tuple(dict.fromkeys(given["scheduler_name"])),
         default_queue=given["default_queue"],
@@ -164,11 +175,20 @@ def run(**given: Any) -> None:
         node_labels=labels_of(given["node_selector"]),
         lease_namespace=given["lease_namespace"],
         replay=_replay_flags(given),
+        language=language,
+        **kai_settings(given, language),
     )
     try:
         asyncio.run(_run(wanted, conf, settings))
     except KubeError as error:
         raise InputError(str(error)) from None
+
+
+def _name_what_is_not_named(given: dict[str, Any], language: ClusterLanguage) -> None:
+    given["scheduler_name"] = given["scheduler_name"] or (language.scheduler,)
+    given["default_queue"] = given["default_queue"] or language.default_queue
+    given["lease_namespace"] = given["lease_namespace"] or language.lease[0]
+    given["leader_elect_resource_name"] = given["leader_elect_resource_name"] or language.lease[1]
 
 
 def _replay_flags(given: dict[str, Any]) -> tuple[str, ...]:
@@ -275,6 +295,8 @@ def _controllers(
     wanted: _Wanted, client: Client, settings: Settings, metrics: Metrics, troubles: Troubles
 ) -> Callable[[], Coroutine[Any, Any, None]] | None:
     """What to run beside the scheduler. Raises: InputError."""
+    if settings.language.dialect == "kai":
+        return kai_controllers(wanted.controllers, client, settings, troubles)
     from pumice.kube.control_kinds import WATCHED_BY
     from pumice.kube.control_loop import ControlSettings
     from pumice.kube.controlling import Controllers, Deference

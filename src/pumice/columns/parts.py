@@ -22,6 +22,7 @@ from pumice.columns.queues import QueueTable
 from pumice.columns.references import PartsDiffer, check_references
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import NAMES, Tables
+from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.node import Node
 from pumice.model.topology import HyperNode
 
@@ -39,6 +40,7 @@ class Parts:
     number: int
     shard: Shard | None
     notes: Mapping[str, float] = field(default_factory=dict)
+    node_pool: str = DEFAULT_NODE_POOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def take_apart(snapshot: Snapshot) -> Parts:
         snapshot.number,
         snapshot.shard,
         snapshot.notes,
+        snapshot.node_pool,
     )
 
 
@@ -104,4 +107,4 @@ def put_together(parts: Parts) -> Snapshot:
         table = getattr(tables, name)
         setattr(tables, name, table.restored({column: parts.columns[f"{name}.{column}"] for column in table.FIELDS}))
     check_references(tables)
-    return Snapshot(tables, parts.number, parts.shard, parts.notes)
+    return Snapshot(tables, parts.number, parts.shard, parts.notes, parts.node_pool)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pumice.columns.tables import Tables
+from pumice.model.gang import DEFAULT_NODE_POOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +20,14 @@ class Shard:
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """``number`` counts snapshots of one store and names the session in conditions. ``shard`` is None without
-    sharding. ``notes``: what plugins wanted to know again, by ``plugin.name``."""
+    sharding. ``notes``: what plugins wanted to know again, by ``plugin.name``. ``node_pool``: what the nodes are called
+    that are all there is, where a cluster is divided among schedulers."""
 
     tables: Tables
     number: int = 0
     shard: Shard | None = None
     notes: Mapping[str, float] = field(default_factory=dict)
+    node_pool: str = DEFAULT_NODE_POOL
 
     @property
     def uid(self) -> str:

@@ -1,4 +1,5 @@
-"""Why a queue does not take a job on, in KAI's words (reasons of its scheduling conditions)."""
+"""Why a gang waits, in KAI's words: reasons of its scheduling conditions."""
 
 OVER_LIMIT = "OverLimit"
 NON_PREEMPTIBLE_OVER_QUOTA = "NonPreemptibleOverQuota"
+POD_SCHEDULING_ERRORS = "PodSchedulingErrors"

@@ -31,6 +31,7 @@ from pumice.kai.plugins.subgrouporder import subgrouporder
 from pumice.kai.plugins.taskorder import taskorder
 from pumice.kai.plugins.topology import TopologyPlugin
 from pumice.kai.points import POINTS
+from pumice.kai.status import close, notices
 
 NAME = "kai"
 
@@ -113,6 +114,8 @@ def kai_dialect() -> Dialect:
         POINTS,
         accounting=ACCOUNTING,
         opens=open_devices,
+        closes=close,
+        notices=notices,
         default_actions=DEFAULT_ACTIONS,
         default_plugins=tuple(name for name in DEFAULT_PLUGINS if name not in PLUGINS_NOT_YET),
         name=NAME,

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pumice.kube.bind_requests import RequestBinder
 from pumice.kube.binding import Binder, PreBind
 from pumice.kube.client import Client
 from pumice.kube.codec import Codec
@@ -30,13 +31,14 @@ from pumice.kube.resync import Resync
 from pumice.kube.sent import Sent
 from pumice.kube.statuses import Statuses
 from pumice.kube.truth import ENDED, Truth
+from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
-from pumice.model.queue import Queue
+from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
 
 if TYPE_CHECKING:
@@ -64,6 +66,13 @@ class Limits:
     hold_s: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Binds go out as requests to KAI's binder, which tries ``backoff_limit`` times more, None: not once."""
+
+    backoff_limit: int | None = None
+
+
 class KubeCluster:
     """Implements ``runtime.ports.Cluster``. One object, with one store, serves one term of leadership.
 
@@ -79,7 +88,7 @@ class KubeCluster:
     run before each bind. ``use_eviction``: ask the eviction API, which keeps disruption budgets, in place of deleting.
     ``timed`` is told the stages ``PreBind`` and ``Bind`` with the seconds they took; ``aged`` is told what a bind
     has come to (``Assumed``, ``PreBound``, ``Bound``, ``Failed``) with the seconds since the pod was created, as far as
-    clocks agree.
+    clocks agree. ``requests``: ask KAI's binder in place of binding; ``hooks`` are its business then.
     """
 
     def __init__(
@@ -93,6 +102,7 @@ class KubeCluster:
         limits: Limits | None = None,
         timed: Callable[[str, float], None] = lambda stage, seconds: None,
         aged: Callable[[str, Bind, float], None] = lambda stage, bind, seconds: None,
+        requests: Requests | None = None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.limits = limits = limits or Limits()
@@ -103,7 +113,16 @@ class KubeCluster:
         self._conditions = PodStatuses(client, truth, teller, self._sent, self._room)
         self._statuses = Statuses(client, truth, teller, limits.confirm_s)
         self._hints = HintConditions(self._statuses.groups.is_under_way)
-        self._binder = Binder(client, truth, flights, teller, self._conditions, hooks, timed, self._reached)
+        self._asking: RequestBinder | None = None
+        self._binder: Binder | RequestBinder
+        if requests is None:
+            self._binder = Binder(client, truth, flights, teller, self._conditions, hooks, timed, self._reached)
+        else:
+            limit = requests.backoff_limit
+            self._asking = RequestBinder(
+                client, truth, flights, teller, timed, self._reached, self._request_failed, limit
+            )
+            self._binder = self._asking
         self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=use_eviction)
         self._resync = Resync(client, pods or Codec(PODS, Decoder()), self._settle, Pace())
         self._failed_binds: dict[str, tuple[str, str]] = {}  # pod -> its uid, and what stood against the last one
@@ -115,7 +134,7 @@ class KubeCluster:
         self._group_lane: Lane[PodGroupUpdate] = Lane(
             "podgroups", self._statuses.write_group, workers=limits.status_workers, waiting_max=limits.statuses
         )
-        self._queue_lane: Lane[tuple[str, Resource]] = Lane(
+        self._queue_lane: Lane[tuple[str, Resource, QueueUsage | None]] = Lane(
             "queues", lambda item: self._statuses.write_queue(*item), workers=1, waiting_max=limits.statuses
         )
         self._notice_lane: Lane[PodNotice] = Lane(
@@ -155,7 +174,11 @@ class KubeCluster:
 
     def _is_echo(self, obj: Object) -> bool:
         match obj:
+            case BindRequest():
+                return self._asking is not None and self._asking.heard(obj)
             case Pod():
+                if obj.node_name and self._asking is not None:
+                    self._forgive(obj.key)
                 ours = self._sent.heard(obj.key, obj.resource_version)
                 if self.flights.heard(obj):
                     self._forgive(obj.key)
@@ -180,6 +203,8 @@ class KubeCluster:
             self._statuses.group_gone(event.key)
         elif event.kind is Queue:
             self._statuses.queue_gone(event.key)
+        elif event.kind is BindRequest and self._asking is not None:
+            self._asking.gone(event.key)
 
     def drain(self) -> list[Event]:
         """What happened since the last call, oldest first."""
@@ -231,9 +256,10 @@ class KubeCluster:
         if self._statuses.begin_group(update) and not self._group_lane.put(update.job, update):
             self._statuses.groups.gone(update.job)
 
-    def write_queue(self, name: str, allocated: Resource) -> None:
+    def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
         """As for a PodGroup."""
-        if self._statuses.begin_queue(name, allocated) and not self._queue_lane.put(name, (name, allocated)):
+        status = allocated, usage
+        if self._statuses.begin_queue(name, *status) and not self._queue_lane.put(name, (name, *status)):
             self._statuses.queues.gone(name)
 
     def notice(self, notice: PodNotice) -> None:
@@ -301,6 +327,8 @@ class KubeCluster:
         async with asyncio.TaskGroup() as group:
             for lane in (self.binds, self.evictions, self._resync.lane, *self._quiet_lanes()):
                 group.create_task(lane.run())
+            if self._asking is not None:
+                group.create_task(self._asking.deletes.run())
             group.create_task(self._confirm())
 
     async def flush(self, seconds: float) -> int:
@@ -347,12 +375,18 @@ class KubeCluster:
                 self._reached("Failed", decision)
             self.truth.give_back(decision)
 
+    def _request_failed(self, pod: str, uid: str, why: str) -> None:
+        """KAI's binder has given up: the pod waits, longer each time, and is told why."""
+        _log.warning("pod %s: %s", pod, why)
+        self._failures.delay(pod)
+        self._failed_binds[pod] = uid, why
+
     def _forgive(self, pod: str) -> None:
         """What failed about a pod is over."""
         self._failures.forget(pod)
         self._failed_binds.pop(pod, None)
 
-    def _hand_of(self, flight: Flight) -> Binder | Evictor:
+    def _hand_of(self, flight: Flight) -> Binder | RequestBinder | Evictor:
         return self._binder if isinstance(flight.decision, Bind) else self._evictor
 
     def _reached(self, stage: str, bind: Bind) -> None:
@@ -364,6 +398,8 @@ class KubeCluster:
         """Look up what was accepted and not heard of: room is assumed only so long without the API server's word."""
         while True:
             await asyncio.sleep(self.limits.confirm_s / 4)
+            if self._asking is not None:
+                self._asking.sweep()
             for flight in self.flights.overdue(self.limits.confirm_s):
                 _log.warning("pod %s: no watch has confirmed a decision: looking it up", flight.decision.pod)
                 self.flights.land(flight)  # not again at once

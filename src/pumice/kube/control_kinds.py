@@ -9,7 +9,7 @@ import msgspec
 from pumice.kube.codec import BadObject, Codec, Object
 from pumice.kube.cuts import Meta
 from pumice.kube.errors import NO_JSON, clean
-from pumice.kube.kinds import NAMESPACES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
+from pumice.kube.kinds import KAI_POD_GROUPS, KAI_QUEUES, NAMESPACES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
 from pumice.model.manifest import Decoder
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 
@@ -45,7 +45,19 @@ LOOKED_UP: Final = (
     Kind("ray.io", "v1", "rayclusters", "RayCluster"),
     NATIVE_POD_GROUPS,
 )
-_WRITTEN = (PODS, POD_GROUPS, QUEUES, JOBS, COMMANDS, CONFIG_MAPS, SERVICES, CLAIMS, NETWORK_POLICIES)
+_WRITTEN = (
+    PODS,
+    POD_GROUPS,
+    KAI_POD_GROUPS,
+    QUEUES,
+    KAI_QUEUES,
+    JOBS,
+    COMMANDS,
+    CONFIG_MAPS,
+    SERVICES,
+    CLAIMS,
+    NETWORK_POLICIES,
+)
 _BY_NAME: Final = {(kind.api_version, kind.kind): kind for kind in (*_WRITTEN, *LOOKED_UP, REPLICA_SETS, STATEFUL_SETS)}
 
 
@@ -101,8 +113,10 @@ _CUTS: Final[dict[str, Any]] = {"Pod": _Pod, "ReplicaSet": _Set, "StatefulSet": 
 class PlainCodec(Codec):
     """Reads objects as dictionaries, which is what controllers take. Of pods and their sets only what those look at."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, group_annotation: str = GROUP_NAME_ANNOTATION) -> None:
+        """``group_annotation``: by which a pod names its group."""
         super().__init__(kind, Decoder())
+        self._annotation = group_annotation
         self._plain = msgspec.json.Decoder(_CUTS.get(kind.kind, dict[str, Any]))
 
     def read(self, raw: bytes | msgspec.Raw) -> Object:
@@ -113,6 +127,6 @@ class PlainCodec(Codec):
         except NO_JSON as error:
             raise BadObject(key, version, clean(str(error)), uid) from None
         found["apiVersion"], found["kind"] = self.kind.api_version, self.kind.kind
-        if self.kind is PODS and (found["metadata"].get("annotations") or {}).get(GROUP_NAME_ANNOTATION):
+        if self.kind is PODS and (found["metadata"].get("annotations") or {}).get(self._annotation):
             found.pop("spec", None)  # a pod that has its group is not read again
         return Object(key, uid, version, found)

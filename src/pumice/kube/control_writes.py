@@ -100,7 +100,7 @@ class Writing:
             if error.reason != "AlreadyExists":
                 raise
             there = await self._client.get(kind.path(_key(metadata.get("namespace", ""), metadata["name"])))
-            if controller_uid(there) != controller_uid(obj):
+            if _owner_uids(there) != _owner_uids(obj):
                 raise Taken(f"{kind.full_name} {metadata['name']} is there already and belongs to another") from None
 
     async def _patch(self, patch: Patch) -> None:
@@ -126,6 +126,12 @@ class Writing:
         except ApiError as error:
             if error.status not in (404, 409):  # 409: another object of that name by now
                 raise
+
+
+def _owner_uids(obj: Obj) -> set[str]:
+    """Whose an object is: of its controller, or of those that own it where none controls it."""
+    uid = controller_uid(obj)
+    return {uid} if uid else {str(owner.get("uid", "")) for owner in meta(obj).get("ownerReferences") or ()}
 
 
 def _kind(api_version: str, kind: str) -> Kind:

@@ -1,6 +1,7 @@
-"""The controllers of a cluster, as long as nobody else's do the same: Volcano's own go first.
+"""The controllers of a cluster, as long as nobody else's do the same: Volcano's and KAI's own go first.
 
-Whether Volcano's run is read off the Lease by which its controller manager elects a leader.
+Whether Volcano's run is read off the Lease by which its controller manager elects a leader, whether KAI's pod-grouper
+does off its Deployment: as a rule it elects nobody.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from dataclasses import dataclass
 from pumice.kube.client import Client
 from pumice.kube.control_loop import ControlLoop, ControlSettings
 from pumice.kube.errors import ApiError, KubeError, clean
+from pumice.kube.kai_grouping import DEPLOYMENTS, GroupingLoop
 from pumice.kube.kinds import LEASES
 from pumice.kube.patience import Patience
 from pumice.kube.troubles import Troubles
-from pumice.model.manifest.fields import epoch_of
+from pumice.model.manifest.fields import Obj, epoch_of
+from pumice.runtime.controllers.kai_groups import GroupingSettings
 from pumice.runtime.controllers.writes import part
 from pumice.runtime.metrics import Metrics
 
@@ -29,21 +32,28 @@ _log = logging.getLogger("pumice.controllers")
 
 @dataclass(frozen=True, slots=True)
 class Deference:
-    """When to give way. ``lease``: namespace/name; empty: never. ``slack_s``: how far clocks may be apart.
+    """When to give way. ``lease``: namespace/name; empty: to nobody who has one. ``slack_s``: how far clocks may be
+    apart. ``deployments``: namespace/name of those to which it gives way while any of their pods is ready.
 
     ``again_s``: until the next look where nothing could be seen; ours go on without for ``blind_s``: a server that has
     just been started refuses at first what it allows a moment later.
     """
 
     lease: str = VOLCANO_LEASE
+    deployments: tuple[str, ...] = ()
     check_s: float = 15.0
     slack_s: float = 30.0
     again_s: float = 2.0
     blind_s: float = 60.0
 
 
+#: Its name was another one before KAI had an operator.
+FOR_KAI = Deference(lease="", deployments=("kai-scheduler/pod-grouper", "kai-scheduler/podgrouper"))
+NEVER = Deference(lease="")
+
+
 class _Unseen(Exception):
-    """Nobody knows whether Volcano's run."""
+    """Nobody knows whether others run."""
 
 
 class Controllers:
@@ -59,8 +69,11 @@ class Controllers:
         patience: Patience | None = None,
         clock: Callable[[], float] = time.time,
         troubles: Troubles | None = None,
+        grouping: GroupingSettings | None = None,
     ) -> None:
-        self.loop: ControlLoop | None = None
+        """``grouping``: these give KAI's pods their groups, in place of what Volcano's controllers do."""
+        self.loop: ControlLoop | GroupingLoop | None = None
+        self._grouping = grouping
         self._client, self._metrics, self._patience, self._clock = client, metrics, patience, clock
         self._settings = settings or ControlSettings()
         self._deference = deference or Deference()
@@ -77,7 +90,7 @@ class Controllers:
             try:
                 why = await self._why_not()
             except _Unseen as error:
-                why, pause = f"it cannot be seen whether Volcano's run: {error}", self._deference.again_s
+                why, pause = f"it cannot be seen whether others run: {error}", self._deference.again_s
             if why:
                 self._say(f"controllers {names}: off: {why}")
                 await asyncio.sleep(pause)
@@ -86,9 +99,7 @@ class Controllers:
                 await self._run_until_another()
 
     async def _run_until_another(self) -> None:
-        self.loop = ControlLoop(
-            self._client, self._settings, self._clock, self._metrics, self._patience, self._troubles
-        )
+        self.loop = self._new_loop()
         task = asyncio.create_task(self.loop.run())
         seen = time.monotonic()
         try:
@@ -107,16 +118,31 @@ class Controllers:
             with suppress(asyncio.CancelledError):
                 await task
 
+    def _new_loop(self) -> ControlLoop | GroupingLoop:
+        if self._grouping is not None:
+            return GroupingLoop(self._client, self._grouping, self._clock, self._patience, self._troubles)
+        return ControlLoop(self._client, self._settings, self._clock, self._metrics, self._patience, self._troubles)
+
     async def _why_not(self) -> str:
         """Why ours are to be off; empty where they are not. Raises: _Unseen."""
-        if not self._deference.lease:
-            return ""
+        for key in self._deference.deployments:
+            ready = part(await self._found(DEPLOYMENTS.path(key)), "status").get("readyReplicas")
+            if isinstance(ready, int) and ready > 0:
+                return f"KAI's own run (Deployment {key})"
+        return self._held(await self._found(LEASES.path(self._deference.lease))) if self._deference.lease else ""
+
+    async def _found(self, path: str) -> Obj:
+        """An object, empty where it is not there. Raises: _Unseen."""
         try:
-            lease = await self._client.get(LEASES.path(self._deference.lease))
+            found: Obj = await self._client.get(path)
         except KubeError as error:
             if isinstance(error, ApiError) and error.status == 404:
-                return ""
+                return {}
             raise _Unseen(str(error)) from None
+        return found
+
+    def _held(self, lease: Obj) -> str:
+        """Why a Lease keeps ours off; empty where nobody holds it."""
         spec = part(lease, "spec")
         renewed = epoch_of(str(spec.get("renewTime", "")))
         valid_s = spec.get("leaseDurationSeconds")

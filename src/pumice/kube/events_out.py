@@ -18,7 +18,7 @@ from typing import Any
 from pumice.kube.backoff import TokenBucket
 from pumice.kube.client import FOR_CREATES, Client
 from pumice.kube.errors import ApiError, KubeError, clean
-from pumice.kube.kinds import EVENTS, POD_GROUPS, Kind
+from pumice.kube.kinds import EVENTS, Kind, kind_of_group
 from pumice.kube.lanes import Lane
 from pumice.kube.unread import Unread
 from pumice.model.decisions import Bind, Decision
@@ -178,4 +178,5 @@ def about_unread(kind: Kind, unread: Unread) -> Ref:
 
 def about_group(group: PodGroup) -> Ref:
     """A PodGroup, to tell something about it."""
-    return Ref(POD_GROUPS.api_version, POD_GROUPS.kind, group.namespace, group.name, group.uid)
+    kind = kind_of_group(group)
+    return Ref(kind.api_version, kind.kind, group.namespace, group.name, group.uid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pumice.model.bind_request import BindRequest
 from pumice.model.gang import Gang, SubGroup, TopologyConstraint
 from pumice.model.manifest.fields import Obj
 from pumice.model.podgroup import PodGroup
@@ -52,6 +53,23 @@ def kai_topology(topology: Topology) -> Obj:
     """Its levels, widest first."""
     head = {"apiVersion": "kai.scheduler/v1alpha1", "kind": "Topology", "metadata": {"name": topology.name}}
     return head | {"spec": {"levels": [{"nodeLabel": label} for label in topology.levels]}}
+
+
+def kai_bind_request(request: BindRequest) -> Obj:
+    """With what became of it."""
+    spec = {
+        "podName": request.pod,
+        "selectedNode": request.node,
+        "receivedResourceType": request.received_type,
+        "receivedGPU": _some(count=request.gpu_count or None, portion=request.gpu_portion),
+        **_some(selectedGPUGroups=list(request.gpu_groups), backoffLimit=request.backoff_limit),
+    }
+    status = _some(phase=request.phase, reason=request.reason, failedAttempts=request.failed_attempts or None)
+    metadata: Obj = {"namespace": request.namespace, "name": request.name, **_some(uid=request.uid)}
+    if request.pod_uid:
+        metadata["ownerReferences"] = [{"apiVersion": "v1", "kind": "Pod", "name": request.pod, "uid": request.pod_uid}]
+    head = {"apiVersion": "scheduling.run.ai/v1alpha2", "kind": "BindRequest"}
+    return head | {"metadata": metadata, "spec": spec} | ({"status": status} if status else {})
 
 
 def _quota(quota: Quota, unit: float) -> Obj:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import Queue
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -64,11 +67,15 @@ NUMA_TOPOLOGIES = Kind(
     "nodeinfo.volcano.sh", "v1alpha1", "numatopologies", "Numatopology", namespaced=False, gives="NUMA awareness"
 )
 NODE_SHARDS = Kind("shard.volcano.sh", "v1alpha1", "nodeshards", "NodeShard", namespaced=False, gives="node sharding")
+KAI_QUEUES = Kind("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False, gives="queues")
+KAI_POD_GROUPS = Kind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", gives="gang scheduling")
+BIND_REQUESTS = Kind("scheduling.run.ai", "v1alpha2", "bindrequests", "BindRequest", gives="bindings by KAI's binder")
+TOPOLOGIES = Kind("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False, gives="topologies")
 EVENTS = Kind("", "v1", "events", "Event")
 NEW_EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 
-#: What a scheduler follows, what the rest hangs on first.
+#: What a scheduler under Volcano's language follows, what the rest hangs on first.
 FOLLOWED = (
     NAMESPACES,
     PRIORITY_CLASSES,
@@ -82,3 +89,25 @@ FOLLOWED = (
     POD_GROUPS,
     PODS,
 )
+#: The same under KAI's.
+KAI_FOLLOWED = (
+    NAMESPACES,
+    PRIORITY_CLASSES,
+    KAI_QUEUES,
+    DISRUPTION_BUDGETS,
+    NODES,
+    TOPOLOGIES,
+    KAI_POD_GROUPS,
+    BIND_REQUESTS,
+    PODS,
+)
+
+
+def kind_of_group(group: PodGroup) -> Kind:
+    """Whose PodGroup it is: Volcano's or KAI's."""
+    return POD_GROUPS if group.gang is None else KAI_POD_GROUPS
+
+
+def kind_of_queue(queue: Queue) -> Kind:
+    """Whose Queue it is: Volcano's or KAI's."""
+    return QUEUES if queue.sharing is None else KAI_QUEUES

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from pumice.kube.client import Client, Counts
-from pumice.kube.cluster import KubeCluster
+from pumice.kube.cluster import KubeCluster, Requests
 from pumice.kube.cycle_log import tell_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
-from pumice.kube.kinds import FOLLOWED, NAMESPACES, NODES, Kind
+from pumice.kube.kinds import NAMESPACES, NODES, Kind
+from pumice.kube.languages import POOLED, VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.lease import Election
 from pumice.kube.patience import Patience
 from pumice.kube.reload import ConfFile
@@ -34,6 +35,7 @@ from pumice.kube.unread import Unread
 from pumice.kube.usage import ApiServerAsk
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
+from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
 from pumice.runtime.cycle_metrics import CycleTimer, report_bound, report_cycle
@@ -55,7 +57,8 @@ class Settings:
     value) are there for it; none: all are.
 
     ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
-    ``pumice schedule`` decides on a dump as this would.
+    ``pumice schedule`` decides on a dump as this would. ``language``: that of the policy. ``pool``: only objects
+    of this pool of nodes are there for it; None: all are. ``requests``: KAI's binder binds.
     """
 
     scheduler_names: tuple[str, ...] = ("volcano",)
@@ -68,6 +71,9 @@ class Settings:
     flush_s: float = 20.0
     lease_namespace: str = ""
     replay: tuple[str, ...] = ()
+    language: ClusterLanguage = VOLCANO
+    pool: NodePool | None = None
+    requests: Requests | None = None
 
 
 class Live:
@@ -178,7 +184,8 @@ class Live:
     async def _sync(self) -> None:
         await self.following.synced()
         self.synced.set()
-        counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in FOLLOWED if kind.needed)
+        needed = [kind for kind in self.settings.language.followed if kind.needed]
+        counts = ", ".join(f"{len(self.following.objects(kind))} {kind.plural}" for kind in needed)
         _log.info("synced: %s", counts)
         self._at_once()
 
@@ -186,7 +193,11 @@ class Live:
         """The port, and what it hears from, as they are before anything was heard."""
         settings = self.settings
         self.cluster = KubeCluster(
-            self._client, scheduler=settings.scheduler_names[0], timed=self._timed, aged=self._aged
+            self._client,
+            scheduler=settings.scheduler_names[0],
+            timed=self._timed,
+            aged=self._aged,
+            requests=settings.requests,
         )
         self.cluster.changed = self._change
         decoder = Decoder(default_queue=settings.default_queue)
@@ -194,9 +205,10 @@ class Live:
             self._client,
             self.cluster.sink,
             decoder=decoder,
+            kinds=settings.language.followed,
             patience=self._patience,
             troubles=self._troubles,
-            takes={NODES: self._is_ours} if settings.node_labels else {},
+            takes=self._takes(),
             told=self._tell_of_unread,
         )
         self._reminders = Reminders(self.cluster.truth, self.cluster.teller, self.following.unread)
@@ -229,7 +241,15 @@ class Live:
             self.leads = False
             await _ended(stopping, *tasks)
 
+    def _takes(self) -> dict[Kind, Callable[[Any], bool]]:
+        """Which objects count, by kind; of the others all do."""
+        settings, pool = self.settings, self.settings.pool
+        found: dict[Kind, Callable[[Any], bool]] = {} if pool is None else dict.fromkeys(POOLED, pool.takes)
+        return {**found, NODES: self._is_ours} if settings.node_labels else found
+
     def _is_ours(self, node: Node) -> bool:
+        if self.settings.pool is not None and not self.settings.pool.takes(node):
+            return False
         return any(node.labels.get(key) == value for key, value in self.settings.node_labels)
 
     def _tell_of_unread(self, kind: Kind, unread: Unread) -> None:
@@ -370,6 +390,7 @@ class Live:
             scheduler_names=self.settings.scheduler_names,
             default_queue=self.settings.default_queue,
             use_priority_classes=self.settings.use_priority_classes,
+            node_pool=self.settings.pool.name if self.settings.pool is not None else DEFAULT_NODE_POOL,
         )
 
     def _timed(self, stage: str, seconds: float) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from pumice.kube.kai_objects_out import kai_pod_group, kai_queue, kai_topology
+from pumice.kube.kai_objects_out import kai_bind_request, kai_pod_group, kai_queue, kai_topology
+from pumice.model.bind_request import BindRequest
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
@@ -59,6 +60,8 @@ def object_of(value: Object) -> Obj:
             return kai_topology(value)
         case ResourceClaim() | ResourceClaimTemplate():
             return _resource_claim(value)
+        case BindRequest():
+            return kai_bind_request(value)
         case PodDisruptionBudget():
             return _disruption_budget(value)
         case ResourceQuota():

@@ -91,6 +91,7 @@ class ConfFile:
             if found == self._bytes and not self.refused:
                 return False
             new = self._parsed(found)
+            self._check_language(new)
         except PolicyError as error:
             self._refuse(error)
             return False
@@ -102,6 +103,12 @@ class ConfFile:
         self._tell()
         self.changed()
         return True
+
+    def _check_language(self, new: Conf) -> None:
+        """Raises: PolicyError for another language: its objects are others, and nobody follows them."""
+        now, then = (conf.policy.dialect.name for conf in (self.current, new))
+        if now != then:
+            raise PolicyError([f'{self.path}: dialect: found "{then}", but this runs under "{now}": start it anew'])
 
     def _read(self, path: Path) -> bytes:
         try:

@@ -15,12 +15,15 @@ from typing import Any
 from pumice.kube.client import ONCE, Client
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.events_out import Teller, about_group
-from pumice.kube.kinds import POD_GROUPS, QUEUES, Kind
+from pumice.kube.kai_statuses import kai_group_status, kai_queue_status, time_annotations
+from pumice.kube.kinds import Kind, kind_of_group, kind_of_queue
 from pumice.kube.refusals import Refusals
 from pumice.kube.sent import Sent, version_of
 from pumice.kube.truth import Truth
 from pumice.model.decisions import PodGroupUpdate
+from pumice.model.gang import GangTimes
 from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
 from pumice.runtime.controllers.writes import merge_patch, stamp
 
@@ -50,19 +53,31 @@ def _condition(condition: PodGroupCondition) -> dict[str, Any]:
 def group_words(status: PodGroupStatus) -> PodGroupStatus:
     """The status without what differs from session to session: when a condition was set, and in which session."""
     conditions = (replace(condition, transition_id="", last_transition=0.0) for condition in status.conditions)
-    return replace(status, conditions=tuple(conditions))
+    scheduling = (replace(condition, transition_id="", last_transition=0.0) for condition in status.scheduling)
+    return replace(status, conditions=tuple(conditions), scheduling=tuple(scheduling))
 
 
 def group_difference(group: PodGroup, wanted: PodGroupStatus) -> dict[str, Any]:
     """What to merge into the PodGroup's status; empty where it says the same already."""
     if group_words(group.status) == group_words(wanted):
         return {}
-    return merge_patch(group_status(group.status), group_status(wanted))
+    written = group_status if group.gang is None else kai_group_status
+    return merge_patch(written(group.status), written(wanted))
 
 
-def queue_difference(before: Resource | None, allocated: Resource) -> dict[str, Any]:
-    """What to merge into a Queue's ``status.allocated``; empty where there is nothing to write."""
-    return merge_patch(before.to_list() if before is not None else {}, allocated.to_list())
+def times_difference(group: PodGroup, times: GangTimes | None) -> dict[str, str | None]:
+    """Which annotations to merge into the PodGroup; empty where it says the same already."""
+    if group.gang is None or times is None or times == (group.gang.last_start, group.gang.stale_since):
+        return {}
+    return time_annotations(times)
+
+
+def queue_difference(queue: Queue, allocated: Resource, usage: QueueUsage | None = None) -> dict[str, Any]:
+    """What to merge into a Queue's status; empty where there is nothing to write."""
+    if queue.sharing is not None:
+        return merge_patch(kai_queue_status(queue.allocated, queue.usage), kai_queue_status(allocated, usage))
+    change = merge_patch(queue.allocated.to_list() if queue.allocated is not None else {}, allocated.to_list())
+    return {"allocated": change} if change else {}
 
 
 def group_event(status: PodGroupStatus) -> tuple[str, str, str] | None:
@@ -70,6 +85,9 @@ def group_event(status: PodGroupStatus) -> tuple[str, str, str] | None:
 
     Source: Volcano, which says in every session that a gang is unschedulable; here it is told with the status.
     """
+    waits = next((condition.message for condition in reversed(status.scheduling) if condition.status == "True"), "")
+    if waits:
+        return "Warning", "Unschedulable", waits
     if status.phase in ("Running", "Completed"):
         return "Normal", "Scheduled", "pod group is ready"
     said = next((c.message for c in status.conditions if c.type == "Unschedulable"), "")
@@ -84,76 +102,98 @@ class Statuses:
     ) -> None:
         self.groups = Sent(keep_s, clock)
         self.queues = Sent(keep_s, clock)
-        self._refusals = {kind: Refusals(f"status of {kind.kind}", clock) for kind in (POD_GROUPS, QUEUES)}
+        self._refused_groups, self._refused_queues = (
+            Refusals("status of PodGroup", clock),
+            Refusals("status of Queue", clock),
+        )
         self._client, self._truth, self._tell = client, truth, tell
         self._subresource: dict[Kind, bool] = {}
 
     def begin_group(self, update: PodGroupUpdate) -> bool:
         """Whether this is to be written: it differs from what is known, and is not on its way already."""
         group = self._truth.groups.get(update.job)
-        if group is None or self._refusals[POD_GROUPS].holds_back(update.job):
+        if group is None or self._refused_groups.holds_back(update.job):
             return False
-        wanted = bool(group_difference(group, update.status))
-        return wanted and self.groups.begin(update.job, group_words(update.status))
+        wanted = bool(group_difference(group, update.status) or times_difference(group, update.times))
+        return wanted and self.groups.begin(update.job, _said(update))
 
     def group_gone(self, job: str) -> None:
         """A PodGroup is not there any more."""
         self.groups.gone(job)
-        self._refusals[POD_GROUPS].gone(job)
+        self._refused_groups.gone(job)
 
     def queue_gone(self, name: str) -> None:
         """As for a PodGroup."""
         self.queues.gone(name)
-        self._refusals[QUEUES].gone(name)
+        self._refused_queues.gone(name)
 
     async def write_group(self, update: PodGroupUpdate) -> None:
         """Write what differs by now, and tell an event."""
         group = self._truth.groups.get(update.job)
-        change = group_difference(group, update.status) if group is not None else {}
-        words = group_words(update.status)
-        version = await self._merge(POD_GROUPS, update.job, group.uid, change) if group is not None and change else ""
+        version = await self._write_group(group, update) if group is not None else ""
         if group is None or not version:
-            self.groups.failed(update.job, words)
+            self.groups.failed(update.job, _said(update))
             return
-        self.groups.done(update.job, words, version, self._truth.groups.get(update.job, group).resource_version)
+        self.groups.done(update.job, _said(update), version, self._truth.groups.get(update.job, group).resource_version)
         if (event := group_event(update.status)) is not None:
             self._tell.tell(about_group(group), *event)
 
-    def begin_queue(self, name: str, allocated: Resource) -> bool:
+    async def _write_group(self, group: PodGroup, update: PodGroupUpdate) -> str:
+        """The version that the last write made; empty where nothing was written."""
+        kind, version = kind_of_group(group), ""
+        if annotations := times_difference(group, update.times):
+            body = {"metadata": {"uid": group.uid, "annotations": annotations}}
+            version = await self._patch(kind.path(update.job), body, update.job, self._refused_groups)
+        if change := group_difference(group, update.status):
+            version = await self._merge(kind, update.job, group.uid, change, self._refused_groups)
+        return version
+
+    def begin_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> bool:
         """As for a PodGroup."""
         queue = self._truth.queues.get(name)
-        if queue is None or self._refusals[QUEUES].holds_back(name):
+        if queue is None or self._refused_queues.holds_back(name):
             return False
-        return bool(queue_difference(queue.allocated, allocated)) and self.queues.begin(name, allocated)
+        return bool(queue_difference(queue, allocated, usage)) and self.queues.begin(name, (allocated, usage))
 
-    async def write_queue(self, name: str, allocated: Resource) -> None:
+    async def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
         """Write what differs by now."""
         queue = self._truth.queues.get(name)
-        change = queue_difference(queue.allocated, allocated) if queue is not None else {}
+        change = queue_difference(queue, allocated, usage) if queue is not None else {}
         version = ""
         if queue is not None and change:
-            version = await self._merge(QUEUES, name, queue.uid, {"allocated": change})
+            version = await self._merge(kind_of_queue(queue), name, queue.uid, change, self._refused_queues)
         if queue is None or not version:
-            self.queues.failed(name, allocated)
+            self.queues.failed(name, (allocated, usage))
             return
-        self.queues.done(name, allocated, version, self._truth.queues.get(name, queue).resource_version)
+        self.queues.done(name, (allocated, usage), version, self._truth.queues.get(name, queue).resource_version)
 
-    async def _merge(self, kind: Kind, key: str, uid: str, status: dict[str, Any]) -> str:
+    async def _merge(self, kind: Kind, key: str, uid: str, status: dict[str, Any], refusals: Refusals) -> str:
         """The version that it made; empty where nothing was written."""
-        body = {"metadata": {"uid": uid}, "status": status}
         try:
             if kind not in self._subresource:
                 self._subresource[kind] = await self._client.served(kind, "status")
-            path = kind.path(key, "status" if self._subresource[kind] else "")
+        except KubeError as error:
+            refusals.refused(key, error)
+            return ""
+        path = kind.path(key, "status" if self._subresource[kind] else "")
+        return await self._patch(path, {"metadata": {"uid": uid}, "status": status}, key, refusals)
+
+    async def _patch(self, path: str, body: dict[str, Any], key: str, refusals: Refusals) -> str:
+        """The version that it made; empty where nothing was written."""
+        try:
             version = version_of(await self._client.patch(path, body, retries=ONCE))
         except ApiError as error:
             if error.status == 404:
-                self._subresource.pop(kind, None)  # the object is gone, or another definition was installed
+                self._subresource.clear()  # the object is gone, or another definition was installed
             elif error.status != 409:
-                self._refusals[kind].refused(key, error)
+                refusals.refused(key, error)
             return ""
         except KubeError as error:
-            self._refusals[kind].refused(key, error)
+            refusals.refused(key, error)
             return ""
-        self._refusals[kind].written(key)
+        refusals.written(key)
         return version
+
+
+def _said(update: PodGroupUpdate) -> object:
+    return group_words(update.status), update.times

@@ -11,6 +11,8 @@ REGULAR, FRACTION, MIG_INSTANCE = "Regular", "Fraction", "MigInstance"
 class BindRequest:
     """``gpu_groups``: the devices it is to share. ``backoff_limit``: how many further tries there are, None for none.
 
+    ``pod_uid``: of the pod that owns it, empty where none does: another pod of its name is none of its business.
+
     ``unread``: what of it could not be read, and why. It holds nothing then.
     """
 
@@ -28,6 +30,8 @@ class BindRequest:
     failed_attempts: int = 0
     creation: float = 0.0
     resource_version: str = ""
+    uid: str = ""
+    pod_uid: str = ""
     unread: tuple[str, ...] = ()
 
     @property
@@ -39,6 +43,10 @@ class BindRequest:
     def pod_key(self) -> str:
         """``namespace/pod`` of the pod it is about."""
         return f"{self.namespace}/{self.pod}"
+
+    def is_about(self, pod_uid: str) -> bool:
+        """Whether it is about the pod of this uid, which has its name."""
+        return self.pod_uid in ("", pod_uid)
 
     @property
     def is_live(self) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pumice.model.gang import GangTimes
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.podgroup import PodGroupStatus
+from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
 
 #: In the context of a bind: the groups with which the pod shares its devices.
@@ -46,10 +48,12 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupUpdate:
-    """A PodGroup status that differs from the one in the snapshot and should be written."""
+    """A PodGroup status that differs from the one in the snapshot and should be written. ``times``: those of a gang of
+    KAI's that differ likewise, None: they do not."""
 
     job: str
     status: PodGroupStatus
+    times: GangTimes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +69,14 @@ class PodNotice:
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """What differs from the snapshot and should be written: PodGroup statuses, ``status.allocated`` of queues by name.
+    """What differs from the snapshot and should be written: PodGroup statuses, ``status.allocated`` of queues by name,
+    and for the same queues ``usages``, in a language that writes such.
     ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to remember, and so are
     ``notes``, which the next snapshot has again."""
 
     groups: tuple[PodGroupUpdate, ...] = ()
     queues: Mapping[str, Resource] = field(default_factory=dict)
+    usages: Mapping[str, QueueUsage] = field(default_factory=dict)
     job_hypernodes: Mapping[int, int] = field(default_factory=dict)
     sub_hypernodes: Mapping[int, int] = field(default_factory=dict)
     notes: Mapping[str, float] = field(default_factory=dict)

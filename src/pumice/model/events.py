@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pumice.model.bind_request import BindRequest
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.node import Node
@@ -26,6 +27,7 @@ Object = (
     | ResourceClaimTemplate
     | ResourceQuota
     | NodeUsage
+    | BindRequest
 )
 
 

@@ -7,12 +7,15 @@ pods ("pod sets" in KAI), those with children hold sub-groups ("sub-group sets")
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 #: Which sub-group a pod belongs to.
 SUB_GROUP_LABEL = "kai.scheduler/subgroup-name"
 #: The pod set of a gang without sub-groups.
 DEFAULT_POD_SET = "default"
+#: The one type of scheduling condition that KAI has, and the name of the pool of nodes that have no label of a pool.
+UNSCHEDULABLE_ON_NODE_POOL, DEFAULT_NODE_POOL = "UnschedulableOnNodePool", "default"
 STALE_ANNOTATION = "kai.scheduler/stale-podgroup-timestamp"
 LAST_START_ANNOTATION = "kai.scheduler/last-start-timestamp"
 PREEMPTIBLE, NON_PREEMPTIBLE = "preemptible", "non-preemptible"
@@ -81,6 +84,35 @@ class Gang:
         if self.preemptibility:
             return self.preemptibility == PREEMPTIBLE
         return priority < NON_PREEMPTIBLE_FROM
+
+
+class GangTimes(NamedTuple):
+    """When a gang was last started, and since when it is below its minimum; seconds since the epoch, None for never."""
+
+    last_start: float | None
+    stale_since: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingCondition:
+    """Why a gang found no place on the nodes of one pool. ``reasons``: each as (reason, message), the words that
+    programs and people read. ``transition_id`` grows with each that is set."""
+
+    node_pool: str
+    message: str
+    reasons: tuple[tuple[str, str], ...] = ()
+    transition_id: str = ""
+    last_transition: float = 0.0
+    reason: str = "Unschedulable"
+    type: str = UNSCHEDULABLE_ON_NODE_POOL
+    status: str = "True"
+
+
+def gang_at(gang: Gang | None, times: GangTimes | None) -> Gang | None:
+    """The gang with other times, where there are any."""
+    if gang is None or times is None:
+        return gang
+    return replace(gang, last_start=times.last_start, stale_since=times.stale_since)
 
 
 def pod_set_of(labels: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pumice.model.gang import Gang
+from pumice.model.gang import Gang, SchedulingCondition
 from pumice.model.pod import EMPTY_MAP, PREEMPTABLE_KEY, LabelSelector, is_true
 from pumice.model.resources import Resource
 
@@ -53,11 +53,15 @@ class PodGroupCondition:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupStatus:
+    """``scheduling`` and ``pending`` are KAI's alone, the newest condition last."""
+
     phase: str = "Pending"
     conditions: tuple[PodGroupCondition, ...] = ()
     running: int = 0
     succeeded: int = 0
     failed: int = 0
+    pending: int = 0
+    scheduling: tuple[SchedulingCondition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

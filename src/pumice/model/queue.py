@@ -47,6 +47,16 @@ class QueueSharing:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueUsage:
+    """What the status of a queue of KAI's says beside what it and all below it hold: what of that is not preemptible,
+    what they hold and ask for, and the queues directly below it, by name."""
+
+    non_preemptible: Resource = EMPTY
+    requested: Resource = EMPTY
+    children: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """A queue. ``capability``, ``deserved`` and ``guarantee`` are None where the spec does not give them.
 
@@ -71,6 +81,7 @@ class Queue:
     annotations: Mapping[str, str] = EMPTY_MAP
     labels: Mapping[str, str] = EMPTY_MAP
     allocated: Resource | None = None  # status.allocated as last written
+    usage: QueueUsage | None = None  # likewise, of a queue of KAI's
     uid: str = ""
     resource_version: str = ""
     affinity: NodeGroupAffinity | None = None

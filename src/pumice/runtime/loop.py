@@ -97,4 +97,4 @@ class Loop:
         for update in outcome.groups:
             self.cluster.write_group(update)
         for name, allocated in outcome.queues.items():
-            self.cluster.write_queue(name, allocated)
+            self.cluster.write_queue(name, allocated, outcome.writes.usages.get(name))

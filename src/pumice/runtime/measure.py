@@ -16,6 +16,7 @@ from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.events import Gone, Object, Seen
+from pumice.model.gang import gang_at
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.runtime.digest import Digest
@@ -138,10 +139,11 @@ def _carry_out(
 def _write(store: Store, outcome: Outcome, groups: dict[str, PodGroup]) -> None:
     store.remember(outcome.writes)
     for update in outcome.groups:
-        groups[update.job] = replace(groups[update.job], status=update.status)
+        group = groups[update.job]
+        groups[update.job] = replace(group, status=update.status, gang=gang_at(group.gang, update.times))
         store.apply(Seen(groups[update.job]))
     for name, allocated in outcome.queues.items():
-        store.apply(Seen(replace(store.queues[name], allocated=allocated)))
+        store.apply(Seen(replace(store.queues[name], allocated=allocated, usage=outcome.writes.usages.get(name))))
 
 
 def _later_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo) -> tuple[float, float]:

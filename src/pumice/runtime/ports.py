@@ -7,6 +7,7 @@ from typing import Protocol
 
 from pumice.model.decisions import Decision, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event
+from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
 
 
@@ -26,8 +27,8 @@ class Cluster(Protocol):
         """Write a PodGroup's status."""
         ...
 
-    def write_queue(self, name: str, allocated: Resource) -> None:
-        """Write a queue's status.allocated."""
+    def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
+        """Write a queue's status.allocated, and what else the status of a queue of KAI's says."""
         ...
 
     def notice(self, notice: PodNotice) -> None:

@@ -30,6 +30,7 @@ from pumice.columns.parts import Parts, Wanted, put_together, take_apart, wanted
 from pumice.columns.references import PartsDiffer
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import NAMES
+from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.node import Node
 from pumice.model.topology import HyperNode
 from pumice.runtime.memory import without_collector
@@ -85,6 +86,7 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
     rows: dict[str, int]
     shard: _Shard | None
     notes: dict[str, float]
+    node_pool: str = DEFAULT_NODE_POOL
 
 
 @cache
@@ -152,6 +154,7 @@ def _head_of(cycle: Cycle, parts: Parts) -> _Head:
         rows=rows,
         shard=None if parts.shard is None else _Shard(sorted(parts.shard.nodes), parts.shard.hard),
         notes=dict(sorted(parts.notes.items())),
+        node_pool=parts.node_pool,
     )
 
 
@@ -240,6 +243,7 @@ def _snapshot_from(archive: Archive, head: _Head) -> Snapshot:
             head.number,
             None if head.shard is None else Shard(frozenset(head.shard.nodes), head.shard.hard),
             head.notes,
+            head.node_pool,
         )
     )
 

@@ -33,6 +33,8 @@ from pumice.scenario.points import device_order, may_take, node_subsets
 
 _RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
 _ANYWHERE = Subset()
+#: Why a part was not placed: what is idle or about to be does not do.
+NO_ROOM = "no node has room"
 
 
 class Placer:
@@ -165,7 +167,7 @@ class Placer:
             if mask is not None:
                 fits &= mask
         if not fits.any():
-            self.why = "no node has room"
+            self.why = NO_ROOM
             return None
         score: F64 = fit.score
         if self._single:

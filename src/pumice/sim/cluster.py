@@ -14,10 +14,11 @@ from typing import Any
 from pumice.model.decisions import Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.gang import gang_at
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodCondition
 from pumice.model.podgroup import PodGroup
-from pumice.model.queue import PriorityClass, Queue, ResourceQuota
+from pumice.model.queue import PriorityClass, Queue, QueueUsage, ResourceQuota
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage
@@ -177,20 +178,20 @@ class SimCluster:
     def write_group(self, update: PodGroupUpdate) -> None:
         """Store a PodGroup's status. A group that is gone is none of anyone's business."""
         group = self.groups.get(update.job)
-        if group is None or group.status == update.status:
+        if group is None or (group.status == update.status and update.times is None):
             return
         self.phases_written += group.status.phase != update.status.phase
-        group = self.groups[update.job] = replace(group, status=update.status)
+        group = self.groups[update.job] = replace(group, status=update.status, gang=gang_at(group.gang, update.times))
         self.telling.tell(Seen(group), PodGroup, update.job, news=False)
         for hook in self.hooks.group_written:
             hook(group)
 
-    def write_queue(self, name: str, allocated: Resource) -> None:
-        """Store a queue's status.allocated."""
+    def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
+        """Store what a queue's status says of what it holds."""
         queue = self.queues.get(name)
-        if queue is None or queue.allocated == allocated:
+        if queue is None or (queue.allocated, queue.usage) == (allocated, usage):
             return
-        queue = self.queues[name] = replace(queue, allocated=allocated)
+        queue = self.queues[name] = replace(queue, allocated=allocated, usage=usage)
         self.telling.tell(Seen(queue), Queue, name, news=False)
 
     def notice(self, notice: PodNotice) -> None:

@@ -20,9 +20,11 @@ from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.queues import QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
+from pumice.model.bind_request import BindRequest
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.decisions import Bind, Evict, Writes
 from pumice.model.events import Event, Gone, Object, Seen, Undone
+from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
@@ -32,6 +34,7 @@ from pumice.model.topology import HyperNode
 from pumice.state.beside import KINDS, Beside
 from pumice.state.counted import RoleNumbers
 from pumice.state.job_rows import JobKeeper
+from pumice.state.requests import BindRequests
 from pumice.state.task_rows import TaskKeeper
 
 #: Events about pods that are kept for being written together.
@@ -51,10 +54,12 @@ class Store:
         scheduler_names: Iterable[str] = ("volcano",),
         default_queue: str = "default",
         use_priority_classes: bool = True,
+        node_pool: str = DEFAULT_NODE_POOL,
     ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
         self.default_queue = default_queue
         self.use_priority_classes = use_priority_classes
+        self.node_pool = node_pool
         self.shard: Shard | None = None
         self.nodes: dict[str, Node] = {}
         self.queues: dict[str, Queue] = {}
@@ -64,6 +69,7 @@ class Store:
         self._notes: Mapping[str, float] = {}
         self._came: dict[str, Pod] = {}  # pods of the last events, which are written together; one of the two is empty
         self._left: dict[str, None] = {}
+        self._requests = BindRequests()
         self._versions = Versions()
         self.claims: dict[str, ResourceClaim] = {}
         self._beside = Beside(self._versions)
@@ -86,6 +92,8 @@ class Store:
         """Take events in, oldest first."""
         for event in events:
             if isinstance(event, Seen) and isinstance(pod := event.obj, Pod):
+                if self._requests:
+                    pod = self._requests.counts_as(pod)
                 key = pod.key
                 if self._left or key in self._came:
                     self._take_in()
@@ -95,6 +103,7 @@ class Store:
                 if self._came:
                     self._take_in()
                 self._left[event.key] = None
+                self._requests.gone(event.key)
             else:
                 self._apply(event)
             if len(self._came) + len(self._left) >= TAKEN_TOGETHER_MAX:
@@ -153,19 +162,26 @@ class Store:
                 claim = obj if isinstance(obj, ResourceClaim) else _as_claim(obj)
                 self._stale_claims |= self.claims.get(claim.key) != claim
                 self.claims[claim.key] = claim
+            case BindRequest():
+                self._recount(self._requests.take(obj))
             case _:
                 self._beside.seen(obj)
+
+    def _recount(self, pod: str | None) -> None:
+        """A binder was asked to bind this pod, or will not bind it."""
+        row = self._tasks.row_of.get(pod) if pod is not None else None
+        if pod is None or row is None:
+            return
+        plain = self._requests.as_it_is(self._tables.tasks.pods[row])
+        self._tasks.seen({pod: self._requests.counts_as(plain)})
+        self._tasks.undone(pod, plain.uid)  # what was decided about it is what the request says, or comes to nothing
 
     def _queue_seen(self, queue: Queue) -> None:
         self._offered(_amounts_of(queue))
         known = self.queues.get(queue.name)
         self.queues[queue.name] = queue
         row = self._tables.queues.row_of.get(queue.name)
-        if (
-            known is None
-            or row is None
-            or replace(queue, resource_version=known.resource_version, allocated=known.allocated) != known
-        ):
+        if known is None or row is None or _without_status(queue) != _without_status(known):
             self._stale_queues = True
         else:
             self._tables.queues.restate(row, queue)
@@ -191,6 +207,8 @@ class Store:
             namespace, _, name = key.partition("/")
             held = key if kind is ResourceClaim else _as_claim(ResourceClaimTemplate(namespace, name)).key
             self._stale_claims |= self.claims.pop(held, None) is not None
+        elif kind is BindRequest:
+            self._recount(self._requests.drop(key))
         elif kind in KINDS:
             self._beside.gone(kind, key)
 
@@ -240,7 +258,7 @@ class Store:
             self._jobs.refresh_priorities(self.priority_classes if self.use_priority_classes else {})
             self._stale_priorities = False
         self._number += 1
-        return Snapshot(tables.freeze(), self._number, self.shard, self._notes)
+        return Snapshot(tables.freeze(), self._number, self.shard, self._notes, self.node_pool)
 
     def _offered(self, amounts: Iterable[Resource]) -> None:
         """These are what a node has or a queue speaks of: each resource in them gets a column."""
@@ -293,6 +311,11 @@ class Store:
             for row in np.flatnonzero(held >= 0).tolist():
                 table.write(row, **{name: tables.tree.row_of.get(before[held[row]], -1)})
         self._stale_tree = False
+
+
+def _without_status(queue: Queue) -> Queue:
+    """All of a queue but what is written on it."""
+    return replace(queue, resource_version="", allocated=None, usage=None)
 
 
 def _as_claim(template: ResourceClaimTemplate) -> ResourceClaim:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-CRDS = Path(__file__).resolve().parents[3] / "deploy" / "crds"
+DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
+FOLDERS = (DEPLOY / "crds", DEPLOY / "kai" / "crds")
 Schema = dict[str, Any]
 
-#: plural.group -> (version, kind, scope, has a status subresource, short names). Source: spec 06, first table.
+#: plural.group -> (version, kind, scope, has a status subresource, short names). Source: spec 06, first table, and KAI.
 TABLE = {
     "podgroups.scheduling.volcano.sh": ("v1beta1", "PodGroup", "Namespaced", False, ["pg", "podgroup-v1beta1"]),
     "queues.scheduling.volcano.sh": ("v1beta1", "Queue", "Cluster", True, ["q", "queue-v1beta1"]),
@@ -21,11 +22,16 @@ TABLE = {
     "nodeshards.shard.volcano.sh": ("v1alpha1", "NodeShard", "Cluster", True, ["nsh"]),
     "jobs.batch.volcano.sh": ("v1alpha1", "Job", "Namespaced", True, ["vcjob", "vj"]),
     "commands.bus.volcano.sh": ("v1alpha1", "Command", "Namespaced", False, []),
+    "queues.scheduling.run.ai": ("v2", "Queue", "Cluster", True, []),
+    "podgroups.scheduling.run.ai": ("v2alpha2", "PodGroup", "Namespaced", True, ["pg"]),
+    "bindrequests.scheduling.run.ai": ("v1alpha2", "BindRequest", "Namespaced", True, []),
+    "topologies.kai.scheduler": ("v1alpha1", "Topology", "Cluster", False, []),
 }
 COLUMNS = {
     "podgroups.scheduling.volcano.sh": ["STATUS", "minMember", "RUNNINGS", "AGE", "QUEUE"],
     "hypernodes.topology.volcano.sh": ["Tier", "TierName", "NodeCount", "Age"],
     "jobs.batch.volcano.sh": ["STATUS", "minAvailable", "RUNNINGS", "AGE", "QUEUE"],
+    "queues.scheduling.run.ai": ["Priority", "Parent", "Children", "DisplayName"],
 }
 FORBIDDEN = {
     "definitions",
@@ -47,7 +53,11 @@ INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 
 @functools.cache
 def crds() -> dict[str, dict[str, Any]]:
-    found = (yaml.load(path.read_text(), Loader=yaml.CSafeLoader) for path in sorted(CRDS.glob("*.yaml")))
+    found = (
+        yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
+        for folder in FOLDERS
+        for path in sorted(folder.glob("*.yaml"))
+    )
     return {crd["metadata"]["name"]: crd for crd in found}
 
 
@@ -173,7 +183,7 @@ def test_rules_have_messages_and_patterns_compile(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_columns_are_volcanos_and_lead_somewhere(name: str) -> None:
+def test_columns_are_those_of_their_makers_and_lead_somewhere(name: str) -> None:
     columns = crds()[name]["spec"]["versions"][0]["additionalPrinterColumns"]
     assert [column["name"] for column in columns] == COLUMNS[name]
     paths = {path for path, _ in nodes(schema_of(crds()[name]))} | {".metadata.creationTimestamp"}

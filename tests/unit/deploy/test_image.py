@@ -31,6 +31,7 @@ def test_what_is_copied_makes_the_wheel(tmp_path: Path) -> None:
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     names = set(ZipFile(wheel).namelist())
     crds = {f"pumice/crds/{path.name}" for path in (ROOT / "deploy" / "crds").glob("*.yaml")}
+    crds |= {f"pumice/crds-kai/{path.name}" for path in (ROOT / "deploy" / "kai" / "crds").glob("*.yaml")}
     assert crds | {"pumice/cli/main.py"} <= names
 
 

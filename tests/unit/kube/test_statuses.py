@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from pumice.kube.pod_status import difference
-from pumice.kube.statuses import group_difference, group_event, queue_difference
+from pumice.kube.statuses import group_difference, group_event, queue_difference, times_difference
 from pumice.model.decisions import PodNotice
+from pumice.model.gang import Gang, GangTimes, SchedulingCondition
 from pumice.model.pod import PodCondition
 from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.model.queue import Queue, QueueSharing, QueueUsage
 from pumice.testing.build import pod, resource
 
 _WAITS = PodGroupCondition("Unschedulable", "True", "NotEnoughResources", "2/3", "s1", 60.0)
@@ -70,7 +72,45 @@ def test_what_users_of_a_podgroup_are_told(status: PodGroupStatus, event: tuple[
     ],
 )
 def test_what_is_merged_into_a_queue(before: Any, after: Any, change: dict[str, Any]) -> None:
-    assert queue_difference(before, after) == change
+    assert queue_difference(Queue("q", allocated=before), after) == ({"allocated": change} if change else {})
+
+
+def test_of_a_queue_of_kais_what_it_and_those_below_have_and_ask_for() -> None:
+    usage = QueueUsage(resource(1), resource(3), ("below",))
+    before = Queue("q", sharing=QueueSharing())
+    wanted = {
+        "allocated": {"cpu": "2", "memory": "0"},
+        "allocatedNonPreemptible": {"cpu": "1", "memory": "0"},
+        "requested": {"cpu": "3", "memory": "0"},
+        "childQueues": ["below"],
+    }
+    assert queue_difference(before, resource(2), usage) == wanted
+    assert queue_difference(replace(before, allocated=resource(2), usage=usage), resource(2), usage) == {}
+
+
+def test_of_a_gang_of_kais_why_it_waits_and_when_it_started() -> None:
+    condition = SchedulingCondition("default", "no room", (("OverLimit", "no room"),), "1", 1e9)
+    group = PodGroup("ns", "g", "u", gang=Gang(stale_since=5.0))
+    found = group_difference(group, PodGroupStatus(running=1, scheduling=(condition,)))
+    assert found["running"] == 1 and "phase" not in found
+    assert found["schedulingConditions"] == [
+        {
+            "type": "UnschedulableOnNodePool",
+            "status": "True",
+            "nodePool": "default",
+            "reason": "Unschedulable",
+            "message": "no room",
+            "reasons": [{"reason": "OverLimit", "message": "no room"}],
+            "transitionID": "1",
+            "lastTransitionTime": "2001-09-09T01:46:40Z",
+        }
+    ]
+    annotations = times_difference(group, GangTimes(1e9, None))
+    assert annotations == {
+        "kai.scheduler/last-start-timestamp": "2001-09-09T01:46:40Z",
+        "kai.scheduler/stale-podgroup-timestamp": None,
+    }
+    assert times_difference(group, GangTimes(None, 5.0)) == {}
 
 
 _SCHEDULED = PodCondition("PodScheduled", "True")

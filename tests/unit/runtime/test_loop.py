@@ -8,6 +8,7 @@ from pumice.model.decisions import Decision, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
+from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
 from pumice.runtime.cycle_metrics import report_cycle
 from pumice.runtime.loop import Loop
@@ -33,7 +34,7 @@ class Vanishing:
     def write_group(self, update: PodGroupUpdate) -> None:
         """Nobody reads it."""
 
-    def write_queue(self, name: str, allocated: Resource) -> None:
+    def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
         """Nobody reads it."""
 
     def notice(self, notice: PodNotice) -> None:

@@ -3,9 +3,8 @@ stalegangeviction."""
 
 from __future__ import annotations
 
-from pumice.columns.counting import ACTIVE, RELEASING
 from pumice.framework.session import Session
-from pumice.model.status import TaskStatus
+from pumice.kai.stale import stale_jobs
 from pumice.scenario.chunks import active_tasks
 
 REASON = "stalegangeviction"
@@ -19,21 +18,9 @@ def stalegangeviction(ssn: Session, *, defaultStalenessGracePeriod: float = 60.0
     """
     if defaultStalenessGracePeriod < 0:
         return
-    jobs = ssn.tables.jobs
-    used = jobs.counts @ ACTIVE + jobs.counts[:, RELEASING]
-    rows = jobs.alive & (jobs.queue >= 0) & (used > 0) & (jobs.counts[:, TaskStatus.SUCCEEDED] == 0)
-    rows &= jobs.has_policy | (used < jobs.min_available)
-    for job in rows.nonzero()[0].tolist():
-        if _is_short(ssn, job) and _since(ssn, job) + defaultStalenessGracePeriod <= ssn.now:
+    for job in stale_jobs(ssn.tables).tolist():
+        if _since(ssn, job) + defaultStalenessGracePeriod <= ssn.now:
             _evict(ssn, job)
-
-
-def _is_short(ssn: Session, job: int) -> bool:
-    subs = ssn.tables.subs
-    return any(
-        subs.counts[sub] @ ACTIVE + subs.counts[sub, RELEASING] < subs.min_available[sub]
-        for sub in ssn.tables.jobs.subs[job]
-    )
 
 
 def _since(ssn: Session, job: int) -> float:

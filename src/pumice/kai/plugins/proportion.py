@@ -12,8 +12,8 @@ import numpy as np
 from pumice.algorithms.queue_order import Key, compare_turns, turn_key
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
-from pumice.columns.counting import HELD, PENDING
-from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.counting import HELD
+from pumice.columns.dtypes import F64
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Queue
 from pumice.framework.plugin import plugin
@@ -23,6 +23,7 @@ from pumice.kai import points
 from pumice.kai.amounts import shared, shared_by_one
 from pumice.kai.lumps import victim_lumps
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT
+from pumice.kai.usage import amounts_by_queue, summed_up
 from pumice.scenario.parts import Scenario, amount_of
 from pumice.scenario.points import Turn
 from pumice.scenario.turns import queue_tree
@@ -30,8 +31,6 @@ from pumice.scenario.turns import queue_tree
 _ZERO = (0.0, 0.0, 0.0)
 #: In which units shares are handed out.
 _UNIT = np.array([1.0, 1.0, 1000.0])
-#: Milli-devices that a MiB of a GPU counts as demand: KAI takes every device for one of 100 MiB.
-_DEMAND = 10.0
 
 
 @plugin("proportion")
@@ -49,7 +48,7 @@ class Proportion:
         self._path, self._whole = queue_tree(ssn).path, queue_tree(ssn).whole
         self._multiplier = max(1.0, relcaimerSaturationMultiplier)
         self.total = self._total()
-        allocated, held_fast, request = self._amounts()
+        allocated, held_fast, request = (summed_up(queue_tree(ssn), each) for each in amounts_by_queue(tables))
         self.allocated = ssn.column("proportion.allocated", "queue", values=allocated)
         self.held_fast = ssn.column("proportion.held_fast", "queue", values=held_fast)
         fair = self._fair_share(request, kValue)
@@ -71,38 +70,6 @@ class Proportion:
         others = (tasks.alive & (tasks.job < 0) & (tasks.node >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
         return shared(tables, self.ssn.total - tables.classes.req[tasks.cls[others]].sum(axis=0))
 
-    def _amounts(self) -> tuple[F64, F64, F64]:
-        """What queues and all below them hold, what of it is not preemptible, and what they hold and ask for."""
-        tables = self.ssn.tables
-        jobs, tasks, rows = tables.jobs, tables.tasks, self.ssn.live_jobs
-        held = shared(tables, jobs.allocated[rows] + self._of_shared_gpus()[rows])
-        waits = (tasks.alive & (tasks.status == PENDING) & (tasks.gate == 0) & (tasks.job >= 0)).nonzero()[0]
-        waits = waits[jobs.queue[tasks.job[waits]] >= 0]
-        asked = shared(tables, tables.classes.charge[tasks.cls[waits]])
-        asked[:, 2] += _DEMAND * self._device_counts(waits) * tables.classes.share_mib[tasks.cls[waits]]
-        found = [np.zeros((len(tables.queues), 3)) for _ in range(3)]
-        np.add.at(found[0], jobs.queue[rows], held)
-        np.add.at(found[1], jobs.queue[rows], held * ~jobs.preemptible[rows, None])
-        np.add.at(found[2], jobs.queue[tasks.job[waits]], asked)
-        found[2] += found[0]
-        return self._summed_up(found[0]), self._summed_up(found[1]), self._summed_up(found[2])
-
-    def _of_shared_gpus(self) -> F64:
-        """What parts of GPUs jobs hold, which is not in what they ask nodes for. Shape (J, R)."""
-        tables = self.ssn.tables
-        tasks, classes, found = tables.tasks, tables.classes, np.zeros_like(tables.jobs.allocated)
-        others = (classes.charge != classes.req).any(axis=1) | (classes.share_mib > 0)
-        if others.any():
-            held = (tasks.alive & (tasks.job >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
-            for row in held[others[tasks.cls[held]]].tolist():
-                found[tasks.job[row]] += amount_of(tables, (row,)) - classes.req[tasks.cls[row]]
-        return found
-
-    def _device_counts(self, rows: AnyArray) -> F64:
-        specs = self.ssn.tables.classes.specs
-        shares = [specs[cls].gpu_share for cls in self.ssn.tables.tasks.cls[rows].tolist()]
-        return np.array([share.devices if share is not None else 0 for share in shares], dtype=np.float64)
-
     def _fair_share(self, request: F64, k: float) -> F64:
         """Devices are handed out whole. Shape (Q, 3)."""
         queues = self.ssn.tables.queues
@@ -121,12 +88,6 @@ class Proportion:
             k,
             np.arange(len(queues)),
         )
-        return found
-
-    def _summed_up(self, own: F64) -> F64:
-        found = np.zeros_like(own)
-        for queue, path in enumerate(self._path):
-            found[path] += own[queue]
         return found
 
     # -- turns ---------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pumice.model.gang import (
     STALE_ANNOTATION,
     SUB_GROUPS_MAX,
     Gang,
+    SchedulingCondition,
     SubGroup,
     TopologyConstraint,
     tree_problem,
@@ -25,6 +26,7 @@ from pumice.model.manifest.fields import (
     epoch_of,
     flag,
     instant,
+    maybe_resource,
     maybe_table,
     maybe_whole,
     name,
@@ -41,7 +43,8 @@ from pumice.model.manifest.fields import (
 from pumice.model.manifest.pods import namespace_of
 from pumice.model.podgroup import PodGroup, PodGroupStatus
 from pumice.model.quantity import DurationError, parse_duration
-from pumice.model.queue import Queue, QueueSharing, Quota
+from pumice.model.queue import Queue, QueueSharing, QueueUsage, Quota
+from pumice.model.resources import EMPTY
 from pumice.model.topology import Topology
 
 DEFAULT_QUEUE_PRIORITY = 100
@@ -49,6 +52,9 @@ DEFAULT_QUEUE_PRIORITY = 100
 LEVELS_MAX = 16
 #: Groups of shared devices in one BindRequest.
 GPU_GROUPS_MAX = 1024
+
+#: Conditions of one PodGroup, one a pool of nodes, and reasons of each: the newest count.
+CONDITIONS_MAX = 64
 
 _AMOUNT_MAX = 1e12
 _UNLIMITED = -1.0
@@ -60,7 +66,7 @@ _STAMP_MAX = 40
 
 def read_kai_queue(obj: Obj) -> Queue:
     """Amounts are in milli-cores, 10^6 bytes and devices there; -1 is unlimited, what is not named is nothing."""
-    metadata, spec = table(obj, "metadata", ""), table(obj, "spec", "")
+    metadata, spec, status = table(obj, "metadata", ""), table(obj, "spec", ""), table(obj, "status", "")
     resources, path = table(spec, "resources", "spec"), "spec.resources"
     return Queue(
         name=name(metadata, "name", "metadata"),
@@ -71,6 +77,8 @@ def read_kai_queue(obj: Obj) -> Queue:
         labels=text_map(metadata, "labels", "metadata"),
         uid=text(metadata, "uid", "metadata"),
         resource_version=text(metadata, "resourceVersion", "metadata"),
+        allocated=maybe_resource(status, "allocated", "status"),
+        usage=_usage(status),
         sharing=QueueSharing(
             cpu=_quota(resources, "cpu", path, 1.0),
             memory=_quota(resources, "memory", path, 1e6),
@@ -79,6 +87,14 @@ def read_kai_queue(obj: Obj) -> Queue:
             reclaim_min_runtime=_runtime(spec, "reclaimMinRuntime"),
         ),
     )
+
+
+def _usage(status: Obj) -> QueueUsage | None:
+    """What the status says; None where it was never written."""
+    if not status.keys() & {"allocatedNonPreemptible", "requested", "childQueues"}:
+        return None
+    fast, asked = (maybe_resource(status, key, "status") or EMPTY for key in ("allocatedNonPreemptible", "requested"))
+    return QueueUsage(fast, asked, texts(status, "childQueues", "status"))
 
 
 def _quota(resources: Obj, key: str, path: str, unit: float) -> Quota:
@@ -124,13 +140,39 @@ def read_kai_pod_group(obj: Obj, default_queue: str) -> PodGroup:
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         labels=text_map(metadata, "labels", "metadata"),
         annotations=annotations,
-        status=PodGroupStatus(phase=text(status, "phase", "status") or "Pending"),
+        status=_group_status(status),
         resource_version=text(metadata, "resourceVersion", "metadata"),
         gang=replace(
             _gang(spec),
             stale_since=_stamp(annotations.get(STALE_ANNOTATION)),
             last_start=_stamp(annotations.get(LAST_START_ANNOTATION)),
         ),
+    )
+
+
+def _group_status(status: Obj) -> PodGroupStatus:
+    listed = tables(status, "schedulingConditions", "status")[-CONDITIONS_MAX:]
+    return PodGroupStatus(
+        phase=text(status, "phase", "status") or "Pending",
+        running=whole(status, "running", "status", 0, 0),
+        succeeded=whole(status, "succeeded", "status", 0, 0),
+        failed=whole(status, "failed", "status", 0, 0),
+        pending=whole(status, "pending", "status", 0, 0),
+        scheduling=tuple(_condition(item, "status.schedulingConditions") for item in listed),
+    )
+
+
+def _condition(item: Obj, path: str) -> SchedulingCondition:
+    reasons = tables(item, "reasons", path)[:CONDITIONS_MAX]
+    return SchedulingCondition(
+        node_pool=text(item, "nodePool", path),
+        message=text(item, "message", path),
+        reasons=tuple((text(each, "reason", path), text(each, "message", path)) for each in reasons),
+        transition_id=text(item, "transitionID", path),
+        last_transition=instant(item, "lastTransitionTime", path) or 0.0,
+        reason=text(item, "reason", path),
+        type=text(item, "type", path),
+        status=text(item, "status", path),
     )
 
 
@@ -251,4 +293,11 @@ def read_bind_request(obj: Obj) -> BindRequest:
         failed_attempts=whole(status, "failedAttempts", "status", 0, 0),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         resource_version=text(metadata, "resourceVersion", "metadata"),
+        uid=text(metadata, "uid", "metadata"),
+        pod_uid=_owning_pod(metadata),
     )
+
+
+def _owning_pod(metadata: Obj) -> str:
+    owners = tables(metadata, "ownerReferences", "metadata")
+    return next((text(each, "uid", "metadata") for each in owners if each.get("kind") == "Pod"), "")

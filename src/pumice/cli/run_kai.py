@@ -1,0 +1,92 @@
+"""What ``pumice run`` takes under KAI's policy beside its other flags, and what it runs beside the scheduler then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pumice.cli.errors import InputError
+from pumice.cli.run_flags import go_flag
+
+if TYPE_CHECKING:
+    from pumice.kube.client import Client
+    from pumice.kube.languages import ClusterLanguage
+    from pumice.kube.live import Settings
+    from pumice.kube.troubles import Troubles
+
+_NODE_POOL_LABEL = "kai.scheduler/node-pool"
+_OPTIONS = (
+    click.option(
+        "--nodepool-label-key",
+        default=_NODE_POOL_LABEL,
+        show_default=True,
+        metavar="KEY",
+        help="Under KAI's: the label by which nodes, queues and PodGroups are shared out among schedulers.",
+    ),
+    click.option(
+        "--partition-label-value",
+        default="",
+        metavar="V",
+        help="Its value here; empty: what has no such label.",
+    ),
+    go_flag("--bind-requests", default=False, help="Under KAI's: ask KAI's binder to bind, by BindRequests."),
+    click.option(
+        "--bind-backoff-limit",
+        type=click.IntRange(0, 1000),
+        metavar="N",
+        help="How often KAI's binder tries again what failed. Default: not once.",
+    ),
+)
+#: Of these, those that say nothing under another language: what is given all the same is refused.
+_DEFAULTS: dict[str, object] = {
+    "nodepool_label_key": _NODE_POOL_LABEL,
+    "partition_label_value": "",
+    "bind_requests": False,
+    "bind_backoff_limit": None,
+}
+
+
+def kai_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options, each handed on by its own name."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, Any]:
+    """What of them goes into the settings of the scheduler. Raises: InputError for those that would not be obeyed."""
+    from pumice.kube.cluster import Requests
+    from pumice.kube.languages import NodePool
+
+    if language.dialect != "kai":
+        for name, default in _DEFAULTS.items():
+            if given[name] != default:
+                raise InputError(f"--{name.replace('_', '-')}: is for a policy with dialect: kai")
+        return {}
+    if given["bind_backoff_limit"] is not None and not given["bind_requests"]:
+        raise InputError("--bind-backoff-limit: is for --bind-requests")
+    return {
+        "pool": NodePool(given["nodepool_label_key"], given["partition_label_value"]),
+        "requests": Requests(given["bind_backoff_limit"]) if given["bind_requests"] else None,
+    }
+
+
+def kai_controllers(
+    wanted: str, client: Client, settings: Settings, troubles: Troubles
+) -> Callable[[], Coroutine[Any, Any, None]] | None:
+    """What does the work of KAI's pod-grouper, as ``--controllers`` says. Raises: InputError."""
+    from pumice.kube.control_loop import ControlSettings
+    from pumice.kube.controlling import FOR_KAI, NEVER, Controllers
+    from pumice.runtime.controllers.kai_groups import GroupingSettings
+
+    if wanted in ("off", ""):
+        return None
+    if wanted not in ("auto", "on", "podgroup"):
+        raise InputError(f"--controllers: found {wanted[:40]!r}, wanted auto, on, off or podgroup")
+    deference = NEVER if wanted == "on" else FOR_KAI
+    label = settings.pool.label if settings.pool is not None else _NODE_POOL_LABEL
+    grouping = GroupingSettings(settings.scheduler_names, settings.default_queue, label)
+    control = ControlSettings(("podgroup",))
+    return Controllers(client, control, deference=deference, troubles=troubles, grouping=grouping).run

@@ -1,0 +1,201 @@
+"""The end of a session in KAI's words: which gangs could not be scheduled and why, when they started or fell below
+their minimum, and what queues hold. Differences are handed out.
+
+Source: KAI status updater, podgroup controller, queue controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pumice.columns.counting import ACTIVE, HELD, PENDING
+from pumice.columns.dtypes import F64, I64, AnyArray
+from pumice.columns.tables import Tables
+from pumice.framework.outcome import Outcome
+from pumice.framework.session import Session
+from pumice.framework.story import JobsEntry, Story
+from pumice.kai.stale import is_stale
+from pumice.kai.usage import amounts_by_queue, summed_up
+from pumice.kai.words import Told, Words
+from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
+from pumice.model.gang import GangTimes, SchedulingCondition
+from pumice.model.gpu import GPU_RESOURCE
+from pumice.model.podgroup import PodGroup, PodGroupStatus
+from pumice.model.queue import QueueUsage
+from pumice.model.resources import Resource
+from pumice.model.status import TaskStatus
+from pumice.scenario.turns import QueueTree, queue_tree
+
+UNSCHEDULABLE = "Unschedulable"
+_CONDITIONS_MAX = 64
+
+
+def close(ssn: Session) -> Writes:
+    """What should be written."""
+    rows, why = _jobs_to_close(ssn), why_not_placed(ssn.story)
+    words = Words(ssn.tables, queue_tree(ssn))
+    updates = [_update(ssn, words, job, why.get(job, "")) for job in rows.tolist()]
+    _settled(ssn).put(ssn, rows[[update is None for update in updates]] if len(rows) else rows)
+    allocated, usages = _queues(ssn)
+    groups = sorted((update for update in updates if update is not None), key=lambda update: update.job)
+    return Writes(groups=tuple(groups), queues=allocated, usages=usages, notes=ssn.notes)
+
+
+def why_not_placed(story: Story) -> dict[int, str]:
+    """What the last try to place a job came to, by row, for those that found no place."""
+    found: dict[int, str] = {}
+    for told in story.told:
+        if isinstance(told, JobsEntry) and told.what == "not placed":
+            for job in told.jobs.tolist():
+                found.setdefault(job, told.detail)
+    return found
+
+
+def notices(outcome: Outcome) -> Iterator[PodNotice]:
+    """For every waiting pod of a gang that was tried, unless the gang says that nobody is to be told."""
+    tables = outcome.tables
+    words, tasks = Words(tables, QueueTree(tables)), tables.tasks
+    for job, why in why_not_placed(outcome.story).items():
+        group = tables.jobs.groups[job]
+        if group is None or (group.gang is not None and not group.gang.mark_unschedulable):
+            continue
+        rows = tables.jobs.tasks[job]
+        waiting = [row for row in rows[tasks.status[rows] == PENDING].tolist() if not tasks.pods[row].gates]
+        message = words.of(job, why).message if waiting else ""
+        for row in waiting:
+            yield PodNotice(tasks.pods[row].key, tasks.pods[row].uid, UNSCHEDULABLE, message)
+
+
+# -- gangs -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Settled:
+    """Jobs of which the status was found in order: their stamps in the snapshot then (-1: none), and why they waited.
+    Likewise queues, by what was found of all of them."""
+
+    jobs: I64 = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    why: dict[int, str] = field(default_factory=dict)
+    queues: tuple[bytes, ...] = ()
+
+    def put(self, ssn: Session, calm: AnyArray) -> None:
+        """The status of these jobs is in order; what becomes of those that the session wrote is not known."""
+        before = ssn.world.before.jobs.stamps
+        assert before is not None
+        self.jobs[calm] = before[calm]
+        self.jobs[_written(ssn)] = -1
+        why = why_not_placed(ssn.story)
+        self.why = why
+
+
+def _settled(ssn: Session) -> _Settled:
+    count = ssn.tables.jobs.capacity
+    return ssn.memo.get("settled gangs", (count,), lambda: _Settled(np.full(count, -1, dtype=np.int64)))
+
+
+def _written(ssn: Session) -> AnyArray:
+    stamps = ssn.tables.jobs.stamps
+    assert stamps is not None
+    return np.asarray(stamps > ssn.opened_at)
+
+
+def _jobs_to_close(ssn: Session) -> AnyArray:
+    """Rows of the jobs whose status may have to be written: changed since it was last found in order, or failed for
+    another reason than then, or below their minimum, which changes with time."""
+    settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.stamps
+    assert before is not None
+    due = (before != settled.jobs) | _written(ssn)
+    why = why_not_placed(ssn.story)
+    changed = [job for job in {**why, **settled.why} if why.get(job) != settled.why.get(job)]
+    due[[job for job in changed if job < len(due)]] = True
+    found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
+    return found
+
+
+def _update(ssn: Session, words: Words, job: int, why: str) -> PodGroupUpdate | None:
+    """What should be written on a gang; None where it says so already."""
+    group = ssn.tables.jobs.groups[job]
+    counts = ssn.tables.jobs.counts[job]
+    holds = int(counts @ ACTIVE) > 0
+    told = words.of(job, why) if why and not holds and int(counts[PENDING]) else None
+    old = group.status
+    status = PodGroupStatus(
+        phase=old.phase,
+        conditions=old.conditions,
+        running=int(counts[TaskStatus.RUNNING]),
+        succeeded=int(counts[TaskStatus.SUCCEEDED]),
+        failed=int(counts[TaskStatus.FAILED]),
+        pending=int(counts[PENDING] + counts[TaskStatus.BOUND] + counts[TaskStatus.BINDING]),
+        scheduling=_conditions(ssn, group, told, holds=holds),
+    )
+    times = _times(ssn, job, group)
+    return None if status == old and times is None else PodGroupUpdate(group.key, status, times)
+
+
+def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool) -> tuple[SchedulingCondition, ...]:
+    """One a pool of nodes, the newest last. The one of this pool goes when the gang holds something. Source: KAI."""
+    old, pool = group.status.scheduling, ssn.snapshot.node_pool
+    ours = next((each for each in old if each.node_pool == pool), None)
+    others = tuple(each for each in old if each is not ours)
+    if told is None:
+        return others if holds else old
+    if ours is not None and (ours.message, ours.reasons, ours.status) == (told.message, (told,), "True"):
+        return old
+    number = max((int(each.transition_id) for each in old if each.transition_id.isdecimal()), default=0) + 1
+    condition = SchedulingCondition(pool, told.message, ((told.reason, told.message),), str(number), ssn.now)
+    return (*others[-_CONDITIONS_MAX + 1 :], condition)
+
+
+def _times(ssn: Session, job: int, group: PodGroup) -> GangTimes | None:
+    """When it started, if it did now; since when it is below its minimum. None: as it says already."""
+    if group.gang is None:
+        return None
+    counts, before = ssn.tables.jobs.counts[job], ssn.world.before.jobs.counts[job]
+    old = GangTimes(group.gang.last_start, group.gang.stale_since)
+    starts = int(counts @ HELD) > 0 and int(before @ HELD) == 0 and not counts[TaskStatus.PIPELINED]
+    started = ssn.now if starts and (before[PENDING] > 0) else old.last_start
+    stale = (old.stale_since or ssn.now) if is_stale(ssn.tables, job) else None
+    new = GangTimes(started, stale)
+    return None if new == old else new
+
+
+# -- queues ------------------------------------------------------------------------------------------------------------
+
+
+def _queues(ssn: Session) -> tuple[dict[str, Resource], dict[str, QueueUsage]]:
+    """What queues hold, with all below them, where it is not what their status says."""
+    tables, settled, tree = ssn.tables, _settled(ssn), queue_tree(ssn)
+    sums = [summed_up(tree, own) for own in amounts_by_queue(tables)]
+    stamps = ssn.world.before.queues.stamps
+    assert stamps is not None
+    found = (*(each.tobytes() for each in sums), stamps.tobytes())
+    if found == settled.queues:
+        return {}, {}
+    allocated: dict[str, Resource] = {}
+    usages: dict[str, QueueUsage] = {}
+    children = _children(tables)
+    for row, queue in enumerate(tables.queues.objs):
+        held, fast, asked = (_resource(each[row]) for each in sums)
+        usage = QueueUsage(fast, asked, tuple(children.get(row, ())))
+        if (queue.allocated, queue.usage) != (held, usage):
+            allocated[queue.name], usages[queue.name] = held, usage
+    if not allocated:
+        settled.queues = found
+    return allocated, usages
+
+
+def _children(tables: Tables) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for row in sorted(range(len(tables.queues)), key=tables.queues.names.__getitem__):
+        parent = int(tables.queues.parent[row])
+        if parent >= 0:
+            found.setdefault(parent, []).append(tables.queues.names[row])
+    return found
+
+
+def _resource(amounts: F64) -> Resource:
+    cpu, memory, gpus = amounts.tolist()
+    return Resource(cpu, memory, {GPU_RESOURCE: gpus} if gpus else None)

@@ -1,0 +1,62 @@
+"""What queues hold and ask for, of cpu, memory and GPUs: what shares are divided by, and what their statuses say.
+
+Source: KAI proportion (resources of queues).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.columns.counting import HELD, PENDING
+from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.tables import Tables
+from pumice.kai.amounts import shared
+from pumice.scenario.parts import amount_of
+from pumice.scenario.turns import QueueTree
+
+#: Milli-devices that a MiB of a GPU counts as demand: KAI takes every device for one of 100 MiB.
+_DEMAND = 10.0
+
+
+def amounts_by_queue(tables: Tables) -> tuple[F64, F64, F64]:
+    """What the jobs of each queue itself hold, what of it is not preemptible, and what they hold and ask for.
+
+    Shapes (Q, 3). Units: milli-cores, bytes, milli-devices.
+    """
+    jobs, tasks, rows = tables.jobs, tables.tasks, tables.jobs.live
+    held = shared(tables, jobs.allocated[rows] + _of_shared_gpus(tables)[rows])
+    waits = (tasks.alive & (tasks.status == PENDING) & (tasks.gate == 0) & (tasks.job >= 0)).nonzero()[0]
+    waits = waits[jobs.queue[tasks.job[waits]] >= 0]
+    asked = shared(tables, tables.classes.charge[tasks.cls[waits]])
+    asked[:, 2] += _DEMAND * _device_counts(tables, waits) * tables.classes.share_mib[tasks.cls[waits]]
+    found = [np.zeros((len(tables.queues), 3)) for _ in range(3)]
+    np.add.at(found[0], jobs.queue[rows], held)
+    np.add.at(found[1], jobs.queue[rows], held * ~jobs.preemptible[rows, None])
+    np.add.at(found[2], jobs.queue[tasks.job[waits]], asked)
+    found[2] += found[0]
+    return found[0], found[1], found[2]
+
+
+def summed_up(tree: QueueTree, own: F64) -> F64:
+    """Amounts of queues with all that is below them. Shape (Q, 3)."""
+    found = np.zeros_like(own)
+    for queue, path in enumerate(tree.path):
+        found[path] += own[queue]
+    return found
+
+
+def _of_shared_gpus(tables: Tables) -> F64:
+    """What parts of GPUs jobs hold, which is not in what they ask nodes for. Shape (J, R)."""
+    tasks, classes, found = tables.tasks, tables.classes, np.zeros_like(tables.jobs.allocated)
+    others = (classes.charge != classes.req).any(axis=1) | (classes.share_mib > 0)
+    if others.any():
+        held = (tasks.alive & (tasks.job >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
+        for row in held[others[tasks.cls[held]]].tolist():
+            found[tasks.job[row]] += amount_of(tables, (row,)) - classes.req[tasks.cls[row]]
+    return found
+
+
+def _device_counts(tables: Tables, rows: AnyArray) -> F64:
+    specs = tables.classes.specs
+    shares = [specs[cls].gpu_share for cls in tables.tasks.cls[rows].tolist()]
+    return np.array([share.devices if share is not None else 0 for share in shares], dtype=np.float64)

@@ -1,0 +1,116 @@
+"""Why a gang waits, in numbers that people read.
+
+Source: KAI's fit errors: which there are and which numbers they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import EPS, F64
+from pumice.columns.nodes import FUTURE
+from pumice.columns.queues import SHARED
+from pumice.columns.tables import Tables
+from pumice.kai.amounts import shared
+from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS
+from pumice.kai.usage import amounts_by_queue, summed_up
+from pumice.scenario.parts import amount_of
+from pumice.scenario.placing import NO_ROOM
+from pumice.scenario.turns import QueueTree
+
+#: How amounts of cpu, memory and GPUs are told: unit, and by what they are divided.
+_UNITS = {"cpu": ("CPU cores", 1e3), "memory": ("GB of memory", 1e9), "gpu": ("GPUs", 1e3)}
+
+
+class Told(NamedTuple):
+    """A reason that programs know, and the message."""
+
+    reason: str
+    message: str
+
+
+class Words:
+    """What is to be said of the jobs of one session when it ends. Jobs that are alike are told the same text, which is
+    made once."""
+
+    def __init__(self, tables: Tables, tree: QueueTree) -> None:
+        self._tables, self._tree = tables, tree
+        self._known: dict[Hashable, Told] = {}
+        self._sums: tuple[F64, F64] | None = None
+
+    def of(self, job: int, why: str) -> Told:
+        """``why``: what the last try came to."""
+        jobs = self._tables.jobs
+        signature = int(jobs.signature[job])
+        alike = signature, int(jobs.queue[job]), bool(jobs.preemptible[job]), int(jobs.counts[job, 0]), why
+        key = alike if signature >= 0 else (job, why)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._told(job, why)
+        return found
+
+    def _told(self, job: int, why: str) -> Told:
+        if why in (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA):
+            return Told(why, self._of_quota(job, why))
+        return Told(POD_SCHEDULING_ERRORS, self._of_nodes(job, why))
+
+    # -- queues --------------------------------------------------------------------------------------------------------
+
+    def _of_quota(self, job: int, why: str) -> str:
+        """Which queue on the way up has no more to give, and of what."""
+        tables = self._tables
+        queues, names = tables.queues, tables.queues.names
+        asked = shared(tables, amount_of(tables, self._missing(job)))
+        allocated, held_fast = self._sums_up()
+        held, most = (allocated, queues.limit) if why == OVER_LIMIT else (held_fast, queues.quota)
+        for queue in self._tree.path[int(tables.jobs.queue[job])]:
+            for i, name in enumerate(SHARED):
+                if asked[i] and held[queue, i] + asked[i] > most[queue, i]:
+                    return _quota_text(names[queue], name, most[queue, i], held[queue, i], asked[i], why)
+        return f"queue {names[int(tables.jobs.queue[job])]} had no more to give when it was the workload's turn"
+
+    def _sums_up(self) -> tuple[F64, F64]:
+        if self._sums is None:
+            own = amounts_by_queue(self._tables)[:2]
+            self._sums = summed_up(self._tree, own[0]), summed_up(self._tree, own[1])
+        return self._sums
+
+    def _missing(self, job: int) -> list[int]:
+        """Waiting tasks of a job, as many as it lacks of its minimum, at least one."""
+        tables = self._tables
+        rows = [row for row in tables.jobs.tasks[job].tolist() if tables.tasks.status[row] == 0]
+        lacks = max(int(tables.jobs.min_available[job]) - int(tables.jobs.counts[job, 1:6].sum()), 1)
+        return rows[:lacks]
+
+    # -- nodes ---------------------------------------------------------------------------------------------------------
+
+    def _of_nodes(self, job: int, why: str) -> str:
+        """How many nodes lack what for the first of its tasks, and what stands against the others."""
+        tables, rows = self._tables, self._missing(job)
+        request, free = tables.classes.req[tables.tasks.cls[rows[0]]], tables.nodes.books[:, FUTURE]
+        short = (request > 0) & (free < request - EPS)
+        counts = zip(tables.axis.names, short.sum(axis=0).tolist(), strict=False)
+        parts = [f"{count} node(s) didn't have enough {name}" for name, count in sorted(counts) if count]
+        others = len(free) - int(np.count_nonzero(short.any(axis=1)))
+        if others and len(rows) > 1 and why == NO_ROOM:
+            parts.append(
+                f"{others} node(s) have room for it, but not for all {len(rows)} pods that must start together"
+            )
+        elif others or not parts:
+            parts.append(f"{others} node(s) are out: {why}")
+        return f"0/{len(free)} nodes are available for pod {tables.tasks.pods[rows[0]].name}: {'; '.join(parts)}."
+
+
+def _quota_text(queue: str, name: str, most: float, held: float, asked: float, why: str) -> str:
+    unit, by = _UNITS[name]
+    limit, has, wants = (f"{amount / by:.4g}" for amount in (most, held, asked))
+    if why == OVER_LIMIT:
+        reached = f"{queue} has reached its limit of {unit}"
+        return f"{reached}: the limit is {limit}, {has} allocated, the workload asks for {wants}"
+    return (
+        f"a workload that is not preemptible must stay within the quota: that of {queue} is {limit} {unit},"
+        f" {has} allocated to such workloads, and it asks for {wants}; a preemptible one may go over the quota"
+    )

@@ -1,0 +1,238 @@
+"""KAI's pods get their PodGroups: watch pods, look their owners up, write.
+
+Owners of kinds that are not known here are not read: what the pod's reference says of one is all there is to it then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from pumice.kube.client import Client
+from pumice.kube.control_kinds import PlainCodec
+from pumice.kube.control_writes import Writing
+from pumice.kube.errors import ApiError, KubeError
+from pumice.kube.events_out import Teller
+from pumice.kube.kinds import KAI_POD_GROUPS, KAI_QUEUES, PODS, Kind
+from pumice.kube.patience import Patience
+from pumice.kube.reminders import AGAIN_S
+from pumice.kube.troubles import Troubles
+from pumice.kube.watch import Reflector
+from pumice.kube.work_queue import WorkQueue
+from pumice.model.events import Event, Seen
+from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
+from pumice.model.pod import Pod
+from pumice.runtime.controllers.kai_gangs import NoGang
+from pumice.runtime.controllers.kai_groups import (
+    GroupingSettings,
+    group_for,
+    member_of,
+    missing_queues,
+    needs_group,
+    reconcile_grouping,
+)
+from pumice.runtime.controllers.writes import Patch, Ref, Tell, annotations_of, controller_of, labels_of, leaving, meta
+
+DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment")
+#: Owners that are read, one by one.
+READ: Final = (
+    DEPLOYMENTS,
+    Kind("apps", "v1", "replicasets", "ReplicaSet"),
+    Kind("apps", "v1", "statefulsets", "StatefulSet"),
+    Kind("batch", "v1", "jobs", "Job"),
+    Kind("batch", "v1", "cronjobs", "CronJob"),
+    Kind("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"),
+    Kind("kubeflow.org", "v1", "tfjobs", "TFJob"),
+    Kind("kubeflow.org", "v1", "mpijobs", "MPIJob"),
+    Kind("kubeflow.org", "v2beta1", "mpijobs", "MPIJob"),
+    Kind("kubeflow.org", "v1", "xgboostjobs", "XGBoostJob"),
+    Kind("kubeflow.org", "v1", "jaxjobs", "JAXJob"),
+    Kind("kubeflow.org", "v1", "notebooks", "Notebook"),
+    Kind("ray.io", "v1", "rayclusters", "RayCluster"),
+    Kind("ray.io", "v1", "rayjobs", "RayJob"),
+    Kind("ray.io", "v1", "rayservices", "RayService"),
+    Kind("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"),
+    Kind("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"),
+)
+FOLLOWED: Final = (PODS, KAI_POD_GROUPS, KAI_QUEUES)
+
+_BY_NAME = {(kind.api_version, kind.kind): kind for kind in READ}
+_DEPTH_MAX = 8  # owners of owners
+_WORKERS = 5
+_OWNERS_MAX, _OWNERS_S = 10_000, 5.0  # how many are remembered, and how long: pods of a gang come together
+_QUEUES = ""  # the key of the work that is about queues
+_JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
+
+_log = logging.getLogger("pumice.controllers")
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    obj: Obj
+    at: float = field(compare=False)
+
+
+class GroupingLoop:
+    """One run, from an empty view. ``clock``: seconds since the epoch."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: GroupingSettings,
+        clock: Callable[[], float],
+        patience: Patience | None = None,
+        troubles: Troubles | None = None,
+    ) -> None:
+        self._client, self._settings = client, settings
+        self._queue: WorkQueue[str] = WorkQueue()
+        self.objects: dict[Kind, dict[str, Obj]] = {kind: {} for kind in FOLLOWED}
+        self._reflectors = {
+            kind: Reflector(
+                client,
+                kind,
+                PlainCodec(kind, KAI_GROUP_NAME_ANNOTATION),
+                partial(self._take, kind),
+                Pod,
+                patience or Patience(),
+                troubles or Troubles(),
+            )
+            for kind in FOLLOWED
+        }
+        self._teller = Teller(client, "pumice", now=clock)
+        self._writing = Writing(client, self._teller.tell)
+        self._owners: OrderedDict[Ref, _Known] = OrderedDict()
+        self._launchers: Counter[tuple[str, str]] = Counter()  # pods, by namespace and name of their MPI job
+
+    async def run(self) -> None:
+        """For ever, until cancelled. Nothing is written before everything was listed."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for reflector in self._reflectors.values():
+                    group.create_task(reflector.run())
+                for reflector in self._reflectors.values():
+                    await reflector.synced.wait()
+                self._queue.add(_QUEUES)
+                group.create_task(self._teller.lane.run())
+                for _ in range(_WORKERS):
+                    group.create_task(self._work())
+        finally:
+            self._queue.close()
+
+    def _take(self, kind: Kind, events: list[Event]) -> None:
+        for event in events:
+            if isinstance(event, Seen):
+                obj: Obj = event.obj  # type: ignore[assignment]  # PlainCodec reads dictionaries
+                self._put(kind, _key(obj), obj)
+            else:
+                self._drop(kind, event.key)  # type: ignore[union-attr]  # a reflector undoes nothing
+
+    def _put(self, kind: Kind, key: str, obj: Obj) -> None:
+        self._note_launcher(self.objects[kind].get(key), obj)
+        self.objects[kind][key] = obj
+        if kind is PODS and not annotations_of(obj).get(KAI_GROUP_NAME_ANNOTATION):
+            self._queue.add(key)
+
+    def _drop(self, kind: Kind, key: str) -> None:
+        self._note_launcher(self.objects[kind].pop(key, None), None)
+        if kind is KAI_QUEUES and key == self._settings.default_queue:
+            self._queue.add(_QUEUES)
+
+    async def _work(self) -> None:
+        while True:
+            key = await self._queue.take()
+            try:
+                await (self._look_at(key) if key != _QUEUES else self._look_at_queues())
+            except KubeError as error:
+                delay = self._queue.failed(key)
+                expected = isinstance(error, ApiError) and (error.status == 409 or error.namespace_goes)
+                _log.log(
+                    logging.DEBUG if expected else logging.WARNING,
+                    "%s: %s; again in %.1f s, then later and later",
+                    key or "queues",
+                    error,
+                    delay,
+                )
+            except Exception:
+                delay = self._queue.failed(key)
+                _log.exception("%s: a fault of this program; again in %.1f s", key or "queues", delay)
+            else:
+                self._queue.done(key, 0.0)
+
+    async def _look_at_queues(self) -> None:
+        if not self._reflectors[KAI_QUEUES].trouble:
+            writes = missing_queues(tuple(self.objects[KAI_QUEUES]), self._settings.default_queue)
+            await self._writing.carry_out(writes)
+
+    async def _look_at(self, key: str) -> None:
+        """Raises: KubeError."""
+        pod = self.objects[PODS].get(key)
+        if pod is None or not needs_group(pod, self._settings) or self._reflectors[KAI_POD_GROUPS].trouble:
+            return
+        owners = await self._owners_of(pod)
+        try:
+            launched = self._launcher_there(owners)
+            wanted: Obj | NoGang = group_for(pod, owners, self._settings, launcher_there=launched)
+            member = member_of(pod, owners)
+        except NoGang as error:
+            wanted, member = error, ""
+        group = None if isinstance(wanted, NoGang) else self.objects[KAI_POD_GROUPS].get(_key(wanted))
+        writes = reconcile_grouping(pod, group, wanted, self._settings, member)
+        await self._writing.carry_out(writes)
+        for write in writes:
+            if isinstance(write, Tell):
+                self._queue.later(key, AGAIN_S)  # where it still holds then, it is told again
+            elif isinstance(write, Patch) and write.ref.kind == "PodGroup" and group is not None:
+                self._owners.clear()  # what owners say changes: the next pod looks anew
+
+    async def _owners_of(self, pod: Obj) -> list[Obj]:
+        """Those that control it, the nearest first, each as far as it can be read. Raises: KubeError."""
+        found: list[Obj] = []
+        at = controller_of(pod)
+        while at is not None and len(found) < _DEPTH_MAX:
+            owner = await self._read(at)
+            found.append(owner)
+            at = controller_of(owner)
+        return found
+
+    async def _read(self, ref: Ref) -> Obj:
+        known, now = self._owners.get(ref), time.monotonic()
+        if known is not None and now - known.at < _OWNERS_S:
+            return known.obj
+        stub: Obj = {"metadata": {"namespace": ref.namespace, "name": ref.name, "uid": ref.uid}}
+        kind, obj = _BY_NAME.get((ref.api_version, ref.kind)), stub
+        if kind is not None:
+            try:
+                obj = await self._client.get(kind.path(f"{ref.namespace}/{ref.name}"))
+            except ApiError as error:
+                if error.status not in (403, 404):
+                    raise
+        if meta(obj).get("uid") != ref.uid:
+            obj = stub  # another one of its name by now
+        obj = {**obj, "apiVersion": ref.api_version, "kind": ref.kind}
+        self._owners[ref] = _Known(obj, now)
+        self._owners.move_to_end(ref)
+        if len(self._owners) > _OWNERS_MAX:
+            self._owners.popitem(last=False)
+        return obj
+
+    def _note_launcher(self, before: Obj | None, now: Obj | None) -> None:
+        for obj, change in ((before, -1), (now, 1)):
+            if obj is not None and labels_of(obj).get(_JOB_ROLE) == "launcher" and not leaving(obj):
+                self._launchers[meta(obj).get("namespace", ""), labels_of(obj).get(_JOB_NAME, "")] += change
+
+    def _launcher_there(self, owners: list[Obj]) -> bool:
+        """Whether the launcher of an MPI job among the owners has a pod."""
+        job = next((each for each in owners if each.get("kind") == "MPIJob"), None)
+        return job is None or self._launchers[meta(job).get("namespace", ""), meta(job).get("name", "")] > 0
+
+
+def _key(obj: Obj) -> str:
+    m = meta(obj)
+    return f"{m['namespace']}/{m['name']}" if m.get("namespace") else str(m["name"])

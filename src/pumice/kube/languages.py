@@ -1,0 +1,58 @@
+"""What a policy language means on a cluster: whose objects are followed, and names where no flag gives others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pumice.framework.policy import Policy
+from pumice.kube.kinds import FOLLOWED, KAI_FOLLOWED, KAI_POD_GROUPS, KAI_QUEUES, NODES, Kind
+from pumice.model.gang import DEFAULT_NODE_POOL
+from pumice.model.node import Node
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import Queue
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLanguage:
+    """``followed``: the kinds that decide. ``scheduler``: whose pods; ``default_queue``: of PodGroups that name none.
+
+    ``lease``: namespace and name of the Lease by which one of several schedulers leads.
+    """
+
+    dialect: str
+    followed: tuple[Kind, ...]
+    scheduler: str
+    default_queue: str
+    lease: tuple[str, str]
+
+
+VOLCANO = ClusterLanguage("volcano", FOLLOWED, "volcano", "default", ("volcano-system", "volcano"))
+KAI = ClusterLanguage("kai", KAI_FOLLOWED, "kai-scheduler", "default-queue", ("kai-scheduler", "kai-scheduler"))
+
+
+@dataclass(frozen=True, slots=True)
+class NodePool:
+    """Objects with a label of one value are one scheduler's; value empty: those without the label.
+
+    Source: KAI, scheduling shards (``--nodepool-label-key``, ``--partition-label-value``).
+    """
+
+    label: str = "kai.scheduler/node-pool"
+    value: str = ""
+
+    @property
+    def name(self) -> str:
+        """What conditions call it."""
+        return self.value or DEFAULT_NODE_POOL
+
+    def takes(self, obj: Node | PodGroup | Queue) -> bool:
+        return obj.labels.get(self.label, "") == self.value
+
+
+#: The kinds whose objects belong to pools.
+POOLED = (NODES, KAI_POD_GROUPS, KAI_QUEUES)
+
+
+def language_of(policy: Policy) -> ClusterLanguage:
+    """By the dialect that the policy file names; plugins and actions of another one change nothing about it."""
+    return KAI if policy.dialect.name == KAI.dialect else VOLCANO

@@ -1,0 +1,104 @@
+"""The end of a session under KAI's language: conditions of gangs, times, what queues hold, and who is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pumice.cycle import run_cycle
+from pumice.framework.memo import Memo
+from pumice.model.events import Seen
+from pumice.model.gang import GangTimes, SchedulingCondition, gang_at
+from pumice.model.queue import QueueUsage
+from pumice.model.resources import Resource
+from pumice.state.store import Store
+from tests.unit.kai.cluster import ALL, GPU, NOW, Planner, cycle, job, node, policy, queue, store
+
+GRACE = {"stalegangeviction": {"defaultStalenessGracePeriod": 60.0}}
+
+
+def carry_out(found: Store, memo: Memo, now: float = NOW) -> list[str]:
+    """A cycle whose statuses are written; the jobs that were."""
+    outcome = run_cycle(found.snapshot(), policy(), now, Planner(), memo=memo)
+    assert not outcome.faults
+    jobs = outcome.tables.jobs
+    groups = {group.key: group for group in jobs.groups if group is not None}
+    for update in outcome.groups:
+        group = groups[update.job]
+        found.apply(Seen(replace(group, status=update.status, gang=gang_at(group.gang, update.times))))
+    for name, held in outcome.queues.items():
+        found.apply(Seen(replace(found.queues[name], allocated=held, usage=outcome.writes.usages[name])))
+    return [*(update.job for update in outcome.groups), *outcome.queues]
+
+
+def test_a_gang_without_a_place_is_unschedulable_on_its_pool() -> None:
+    ran = cycle(store(node("n", 2), queue("q"), job("j", "q", ["", ""], gpus=2)))
+    (update,) = ran.outcome.groups
+    (condition,) = update.status.scheduling
+    assert condition.node_pool == "default" and condition.transition_id == "1"
+    assert condition.message == (
+        "0/1 nodes are available for pod j-0:"
+        " 1 node(s) have room for it, but not for all 2 pods that must start together."
+    )
+    assert condition.reasons == (("PodSchedulingErrors", condition.message),)
+    assert [notice.pod for notice in ran.outcome.notices()] == ["ns/j-0", "ns/j-1"]
+
+
+def test_what_a_queue_has_no_more_of_is_said_in_numbers() -> None:
+    found = store(node("n"), queue("top"), queue("q", limit=3, parent="top"), job("a", "q", ["n", "n"]))
+    ran = cycle(store(node("n"), queue("top"), queue("q", limit=3, parent="top"), job("b", "q", [""], gpus=4)))
+    (condition,) = ran.outcome.groups[0].status.scheduling
+    assert condition.reasons[0][0] == "OverLimit"
+    assert condition.message == "q has reached its limit of GPUs: the limit is 3, 0 allocated, the workload asks for 4"
+    assert not cycle(found).outcome.groups[0].status.scheduling
+
+
+def test_a_quota_binds_who_is_not_preemptible() -> None:
+    ran = cycle(store(node("n"), queue("q", quota=1), job("b", "q", ["", ""], priority=100)))
+    (condition,) = ran.outcome.groups[0].status.scheduling
+    assert condition.reasons[0][0] == "NonPreemptibleOverQuota" and "quota: that of q is 1 GPUs" in condition.message
+
+
+def test_statuses_are_written_once() -> None:
+    found, memo = store(node("n", 2), queue("q"), job("j", "q", [""], gpus=4), job("k", "q", ["n"])), Memo()
+    assert carry_out(found, memo) == ["ns/j", "ns/k", "q"]
+    assert carry_out(found, memo) == []
+    assert carry_out(found, Memo()) == []
+
+
+def test_conditions_of_other_pools_stay_and_ours_goes_when_the_gang_holds_something() -> None:
+    other, ours = SchedulingCondition("a100", "full", transition_id="7"), SchedulingCondition("default", "full")
+    objects = job("j", "q", [""], gpus=1)
+    group = objects[1]
+    objects[1] = replace(group, status=replace(group.status, scheduling=(ours, other)))  # type: ignore[arg-type, union-attr]
+    (update,) = cycle(store(node("n"), queue("q"), objects)).outcome.groups
+    assert update.status.scheduling == (other,)
+    (update,) = cycle(store(node("n", 0), queue("q"), objects)).outcome.groups
+    assert [each.transition_id for each in update.status.scheduling] == ["7", "8"]
+
+
+def test_a_gang_that_says_so_has_no_notices() -> None:
+    ran = cycle(store(node("n", 2), queue("q"), job("j", "q", [""], gpus=4, mark_unschedulable=False)))
+    assert list(ran.outcome.notices()) == [] and ran.outcome.groups
+
+
+def test_a_start_and_a_gang_below_its_minimum_are_noted_with_their_times() -> None:
+    started, stale, whole = job("j", "q", [""]), job("k", "q", ["n"], minimum=2), job("l", "q", ["n"], stale_since=1.0)
+    ran = cycle(store(node("n"), queue("q"), started, stale, whole), policy(ALL, **GRACE))
+    times = {update.job: update.times for update in ran.outcome.groups}
+    assert times == {"ns/j": GangTimes(NOW, None), "ns/k": GangTimes(None, NOW), "ns/l": GangTimes(None, None)}
+
+
+def test_queues_say_what_they_and_those_below_hold_and_ask_for() -> None:
+    found = store(
+        node("n"),
+        queue("top"),
+        queue("q", parent="top"),
+        job("a", "q", ["n", "n"]),
+        job("b", "q", ["n"], priority=100),
+        job("c", "q", [""], gpus=16),
+    )
+    ran = cycle(found)
+    held = Resource(3000.0, 3e9, {GPU: 3000.0})
+    usage = QueueUsage(Resource(1000.0, 1e9, {GPU: 1000.0}), Resource(4000.0, 4e9, {GPU: 19000.0}))
+    assert ran.outcome.queues == {"top": held, "q": held}
+    assert ran.outcome.writes.usages == {"q": usage, "top": replace(usage, children=("q",))}
