@@ -16,7 +16,7 @@ from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
 from pumice.model.usage import NodeUsage
 from pumice.testing.build import pod, resource
-from pumice.testing.clusters import DISK, Alter, key_of
+from pumice.testing.clusters import DISK, Alter, apart, key_of
 
 SECONDS = (1.0, 90.0, 3700.0, 864_000.0)
 
@@ -36,6 +36,8 @@ class Change:
 
 def next_change(dice: Random, objects: Objects, alter: Alter | None = None) -> Change:
     """Something that can happen to these objects: to the clock, to one object, or nothing at all."""
+    if (seldom := _seldom(apart(dice), objects)) is not None:
+        return seldom
     roll = dice.random()
     if roll < 0.05 or not objects:
         return Change("nothing")
@@ -44,13 +46,24 @@ def next_change(dice: Random, objects: Objects, alter: Alter | None = None) -> C
         return Change(f"the clock, by {seconds:g} s", None, seconds)
     if roll < 0.35:
         return Change("what the cycle decided was carried out", carries_out=True)
-    kinds = sorted({kind for kind, _ in objects}, key=lambda kind: kind.__name__)
+    kinds = sorted({kind for kind, _ in objects} - set(_SELDOM), key=lambda kind: kind.__name__)
     kind = dice.choice([*kinds, *(each for each in (Pod, Queue, PodGroup) if each in kinds)])
     before = objects[dice.choice(sorted((key for key in objects if key[0] is kind), key=lambda key: key[1]))]
     if isinstance(before, Pod) and dice.random() < 0.3:
         return _come_or_go(dice, objects, before)
     altered = alter is not None and dice.random() < 0.4
     after = alter(before, dice) if alter is not None and altered else _CHANGED[kind](dice, before, objects)
+    return Change(difference(before, after) if after != before else "nothing", Seen(after))
+
+
+def _seldom(dice: Random, objects: Objects) -> Change | None:
+    """Of what few plugins look at, now and then."""
+    keys = sorted((key for key in objects if key[0] in _SELDOM), key=lambda key: (key[0].__name__, key[1]))
+    if not keys or dice.random() < 0.9:
+        return None
+    key = dice.choice(keys)
+    before = objects[key]
+    after = _SELDOM[key[0]](dice, before, objects)
     return Change(difference(before, after) if after != before else "nothing", Seen(after))
 
 
@@ -173,10 +186,12 @@ def _queue(dice: Random, one: Queue, objects: Objects) -> Queue:
         {"guarantee": dice.choice((None, resource(1), resource(2)))},
         {"allocated": resource(dice.randint(0, 3))},
         {"annotations": {**one.annotations, "example.com/note": dice.choice("xyz")}},
-        {"affinity": dice.choice((None, NodeGroupAffinity(("b",)), NodeGroupAffinity((), ("a",), ("b",))))},
         {"annotations": {key: value + "/1" for key, value in one.annotations.items()}},
     ]
-    return replace(one, **dice.choice(changes))
+    changed = replace(one, **dice.choice(changes))
+    groups = (None, NodeGroupAffinity(("b",)), NodeGroupAffinity((), ("a",), ("b",)))
+    other = apart(dice)
+    return replace(changed, affinity=other.choice(groups)) if other.random() < 0.1 else changed
 
 
 def _priority(dice: Random, one: PriorityClass, objects: Objects) -> PriorityClass:
@@ -202,6 +217,5 @@ _CHANGED: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {
     Queue: _queue,
     PriorityClass: _priority,
     HyperNode: _hypernode,
-    ResourceQuota: _quota,
-    NodeUsage: _usage,
 }
+_SELDOM: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {ResourceQuota: _quota, NodeUsage: _usage}

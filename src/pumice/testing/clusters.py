@@ -6,7 +6,8 @@ leaving, something asks for more than there is. Some clusters have hypernodes, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, NamedTuple
@@ -90,14 +91,7 @@ def small_cluster(dice: Random, size: Size = Size(), alter: Alter | None = None)
         found += _others(dice, rooms)
     if topology:
         found += _hypernodes([machine.name for machine in machines])
-    if dice.random() < 0.3:
-        found = [_in_groups(dice, obj) for obj in found]
-    if dice.random() < 0.3:
-        found.append(
-            quota("team", resource(dice.randint(1, 8), f"{dice.randint(1, 8)}Gi"), resource(dice.randint(0, 4)))
-        )
-    if dice.random() < 0.3:
-        found += [_usage(dice, machine.name) for machine in machines]
+    found = _with_more(apart(dice), found, machines)
     return found if alter is None else [alter(obj, dice) for obj in found]
 
 
@@ -128,6 +122,25 @@ def _queue(dice: Random, i: int) -> Queue:
         creation=float(dice.randint(0, 1)),
         annotations={PATH: path, WEIGHTS: "/".join(str(dice.randint(1, 3)) for _ in path.split("/"))},
     )
+
+
+def apart(dice: Random) -> Random:
+    """Dice of their own, which leave the others as they are: what is added with them changes nothing of the rest."""
+    found = copy(dice)
+    found.seed(found.getrandbits(64))
+    return found
+
+
+def _with_more(dice: Random, found: list[Object], machines: Sequence[Node]) -> list[Object]:
+    """Now and then groups of nodes, a quota, and what nodes really use."""
+    if dice.random() < 0.3:
+        found = [_in_groups(dice, obj) for obj in found]
+    if dice.random() < 0.3:
+        hard = resource(dice.randint(1, 8), f"{dice.randint(1, 8)}Gi")
+        found.append(quota("team", hard, resource(dice.randint(0, 4))))
+    if dice.random() < 0.3:
+        found += [_usage(dice, machine.name) for machine in machines]
+    return found
 
 
 def _in_groups(dice: Random, obj: Object) -> Object:

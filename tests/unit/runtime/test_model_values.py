@@ -25,7 +25,7 @@ from pumice.model.pod import (
     TopologySpreadConstraint,
 )
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupCondition, PodGroupStatus, SubGroupPolicy
-from pumice.model.queue import NodeGroupAffinity, Queue
+from pumice.model.queue import NodeGroupAffinity, Queue, QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode, HyperNodeMember
 from pumice.runtime.model_values import ValuesError, decode_values, description_of, encode_values, name_of
@@ -94,7 +94,12 @@ NODE = Node(
     "n", AMOUNT, AMOUNT, AMOUNT, "u", 2.0, {"l": "1"}, {"a": "2"}, (Taint("k"),), True, (NodeImage(("i",), 2**40),), "1"
 )
 QUEUE = Queue(
-    "q", 2, AMOUNT, None, AMOUNT, False, -1, "root", "Closed", 1.0, {}, {}, AMOUNT, "u", "1", NodeGroupAffinity(("g",))
+    *("q", 2, AMOUNT, None, AMOUNT, False, -1, "root", "Closed", 1.0, {}, {}, AMOUNT),
+    usage=QueueUsage(AMOUNT, AMOUNT, ("below",)),
+    uid="u",
+    resource_version="1",
+    affinity=NodeGroupAffinity(("g",)),
+    group_limits=(("g", (("cpu", 2.0),)),),
 )
 HYPERNODE = HyperNode("h", 1, (HyperNodeMember("Node", labels=SELECTOR), HyperNodeMember("HyperNode", "x")), "rack")
 PLAIN = PodSpec(Resource())
