@@ -38,13 +38,13 @@ def main() -> int:
 def _search(wanted: argparse.Namespace, bounds: Bounds) -> int:
     kinds: Counter[str] = Counter()
     seen: Counter[str] = Counter()
-    slowest, largest = 0.0, 0
+    slowest, which, largest = 0.0, 0, 0
     fresh = Fresh(bounds)
     for number in range(wanted.first, wanted.first + wanted.count):
         case = make(wanted.seed, number)
         kinds[case["kind"]] += 1
         told: Told = fresh.run(case)
-        slowest, largest = max(slowest, told.seconds), max(largest, told.megabytes)
+        (slowest, which), largest = max((slowest, which), (told.seconds, number)), max(largest, told.megabytes)
         for problem in told.problems[:1]:
             sign = f"{case['kind']}: {_sign(problem)}"
             seen[sign] += 1
@@ -54,11 +54,14 @@ def _search(wanted: argparse.Namespace, bounds: Bounds) -> int:
             print(f"stopped after {number - wanted.first + 1} inputs: {wanted.findings} findings")
             break
         if (number + 1) % 1000 == 0:
-            print(f"{number + 1 - wanted.first} inputs, {len(seen)} findings, slowest {slowest:.1f} s", file=sys.stderr)
+            print(
+                f"{number + 1 - wanted.first} inputs, {len(seen)} findings, slowest {slowest:.1f} s of CPU",
+                file=sys.stderr,
+            )
     fresh.end()
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     print(f"{sum(kinds.values())} inputs of seed {wanted.seed} from {wanted.first} on: {listed}")
-    print(f"slowest {slowest:.2f} s, most memory of a worker {largest} MB")
+    print(f"slowest {slowest:.2f} s of CPU (input {which}), most memory of a worker {largest} MB")
     for sign, count in seen.most_common():
         print(f"{count} times {sign}")
     return 1 if seen else 0

@@ -30,7 +30,8 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Told:
-    """What came of an input; ``megabytes`` is the most that its process ever had."""
+    """What came of an input; ``seconds`` are of CPU, but where its process was ended: then as long as that took.
+    ``megabytes`` is the most that its process ever had."""
 
     problems: list[str]
     seconds: float
@@ -70,7 +71,7 @@ class Worker:
         if most > self._bounds.megabytes:
             problems = [*problems, f"it needs {most} MB"]
             self.end()
-        return Told(problems, time.monotonic() - began, most)
+        return Told(problems, said["seconds"], most)
 
     def end(self) -> None:
         self._process.kill()
@@ -121,9 +122,11 @@ def _work(megabytes: int, seconds: float) -> None:
     _, longest = resource.getrlimit(resource.RLIMIT_CPU)
     print(json.dumps({"megabytes": _peak()}), flush=True)
     for line in sys.stdin:
-        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), longest))
+        began = time.process_time()
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(began + seconds), longest))
         problems = run(json.loads(line))
-        print(json.dumps({"problems": problems, "megabytes": _peak()}), flush=True)
+        took = time.process_time() - began
+        print(json.dumps({"problems": problems, "megabytes": _peak(), "seconds": took}), flush=True)
 
 
 def _peak() -> int:

@@ -139,7 +139,9 @@ def test_no_file_is_the_default() -> None:
 @pytest.mark.parametrize(
     "metrics",
     [
-        pytest.param("metrics: {type: elasticsearch, address: 'http://es:9200', elasticsearch.password: hush}", id="in a line"),
+        pytest.param(
+            "metrics: {type: elasticsearch, address: 'http://es:9200', elasticsearch.password: hush}", id="in a line"
+        ),
         pytest.param('metrics:\n  elasticsearch.password: "hu\\x73h, hush"', id="quoted"),
         pytest.param("metrics:\n  elasticsearch.password: |\n    hush\n    hush", id="a block"),
         pytest.param("metrics: {auth: [{bearerToken: hush}]}", id="within"),
