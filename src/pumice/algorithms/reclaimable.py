@@ -1,19 +1,23 @@
 """Whether a queue may take from others what it asks for. Arrays in, answers out; units and inf as in ``queue_tree``.
 
-Source: KAI proportion (reclaimable). There lumps are judged one after the other; as what remains only falls and both
-strategies ask for it to be above a bound, the last lump of each queue that loses decides for all before it.
+Few of all queues take part, so their amounts are plain numbers. Source: KAI proportion (reclaimable). There lumps are
+judged one after the other; as what remains only falls and both strategies ask for it to be above a bound, the last lump
+of each queue that loses decides for all before it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 F64 = npt.NDArray[np.float64]
-Bool = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.integer]
+Amounts = Sequence[float]  # (R,)
+
+_INF = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,36 +57,42 @@ def is_reclaimable(
 
     ``multiplier``: how much fuller than its own share a queue above its fair share must find the one it takes from.
     """
-    line = states.line(queue)
-    remaining, before, touched = _losses(states, line, leaves, lumps)
+    line, asked = states.line(queue), need.tolist()
+    lost, last = _losses(states, line, leaves, lumps)
+    remaining = {row: _less(states.allocated[row].tolist(), amounts) for row, amounts in lost.items()}
     above = dict(zip(line[1:], line, strict=False)) | {-1: line[-1]}  # the one of its line below each
-    for loser in before:
+    for loser, place in last.items():
         taker = above[int(states.parent[loser])]
-        if not _may_lose(states, taker, loser, need, before[loser]):
+        if not _may_lose(states, taker, loser, asked, _plus(remaining[loser], lumps[place].tolist())):
             return False
-    involved = (need > 0) | (lumps > 0).any(axis=0)
+    involved = ((need > 0) | (lumps > 0).any(axis=0)).tolist()
     for taker in line:
-        siblings = [row for row in touched if row != taker and states.parent[row] == states.parent[taker]]
-        if siblings and _overfills(states, taker, remaining[taker] + need, siblings, remaining, involved, multiplier):
-            return False
+        siblings = [row for row in lost if row != taker and states.parent[row] == states.parent[taker]]
+        if siblings:
+            held = _plus(remaining[taker] if taker in remaining else states.allocated[taker].tolist(), asked)
+            mine = [multiplier * full if full > 1 else -1.0 for full in _filled(held, states.fair[taker].tolist())]
+            if any(_is_as_full(states, mine, row, remaining[row], involved) for row in siblings):
+                return False
         if not preemptible and (states.non_preemptible[taker] + need > states.quota[taker]).any():
             return False
     return True
 
 
-def _losses(states: QueueStates, line: list[int], leaves: Rows, lumps: F64) -> tuple[F64, dict[int, F64], list[int]]:
-    """(what remains of each queue in the end, what remains of each that the taker's line parts from before its last
-    lump goes, the rows that lose something)."""
-    remaining = states.allocated.copy()
-    within, touched = set(line), dict[int, None]()
-    last: dict[int, int] = {}  # the place of the last lump of each that the taker's line parts from
+def _losses(
+    states: QueueStates, line: list[int], leaves: Rows, lumps: F64
+) -> tuple[dict[int, list[float]], dict[int, int]]:
+    """(what each queue that loses something loses, the place of the last lump of each that the taker's line parts
+    from)."""
+    lost: dict[int, list[float]] = {}
+    within, last = set(line), dict[int, int]()
     for leaf, place in {leaf: place for place, leaf in enumerate(leaves.tolist())}.items():
+        amounts = (lumps[leaves == leaf].sum(axis=0) if len(lumps) > 1 else lumps[0]).tolist()
         path = states.line(leaf)
-        remaining[path] -= lumps[leaves == leaf].sum(axis=0)
-        touched.update(dict.fromkeys(path))
+        for row in path:
+            lost[row] = _plus(lost[row], amounts) if row in lost else amounts
         parting = _parting(path, within)
         last[parting] = max(place, last.get(parting, place))
-    return remaining, {row: remaining[row] + lumps[place] for row, place in last.items()}, list(touched)
+    return lost, last
 
 
 def _parting(path: list[int], within: set[int]) -> int:
@@ -90,31 +100,37 @@ def _parting(path: list[int], within: set[int]) -> int:
     return next((row for row in reversed(path) if row not in within), path[0])
 
 
-def _may_lose(states: QueueStates, taker: int, loser: int, need: F64, before: F64) -> bool:
+def _may_lose(states: QueueStates, taker: int, loser: int, need: Amounts, before: Amounts) -> bool:
     """Whether one more lump may go: what it has is above its share, or above its quota while the taker is within its
     own."""
-    if (before > states.share[loser]).any():
+    if _exceeds(before, states.share[loser].tolist()):
         return True
-    within = (states.allocated[taker] + need <= states.quota[taker]).all()
-    return bool(within and (before > states.quota[loser]).any())
+    held = _plus(states.allocated[taker].tolist(), need)
+    return _exceeds(before, states.quota[loser].tolist()) and not _exceeds(held, states.quota[taker].tolist())
 
 
-def _overfills(
-    states: QueueStates,
-    taker: int,
-    held: F64,
-    siblings: list[int],
-    remaining: F64,
-    involved: Bool,
-    multiplier: float,
-) -> bool:
-    """Whether it would be above its fair share and, for it, as full as one of those that lose."""
-    mine = _filled(held, states.fair[taker])
-    theirs, fair = _filled(remaining[siblings], states.fair[siblings]), states.fair[siblings]
-    return bool(((mine > 1) & (fair > 0) & (mine * multiplier >= theirs) & involved).any())
+def _is_as_full(states: QueueStates, mine: Amounts, loser: int, remaining: Amounts, involved: Sequence[bool]) -> bool:
+    """Whether the taker, which is so full where it is above its fair share (else -1), is as full as one that loses."""
+    fair = states.fair[loser].tolist()
+    each = zip(mine, _filled(remaining, fair), fair, involved, strict=True)
+    return any(share > 0 and counts and full >= theirs for full, theirs, share, counts in each)
 
 
-def _filled(amount: F64, fair: F64) -> F64:
+def _filled(amounts: Amounts, fair: Amounts) -> list[float]:
     """How full: nothing of nothing is 0, something of nothing inf, anything of unlimited 0."""
-    empty = np.where(amount > 0, np.inf, 0.0)
-    return np.divide(amount, fair, out=empty, where=fair != 0)
+    return [
+        amount / share if share else (_INF if amount > 0 else 0.0) for amount, share in zip(amounts, fair, strict=True)
+    ]
+
+
+def _plus(left: Amounts, right: Amounts) -> list[float]:
+    return [a + b for a, b in zip(left, right, strict=True)]
+
+
+def _less(left: Amounts, right: Amounts) -> list[float]:
+    return [a - b for a, b in zip(left, right, strict=True)]
+
+
+def _exceeds(amounts: Amounts, bounds: Amounts) -> bool:
+    """Whether any is above its bound."""
+    return any(a > b for a, b in zip(amounts, bounds, strict=True))

@@ -258,6 +258,27 @@ class Feasibility:
         found: Bool = can_mend(verdicts, len(nodes)) & (self._tables.nodes.barred_by[rows] == 0)
         return found
 
+    def capacity(self, cls: int) -> F64:
+        """How many tasks of a class fit what will be idle of each node, -1 where a filter objects. Shape (N,). Not to
+        be written on."""
+        nodes, question = self._tables.nodes, ("capacity", cls, self._tables.classes.identity(cls))
+        assert nodes.stamps is not None
+        rests_on = (nodes.facts.version, *ground(*self._columns))
+        found: F64 = self._memo.by_row(question, rests_on, nodes.stamps, lambda rows: self._capacity(cls, rows))
+        return found
+
+    def _capacity(self, cls: int, rows: AnyArray) -> F64:
+        tables = self._tables
+        req, nodes, found = tables.classes.req[cls], NodeRows(tables, rows), np.full(len(rows), np.inf)
+        for dimension in (req > 0).nonzero()[0].tolist():
+            room = tables.nodes.books[rows, FUTURE, dimension]
+            np.minimum(found, np.floor((room + EPS) / req[dimension]), out=found)
+        np.maximum(found, 0.0, out=found)
+        found[tables.nodes.barred_by[rows] > 0] = -1.0
+        for verdict in self._hooks.ask(points.class_filters, TaskClass(tables, cls), nodes):
+            found[verdict.codes != 0] = -1.0
+        return found
+
     # -- why not ------------------------------------------------------------------------------------------------------
 
     def errors(self, cls: int) -> FitErrors:

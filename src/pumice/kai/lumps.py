@@ -17,7 +17,7 @@ def victim_lumps(tables: Tables, gone: Sequence[int]) -> list[tuple[int, list[in
     for row, job in zip(gone, tasks.job[gone].tolist(), strict=True):
         by_job.setdefault(job, []).append(row)
     lumps = []
-    for (_, rows), queue in zip(by_job.items(), jobs.queue[list(by_job)].tolist(), strict=True):
+    for rows, queue in zip(by_job.values(), jobs.queue[list(by_job)].tolist(), strict=True):
         if len(rows) == 1:
             lumps.append((queue, rows))
             continue

@@ -7,6 +7,7 @@ is at least their number, or they cannot all be placed: whoever else is placed o
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import floor, inf
 
 import numpy as np
 
@@ -21,13 +22,14 @@ class Bound:
     """One part, after those that were recorded have left."""
 
     def __init__(self, ssn: Session, feasible: Feasibility, part: Part, recorded: Iterable[int]) -> None:
-        self._ssn, self._feasible = ssn, feasible
+        self._ssn = ssn
         tables = ssn.tables
         self._freed: dict[int, F64] = {}
         listed: list[int] = tables.tasks.cls[part.rows].tolist()
         self._needs = {cls: listed.count(cls) for cls in dict.fromkeys(listed)}
         self._asked = {cls: (tables.classes.req[cls] > 0).nonzero()[0].tolist() for cls in self._needs}
         self._free(recorded)
+        self._capacity = {cls: feasible.capacity(cls) for cls in self._needs}
         self._fits = {cls: self._fit_counts(cls) for cls in self._needs}
         self._total = {cls: float(fits.sum()) for cls, fits in self._fits.items()}
 
@@ -41,31 +43,21 @@ class Bound:
 
     def _fit_counts(self, cls: int) -> F64:
         """How many tasks of a class fit on each node now, and when the recorded victims have left (N,)."""
-        tables, memo = self._ssn.tables, self._ssn.memo
-        nodes = tables.nodes
-        assert nodes.stamps is not None
-        question = ("how many fit", cls, tables.classes.identity(cls))
-        counts: F64 = memo.by_row(question, (nodes.facts.version,), nodes.stamps, lambda rows: self._count(cls, rows))
-        found = np.where(self._feasible.of(cls).allowed, counts, 0.0)
+        found: F64 = np.maximum(self._capacity[cls], 0.0)
         for node in self._freed:
             found[node] = self._fits_on(node, cls)
         return found
 
-    def _count(self, cls: int, rows: AnyArray) -> F64:
+    def _fits_on(self, node: int, cls: int, more: F64 | float = 0.0) -> float:
+        """On one node, when ``more`` (R,) has left it, too."""
         tables = self._ssn.tables
-        need, found = tables.classes.req[cls], np.full(len(rows), np.inf)
-        for dimension in self._asked[cls]:
-            room = tables.nodes.books[rows, FUTURE, dimension]
-            np.minimum(found, np.floor((room + EPS) / need[dimension]), out=found)
-        return np.asarray(np.maximum(found, 0.0))
-
-    def _fits_on(self, node: int, cls: int) -> float:
-        tables = self._ssn.tables
-        if not self._feasible.of(cls).allowed[node]:
+        if self._capacity[cls][node] < 0:
             return 0.0
-        need, asked = tables.classes.req[cls], self._asked[cls]
-        room = tables.nodes.books[node, FUTURE] + self._freed.get(node, 0.0)
-        return max(0.0, float(np.floor((room[asked] + EPS) / need[asked]).min()))
+        need, fits = tables.classes.req[cls].tolist(), inf
+        room = (tables.nodes.books[node, FUTURE] + self._freed.get(node, 0.0) + more).tolist()
+        for dimension in self._asked[cls]:
+            fits = min(fits, floor((room[dimension] + EPS) / need[dimension]))
+        return max(0.0, fits)
 
     def allows(self, chunk: Chunk) -> bool:
         """Whether one chunk more, with all that left before it, could make room: what an exact count would not
@@ -77,6 +69,15 @@ class Bound:
                 self._total[cls] += fresh - fits[node]
                 fits[node] = fresh
         return all(self._total[cls] >= count for cls, count in self._needs.items())
+
+    def reaches(self, chunk: Chunk) -> bool:
+        """Whether there could be room when one chunk leaves, which is on one node."""
+        tables, node = self._ssn.tables, chunk.nodes[0]
+        more = tables.classes.frees[tables.tasks.cls[list(chunk.rows)]].sum(axis=0)
+        return all(
+            self._total[cls] - self._fits[cls][node] + self._fits_on(node, cls, more) >= count
+            for cls, count in self._needs.items()
+        )
 
     def possible(self, node: AnyArray, amounts: F64) -> Bool:
         """Of chunks that leave one node each (K,), with what they hold (K, R), in order: at which of them there could
@@ -93,7 +94,7 @@ class Bound:
                 left = summed - np.where(first > 0, summed[first - 1], 0.0)
                 room = tables.nodes.books[there, FUTURE, dimension] + left + self._recorded(dimension)[there]
                 np.minimum(fits, np.floor((room + EPS) / need[dimension]), out=fits)
-            allowed = self._feasible.of(cls).allowed[there]
+            allowed = self._capacity[cls][there] >= 0
             fits = np.where(allowed, np.maximum(fits, 0.0), 0.0)
             found &= self._total[cls] - self._fits[cls][there] + fits >= count
         back = np.empty_like(found)

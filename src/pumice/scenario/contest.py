@@ -124,7 +124,10 @@ class Contest:
     def _offer(self, job: int) -> bool:
         """Offer a job that left its chunk. Whether it takes it."""
         chunk = chunk_of(self._ssn, job, self._evicted[job])
-        return chunk is None or placer(self._ssn).place(self._stmt, chunk, self._within, virtual=True)
+        if chunk is None:
+            return True
+        placing = placer(self._ssn)
+        return not placing.refutes(chunk, self._within) and placing.place(self._stmt, chunk, self._within, virtual=True)
 
     def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
         """Nothing was placed, so the queue goes on being the one that goes next, and its next jobs fail too, where they

@@ -65,6 +65,11 @@ class Growth:
     def _worth_trying(self, at: int, end: int) -> Iterator[Chunk]:
         """Of the first chunks, those from ``at`` on that are worth it."""
         known = self._candidates.known
+        if end == 1 and not self._recorded:
+            if self._bound.reaches(known[0]):
+                self._at, self._is_out = 1, np.zeros(1, dtype=bool)
+                yield known[0]
+            return
         nodes, held = self._candidates.in_rows(end)
         self._is_out = np.zeros(end, dtype=bool)
         if self._recorded:

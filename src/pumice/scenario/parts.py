@@ -78,10 +78,15 @@ def active_of(tables: Tables, sub: int) -> int:
 
 def amount_of(tables: Tables, rows: Iterable[int]) -> F64:
     """What tasks ask for together, as quotas count it: with fractions of GPUs, and with memory of GPUs as the part that
-    it is on the node that a task is on. Shape (R,)."""
+    it is on the node that a task is on. Shape (R,). Not to be written on."""
     rows = list(rows)
+    charge = tables.classes.charge
+    if len(rows) == 1:
+        cls = int(tables.tasks.cls[rows[0]])
+        if not tables.classes.share_mib[cls]:
+            return np.asarray(charge[cls])
     classes: list[int] = tables.tasks.cls[rows].tolist()
-    charge, first = tables.classes.charge, classes[0]
+    first = classes[0]
     if classes.count(first) == len(classes):
         found, of_memory = np.asarray(len(classes) * charge[first]), tables.classes.share_mib[first]
     else:

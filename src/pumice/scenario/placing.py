@@ -66,6 +66,12 @@ class Placer:
             self._all_or_wait(stmt, part)
         return True
 
+    def refutes(self, part: Part, within: Bool) -> bool:
+        """Whether some task of a part fits none of these nodes (N,), which is found out without asking which of them is
+        best."""
+        classes = set(self.ssn.tables.tasks.cls[part.rows].tolist())
+        return not all((self.feasible.capacity(cls)[within] > 0).any() for cls in classes)
+
     def _may_take(self, part: Part) -> bool:
         ssn, job = self.ssn, part.job
         queue = Queue(ssn.tables, int(ssn.tables.jobs.queue[job]))

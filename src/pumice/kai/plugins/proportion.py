@@ -5,7 +5,7 @@ Shares are of cpu, memory and GPUs, each by itself, in a tree of queues. Source:
 
 from __future__ import annotations
 
-from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Proportion:
         self._quota, self._limit = queues.quota.tolist(), queues.limit.tolist()
         self._most = [amount or 1.0 for amount in self.total.tolist()]
         self._priority: list[float] = queues.priority.tolist()
-        self._before = self._states()
+        self._before = self._states(allocated, held_fast)
         self._keys: dict[int, tuple[int, F64 | None, F64 | None, Key]] = {}
 
     def _total(self) -> F64:
@@ -136,17 +136,20 @@ class Proportion:
     def may_reclaim(self, job: Job, amount: F64) -> bool:
         """Source: KAI CanReclaimResources."""
         preemptible = bool(self.ssn.tables.jobs.preemptible[job.row])
-        return may_reclaim(self._states(), job.queue, shared(self.ssn.tables, amount), preemptible)
+        return may_reclaim(
+            self._states(self.allocated.array, self.held_fast.array),
+            job.queue,
+            shared(self.ssn.tables, amount),
+            preemptible,
+        )
 
-    def _states(self) -> QueueStates:
+    def _states(self, allocated: F64, held_fast: F64) -> QueueStates:
         queues = self.ssn.tables.queues
-        allocated, held_fast = self.allocated.array, self.held_fast.array
         return QueueStates(queues.parent, allocated, held_fast, queues.quota, self.fair.array, self.fit.array)
 
     @points.solution_start
     def solution_start(self) -> None:
-        states = self._states()
-        self._before = replace(states, allocated=states.allocated.copy(), non_preemptible=states.non_preemptible.copy())
+        self._before = self._states(self.allocated.array.copy(), self.held_fast.array.copy())
 
     @points.reclaim_valid(reads=(ROWS, QUEUES))
     def reclaim_valid(self, scenario: Scenario) -> bool:
@@ -157,7 +160,7 @@ class Proportion:
             return True
         leaves = np.array([queue for queue, _ in lumps])
         rows = [row for _, each in lumps for row in each]
-        starts = np.cumsum([0, *(len(each) for _, each in lumps[:-1])])
+        starts = list(accumulate((len(each) for _, each in lumps[:-1]), initial=0))
         held = tables.classes.req[tables.tasks.cls[rows]]
         amounts = shared(tables, np.add.reduceat(held, starts, axis=0))
         need = shared(tables, amount_of(tables, part.rows))
