@@ -131,16 +131,15 @@ def evict(kind: str = "reclaim", nodes: int = 1000, pending: int = 500, gang: in
 
 def tree(nodes: int = 100, pods: int = 1000, gang: int = 10, queues: int = 1000) -> Workload:
     """Gangs in the leaves of a tree in which each queue has four below it: 1,000 queues are 6 levels below the root.
-    A leaf deserves a share of the GPUs, no more than one of them may have it, and its parents what those below them
-    do."""
+    A leaf deserves an equal share of the cluster, and every other queue what those below it do."""
     made = Workload([_node(i, 64) for i in range(nodes)])
     first_leaf = (queues + 2) // 4
-    deserved = [8.0 * nodes / max(1, queues - first_leaf)] * queues
+    deserved = [8000 * nodes // (queues - first_leaf)] * queues  # milli-GPUs
     for i in range(queues - 1, -1, -1):
         if 4 * i + 1 < queues:
             deserved[i] = sum(deserved[4 * i + 1 : 4 * i + 5])
     for i in range(queues):
-        room = Resource(8000.0 * deserved[i], 32.0 * _GI * deserved[i], {GPU: 1000.0 * deserved[i]})
+        room = Resource(8.0 * deserved[i], 32.0 * _MI * deserved[i], {GPU: float(deserved[i])})
         made.queues.append(Queue(f"q{i:04d}", parent=f"q{(i - 1) // 4:04d}" if i else "root", deserved=room))
     made.queues.append(Queue("root"))
     jobs = _Jobs(made)
