@@ -16,6 +16,7 @@ PEAK = "peak MB"  # of the whole process
 TO_EQUAL = "cycle CPU / equal"  # the same over that of `equal`, run right before and after it
 NEXT = "next cycle ms"  # wall time of the second cycle, when what the first decided has come true
 QUIET = "idle cycle ms"  # wall time of a cycle with nothing new
+OPENS = "open ms"  # wall time until every plugin of the first cycle is open
 WALL = "wall s"  # of the whole process
 
 
@@ -77,6 +78,12 @@ def evict(scenario: str, what: str, volcano: float) -> Figure:
     return Figure(scenario, what, arguments, measures, {"evicted": 500, "pipelined": 500})
 
 
+def evict_more(name: str, what: str, options: str, pods: int, evicted: int, *measures: Measure) -> Figure:
+    """One cycle by ``pumice bench``, in which so many are evicted for so many."""
+    arguments = ("bench", *options.split(), "--json")
+    return Figure(name, what, arguments, (*measures, Measure(PROCESS_CPU)), {"evicted": evicted, "pipelined": pods})
+
+
 def diverse(scenario: str, what: str) -> Figure:
     """One cycle on gangs that differ, held against the one on gangs that do not."""
     return replace(cycle(scenario, what, f"--scenario {scenario} {_DIVERSE}", cpu(), peak(), _FOUR_TIMES), equal=EQUAL)
@@ -85,6 +92,7 @@ def diverse(scenario: str, what: str) -> Figure:
 _1K = "--scenario gang --nodes 1000 --pods 10000"
 _5K = "--scenario gang --nodes 5000 --pods 50000 --gang 10"
 _TOPO = "--scenario topo --nodes 1000 --pods 4000"
+_TREE = "--scenario tree --nodes 1000 --pods 10000 --gang 10 --queues 1000"
 _DIVERSE = "--nodes 1000 --pods 5000 --gang 10"
 _FOUR_TIMES = Measure(TO_EQUAL, 4.0)
 _TRACE = Path("..", "shared", "traces", "philly-gavel")
@@ -141,6 +149,42 @@ FIGURES = (
         "preempt", "1,000 full nodes, 8,000 pods of low priority, 50 gangs of 10 of high priority in their queue", 1.75
     ),
     evict("reclaim", "the same, the gangs in another queue", 0.84),
+    evict_more(
+        "preempt-10k",
+        "the same with 10,000 nodes, 80,000 pods, and 500 gangs",
+        "--scenario preempt --nodes 10000 --pods 5000 --gang 10",
+        5000,
+        5000,
+        cpu(4.0),
+        peak(600),
+    ),
+    evict_more(
+        "gangreclaim",
+        "1,000 full nodes in three tiers, 20 gangs of 64 from another queue, each within one HyperNode of tier 2",
+        "--scenario gangreclaim --nodes 1000 --pods 1280 --gang 64 --tier 2",
+        1280,
+        1281,
+        cpu(1.0),
+        peak(),
+    ),
+    evict_more(
+        "starving",
+        "1,000 full nodes, 5,000 gangs of 10 that are admitted and for which nobody may be evicted",
+        "--scenario starving --nodes 1000 --pods 50000 --gang 10",
+        0,
+        0,
+        cpu(),
+        peak(),
+        Measure(NEXT),
+        Measure(QUIET, 100.0),
+    ),
+    Figure(
+        "queue-tree",
+        "1,000 queues in a tree of 6 levels, under capacity; 1,000 nodes × 10,000 pods in gangs of 10 in the leaves",
+        ("bench", *_TREE.split(), "--json"),
+        (cpu(), peak(), Measure(OPENS, 20.0), Measure(PROCESS_CPU)),
+        {"bound": 8000},
+    ),
     EQUAL,
     diverse("unique", "the same, each pod with requests of its own"),
     diverse("anti", "the same, no two pods of a gang on one node"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from bench.figures import CYCLE_CPU, NEXT, PEAK, PROCESS_CPU, QUIET, WALL
+from bench.figures import CYCLE_CPU, NEXT, OPENS, PEAK, PROCESS_CPU, QUIET, WALL
 
 ROOT = Path(__file__).resolve().parents[1]
 PUMICE = (str(Path(sys.executable).with_name("pumice")),)
@@ -65,6 +65,8 @@ def run(command: Sequence[str], holds: Mapping[str, object], seed: int, ends: in
     }
     told = {CYCLE_CPU: "cpu_s", NEXT: "next_cycle_ms", QUIET: "second_cycle_ms"}
     values |= {name: float(answer[key]) for name, key in told.items() if key in answer}
+    if isinstance(phases := answer.get("phases"), dict) and "open" in phases:
+        values[OPENS] = 1000 * float(phases["open"])
     return Run(values, str(answer.get("digest", "")))
 
 

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from pumice.runtime.measure import Figures
 
 DIVERSE = ("equal", "unique", "anti", "affinity", "spread", "preferred", "hopeless")
-EVICTING = ("preempt", "reclaim")  # named after the action that they need
-VOLCANO = ("gang", "topo", *DIVERSE, *EVICTING)
+#: The action that evicts in each.
+EVICTING = {"preempt": "preempt", "reclaim": "reclaim", "gangreclaim": "gangreclaim", "starving": "preempt"}
+VOLCANO = ("gang", "topo", *DIVERSE, *EVICTING, "tree")
 KAI = (
     *("kai-alloc", "kai-reclaim", "kai-reclaimbig", "kai-consolidate", "kai-unschedulable"),
     *("kai-preempt", "kai-topology", "kai-full"),
@@ -34,8 +35,9 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     required=True,
     help="gang: equal pods anywhere; topo: gangs within a HyperNode; equal: admitted gangs; unique, hopeless: ones "
     "whose pods ask for different things; anti to preferred: that care who is near; preempt, reclaim: gangs that come "
-    "before those which fill the cluster, of their own queue or of another. kai-…: the same questions, and "
-    "consolidation, in KAI's language.",
+    "before those which fill the cluster, of their own queue or of another; gangreclaim: of another, each within a "
+    "HyperNode; starving: gangs that come after those which fill the cluster; tree: queues in a tree, under capacity. "
+    "kai-…: the same questions, and consolidation, in KAI's language.",
 )
 @click.option("--nodes", type=int, required=True, metavar="N")
 @click.option("--pods", type=int, required=True, metavar="P", help="Pods that wait, in gangs.")
@@ -46,7 +48,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     type=int,
     default=0,
     metavar="T",
-    help="topo: the tier to stay within; 0 takes 1, 2 and 3 in turn.  [default: 0]",
+    help="topo: the tier to stay within; 0 takes 1, 2 and 3 in turn. gangreclaim: 0 takes 2.  [default: 0]",
 )
 @click.option(
     "--conf",
@@ -98,10 +100,13 @@ def _of_volcano(scenario: str, nodes: int, pods: int, gang: int, queues: int, ti
     from pumice.volcano.table import DEFAULT_CONF
 
     workload = build(scenario, nodes, pods, gang, queues, tier)
-    more = (["binpack"] if conf == "binpack" else []) + (["network-topology-aware"] if scenario == "topo" else [])
+    in_hypernodes = scenario in ("topo", "gangreclaim")
+    more = (["binpack"] if conf == "binpack" else []) + (["network-topology-aware"] if in_hypernodes else [])
     text = DEFAULT_CONF + "".join(f"  - name: {plugin}\n" for plugin in more)
     if scenario in EVICTING:
-        text = text.replace("allocate,", f"allocate, {scenario},", 1)
+        text = text.replace("allocate,", f"allocate, {EVICTING[scenario]},", 1)
+    if scenario == "tree":
+        text = text.replace("name: proportion", "name: capacity\n    enableHierarchy: true")
     return measure_cycle(workload.objects(), policy_of(text, builtin_registry()))
 
 

@@ -398,6 +398,7 @@ class KubeCluster:
         """Look up what was accepted and not heard of: room is assumed only so long without the API server's word."""
         while True:
             await asyncio.sleep(self.limits.confirm_s / 4)
+            self.truth.spare_no_longer()
             if self._asking is not None:
                 self._asking.sweep()
             for flight in self.flights.overdue(self.limits.confirm_s):

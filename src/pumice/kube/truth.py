@@ -7,7 +7,8 @@ from threading import Lock
 from typing import Any
 
 from pumice.kube.sent import is_older
-from pumice.model.decisions import Decision
+from pumice.kube.spared import Spared
+from pumice.model.decisions import Decision, Evict
 from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -37,28 +38,40 @@ class Truth:
             Node: self.nodes,
         }
         self._news: list[Event] = []
+        self._spared = Spared()
         self._lock = Lock()
 
     def hear(self, events: Iterable[Event]) -> None:
         """Take events in, oldest first. Whether they are news is for the caller to say."""
         with self._lock:
             for event in events:
-                self._keep(event)
-                self._news.append(event)
+                self._take_in(event)
 
     def give_back(self, decision: Decision) -> None:
-        """A decision that was taken could not be carried out."""
+        """A decision that was taken could not be carried out. A pod that was to be evicted is spared for a while."""
         with self._lock:
             self._news.append(Undone(decision.pod, decision.uid))
+            known = self.pods.get(decision.pod)
+            if isinstance(decision, Evict) and known is not None:
+                self._spared.refused(decision.pod, decision.uid)
+                self._take_in(Seen(known))
         self._on_news()
+
+    def spare_no_longer(self) -> None:
+        """Let pods go whose time is over."""
+        with self._lock:
+            pods = [self.pods[key] for key in self._spared.over() if key in self.pods]
+            for pod in pods:
+                self._take_in(Seen(pod))
+        if pods:
+            self._on_news()
 
     def hear_of(self, pod: Pod) -> None:
         """Take in a pod that was read on its own, unless more is known of it already, such as its end."""
         with self._lock:
             known = self.pods.get(pod.key)
             if known is not None and known.uid == pod.uid and is_older(known.resource_version, pod.resource_version):
-                self._keep(Seen(pod))
-                self._news.append(Seen(pod))
+                self._take_in(Seen(pod))
         self._on_news()
 
     def hear_of_end(self, key: str, uid: str) -> None:
@@ -66,8 +79,7 @@ class Truth:
         with self._lock:
             known = self.pods.get(key)
             if known is not None and known.uid == uid:
-                del self.pods[key]
-                self._news.append(Gone(Pod, key))
+                self._take_in(Gone(Pod, key))
         self._on_news()
 
     def drain(self) -> list[Event]:
@@ -75,6 +87,14 @@ class Truth:
         with self._lock:
             news, self._news = self._news, []
         return news
+
+    def _take_in(self, event: Event) -> None:
+        if isinstance(event, Seen) and isinstance(event.obj, Pod):
+            event = Seen(self._spared.marked(event.obj))
+        elif isinstance(event, Gone) and event.kind is Pod:
+            self._spared.gone(event.key)
+        self._keep(event)
+        self._news.append(event)
 
     def _keep(self, event: Event) -> None:
         if isinstance(event, Seen):

@@ -183,7 +183,8 @@ class Pod:
     """One pod. Times are seconds since the epoch.
 
     ``unread``: what of it could not be read, and why; everything else here is true. ``closes_node``: it is on its node,
-    and may hold more of it than ``spec`` says: as long as it is there, that node takes nothing new.
+    and may hold more of it than ``spec`` says: as long as it is there, that node takes nothing new. ``stays``: its
+    eviction was refused lately, so nobody counts on it.
     """
 
     namespace: str
@@ -205,6 +206,7 @@ class Pod:
     resource_version: str = ""
     unread: tuple[str, ...] = ()
     closes_node: bool = False
+    stays: bool = False
 
     @property
     def key(self) -> str:

@@ -1,7 +1,7 @@
 """Workloads by formula: index arithmetic, no dice. The shapes that the peers were measured on, and more.
 
 Source: the formulas of ``shared/bench/workloads.py``, of which these are the same objects, value for value, as model
-values.
+values; ``gangreclaim``, ``starving`` and ``tree`` are our own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from pumice.model.topology import HyperNode, HyperNodeMember
 NAMESPACE = "bench"
 EPOCH = 1_704_067_200.0  # 2024-01-01T00:00:00Z
 DIVERSE = ("equal", "unique", "anti", "affinity", "spread", "preferred", "hopeless")
-SCENARIOS = ("gang", "topo", *DIVERSE, "preempt", "reclaim")
+EVICTING = ("preempt", "reclaim", "gangreclaim", "starving")
+SCENARIOS = ("gang", "topo", *DIVERSE, *EVICTING, "tree")
 GPU = "nvidia.com/gpu"
 PODS_PER_NODE = 110
 OBJECTS_MAX = 10_000_000
@@ -78,7 +79,9 @@ def build(scenario: str, nodes: int, pods: int, gang: int, queues: int = 1, tier
         return gangs(nodes, pods, gang, queues)
     if scenario in DIVERSE:
         return diverse(scenario, nodes, pods, gang)
-    return topo(nodes, pods, gang, tier) if scenario == "topo" else evict(scenario, nodes, pods, gang)
+    if scenario == "tree":
+        return tree(nodes, pods, gang, queues)
+    return topo(nodes, pods, gang, tier) if scenario == "topo" else evict(scenario, nodes, pods, gang, tier)
 
 
 def gangs(nodes: int = 100, pods: int = 1000, gang: int = 10, queues: int = 1) -> Workload:
@@ -101,20 +104,47 @@ def topo(nodes: int = 1000, pods: int = 4000, gang: int = 20, tier: int = 0) -> 
     return made
 
 
-def evict(kind: str = "reclaim", nodes: int = 1000, pending: int = 500, gang: int = 10) -> Workload:
-    """A cluster exactly full of low priority pods, and gangs of high priority: in the same queue, or in another."""
-    mine, theirs = ("default", "default") if kind == "preempt" else ("qa", "qb")
+def evict(kind: str = "reclaim", nodes: int = 1000, pending: int = 500, gang: int = 10, tier: int = 0) -> Workload:
+    """A cluster exactly full of low priority pods, and gangs of high priority: in the same queue, or in another.
+
+    ``gangreclaim``: in another, and each gang within a HyperNode of the tier; 0 takes tier 2. ``starving``: in the same
+    queue and the other way round, so that nobody can be evicted for the gangs, which are admitted.
+    """
+    alone, low, high = kind in ("preempt", "starving"), ("low", 10), ("high", 1000)
+    mine, theirs = ("default", "default") if alone else ("qa", "qb")
     made = Workload(
         [_node(i, 64) for i in range(nodes)],
-        [Queue("default")] if kind == "preempt" else [Queue("qa"), Queue("qb")],
+        [Queue("default")] if alone else [Queue("qa"), Queue("qb")],
         [PriorityClass("low", 10), PriorityClass("high", 1000)],
+        list(_hypernodes(nodes)) if kind == "gangreclaim" else [],
     )
     jobs, running = _Jobs(made), 8 * nodes // 10
+    wish = NetworkTopology("hard", tier or 2) if kind == "gangreclaim" else None
     for j in range(running):
         place = _placing(10 * j, nodes)
-        jobs.add(f"run-{j:05d}", j, mine, 10, 1, (8, 32, 1), ("low", 10), place)
+        jobs.add(f"run-{j:05d}", j, mine, 10, 1, (8, 32, 1), high if kind == "starving" else low, place)
     for j in range(pending // gang):
-        jobs.add(f"pend-{j:05d}", running + j, theirs, gang, gang, (8, 32, 1), ("high", 1000))
+        name, asks, level = f"pend-{j:05d}", (8, 32, 1), low if kind == "starving" else high
+        jobs.add(name, running + j, theirs, gang, gang, asks, level, topology=wish, admitted=kind == "starving")
+    return made
+
+
+def tree(nodes: int = 100, pods: int = 1000, gang: int = 10, queues: int = 1000) -> Workload:
+    """Gangs in the leaves of a tree in which each queue has four below it: 1,000 queues are 6 levels below the root.
+    A leaf deserves an equal share of the cluster, and every other queue what those below it do."""
+    made = Workload([_node(i, 64) for i in range(nodes)])
+    first_leaf = (queues + 2) // 4
+    deserved = [8000 * nodes // (queues - first_leaf)] * queues  # milli-GPUs
+    for i in range(queues - 1, -1, -1):
+        if 4 * i + 1 < queues:
+            deserved[i] = sum(deserved[4 * i + 1 : 4 * i + 5])
+    for i in range(queues):
+        room = Resource(8.0 * deserved[i], 32.0 * _MI * deserved[i], {GPU: float(deserved[i])})
+        made.queues.append(Queue(f"q{i:04d}", parent=f"q{(i - 1) // 4:04d}" if i else "root", deserved=room))
+    made.queues.append(Queue("root"))
+    jobs = _Jobs(made)
+    for j in range(pods // gang):
+        jobs.add(f"job-{j:05d}", j, f"q{first_leaf + j % (queues - first_leaf):04d}", gang, gang, (8, 32, 1))
     return made
 
 
@@ -235,11 +265,14 @@ class _Jobs:
         priority: tuple[str, int] = ("", 0),
         place: Callable[[int], str] | None = None,
         topology: NetworkTopology | None = None,
+        admitted: bool = False,
     ) -> None:
-        """One gang, running where ``place`` says or waiting."""
+        """One gang, running where ``place`` says or waiting; once ``admitted`` it asks for no minimum any more."""
         creation = EPOCH + j
         cpu, memory, gpu = asks
-        status = PodGroupStatus("Running", running=size) if place else PodGroupStatus("Pending")
+        waiting = PodGroupStatus("Inqueue" if admitted else "Pending")
+        status = PodGroupStatus("Running", running=size) if place else waiting
+        minimum = _amounts(cpu * min_member, memory * min_member, gpu * min_member)
         self._made.groups.append(
             PodGroup(
                 NAMESPACE,
@@ -249,7 +282,7 @@ class _Jobs:
                 min_member,
                 priority_class_name=priority[0],
                 topology=topology,
-                min_resources=_amounts(cpu * min_member, memory * min_member, gpu * min_member),
+                min_resources=None if admitted else minimum,
                 creation=creation,
                 status=status,
             )

@@ -11,7 +11,7 @@ _INT32 = 2**31
 def task_fields(pod: Pod) -> tuple[int, int, bool]:
     """Its priority, its gate and whether it is preemptable."""
     mark = pod.annotations.get(PREEMPTABLE_KEY, pod.labels.get(PREEMPTABLE_KEY))
-    return task_priority(pod), gate_of(pod), mark is None or is_true(mark)
+    return task_priority(pod), gate_of(pod), (mark is None or is_true(mark)) and not pod.stays
 
 
 def task_priority(pod: Pod) -> int:

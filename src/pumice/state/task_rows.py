@@ -298,6 +298,7 @@ def _alike(a: Pod, b: Pod) -> bool:
         and (a.deletion is None) == (b.deletion is None)
         and a.gates == b.gates
         and a.closes_node == b.closes_node
+        and a.stays == b.stays
         and a.namespace == b.namespace
     )
 
@@ -319,4 +320,5 @@ def _same_terms(known: Pod, pod: Pod) -> bool:
         and (known.annotations is pod.annotations or known.annotations == pod.annotations)
         and known.gates == pod.gates
         and known.closes_node == pod.closes_node
+        and known.stays == pod.stays
     )

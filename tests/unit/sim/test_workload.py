@@ -48,6 +48,27 @@ def test_the_same_as_the_formulas(scenario: str, nodes: int, pods: int, gang: in
     assert list(build(scenario, nodes, pods, gang, queues, tier).objects()) == wanted
 
 
+def test_gangs_that_reclaim_stay_within_a_hypernode_and_those_that_starve_are_admitted() -> None:
+    within = build("gangreclaim", 500, 128, 64, tier=1)
+    assert [group.topology.highest_tier for group in within.groups if group.topology is not None] == [1, 1]
+    assert {hypernode.tier for hypernode in within.hypernodes} == {1, 2, 3}
+    starving = build("starving", 10, 20, 10)
+    assert [(group.status.phase, group.min_resources) for group in starving.groups[-2:]] == [("Inqueue", None)] * 2
+    assert {pod.spec.priority for pod in starving.pods if pod.node_name} == {1000}
+
+
+def test_a_thousand_queues_are_a_tree_of_six_levels_in_which_nobody_deserves_more_than_its_parent() -> None:
+    made = build("tree", 100, 1000, 10, 1000)
+    parents, level = {queue.name: queue.parent for queue in made.queues}, {"root": 0}
+    for queue in made.queues[:-1]:
+        level[queue.name] = 1 + level[queue.parent]
+    assert max(level.values()) == 6
+    assert {group.queue for group in made.groups}.isdisjoint(parents.values())
+    whole, leaves = made.queues[0].deserved, [q.deserved for q in made.queues if q.name not in parents.values()]
+    assert whole is not None
+    assert whole.milli_cpu == sum(each.milli_cpu for each in leaves if each is not None)
+
+
 def test_pods_of_one_shape_share_their_spec() -> None:
     made = build("gang", 10, 10_000, 10)
     assert len({id(pod.spec) for pod in made.pods}) == len({pod.spec for pod in made.pods}) == 16
