@@ -17,6 +17,7 @@ from pumice.volcano.actions.shuffle import shuffle
 from pumice.volcano.fit_errors import notices
 from pumice.volcano.plugins.binpack import Binpack
 from pumice.volcano.plugins.capacity import Capacity
+from pumice.volcano.plugins.cdp import Cooldown
 from pumice.volcano.plugins.conformance import Conformance
 from pumice.volcano.plugins.drf import Drf
 from pumice.volcano.plugins.gang import Gang
@@ -52,6 +53,7 @@ ACTIONS: dict[str, ActionSpec] = {
 PLUGINS: tuple[type, ...] = (
     Binpack,
     Capacity,
+    Cooldown,
     Conformance,
     Drf,
     Gang,
@@ -75,7 +77,6 @@ ACTIONS_NOT_YET: tuple[str, ...] = ()
 PLUGINS_NOT_YET = (
     "task-topology",
     "numa-aware",
-    "cdp",
     "rescheduling",
     "extender",
     "deviceshare",
