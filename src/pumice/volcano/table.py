@@ -32,6 +32,7 @@ from pumice.volcano.plugins.proportion import Proportion
 from pumice.volcano.plugins.resource_strategy_fit import ResourceStrategyFit
 from pumice.volcano.plugins.resourcequota import ResourceQuotas
 from pumice.volcano.plugins.sla import Sla
+from pumice.volcano.plugins.task_topology import TaskTopologies
 from pumice.volcano.plugins.tdm import Tdm
 from pumice.volcano.plugins.usage import Usage
 from pumice.volcano.points import FEATURE_SWITCHES, POINTS
@@ -68,6 +69,7 @@ PLUGINS: tuple[type, ...] = (
     ResourceQuotas,
     ResourceStrategyFit,
     Sla,
+    TaskTopologies,
     Tdm,
     Usage,
 )
@@ -75,7 +77,6 @@ PLUGINS: tuple[type, ...] = (
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
 ACTIONS_NOT_YET: tuple[str, ...] = ()
 PLUGINS_NOT_YET = (
-    "task-topology",
     "numa-aware",
     "rescheduling",
     "extender",

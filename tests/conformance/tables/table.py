@@ -32,6 +32,7 @@ CHECK_MODULES = (
     "tests.conformance.tables.plugins",
     "tests.conformance.tables.shell",
     "tests.conformance.tables.strategies",
+    "tests.conformance.tables.task_groups",
     "tests.conformance.tables.topology",
     "tests.conformance.tables.usage",
 )
