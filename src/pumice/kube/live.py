@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -250,7 +250,7 @@ class Live:
     def _is_ours(self, node: Node) -> bool:
         if self.settings.pool is not None and not self.settings.pool.takes(node):
             return False
-        return any(node.labels.get(key) == value for key, value in self.settings.node_labels)
+        return has_one_of(node, self.settings.node_labels)
 
     def _tell_of_unread(self, kind: Kind, unread: Unread) -> None:
         if self.leads:  # else who leads tells it, or the reminders do once this leads
@@ -434,6 +434,11 @@ class Live:
             if not each.synced.is_set()
         ]
         return sorted({*needed, *waiting})
+
+
+def has_one_of(node: Node, labels: Iterable[tuple[str, str]]) -> bool:
+    """Whether a node has one of some (key, value)."""
+    return any(node.labels.get(key) == value for key, value in labels)
 
 
 async def _ended(*tasks: asyncio.Future[Any]) -> None:

@@ -25,7 +25,7 @@ from pumice.columns.views import Task
 from pumice.framework.policy import Policy
 from pumice.model.events import Object
 from pumice.model.node import Taint
-from pumice.model.pod import Toleration
+from pumice.model.pod import PodCondition, Toleration
 from pumice.model.queue import NodeGroupAffinity, PriorityClass
 from pumice.model.usage import NodeUsage
 from pumice.state.store import Store
@@ -58,7 +58,8 @@ class Case:
 
     Of a gang, ``min``, ``queue``, ``priority``, ``phase`` (Inqueue unless said), ``tier``, ``soft``, ``wants`` (its
     minResources), ``creation`` and ``notes`` are the group's; ``pods`` is how many, or the names with what is special
-    of each; all else is every pod's: ``node`` that it runs on, ``tolerates`` keys of taints, what it asks for.
+    of each; all else is every pod's: ``node`` that it runs on, ``tolerates`` keys of taints, when it was ``placed``,
+    what it asks for.
 
     What should come of it: ``bound`` (pod -> node, and no other), ``evicted`` (pods in the order of that, and no
     other), ``promised`` (pod -> the node it waits for, where others make room), ``waits`` (pod -> what it is told),
@@ -223,7 +224,9 @@ def _gang(name: str, given: dict[str, Any]) -> list[Object]:
 
 
 def _of_pod(given: dict[str, Any]) -> dict[str, Any]:
-    """``node`` it runs on, ``tolerates`` keys of taints."""
+    """``node`` it runs on, ``tolerates`` keys of taints, when it was ``placed``."""
+    if "placed" in given:
+        given["conditions"] = (PodCondition("PodScheduled", "True", last_transition=float(given.pop("placed"))),)
     if "tolerates" in given:
         given["tolerations"] = tuple(Toleration(key, "Exists") for key in given.pop("tolerates"))
     on = given.pop("node", "")

@@ -33,6 +33,7 @@ from pumice.model.usage import NodeUsage
 from pumice.testing.build import GPU, NAMESPACE, hypernode, node, pod, podgroup, queue, quota, resource
 from pumice.volcano.plugins.nodegroup import GROUP_LABEL
 from pumice.volcano.share_tree import PATH, WEIGHTS
+from pumice.volcano.task_groups import AFFINITY_ANNOTATION, ANTI_AFFINITY_ANNOTATION, ORDER_ANNOTATION
 
 #: Makes something else of an object as it is generated: so that a cluster has what a plugin looks at.
 Alter = Callable[[Any, Random], Object]
@@ -174,6 +175,9 @@ def _kind(dice: Random, pods_max: int, *, topology: bool, mindful: bool) -> _Kin
         "min_resources": dice.choice((None, resource(ask.cpu, f"{ask.memory}Gi"))),
         "annotations": {SLA_ANNOTATIONS[0]: dice.choice(("1m", "1h"))} if dice.random() < 0.2 else {},
     }
+    if by_role and dice.random() < 0.5:
+        key = dice.choice((AFFINITY_ANNOTATION, ANTI_AFFINITY_ANNOTATION))
+        group["annotations"] = {key: dice.choice(("worker", "ps,worker", "ps")), ORDER_ANNOTATION: "worker"}
     if topology and dice.random() < 0.6:
         group |= {"tier": dice.choice((None, 1, 2)), "soft": dice.random() < 0.5}
         if dice.random() < 0.3:

@@ -17,6 +17,7 @@ from pumice.volcano.actions.shuffle import shuffle
 from pumice.volcano.fit_errors import notices
 from pumice.volcano.plugins.binpack import Binpack
 from pumice.volcano.plugins.capacity import Capacity
+from pumice.volcano.plugins.cdp import Cooldown
 from pumice.volcano.plugins.conformance import Conformance
 from pumice.volcano.plugins.drf import Drf
 from pumice.volcano.plugins.gang import Gang
@@ -31,6 +32,7 @@ from pumice.volcano.plugins.proportion import Proportion
 from pumice.volcano.plugins.resource_strategy_fit import ResourceStrategyFit
 from pumice.volcano.plugins.resourcequota import ResourceQuotas
 from pumice.volcano.plugins.sla import Sla
+from pumice.volcano.plugins.task_topology import TaskTopologies
 from pumice.volcano.plugins.tdm import Tdm
 from pumice.volcano.plugins.usage import Usage
 from pumice.volcano.points import FEATURE_SWITCHES, POINTS
@@ -52,6 +54,7 @@ ACTIONS: dict[str, ActionSpec] = {
 PLUGINS: tuple[type, ...] = (
     Binpack,
     Capacity,
+    Cooldown,
     Conformance,
     Drf,
     Gang,
@@ -66,6 +69,7 @@ PLUGINS: tuple[type, ...] = (
     ResourceQuotas,
     ResourceStrategyFit,
     Sla,
+    TaskTopologies,
     Tdm,
     Usage,
 )
@@ -73,9 +77,7 @@ PLUGINS: tuple[type, ...] = (
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
 ACTIONS_NOT_YET: tuple[str, ...] = ()
 PLUGINS_NOT_YET = (
-    "task-topology",
     "numa-aware",
-    "cdp",
     "rescheduling",
     "extender",
     "deviceshare",

@@ -25,11 +25,14 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 CHECK_MODULES = (
     "tests.conformance.tables.api",
     "tests.conformance.tables.books",
+    "tests.conformance.tables.cooldown",
     "tests.conformance.tables.fit",
     "tests.conformance.tables.jobs",
     "tests.conformance.tables.placing",
     "tests.conformance.tables.plugins",
+    "tests.conformance.tables.shell",
     "tests.conformance.tables.strategies",
+    "tests.conformance.tables.task_groups",
     "tests.conformance.tables.topology",
     "tests.conformance.tables.usage",
 )

@@ -1,0 +1,95 @@
+"""cdp: a pod that was placed a short time ago is spared (cooldown protection). Source: Volcano cdp (spec 04 §15)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, I64, Bool
+from pumice.columns.rows import Candidates
+from pumice.columns.views import Task
+from pumice.framework.memo import Memo
+from pumice.framework.plugin import plugin
+from pumice.framework.point import NOW, ROWS
+from pumice.framework.session import Session
+from pumice.model.pod import Pod
+from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.status import TaskStatus
+from pumice.volcano import points
+
+COOLDOWN_KEY = "volcano.sh/cooldown-time"
+_RUNNING = int(TaskStatus.RUNNING)
+
+
+@plugin("cdp")
+class Cooldown:
+    """The label ``volcano.sh/cooldown-time`` of a pod, else the annotation of this name, says how long (``600s``).
+
+    ``until`` (T,): when each task's protection ends, seconds since the epoch; -inf for none.
+    """
+
+    spares = "placed so short a time ago that their cooldown lasts"
+
+    def __init__(self, ssn: Session) -> None:
+        self.ssn, tasks = ssn, ssn.tables.tasks
+        rests_on = (tasks["pods"].version,)
+        self.until: F64 = ssn.memo.get("cdp.until", rests_on, lambda: _until(ssn.memo, tasks.pods))
+
+    def wakes_at(self) -> float | None:
+        """When the protection of a running pod ends, where somebody waits."""
+        if self.ssn.is_idle:
+            return None
+        ends = self.until[(self.until > self.ssn.now) & (self.ssn.tables.tasks.status == _RUNNING)]
+        return float(ends.min()) if len(ends) else None
+
+    @points.preemptable(reads=(ROWS, NOW))
+    @points.reclaimable(reads=(ROWS, NOW))
+    def evictable(self, evictor: Task, candidates: Candidates) -> Bool:
+        """All but running tasks whose cooldown lasts. Shape (rows,)."""
+        rows = candidates.rows
+        spared = (candidates.tables.tasks.status[rows] == _RUNNING) & (self.until[rows] > self.ssn.now)
+        return np.asarray(~spared)
+
+
+def cooldown(pod: Pod) -> float:
+    """Seconds that the pod is spared once it was placed; 0 without, or where that cannot be read."""
+    text = pod.labels.get(COOLDOWN_KEY)
+    text = pod.annotations.get(COOLDOWN_KEY) if text is None else text
+    try:
+        return max(0.0, parse_duration(text)) if text else 0.0
+    except DurationError:
+        return 0.0
+
+
+class _Known(NamedTuple):
+    """Pods, who they are by identity, and until when each is spared."""
+
+    pods: Sequence[Pod]
+    ids: I64
+    until: F64
+
+
+def _until(memo: Memo, pods: Sequence[Pod]) -> F64:
+    """Until when each is spared; looked up where it is another pod than last time."""
+    known: _Known | None = memo.recall(_Known, ())
+    ids = np.fromiter(map(id, pods), dtype=np.int64, count=len(pods))
+    found = np.full(len(pods), -np.inf)
+    changed = np.ones(len(pods), dtype=bool)
+    if known is not None:
+        same = min(len(pods), len(known.pods))
+        changed[:same] = ids[:same] != known.ids[:same]
+        found[:same] = known.until[:same]
+    for row in np.flatnonzero(changed).tolist():
+        found[row] = _end(pods[row]) if pods[row] is not None else -np.inf
+    memo.keep(_Known, (), _Known(pods, ids, found))
+    return found
+
+
+def _end(pod: Pod) -> float:
+    if COOLDOWN_KEY not in pod.labels and COOLDOWN_KEY not in pod.annotations:
+        return float("-inf")
+    placed = (each.last_transition for each in pod.conditions if each.type == "PodScheduled" and each.status == "True")
+    seconds, since = cooldown(pod), next(placed, None)
+    return since + seconds if seconds and since is not None else float("-inf")

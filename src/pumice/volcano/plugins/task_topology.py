@@ -1,0 +1,185 @@
+"""task-topology: tasks of roles that talk to each other go to one node, those that would be in each other's way do not.
+
+Source: Volcano task-topology (spec 04 §13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, I64, MEMORY, AnyArray, Bool
+from pumice.columns.nodes import IDLE, RELEASING
+from pumice.columns.rows import NodeRows, TaskRows
+from pumice.columns.views import Task
+from pumice.framework.plugin import plugin
+from pumice.framework.point import PODS, ROWS
+from pumice.framework.session import Session
+from pumice.model.pod import TASK_SPEC_KEY
+from pumice.model.resources import MIN_RESOURCE
+from pumice.model.status import TaskStatus
+from pumice.volcano import points
+from pumice.volcano.task_groups import (
+    AFFINITY_ANNOTATION,
+    ANTI_AFFINITY_ANNOTATION,
+    PRIORITY_MAX,
+    Buckets,
+    Member,
+    Roles,
+    TaskTopologyError,
+    buckets_of,
+    removals,
+    topology_of,
+)
+
+_MIB = float(1 << 20)
+#: Parts of a key: tasks of a job, roles in an order. What is more is alike.
+_ROWS_MAX, _ROLES_MAX, _BITS = (1 << 20) - 1, (1 << 12) - 1, 60
+_PENDING = int(TaskStatus.PENDING)
+
+
+class Plan(NamedTuple):
+    """What a job's annotations come to. ``waited`` (tasks,): tasks in buckets that had no node as the session began,
+    and the numbers of their roles."""
+
+    roles: Roles
+    buckets: Buckets
+    waited: AnyArray
+    waited_roles: AnyArray
+
+
+@plugin("task-topology")
+class TaskTopologies:
+    """``task-topology.weight`` of the score. What goes together a PodGroup says in the annotations
+    ``volcano.sh/task-topology-affinity``, ``-anti-affinity`` (``ps,worker;chief``) and ``-task-order``; which role a
+    pod has, its annotation ``volcano.sh/task-spec``.
+
+    Where tasks are is read from the tables, so nothing here has to be moved or taken back.
+    """
+
+    def __init__(self, ssn: Session, *, task_topology_weight: int = 1) -> None:
+        self.ssn, self._weight = ssn, task_topology_weight
+        self._plans: dict[int, Plan] = {}
+        self._bucket_of: dict[int, int] = {}
+        groups = ssn.tables.jobs.groups
+        for job in ssn.live_jobs.tolist():
+            notes = groups[job].annotations
+            if AFFINITY_ANNOTATION in notes or ANTI_AFFINITY_ANNOTATION in notes:
+                self._plan(job)
+        self.unused_points = () if self._plans else (points.task_order, points.node_order)
+
+    def _plan(self, job: int) -> None:
+        tables = self.ssn.tables
+        rows, tasks, names = tables.jobs.tasks[job], tables.tasks, tables.nodes.facts.names
+        if not (tasks.status[rows] == _PENDING).any():
+            return
+        role_of = {row: tasks.pods[row].annotations.get(TASK_SPEC_KEY, "") for row in rows.tolist()}
+        group = tables.jobs.groups[job]
+        try:
+            topology = topology_of(group.annotations, frozenset(role_of.values()), group.key)
+        except TaskTopologyError:
+            return
+        roles = Roles(topology) if topology is not None else None
+        if roles is None or not roles.names:
+            return
+        by_name = {name: place for place, name in enumerate(sorted({names[n] for n in tasks.node[rows] if n >= 0}))}
+        members = [
+            Member(
+                row,
+                roles.names[role],
+                by_name[names[tasks.node[row]]] if tasks.node[row] >= 0 else -1,
+                tasks.pods[row].name,
+                self._amount(row),
+            )
+            for row, role in role_of.items()
+            if role in roles.names
+        ]
+        buckets = buckets_of(members, roles)
+        waited = [member for member in members if member.node < 0]
+        of_each = (np.array([member[i] for member in waited], dtype=np.int64) for i in (0, 1))
+        self._plans[job] = Plan(roles, buckets, *of_each)
+        for number, each in enumerate(buckets.members):
+            self._bucket_of |= dict.fromkeys(each.tolist(), number)
+
+    def _amount(self, row: int) -> float:
+        """Milli-cores, MiB, and everything else as it is counted, in one number."""
+        amounts = self.ssn.tables.classes.req[self.ssn.tables.tasks.cls[row]].copy()
+        amounts[MEMORY] /= _MIB
+        return float(amounts.sum())
+
+    # -- hooks --------------------------------------------------------------------------------------------------------
+
+    @points.task_order(reads=(ROWS, PODS))
+    def task_order(self, tasks: TaskRows) -> I64:
+        """Tasks that go with others first, of large buckets before small ones, as far as they wait; in a bucket by
+        their roles. Shape (rows,)."""
+        waits = self._waits(tasks)
+        each = zip(tasks.rows.tolist(), tasks.job.tolist(), strict=True)
+        return np.array([self._key(row, job, waits) for row, job in each], dtype=np.int64)
+
+    def _waits(self, tasks: TaskRows) -> dict[tuple[int, int], int]:
+        """By job and bucket, how many tasks wait."""
+        node = self.ssn.tables.tasks.node
+        jobs = [job for job in dict.fromkeys(tasks.job.tolist()) if job in self._plans]
+        each = ((job, i, rows) for job in jobs for i, rows in enumerate(self._plans[job].buckets.members))
+        return {(job, i): int((node[rows] < 0).sum()) for job, i, rows in each}
+
+    def _key(self, row: int, job: int, waits: Mapping[tuple[int, int], int]) -> int:
+        """Whether in no bucket, how few wait, which bucket, how late its role: as one number."""
+        bucket = self._bucket_of.get(row, -1)
+        if bucket < 0:
+            return 1 << _BITS
+        plan = self._plans[job]
+        order, priority = plan.roles.rank[plan.buckets.roles[row]].tolist()
+        key = _ROWS_MAX - min(waits[job, bucket], _ROWS_MAX)
+        for part, most in (
+            (bucket, _ROWS_MAX),
+            (_ROLES_MAX - order, _ROLES_MAX),
+            (PRIORITY_MAX - priority, PRIORITY_MAX),
+        ):
+            key = key * (most + 1) + min(max(part, 0), most)
+        return int(key)
+
+    @points.node_order(reads=(ROWS, PODS))
+    def node_order(self, task: Task, nodes: NodeRows) -> F64 | None:
+        """How many tasks of its bucket are on each node, or would find room there with it, less those that it is to be
+        apart from; of jobs without a topology: nothing. Shape (rows,)."""
+        job = task.job.row
+        plan, bucket = self._plans.get(job), self._bucket_of.get(task.row, -1)
+        if plan is None:
+            return None
+        if bucket < 0:
+            return np.zeros(len(nodes))
+        books = self.ssn.tables.nodes.books[nodes.rows]
+        room = books[:, IDLE] + books[:, RELEASING]
+        score = self._on_nodes(plan.buckets.members[bucket])[nodes.rows].astype(np.float64)
+        score -= self._on_nodes(self._in_the_way(plan, task.row))[nodes.rows]
+        score += self._with_it(plan.buckets.members[bucket], task, room)
+        scale = 100.0 * self._weight / plan.buckets.largest
+        return np.where(_too_small(room, task.req), 0.0, score * scale)
+
+    def _on_nodes(self, rows: AnyArray) -> AnyArray:
+        """How many of some tasks each node has. Shape (N,)."""
+        node = self.ssn.tables.tasks.node[rows]
+        return np.bincount(node[node >= 0], minlength=len(self.ssn.tables.nodes.facts))
+
+    def _in_the_way(self, plan: Plan, row: int) -> AnyArray:
+        """Tasks that the task is to be apart from, of those that this session places."""
+        against = plan.roles.apart[plan.buckets.roles[row]]
+        found: AnyArray = plan.waited[against[plan.waited_roles] < 0]
+        return found
+
+    def _with_it(self, members: AnyArray, task: Task, room: F64) -> F64:
+        """How many waiting tasks of its bucket, itself among them, each node has room for. Shape (nodes,)."""
+        tables = self.ssn.tables
+        waiting = members[tables.tasks.node[members] < 0]
+        asked = tables.classes.req[tables.tasks.cls[waiting]]
+        others = asked[waiting != task.row]
+        return len(waiting) - removals(asked.sum(axis=0), others, room).astype(np.float64)
+
+
+def _too_small(room: F64, req: F64) -> Bool:
+    """Nodes that lack some of what is asked for. Shapes (nodes, R), (R,) -> (nodes,)."""
+    return np.asarray((room + MIN_RESOURCE <= req).any(axis=1))

@@ -1,0 +1,165 @@
+"""Roles of a job that want to be near each other, or apart, and the tasks that are to go to one node together.
+
+Source: Volcano task-topology (spec 04 §13), which calls such a set of tasks a bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, I64, AnyArray
+
+AFFINITY_ANNOTATION = "volcano.sh/task-topology-affinity"
+ANTI_AFFINITY_ANNOTATION = "volcano.sh/task-topology-anti-affinity"
+ORDER_ANNOTATION = "volcano.sh/task-topology-task-order"
+_SELF_ANTI, _INTER, _SELF, _INTER_ANTI = 4, 3, 2, 1
+PRIORITY_MAX = _SELF_ANTI
+
+
+class TaskTopologyError(ValueError):
+    """Annotations that say nothing that can be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTopology:
+    """Groups of roles that are near each other, groups that are apart, and an order of roles; a group of one is about
+    tasks of one role among themselves."""
+
+    affinity: tuple[tuple[str, ...], ...] = ()
+    anti_affinity: tuple[tuple[str, ...], ...] = ()
+    order: tuple[str, ...] = ()
+
+
+def topology_of(annotations: Mapping[str, str], roles: Collection[str], job: str) -> TaskTopology | None:
+    """What annotations of a job with these roles say; None where they say nothing. Raises: TaskTopologyError."""
+    texts = [annotations.get(key) for key in (AFFINITY_ANNOTATION, ANTI_AFFINITY_ANNOTATION, ORDER_ANNOTATION)]
+    if all(text is None for text in texts):
+        return None
+    near, apart, order = (
+        tuple(group for part in (text or "").split(";") if (group := _group(part, roles, job))) for text in texts
+    )
+    return TaskTopology(near, apart, order[0] if order else ())
+
+
+def _group(text: str, roles: Collection[str], job: str) -> tuple[str, ...]:
+    """Raises: TaskTopologyError for a role that the job has not, or twice."""
+    found: dict[str, None] = {}
+    for role in filter(None, text.split(",")):
+        if role not in roles:
+            raise TaskTopologyError(f"task {role} do not exist in job <{job}>")
+        if role in found:
+            raise TaskTopologyError(f"task {role} is duplicate in job <{job}>")
+        found[role] = None
+    return tuple(found)
+
+
+class Roles:
+    """Roles with a topology, by number. ``near`` (K, K): 1 where tasks of two are to be together, -1 apart, and their
+    sum where both is said; ``apart`` (K, K): the second alone; ``rank`` (K, 2): the larger, the earlier a task is
+    placed, by its order and then by the strictest thing that is said of it."""
+
+    __slots__ = ("apart", "names", "near", "rank")
+
+    def __init__(self, topology: TaskTopology) -> None:
+        said = (*topology.affinity, *topology.anti_affinity)
+        self.names = {role: i for i, role in enumerate(dict.fromkeys(role for group in said for role in group))}
+        count = len(self.names)
+        near, self.apart = np.zeros((count, count), dtype=np.int64), np.zeros((count, count), dtype=np.int64)
+        self.rank = np.zeros((count, 2), dtype=np.int64)
+        for groups, pairs, alone, among in (
+            (topology.affinity, near, _SELF, _INTER),
+            (topology.anti_affinity, self.apart, _SELF_ANTI, _INTER_ANTI),
+        ):
+            for group in groups:
+                self._note([self.names[role] for role in group], pairs, alone, among)
+        np.negative(self.apart, out=self.apart)
+        self.near: I64 = near + self.apart
+        for place, role in enumerate(topology.order):
+            if role in self.names:
+                self.rank[self.names[role], 0] = len(topology.order) - place
+
+    def _note(self, group: list[int], pairs: I64, alone: int, among: int) -> None:
+        if len(group) == 1:
+            pairs[group[0], group[0]] = 1
+        for a, b in combinations(group, 2):
+            pairs[a, b] = pairs[b, a] = 1
+        priority = alone if len(group) == 1 else among
+        self.rank[group, 1] = np.maximum(self.rank[group, 1], priority)
+
+
+class Member(NamedTuple):
+    """A task: its row, the number of its role, its node (-1: none), its name, and how much it asks for, as a score."""
+
+    row: int
+    role: int
+    node: int
+    name: str
+    amount: float
+
+
+class Buckets(NamedTuple):
+    """``members``: rows of tasks, by bucket. ``largest``: how many the largest has. ``roles``: by row of a task."""
+
+    members: list[AnyArray]
+    largest: int
+    roles: Mapping[int, int]
+
+
+def buckets_of(members: Iterable[Member], roles: Roles) -> Buckets:
+    """Tasks that go together: those of one node; each other one with those that it is nearest to, of equals with those
+    that ask for least; in a bucket of its own where it is apart from all."""
+    ordered = sorted(members, key=lambda member: _place(member, roles))
+    counts = np.zeros((len(ordered), len(roles.names)), dtype=np.int64)
+    amounts = np.zeros(len(ordered))
+    of_node: dict[int, int] = {}
+    found: list[list[int]] = []
+    for member in ordered:
+        if member.node >= 0:
+            bucket = of_node.get(member.node, -1)
+        else:
+            bucket = _nearest(counts, amounts, len(found), member, roles)
+        if bucket < 0:
+            bucket = len(found)
+            found.append([])
+        if member.node >= 0:
+            of_node[member.node] = bucket
+        else:
+            amounts[bucket] += member.amount
+        counts[bucket, member.role] += 1
+        found[bucket].append(member.row)
+    role_of = {member.row: member.role for member in ordered}
+    return Buckets([np.array(rows) for rows in found], max(map(len, found), default=0), role_of)
+
+
+def _place(member: Member, roles: Roles) -> tuple[bool, int, int, int, str]:
+    order, priority = roles.rank[member.role].tolist()
+    return member.node < 0, member.node, -order, -priority, member.name
+
+
+def _nearest(counts: I64, amounts: F64, count: int, member: Member, roles: Roles) -> int:
+    """The bucket for a task, -1 for none."""
+    if not count:
+        return -1
+    near = counts[:count] @ roles.near[member.role]
+    best = near.max()
+    if best < 0:
+        return -1
+    alike = np.flatnonzero(near == best)
+    return int(alike[amounts[alike].argmin()])
+
+
+def removals(asked: F64, others: F64, room: F64) -> I64:
+    """How many of the other tasks of a bucket must go elsewhere, one after the other, until what is left of ``asked``
+    (R,) fits a node. Shapes (R,), (others, R), (nodes, R) -> (nodes,)."""
+    gone = others.cumsum(axis=0)
+    found = np.zeros(len(room), dtype=np.int64)
+    for dimension in range(len(asked)):
+        short = asked[dimension] - room[:, dimension]
+        steps = np.searchsorted(gone[:, dimension], short, side="left") + 1
+        found = np.maximum(found, np.where(short > 0, steps, 0))
+    return np.minimum(found, len(others))

@@ -1,0 +1,26 @@
+"""Checks of function tables about what stands around a cycle: flags, arguments of actions, which nodes are followed."""
+
+from __future__ import annotations
+
+from pumice.cli.run_flags import labels_of
+from pumice.kube.live import has_one_of
+from pumice.model.node import Node
+from pumice.volcano.gang_eviction import limits_of
+from tests.conformance.tables.objects import decoded
+from tests.conformance.tables.table import Row, disagreement, table
+
+
+@table("actions-gangpreempt/TestParseArguments_InvalidMaxDomainsFallsBackToDefault.yaml")
+@table("actions-gangreclaim/TestParseArguments_InvalidMaxDomainsFallsBackToDefault.yaml")
+def domains_by_default(row: Row) -> str | None:
+    """The row says what is given; that it falls back to 8 is in the name of the test and in the specification."""
+    return disagreement(limits_of(row.get("value", 0), whole=True, only_in_need=False).domains, 8)
+
+
+@table("cache/TestSchedulerCache_SyncNode.yaml", unread={"wantErr": "a node that is not there is no error"})
+def which_nodes_are_followed(row: Row) -> str | None:
+    """The expected nodes are those of this one name."""
+    nodes = [each for each in decoded(Node=row.get("nodes", ())) if isinstance(each, Node)]
+    labels = labels_of(row.get("nodeSelector", ()))
+    found = {each.name for each in nodes if each.name == row["nodeName"] and has_one_of(each, labels)}
+    return disagreement(found, set(row["expectedNodes"]))

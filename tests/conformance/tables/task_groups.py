@@ -1,0 +1,36 @@
+"""Checks of the function table of task-topology."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pumice.volcano.task_groups import TaskTopologyError, topology_of
+from tests.conformance.tables.table import Row, difference, table
+
+
+@table("plugins-task-topology/Test_readTopologyFromPgAnnotations.yaml")
+def groups_of_roles(row: Row) -> str | None:
+    """Names that are empty stand for nothing, and are left out."""
+    job = row["job"]
+    group = (job.get("PodGroup") or {}).get("PodGroup") or {}
+    roles = {task["TaskRole"] for task in (job.get("Tasks") or {}).values()}
+    key = f"{job.get('Namespace', '')}/{job.get('Name', '')}"
+    try:
+        found = topology_of((group.get("metadata") or {}).get("annotations") or {}, roles, key)
+    except TaskTopologyError as error:
+        return difference({"error": str(error)}, {"error": (row.get("err") or {}).get("$error")})
+    wanted = row.get("topology")
+    told = found and {"Affinity": found.affinity, "AntiAffinity": found.anti_affinity, "TaskOrder": found.order}
+    if wanted is None or told is None:
+        return difference(told, wanted)
+    plain = {"Affinity": _some(wanted["Affinity"]), "AntiAffinity": _some(wanted["AntiAffinity"])}
+    return difference(told, {**plain, "TaskOrder": _names(wanted["TaskOrder"])})
+
+
+def _some(groups: Iterable[Any]) -> tuple[tuple[str, ...], ...]:
+    return tuple(group for names in groups if (group := _names(names)))
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name)
