@@ -16,7 +16,22 @@ from pumice.kube.control_kinds import (
     SERVICES,
     WATCHED_BY,
 )
-from pumice.kube.kinds import EVENTS, FOLLOWED, LEASES, POD_GROUPS, PODS, QUEUES, Kind
+from pumice.kube.kai_grouping import DEPLOYMENTS, READ
+from pumice.kube.kai_grouping import FOLLOWED as GROUPING_FOLLOWED
+from pumice.kube.kinds import (
+    BIND_REQUESTS,
+    EVENTS,
+    FOLLOWED,
+    KAI_FOLLOWED,
+    KAI_POD_GROUPS,
+    KAI_QUEUES,
+    LEASES,
+    POD_GROUPS,
+    PODS,
+    QUEUES,
+    RESOURCE_QUOTAS,
+    Kind,
+)
 from tests.unit.deploy.helm import render
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
@@ -62,6 +77,24 @@ CONTROLLERS = (
     | rights(EVENTS, "create", "patch")  # kube/events_out
     | rights(LEASES, "get")  # kube/controlling
 )
+KAI_SCHEDULER = (
+    followed(KAI_FOLLOWED)
+    | {right for right in SCHEDULER if right[0] == ""} - rights(RESOURCE_QUOTAS, "list", "watch")
+    | rights(KAI_POD_GROUPS, "patch")  # kube/statuses: annotations
+    | rights(KAI_POD_GROUPS, "patch", below="status")
+    | rights(KAI_QUEUES, "patch", below="status")
+    | rights(BIND_REQUESTS, "get", "create", "delete")  # kube/bind_requests
+)
+KAI_GROUPING = (
+    followed(GROUPING_FOLLOWED)
+    | {right for kind in READ for right in rights(kind, "get")}  # kube/kai_grouping
+    # kube/control_writes: a create that finds its name taken looks at who has it
+    | rights(PODS, "patch")
+    | rights(KAI_POD_GROUPS, "get", "create", "patch")
+    | rights(KAI_QUEUES, "get", "create")
+    | rights(EVENTS, "create", "patch")  # kube/events_out
+    | rights(DEPLOYMENTS, "get")  # kube/controlling
+)
 LEADER = rights(LEASES, "get", "create", "update")
 
 
@@ -72,8 +105,8 @@ def granted(role: dict[str, Any]) -> Iterator[Right]:
                 yield from ((group, resource, verb) for verb in rule["verbs"])
 
 
-def roles() -> dict[str, dict[str, Any]]:
-    documents = yaml.safe_load_all((DEPLOY / "base" / "rbac.yaml").read_text())
+def roles(file: str = "base/rbac.yaml") -> dict[str, dict[str, Any]]:
+    documents = yaml.safe_load_all((DEPLOY / file).read_text())
     return {each["metadata"]["name"]: each for each in documents if each["kind"] in ("ClusterRole", "Role")}
 
 
@@ -82,8 +115,17 @@ def test_roles_are_what_the_code_asks_for() -> None:
     assert {name: set(granted(role)) for name, role in roles().items()} == wanted
 
 
+def test_roles_under_kais_policy_are_what_the_code_asks_for() -> None:
+    wanted = {
+        "pumice-kai-scheduler": KAI_SCHEDULER,
+        "pumice-kai-grouping": KAI_GROUPING,
+        "pumice-kai-leader": LEADER,
+    }
+    assert {name: set(granted(role)) for name, role in roles("kai/rbac.yaml").items()} == wanted
+
+
 def test_nothing_is_granted_twice_or_wholesale() -> None:
-    for name, role in roles().items():
+    for name, role in (*roles().items(), *roles("kai/rbac.yaml").items()):
         found = list(granted(role))
         assert len(found) == len(set(found)), name
         assert not [right for right in found if "*" in right], name
