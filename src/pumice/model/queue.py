@@ -62,7 +62,7 @@ class Queue:
 
     ``group_limits``: how much it may hold of each node group, None where that cannot be read.
 
-    ``sharing`` is what a queue of KAI's says in their place, None for one of Volcano's.
+    ``sharing`` is what a queue of KAI's says in their place, and ``usage`` its status; None for one of Volcano's.
 
     ``unread``: what of it could not be read, and why. It is closed then, it and every queue below it take nothing new,
     and nothing is reclaimed from it.
@@ -81,13 +81,13 @@ class Queue:
     annotations: Mapping[str, str] = EMPTY_MAP
     labels: Mapping[str, str] = EMPTY_MAP
     allocated: Resource | None = None  # status.allocated as last written
-    usage: QueueUsage | None = None  # likewise, of a queue of KAI's
     uid: str = ""
     resource_version: str = ""
     affinity: NodeGroupAffinity | None = None
     group_limits: GroupLimits | None = ()
     sharing: QueueSharing | None = None
     unread: tuple[str, ...] = ()
+    usage: QueueUsage | None = None  # as last written
 
     @property
     def barred(self) -> bool:
