@@ -30,6 +30,7 @@ from pumice.cli.run_pages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from pumice.framework.registry import Dialect
     from pumice.kube.access import Access
     from pumice.kube.client import Client
     from pumice.kube.languages import ClusterLanguage
@@ -164,7 +165,7 @@ def run(**given: Any) -> None:
     registry = registry_of(given["plugins_dir"])
     conf = ConfFile(given["scheduler_conf"], registry, DEFAULT_CONF, strict=given["strict"])
     language = language_of(conf.current.policy)
-    _name_what_is_not_named(given, language)
+    _name_what_is_not_named(given, conf.current.policy.dialect, language)
     wanted = _wanted(given)
     settings = Settings(
         scheduler_names=tuple(dict.fromkeys(given["scheduler_name"])),
@@ -184,9 +185,9 @@ def run(**given: Any) -> None:
         raise InputError(str(error)) from None
 
 
-def _name_what_is_not_named(given: dict[str, Any], language: ClusterLanguage) -> None:
-    given["scheduler_name"] = given["scheduler_name"] or (language.scheduler,)
-    given["default_queue"] = given["default_queue"] or language.default_queue
+def _name_what_is_not_named(given: dict[str, Any], dialect: Dialect, language: ClusterLanguage) -> None:
+    given["scheduler_name"] = given["scheduler_name"] or (dialect.scheduler,)
+    given["default_queue"] = given["default_queue"] or dialect.default_queue
     given["lease_namespace"] = given["lease_namespace"] or language.lease[0]
     given["leader_elect_resource_name"] = given["leader_elect_resource_name"] or language.lease[1]
 

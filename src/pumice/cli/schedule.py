@@ -54,7 +54,9 @@ class _Asked:
     help="The moment of the cycle, since the epoch. Default: the newest creationTimestamp, or the snapshot's.",
 )
 @click.option(
-    "--scheduler-name", multiple=True, default=("volcano",), show_default=True, help="Whose pods. May be given again."
+    "--scheduler-name",
+    multiple=True,
+    help="Whose pods. May be given again. Default: volcano, or kai-scheduler under dialect: kai.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
@@ -108,7 +110,7 @@ def schedule(
 
 def _on_manifests(paths: Sequence[str], options: _Options) -> _Asked:
     """Raises: InputError, PolicyError."""
-    from pumice.runtime.one_cycle import SCHEDULER_NAMES, schedule_once
+    from pumice.runtime.one_cycle import schedule_once
     from pumice.sim.inputs import read_inputs
 
     found = read_inputs(paths)
@@ -119,7 +121,7 @@ def _on_manifests(paths: Sequence[str], options: _Options) -> _Asked:
         raise InputError("nothing in the input can be used")
     moment = found.newest if options.now is None else options.now
     objects = _objects(found, moment)
-    answer = schedule_once(objects, chosen.policy, moment, options.names or SCHEDULER_NAMES)
+    answer = schedule_once(objects, chosen.policy, moment, options.names or (chosen.policy.dialect.scheduler,))
     return _Asked(answer, objects, chosen, problems)
 
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from pumice.kube.reload import ConfFile
     from pumice.runtime.metrics import Metrics
 
-LEASE = ("volcano-system", "volcano")  # of ``pumice run`` too: of several schedulers only one works
 _IDENTITY = "pumice-serve"  # one a server, and it dies with it: the next one need not wait for a Lease of this name
 _PERIOD_S, _PERIOD_MIN_S = 1.0, 0.1
 
@@ -23,19 +22,32 @@ async def schedule(access: Access, conf: ConfFile, metrics: Metrics, speed: floa
     as after a machine has slept, is stood for again. Raises: KubeError.
     """
     from pumice.kube.client import Client
-    from pumice.kube.controlling import Controllers
+    from pumice.kube.control_loop import ControlSettings
+    from pumice.kube.controlling import FOR_KAI, Controllers, Deference
+    from pumice.kube.languages import KAI, language_of
     from pumice.kube.lease import Election
     from pumice.kube.live import Live, Settings
+    from pumice.runtime.controllers.kai_groups import GroupingSettings
+    from pumice.runtime.controllers.podgroups import GroupSettings
 
+    dialect, language = conf.current.policy.dialect, language_of(conf.current.policy)
+    names, queue = (dialect.scheduler,), dialect.default_queue
+    is_kai = language is KAI
     period_s = min(max(_PERIOD_S / speed, _PERIOD_MIN_S), _PERIOD_S)
     async with Client(access) as client, Client(access) as aside:
         live = Live(
             client,
             conf,
-            Settings(period_s=period_s, lease_namespace=LEASE[0]),
+            Settings(names, queue, period_s=period_s, lease_namespace=language.lease[0], language=language),
             metrics,
-            election=Election(aside, *LEASE, _IDENTITY),
-            beside=Controllers(client, metrics=metrics).run,
+            election=Election(aside, *language.lease, _IDENTITY),
+            beside=Controllers(
+                client,
+                ControlSettings(groups=GroupSettings(scheduler_names=names), default_queue=queue),
+                deference=FOR_KAI if is_kai else Deference(),
+                metrics=metrics,
+                grouping=GroupingSettings(names, queue) if is_kai else None,
+            ).run,
         )
         stopping = asyncio.create_task(_stopped(stop, live))
         try:

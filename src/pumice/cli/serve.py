@@ -24,7 +24,7 @@ from pumice.cli.output import say, tell_problems
 from pumice.cli.params import require_there
 from pumice.cli.policies import plugins_option, registry_of
 from pumice.cli.run_flags import VERBOSITY
-from pumice.cli.scheduling import LEASE, schedule
+from pumice.cli.scheduling import schedule
 
 if TYPE_CHECKING:
     from pumice.apiserver.cluster import Cluster
@@ -200,13 +200,16 @@ async def _until(stop: asyncio.Event, journal: Journal | None, scheduler: asynci
 
 
 async def _schedule(cluster: Cluster, schedule_there: Callable[[], Awaitable[None]]) -> None:
-    """The scheduler; before each start there is the namespace of its Lease, which anybody may have deleted."""
+    """The scheduler; before each start there are the namespaces of Leases, which anybody may have deleted."""
     _place_lease_namespace(cluster)
     await schedule_there()
 
 
 def _place_lease_namespace(cluster: Cluster) -> None:
-    cluster.place({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LEASE[0]}})
+    from pumice.kube.languages import KAI, VOLCANO
+
+    for language in (VOLCANO, KAI):
+        cluster.place({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": language.lease[0]}})
 
 
 def _cannot_listen(place: Place, error: OSError) -> InputError:

@@ -46,7 +46,8 @@ class Dialect:
     """A policy language: its words, and what the core does not know because languages differ in it.
 
     ``name`` is what a conf file calls it, ``default_actions`` are run where a conf names none (empty: it must),
-    and ``default_plugins`` are one tier where it has no ``tiers``.
+    and ``default_plugins`` are one tier where it has no ``tiers``. ``scheduler`` is what pods call the scheduler of the
+    dialect's home, ``default_queue`` the queue of those who name none there.
     ``missing`` maps names that the dialect's home knows, but this version does
     not have, to a sentence that says so. ``features``: switches that gate no point but are an argument of the plugins
     that have one of that name (in lower case), with their defaults. ``conflict`` says what is wrong with the plugins of
@@ -60,6 +61,8 @@ class Dialect:
     name: str = field(default="", kw_only=True)
     default_actions: tuple[str, ...] = field(default=(), kw_only=True)
     default_plugins: tuple[str, ...] = field(default=(), kw_only=True)
+    scheduler: str = field(default="", kw_only=True)
+    default_queue: str = field(default="default", kw_only=True)
     actions: Mapping[str, ActionSpec] = field(default_factory=dict)
     plugins: Mapping[str, PluginSpec] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)

@@ -119,4 +119,6 @@ def kai_dialect() -> Dialect:
         default_actions=DEFAULT_ACTIONS,
         default_plugins=tuple(name for name in DEFAULT_PLUGINS if name not in PLUGINS_NOT_YET),
         name=NAME,
+        scheduler="kai-scheduler",
+        default_queue="default-queue",
     )

@@ -40,7 +40,8 @@ class HintConditions:
         jobs, now = outcome.tables.jobs, self._clock()
         live = outcome.live_jobs
         waits = live[np.isin(jobs.phase[live], (PENDING_PHASE, INQUEUE_PHASE))]
-        keys = {jobs.uids[row]: row for row in waits.tolist()}
+        # gangs of KAI's have no such conditions: theirs say why they wait
+        keys = {jobs.uids[row]: row for row in waits.tolist() if jobs.groups[row].gang is None}
         self._looked_at = {key: at for key, at in self._looked_at.items() if key in keys}
         written = {update.job for update in outcome.groups}
         due = [key for key in keys if now - self._looked_at.get(key, -AGAIN_S) >= AGAIN_S and key not in written]

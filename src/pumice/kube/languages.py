@@ -1,4 +1,4 @@
-"""What a policy language means on a cluster: whose objects are followed, and names where no flag gives others."""
+"""What a policy language means on a cluster: whose objects are followed, and by which Lease one of several leads."""
 
 from __future__ import annotations
 
@@ -14,20 +14,15 @@ from pumice.model.queue import Queue
 
 @dataclass(frozen=True, slots=True)
 class ClusterLanguage:
-    """``followed``: the kinds that decide. ``scheduler``: whose pods; ``default_queue``: of PodGroups that name none.
-
-    ``lease``: namespace and name of the Lease by which one of several schedulers leads.
-    """
+    """``followed``: the kinds that decide. ``lease``: namespace and name, where no flag names others."""
 
     dialect: str
     followed: tuple[Kind, ...]
-    scheduler: str
-    default_queue: str
     lease: tuple[str, str]
 
 
-VOLCANO = ClusterLanguage("volcano", FOLLOWED, "volcano", "default", ("volcano-system", "volcano"))
-KAI = ClusterLanguage("kai", KAI_FOLLOWED, "kai-scheduler", "default-queue", ("kai-scheduler", "kai-scheduler"))
+VOLCANO = ClusterLanguage("volcano", FOLLOWED, ("volcano-system", "volcano"))
+KAI = ClusterLanguage("kai", KAI_FOLLOWED, ("kai-scheduler", "kai-scheduler"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ A short form counts well (``no node fits: Insufficient cpu``), a long one says a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from pumice.columns.dtypes import Bool
@@ -14,6 +15,7 @@ from pumice.columns.tasks import NO_GATE
 from pumice.framework.outcome import Outcome
 from pumice.model.pod import UNREAD_GATE
 from pumice.model.status import TaskStatus
+from pumice.scenario.parts import may_wait
 from pumice.volcano.fit_errors import FitTexts, error_text
 
 
@@ -64,12 +66,15 @@ class _Reader:
         self.overused: set[str] = set()
         self.full: dict[str, str] = {}
         self.no_room: dict[str, list[str]] = {}
+        self.not_placed: dict[str, str] = {}
         self.set_aside = {fault.subject: fault.text for fault in outcome.faults}
         for entry in outcome.entries:
             if entry.what == "queue full":
                 self.full[entry.subject] = entry.detail
             elif entry.what == "queue overused":
                 self.overused.add(entry.subject)
+            elif entry.what == "not placed":
+                self.not_placed.setdefault(entry.subject, entry.detail)
             elif entry.what.startswith("cannot "):
                 self.no_room.setdefault(entry.subject, []).append(f"{entry.what}: {entry.detail}")
             elif entry.what in ("invalid", "hypernodes not ready"):
@@ -96,6 +101,8 @@ class _Reader:
         key, queue = jobs.uids[job], tables.queues.names[jobs.queue[job]]
         if jobs.groups[job].unread:
             return Why("its PodGroup cannot be read", f"PodGroup {key} cannot be read: {jobs.groups[job].unread[0]}")
+        if jobs.groups[job].gang is not None:
+            return self._of_gang(job)
         if jobs.phase[job] == PENDING_PHASE:
             return self._not_admitted(key, queue, is_open=bool(tables.queues.open[jobs.queue[job]]))
         if key in self.invalid:
@@ -122,6 +129,27 @@ class _Reader:
         if key in self.set_aside:
             return Why("a plugin failed", f"a plugin failed while the job was tried: {self.set_aside[key]}")
         return Why("not its turn", "others came first and the cycle ended")
+
+    def _of_gang(self, job: int) -> Why:
+        """Of a gang of KAI's, which nobody has to admit."""
+        tables, jobs = self.tables, self.tables.jobs
+        rows = jobs.tasks[job]
+        if len(rows) and not (tables.tasks.gate[rows] == NO_GATE).any():
+            return Why("held back by scheduling gates", "all its pods are held back by scheduling gates")
+        key = jobs.uids[job]
+        if key in self.set_aside:
+            return Why("a plugin failed", f"a plugin failed while the job was tried: {self.set_aside[key]}")
+        if key in self.not_placed:
+            told = next((text for row in rows.tolist() if (text := self.told.get(tables.tasks.pods[row].key))), "")
+            return Why(self.not_placed[key], told or self.not_placed[key])
+        if not may_wait(tables, job):
+            return Why("gang not complete", "not all pods are there that it needs to start")
+        return Why("not its turn", "others came first and the cycle ended")
+
+    @cached_property
+    def told(self) -> dict[str, str]:
+        """By pod, what its notice says."""
+        return {notice.pod: notice.message for notice in self.outcome.notices()}
 
     def _not_admitted(self, key: str, queue: str, *, is_open: bool) -> Why:
         if not is_open:

@@ -33,7 +33,7 @@ class Shell:
         self.cluster = cluster
         self.cycles = 0
         self._began = began
-        self.loop = Loop(Store(), policy, cluster)
+        self.loop = Loop(_store(policy), policy, cluster)
         self.causes = WaitCauses()
         self._submitted: list[Decision] = []
         self._last: Outcome | None = None
@@ -53,7 +53,7 @@ class Shell:
     def restart(self) -> None:
         """Forget everything but what was decided so far."""
         digest = self.loop.digest
-        self.loop = Loop(Store(), self.loop.policy, self.cluster)
+        self.loop = Loop(_store(self.loop.policy), self.loop.policy, self.cluster)
         self.loop.digest = digest
 
     def laws(self, controller: Controller, history: History) -> Laws:
@@ -65,6 +65,7 @@ class Shell:
             controller,
             usage=history.usage,
             known=self._known,
+            scheduler_names=(self.loop.policy.dialect.scheduler,),
             topology="network-topology-aware" in plugins,
             queue_limits=bool(plugins & {"proportion", "capacity"}),
             halves_first=gang is not None and gang.arguments.get("halvesFirst", True) is True,
@@ -106,3 +107,8 @@ class Shell:
 
     def _answered(self, decisions: Sequence[Decision], answers: Sequence[Refusal | None]) -> None:
         self._submitted += decisions
+
+
+def _store(policy: Policy) -> Store:
+    """One for the pods that are the scheduler's whose language the policy speaks."""
+    return Store(scheduler_names=(policy.dialect.scheduler,), default_queue=policy.dialect.default_queue)

@@ -125,5 +125,6 @@ def volcano_registry() -> Registry:
         close,
         notices,
         name="volcano",
+        scheduler="volcano",
     )
     return Registry({"volcano": dialect})

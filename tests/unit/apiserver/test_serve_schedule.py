@@ -73,6 +73,15 @@ class User:
                     return
         raise AssertionError(f"the watch ended, and of these are not {count} {wanted!r}: {known}")
 
+    async def waits_for(self, path: str, wanted: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+        """Watch until an object is as wanted; that."""
+        async with self._session.get(path, params={"watch": "1"}) as answer:
+            async for line in answer.content:
+                obj: dict[str, Any] = json.loads(line)["object"]
+                if wanted(obj):
+                    return obj
+        raise AssertionError("the watch ended")
+
 
 def _state(obj: dict[str, Any]) -> str:
     status, spec = obj.get("status") or {}, obj.get("spec") or {}
@@ -194,3 +203,26 @@ def test_what_is_refused(tmp_path: Path, args: tuple[str, ...], told: str, monke
     assert said.code == 2
     assert told in said.lines("error")[0]
     assert not (tmp_path / "kubeconfig").exists()
+
+
+async def test_under_kais_policy_pods_are_grouped_and_its_queues_say_what_they_have(tmp_path: Path) -> None:
+    conf = tmp_path / "kai.conf"
+    conf.write_text("dialect: kai\n")
+    with serving_command(tmp_path, "--nodes", "1x4gpu", "--schedule", "--scheduler-conf", str(conf)) as served:
+        async with user_of(served) as user:
+            limits = {"limits": {"nvidia.com/gpu": "3"}}
+            spec = {"schedulerName": "kai-scheduler", "containers": [{"name": "c", "image": "i", "resources": limits}]}
+            for name in ("a", "b"):
+                await user.create("/api/v1/namespaces/default/pods", {"metadata": {"name": name}, "spec": spec})
+            await user.sees("/api/v1/pods", "Running")
+            groups = "/apis/scheduling.run.ai/v2alpha2/podgroups"
+            waits = await user.waits_for(groups, lambda each: each.get("status", {}).get("schedulingConditions"))
+            assert waits["spec"]["queue"] == "default-queue"
+            queues, wanted = "/apis/scheduling.run.ai/v2/queues", "3"
+            await user.waits_for(queues, lambda each: _allocated(each).get("nvidia.com/gpu") == wanted)
+        assert served.stop(signal.SIGINT) == 0
+
+
+def _allocated(queue: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = queue.get("status", {}).get("allocated", {})
+    return found
