@@ -376,6 +376,9 @@ class Hook:
         self.done.append(f"{self.name} prepare {bind.context.get(self.name, '')}".strip())
         return self.annotations
 
+    def done(self, bind: Bind) -> None:
+        """Nothing is kept until then."""
+
     async def undo(self, bind: Bind) -> None:
         self.done.append(f"{self.name} undo")
 

@@ -58,11 +58,14 @@ class World:
         made = {"parentQueue": parent, "resources": resources, **spec}
         await self.client.post(KAI_QUEUES.list_path, {**_of(KAI_QUEUES), "metadata": {"name": name}, "spec": made})
 
-    async def gang(self, name: str, queue: str, size: int, gpus: int = 1, **spec: Any) -> None:
+    async def gang(
+        self, name: str, queue: str, size: int, gpus: int = 1, annotations: Obj | None = None, **spec: Any
+    ) -> None:
         metadata = {"namespace": self.namespace, "name": name}
         group = {**_of(KAI_POD_GROUPS), "metadata": metadata, "spec": {"minMember": size, "queue": queue, **spec}}
         await self.client.post(KAI_POD_GROUPS.namespace_path(self.namespace), group)
-        await self.pods(*(f"{name}-{i}" for i in range(size)), gpus=gpus, annotations={"pod-group-name": name})
+        said = {"pod-group-name": name, **(annotations or {})}
+        await self.pods(*(f"{name}-{i}" for i in range(size)), gpus=gpus, annotations=said)
 
     async def pods(self, *names: str, gpus: int = 1, **metadata: Any) -> None:
         each = [gpu_pod(self.namespace, name, gpus, **metadata) for name in names]
@@ -330,3 +333,34 @@ async def grant(world: World, obj: Obj, user: str) -> None:
             await world.client.post("/api/v1/namespaces", {"metadata": {"name": there}})
     within = "" if kind.startswith("Cluster") else f"namespaces/{there}/"
     await world.client.post(f"/apis/rbac.authorization.k8s.io/v1/{within}{kind.lower()}s", obj)
+
+
+async def test_two_halves_share_a_device_that_one_pod_reserves(
+    world: World, server: ApiServer, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    there = "kai-resource-reservation"
+    with suppress(ApiError):
+        await world.client.post("/api/v1/namespaces", {"metadata": {"name": there}})
+    await world.nodes(1)
+    await world.queue("team")
+    for name in ("a", "b"):
+        await world.gang(name, "team", 1, gpus=0, annotations={"gpu-fraction": "0.5"})
+
+    async def reserved() -> Obj:
+        listed: list[Obj] = (await world.client.get(PODS.namespace_path(there)))["items"]
+        return listed[0] if listed else {}
+
+    with running(tmp_path, server.kubeconfig(), *flags, "--gpu-reservation-image=holder") as it:
+        holder = await eventually(reserved, f"nothing was reserved: {it.text}")
+        index = {"metadata": {"annotations": {"run.ai/reserve_for_gpu_index": "0"}}}
+        await world.client.patch(PODS.path(f"{there}/{holder['metadata']['name']}"), index)
+        for name in ("a", "b"):
+            await world.bound(name, 1, it.text)
+        pods = (await world.client.get(PODS.namespace_path(world.namespace)))["items"]
+        group = holder["metadata"]["labels"]["runai-gpu-group"]
+        assert {each["metadata"]["labels"]["runai-gpu-group"] for each in pods} == {group}
+        assert {each["metadata"]["annotations"]["received-resource-type"] for each in pods} == {"Fraction"}
+        assert len((await world.client.get(PODS.namespace_path(there)))["items"]) == 1
+        await world.gang("c", "team", 1, gpus=0, annotations={"gpu-fraction": "0.5"})
+        await world.why("c")
+    await world.client.delete(PODS.path(f"{there}/{holder['metadata']['name']}"))

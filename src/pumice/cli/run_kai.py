@@ -38,6 +38,13 @@ _OPTIONS = (
         metavar="N",
         help="How often KAI's binder tries again what failed. Default: not once.",
     ),
+    click.option(
+        "--gpu-reservation-image",
+        default="",
+        metavar="IMAGE",
+        help="What holds GPUs that pods share: KAI's resource-reservation. Without it (or --bind-requests) such pods"
+        " are not bound.",
+    ),
 )
 #: Of these, those that say nothing under another language: what is given all the same is refused.
 _DEFAULTS: dict[str, object] = {
@@ -45,6 +52,7 @@ _DEFAULTS: dict[str, object] = {
     "partition_label_value": "",
     "bind_requests": False,
     "bind_backoff_limit": None,
+    "gpu_reservation_image": "",
 }
 
 
@@ -58,6 +66,7 @@ def kai_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, Any]:
     """What of them goes into the settings of the scheduler. Raises: InputError for those that would not be obeyed."""
     from pumice.kube.cluster import Requests
+    from pumice.kube.gpu_reservations import Reserving
     from pumice.kube.languages import NodePool
 
     if language.dialect != "kai":
@@ -70,6 +79,7 @@ def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, 
     return {
         "pool": NodePool(given["nodepool_label_key"], given["partition_label_value"]),
         "requests": Requests(given["bind_backoff_limit"]) if given["bind_requests"] else None,
+        "reserving": Reserving(given["gpu_reservation_image"]) if given["gpu_reservation_image"] else None,
     }
 
 

@@ -168,6 +168,10 @@ class DeviceLedger:
         node = int(self.tables.tasks.node[row])
         return tuple(self._names[node, slot] for slot in slots_of(int(self.of.array[row])))
 
+    def groups(self) -> frozenset[tuple[int, str]]:
+        """The groups that there are: row of the node, name."""
+        return frozenset((node, name) for (node, _), name in self._names.items())
+
     def moved(self, rows: Sequence[int], nodes: Sequence[int], before: int, after: int) -> None:
         """Tasks, on these nodes, went from one state to another."""
         source, target = _SUM_BY_STATE[before], _SUM_BY_STATE[after]

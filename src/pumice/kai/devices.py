@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
+from pumice.columns.counting import HELD
 from pumice.columns.devices import DeviceLedger, sharing_tasks, slot_count
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.nodes import FUTURE, IDLE, USED
+from pumice.columns.tables import Tables
 from pumice.framework.session import Session
+from pumice.model.gpu import GPU_RESOURCE, RESERVATION_NAMESPACE, gpu_groups
+from pumice.model.pod import Pod
 
 
 def open_devices(ssn: Session) -> None:
@@ -24,3 +32,34 @@ def open_devices(ssn: Session) -> None:
     )
     devices = ssn.ledger.devices = DeviceLedger(tables, ssn.journal, shares, of, left)
     devices.enter(rows)
+    _count_once(ssn, devices)
+
+
+def _count_once(ssn: Session, devices: DeviceLedger) -> None:
+    """The GPU of a reservation pod is the device that those of its group share: it is not taken twice."""
+    tables = ssn.tables
+    rows = reservations(tables, devices)
+    gpu = tables.axis.column[GPU_RESOURCE]
+    for row in rows.tolist():
+        change = np.zeros_like(tables.nodes.books[0])
+        held = float(tables.classes.req[tables.tasks.cls[row], gpu])
+        change[[IDLE, FUTURE], gpu], change[USED, gpu] = held, -held
+        ssn.journal.add(tables.nodes["books"], int(tables.tasks.node[row]), change)
+
+
+def reservations(tables: Tables, devices: DeviceLedger | None) -> AnyArray:
+    """Rows of the pods that reserve a device of which the ledger knows a group."""
+    tasks = tables.tasks
+    if devices is None:
+        return np.zeros(0, dtype=np.int64)
+    gpu = tables.axis.column[GPU_RESOURCE]
+    others = tasks.alive & (tasks.job < 0) & (tasks.node >= 0) & (HELD[tasks.status] > 0)
+    rows = others.nonzero()[0]
+    rows = rows[tables.classes.req[tasks.cls[rows], gpu] > 0]
+    groups = devices.groups()
+    found = [row for row in rows.tolist() if _reserves(groups, tasks.pods[row], int(tasks.node[row]))]
+    return np.array(found, dtype=np.int64)
+
+
+def _reserves(groups: Collection[tuple[int, str]], pod: Pod, node: int) -> bool:
+    return pod.namespace == RESERVATION_NAMESPACE and any((node, group) in groups for group in gpu_groups(pod.labels))

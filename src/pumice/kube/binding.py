@@ -14,7 +14,7 @@ from pumice.kube.flights import Flight, Flights, has_come_true
 from pumice.kube.kinds import PODS
 from pumice.kube.pod_status import SCHEDULER_ERROR, PodStatuses
 from pumice.kube.truth import Truth
-from pumice.model.decisions import Bind, PodNotice
+from pumice.model.decisions import GPU_GROUPS, Bind, PodNotice
 from pumice.model.pod import Pod
 
 _log = logging.getLogger("pumice.kube")
@@ -32,6 +32,10 @@ class PreBind(Protocol):
         """
         ...
 
+    def done(self, bind: Bind) -> None:
+        """The pod is bound."""
+        ...
+
     async def undo(self, bind: Bind) -> None:
         """Take back what ``prepare`` did: the pod was not bound. A ``prepare`` that raises has to undo its own part."""
         ...
@@ -45,7 +49,7 @@ class Binder:
     """Carries binds out. Nothing is sent twice: where it is not known what came of a request, the pod is read first.
 
     ``timed`` is told stages (``PreBind``, ``Bind``) and how many seconds they took, ``reached`` which bind has come to
-    which (``PreBound``, ``Bound``).
+    which (``PreBound``, ``Bound``). ``devices``: a further hook, for pods that share devices.
     """
 
     def __init__(
@@ -58,10 +62,12 @@ class Binder:
         hooks: Sequence[PreBind] = (),
         timed: Callable[[str, float], None] = _nobody,
         reached: Callable[[str, Bind], None] = _nobody,
+        devices: PreBind | None = None,
     ) -> None:
         self._client, self._truth, self._flights = client, truth, flights
         self._tell, self._statuses, self._hooks = tell, statuses, tuple(hooks)
         self._timed, self._reached = timed, reached
+        self._with_devices = self._hooks if devices is None else (*self._hooks, devices)
 
     async def send(self, flight: Flight) -> bool:
         """Prepare and bind. False: it failed, or it is not known whether it did; read the pod and ``settle``."""
@@ -69,7 +75,7 @@ class Binder:
         if not self._flights.flies(flight):
             return True  # the pod has changed while this waited
         try:
-            annotations = await self._prepare(flight, bind) if self._hooks else {}
+            annotations = await self._prepare(flight, bind) if self._hooks_for(bind) else {}
             began = time.perf_counter()
             await self._client.post(PODS.path(bind.pod, "binding"), _binding(bind, annotations))
             self._timed("Bind", time.perf_counter() - began)
@@ -106,9 +112,14 @@ class Binder:
             self._truth.hear_of(pod)
         return False
 
+    def _hooks_for(self, bind: Bind) -> tuple[PreBind, ...]:
+        return self._with_devices if GPU_GROUPS in bind.context else self._hooks
+
     def _bound(self, flight: Flight, bind: Bind) -> None:
         if flight.landed is not None:
             return  # asked again, because nobody heard of it
+        for hook in self._hooks_for(bind):
+            hook.done(bind)
         self._flights.land(flight)
         self._reached("Bound", bind)
         self._tell.tell_bound(bind)
@@ -120,7 +131,7 @@ class Binder:
         """
         annotations: dict[str, str] = {}
         began = time.perf_counter()
-        for hook in self._hooks:
+        for hook in self._hooks_for(bind):
             try:
                 annotations |= await hook.prepare(bind) or {}
             except Exception as error:  # whatever a hook of somebody else's does: this pod is not bound, the others are
@@ -134,7 +145,7 @@ class Binder:
         """Have the hooks that ran take back what they did, last first."""
         while flight.prepared:
             flight.prepared -= 1
-            hook = self._hooks[flight.prepared]
+            hook = self._hooks_for(bind)[flight.prepared]
             try:
                 await hook.undo(bind)
             except Exception as error:  # the others must be undone all the same

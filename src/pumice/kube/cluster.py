@@ -22,6 +22,7 @@ from pumice.kube.codec import Codec
 from pumice.kube.events_out import Teller, about_group
 from pumice.kube.evicting import Evictor
 from pumice.kube.flights import Flight, Flights
+from pumice.kube.gpu_reservations import GpuReservations, Reserving
 from pumice.kube.hint_conditions import HintConditions, without_hint
 from pumice.kube.kinds import PODS
 from pumice.kube.lanes import Lane
@@ -32,7 +33,7 @@ from pumice.kube.sent import Sent
 from pumice.kube.statuses import Statuses
 from pumice.kube.truth import ENDED, Truth
 from pumice.model.bind_request import BindRequest
-from pumice.model.decisions import Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
@@ -58,6 +59,7 @@ class Limits:
 
     binds: int = 20_000
     bind_workers: int = 64
+    shared_bind_workers: int = 16
     evictions: int = 10_000
     evict_workers: int = 4
     statuses: int = 20_000
@@ -80,6 +82,7 @@ class KubeCluster:
     * ``drain``, ``bind``, ``evict``, ``write_group``, ``write_queue``, ``notice``, ``tell``: from the thread of the
       cycle; they return at once. ``Loop.step`` calls the first five; ``tell(outcome)`` after it is for what users read.
     * ``changed``: a hook, called from whichever thread brings news that may change a decision; it must not wait.
+    * ``is_synced``: a hook, whether everything was listed: before, nobody knows what is not needed.
     * ``run()``: the workers; once, until cancelled. What is handed over before it runs waits; what is under way when it
       is cancelled was done or was not: the next to lead reads from the API server which.
     * ``flush(seconds)``: take no more decisions, and wait until those that were taken are done. Then cancel ``run``.
@@ -88,7 +91,8 @@ class KubeCluster:
     run before each bind. ``use_eviction``: ask the eviction API, which keeps disruption budgets, in place of deleting.
     ``timed`` is told the stages ``PreBind`` and ``Bind`` with the seconds they took; ``aged`` is told what a bind
     has come to (``Assumed``, ``PreBound``, ``Bound``, ``Failed``) with the seconds since the pod was created, as far as
-    clocks agree. ``requests``: ask KAI's binder in place of binding; ``hooks`` are its business then.
+    clocks agree. ``requests``: ask KAI's binder in place of binding; ``hooks`` are its business then. ``reserving``:
+    how devices are reserved that pods share, None: such pods are not bound.
     """
 
     def __init__(
@@ -103,8 +107,10 @@ class KubeCluster:
         timed: Callable[[str, float], None] = lambda stage, seconds: None,
         aged: Callable[[str, Bind, float], None] = lambda stage, bind, seconds: None,
         requests: Requests | None = None,
+        reserving: Reserving | None = None,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
+        self.is_synced: Callable[[], bool] = lambda: True
         self.limits = limits = limits or Limits()
         self.flights = flights = Flights(time.monotonic)
         self.truth = truth = Truth(self._wake)
@@ -115,8 +121,11 @@ class KubeCluster:
         self._hints = HintConditions(self._statuses.groups.is_under_way)
         self._asking: RequestBinder | None = None
         self._binder: Binder | RequestBinder
+        self._devices = GpuReservations(client, truth, teller, scheduler, reserving)
         if requests is None:
-            self._binder = Binder(client, truth, flights, teller, self._conditions, hooks, timed, self._reached)
+            self._binder = Binder(
+                client, truth, flights, teller, self._conditions, hooks, timed, self._reached, self._devices
+            )
         else:
             limit = requests.backoff_limit
             self._asking = RequestBinder(
@@ -128,6 +137,9 @@ class KubeCluster:
         self._failed_binds: dict[str, tuple[str, str]] = {}  # pod -> its uid, and what stood against the last one
         self._failures = Pace(first_s=0.25, rate=0.0)  # of decisions about a pod: each failure wakes a cycle
         self.binds: Lane[Flight] = Lane("binds", self._send, workers=limits.bind_workers, waiting_max=2 * limits.binds)
+        self.shared_binds: Lane[Flight] = Lane(  # of pods that wait for a device: nobody else waits with them
+            "shared binds", self._send, workers=limits.shared_bind_workers, waiting_max=2 * limits.binds
+        )
         self.evictions: Lane[Flight] = Lane(
             "evictions", self._send, workers=limits.evict_workers, waiting_max=limits.evictions
         )
@@ -177,6 +189,7 @@ class KubeCluster:
             case BindRequest():
                 return self._asking is not None and self._asking.heard(obj)
             case Pod():
+                self._devices.heard(obj)
                 if obj.node_name and self._asking is not None:
                     self._forgive(obj.key)
                 ours = self._sent.heard(obj.key, obj.resource_version)
@@ -198,6 +211,7 @@ class KubeCluster:
         if event.kind is Pod:
             self.flights.gone(event.key)
             self._conditions.gone(event.key)
+            self._devices.gone(event.key)
             self._forgive(event.key)
         elif event.kind is PodGroup:
             self._statuses.group_gone(event.key)
@@ -233,7 +247,7 @@ class KubeCluster:
         flight = Flight(decision)
         self.flights.add(flight)
         self._reached("Assumed", decision)
-        self.binds.put(flight.key, flight)
+        (self.binds if GPU_GROUPS not in decision.context else self.shared_binds).put(flight.key, flight)
         return None
 
     def evict(self, decision: Evict) -> Refusal | None:
@@ -316,8 +330,9 @@ class KubeCluster:
         """A gang is taken whole or not at all: the limit counts where a job begins; a no to its first is one to all."""
         if bind.job in self._turned_away:
             return f"another pod of {bind.job} was refused"
-        if len(self.binds) >= (2 if begun else 1) * self.limits.binds:
-            return f"{len(self.binds)} binds are under way already"
+        waiting = len(self.binds) + len(self.shared_binds)
+        if waiting >= (2 if begun else 1) * self.limits.binds:
+            return f"{waiting} binds are under way already"
         return None
 
     # -- the workers ---------------------------------------------------------------------------------------------------
@@ -325,7 +340,7 @@ class KubeCluster:
     async def run(self) -> None:
         """Work until cancelled. What is not done by then is known to the API server, or never happened."""
         async with asyncio.TaskGroup() as group:
-            for lane in (self.binds, self.evictions, self._resync.lane, *self._quiet_lanes()):
+            for lane in (self.binds, self.shared_binds, self.evictions, self._resync.lane, *self._quiet_lanes()):
                 group.create_task(lane.run())
             if self._asking is not None:
                 group.create_task(self._asking.deletes.run())
@@ -337,7 +352,7 @@ class KubeCluster:
         Returns how many decisions are still under way.
         """
         self._stopping = True
-        deciding = (self.binds, self.evictions, self._resync.lane)
+        deciding = (self.binds, self.shared_binds, self.evictions, self._resync.lane)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while any(lane.left for lane in deciding):
@@ -399,9 +414,15 @@ class KubeCluster:
         while True:
             await asyncio.sleep(self.limits.confirm_s / 4)
             self.truth.spare_no_longer()
-            if self._asking is not None:
-                self._asking.sweep()
+            if self.is_synced():
+                await self._sweep()
             for flight in self.flights.overdue(self.limits.confirm_s):
                 _log.warning("pod %s: no watch has confirmed a decision: looking it up", flight.decision.pod)
                 self.flights.land(flight)  # not again at once
                 self._resync.put(flight)
+
+    async def _sweep(self) -> None:
+        """Take away what nobody needs, and what nobody can carry out."""
+        if self._asking is not None:
+            self._asking.sweep()
+        await self._devices.sweep()

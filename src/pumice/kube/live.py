@@ -24,6 +24,7 @@ from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
 from pumice.kube.kinds import NAMESPACES, NODES, Kind
+from pumice.kube.gpu_reservations import Reserving
 from pumice.kube.languages import POOLED, VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.lease import Election
 from pumice.kube.patience import Patience
@@ -58,7 +59,8 @@ class Settings:
 
     ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
     ``pumice schedule`` decides on a dump as this would. ``language``: that of the policy. ``pool``: only objects
-    of this pool of nodes are there for it; None: all are. ``requests``: KAI's binder binds.
+    of this pool of nodes are there for it; None: all are. ``requests``: KAI's binder binds; ``reserving``:
+    else, how devices are reserved that pods share.
     """
 
     scheduler_names: tuple[str, ...] = ("volcano",)
@@ -74,6 +76,7 @@ class Settings:
     language: ClusterLanguage = VOLCANO
     pool: NodePool | None = None
     requests: Requests | None = None
+    reserving: Reserving | None = None
 
 
 class Live:
@@ -198,6 +201,7 @@ class Live:
             timed=self._timed,
             aged=self._aged,
             requests=settings.requests,
+            reserving=settings.reserving,
         )
         self.cluster.changed = self._change
         decoder = Decoder(default_queue=settings.default_queue)
@@ -220,6 +224,7 @@ class Live:
             of_api_server=ApiServerAsk(self._client),
         )
         self.synced, self._decided = asyncio.Event(), asyncio.Event()
+        self.cluster.is_synced = self.synced.is_set
 
     async def _lead(self) -> None:
         """Until it is to stop. Cancelled where leadership is lost: then nothing more is written, at once."""

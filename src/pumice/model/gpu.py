@@ -15,6 +15,8 @@ GPU_DEVICES_ANNOTATION = "gpu-fraction-num-devices"
 GPU_GROUP_LABEL = "runai-gpu-group"
 #: The same for a pod on several devices: a label a group, ``runai-gpu-group/<group>``.
 GPU_GROUP_PREFIX = f"{GPU_GROUP_LABEL}/"
+#: Where the pods are that hold a device which others share, and what they write on themselves: which one they got.
+RESERVATION_NAMESPACE, GPU_INDEX_ANNOTATION = "kai-resource-reservation", "run.ai/reserve_for_gpu_index"
 RECEIVED_TYPE_ANNOTATION = "received-resource-type"
 MIG_PREFIX = "nvidia.com/mig-"
 MIG_STRATEGY_LABEL = "nvidia.com/mig.strategy"

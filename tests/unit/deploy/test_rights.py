@@ -120,6 +120,9 @@ def test_roles_under_kais_policy_are_what_the_code_asks_for() -> None:
         "pumice-kai-scheduler": KAI_SCHEDULER,
         "pumice-kai-grouping": KAI_GROUPING,
         "pumice-kai-leader": LEADER,
+        # kube/gpu_reservations
+        "pumice-kai-gpu-sharing": rights(PODS, "patch") | rights(CONFIG_MAPS, "create", "patch"),
+        "pumice-kai-reservations": rights(PODS, "create"),
     }
     assert {name: set(granted(role)) for name, role in roles("kai/rbac.yaml").items()} == wanted
 

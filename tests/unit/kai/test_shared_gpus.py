@@ -8,7 +8,7 @@ import pytest
 
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.events import Object
-from pumice.model.gpu import GPU_GROUP_LABEL, GpuShare, gpu_share
+from pumice.model.gpu import GPU_GROUP_LABEL, RESERVATION_NAMESPACE, GpuShare, gpu_share
 from pumice.model.pod import Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
 from tests.unit.kai.cluster import PLUGINS, cycle, job, node, policy, queue, store
 
@@ -100,3 +100,21 @@ def test_a_pod_stays_away_from_those_it_will_not_be_beside() -> None:
     nodes = (node("a", labels={"host": "a"}), node("b", labels={"host": "b"}))
     found = store(*nodes, queue("q"), job("r", "q", ["a"], labels={0: {"app": "x"}}), *group, wants)
     assert cycle(found, policy(["allocate"])).binds == {"j-0": "b"}
+
+
+def reservation(group: str = "g", on: str = "a", namespace: str = RESERVATION_NAMESPACE) -> Pod:
+    """The pod that holds the device which a group shares."""
+    (pod,) = [each for each in job("reservation", "q", [on]) if isinstance(each, Pod)]
+    return replace(pod, namespace=namespace, annotations={}, labels={GPU_GROUP_LABEL: group}, scheduler_name="other")
+
+
+def test_the_gpu_of_a_reservation_pod_is_the_device_that_others_share() -> None:
+    runs, waits = job_of("runs", ["a"], group="g"), job("j", "q", [""])
+    found = store(node("a", 2, labels=MEMORY), queue("q"), *runs, reservation(), *waits)
+    assert cycle(found, policy(["allocate"], SHARING)).binds == {"j-0": "a"}
+    both = store(node("a", 2, labels=MEMORY), queue("q"), *runs, reservation(), *job("j", "q", ["", ""]))
+    assert cycle(both, policy(["allocate"], SHARING)).binds == {}
+    for other in (reservation("another"), reservation(namespace="ns"), reservation(on="b")):
+        objects = (node("a", 2, labels=MEMORY), node("b", 1), queue("q"), *runs, other, *job("j", "q", [""], gpus=1))
+        bound = cycle(store(*objects), policy(["allocate"], SHARING)).binds
+        assert bound == ({"j-0": "b"} if other.node_name == "a" else {"j-0": "a"})

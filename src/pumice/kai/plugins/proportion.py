@@ -21,6 +21,7 @@ from pumice.framework.point import QUEUES, ROWS
 from pumice.framework.session import Session
 from pumice.kai import points
 from pumice.kai.amounts import shared, shared_by_one
+from pumice.kai.devices import reservations
 from pumice.kai.lumps import victim_lumps
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT
 from pumice.kai.usage import amounts_by_queue, summed_up
@@ -68,6 +69,7 @@ class Proportion:
         tables = self.ssn.tables
         tasks = tables.tasks
         others = (tasks.alive & (tasks.job < 0) & (tasks.node >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
+        others = np.setdiff1d(others, reservations(tables, self.ssn.ledger.devices))
         return shared(tables, self.ssn.total - tables.classes.req[tasks.cls[others]].sum(axis=0))
 
     def _fair_share(self, request: F64, k: float) -> F64:
