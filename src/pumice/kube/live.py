@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,9 +24,10 @@ from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
 from pumice.kube.gpu_reservations import Reserving
-from pumice.kube.kinds import NAMESPACES, NODES, Kind
-from pumice.kube.languages import POOLED, VOLCANO, ClusterLanguage, NodePool
+from pumice.kube.kinds import NAMESPACES, Kind
+from pumice.kube.languages import VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.lease import Election
+from pumice.kube.ours import taken
 from pumice.kube.patience import Patience
 from pumice.kube.reload import ConfFile
 from pumice.kube.reminders import Reminders, tell_of_unread
@@ -38,7 +39,6 @@ from pumice.model.decisions import Bind
 from pumice.model.events import Seen
 from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.manifest import Decoder
-from pumice.model.node import Node
 from pumice.runtime.cycle_metrics import CycleTimer, report_bound, report_cycle
 from pumice.runtime.loop import Loop
 from pumice.runtime.memory import give_back_freed
@@ -212,7 +212,7 @@ class Live:
             kinds=settings.language.followed,
             patience=self._patience,
             troubles=self._troubles,
-            takes=self._takes(),
+            takes=taken(self.settings.pool, self.settings.node_labels),
             told=self._tell_of_unread,
         )
         self._reminders = Reminders(self.cluster.truth, self.cluster.teller, self.following.unread)
@@ -245,17 +245,6 @@ class Live:
         finally:
             self.leads = False
             await _ended(stopping, *tasks)
-
-    def _takes(self) -> dict[Kind, Callable[[Any], bool]]:
-        """Which objects count, by kind; of the others all do."""
-        settings, pool = self.settings, self.settings.pool
-        found: dict[Kind, Callable[[Any], bool]] = {} if pool is None else dict.fromkeys(POOLED, pool.takes)
-        return {**found, NODES: self._is_ours} if settings.node_labels else found
-
-    def _is_ours(self, node: Node) -> bool:
-        if self.settings.pool is not None and not self.settings.pool.takes(node):
-            return False
-        return has_one_of(node, self.settings.node_labels)
 
     def _tell_of_unread(self, kind: Kind, unread: Unread) -> None:
         if self.leads:  # else who leads tells it, or the reminders do once this leads
@@ -439,11 +428,6 @@ class Live:
             if not each.synced.is_set()
         ]
         return sorted({*needed, *waiting})
-
-
-def has_one_of(node: Node, labels: Iterable[tuple[str, str]]) -> bool:
-    """Whether a node has one of some (key, value)."""
-    return any(node.labels.get(key) == value for key, value in labels)
 
 
 async def _ended(*tasks: asyncio.Future[Any]) -> None:

@@ -175,9 +175,11 @@ def _kind(dice: Random, pods_max: int, *, topology: bool, mindful: bool) -> _Kin
         "min_resources": dice.choice((None, resource(ask.cpu, f"{ask.memory}Gi"))),
         "annotations": {SLA_ANNOTATIONS[0]: dice.choice(("1m", "1h"))} if dice.random() < 0.2 else {},
     }
-    if by_role and dice.random() < 0.5:
-        key = dice.choice((AFFINITY_ANNOTATION, ANTI_AFFINITY_ANNOTATION))
-        group["annotations"] = {key: dice.choice(("worker", "ps,worker", "ps")), ORDER_ANNOTATION: "worker"}
+    other = apart(dice)
+    if by_role and other.random() < 0.5:
+        key = other.choice((AFFINITY_ANNOTATION, ANTI_AFFINITY_ANNOTATION))
+        wanted = {key: other.choice(("worker", "ps,worker", "ps")), ORDER_ANNOTATION: "worker"}
+        group["annotations"] = {**group["annotations"], **wanted}
     if topology and dice.random() < 0.6:
         group |= {"tier": dice.choice((None, 1, 2)), "soft": dice.random() < 0.5}
         if dice.random() < 0.3:
