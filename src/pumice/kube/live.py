@@ -23,8 +23,8 @@ from pumice.kube.cycle_log import tell_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
-from pumice.kube.kinds import NAMESPACES, NODES, Kind
 from pumice.kube.gpu_reservations import Reserving
+from pumice.kube.kinds import NAMESPACES, NODES, Kind
 from pumice.kube.languages import POOLED, VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.lease import Election
 from pumice.kube.patience import Patience
