@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, get_args
 
@@ -16,6 +16,7 @@ from pumice.kube.unread import Unread
 from pumice.kube.watch import Reflector, Sink, every, nobody
 from pumice.model import events
 from pumice.model.manifest import Decoder
+from pumice.model.node import Node
 from pumice.runtime.memory import leave_old_objects_alone
 
 #: What events carry, by the name of the kind.
@@ -92,3 +93,8 @@ class Following:
     def objects(self, kind: Kind) -> Mapping[str, Object]:
         """What the server has of a kind, by ``namespace/name`` or name, as last heard."""
         return self.reflectors[kind].known
+
+
+def has_one_of(node: Node, labels: Iterable[tuple[str, str]]) -> bool:
+    """Whether a node has one of some (key, value)."""
+    return any(node.labels.get(key) == value for key, value in labels)

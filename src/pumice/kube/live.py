@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from pumice.kube.cluster import KubeCluster, Requests
 from pumice.kube.cycle_log import tell_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
-from pumice.kube.following import Following
+from pumice.kube.following import Following, has_one_of
 from pumice.kube.gpu_reservations import Reserving
 from pumice.kube.kinds import NAMESPACES, NODES, Kind
 from pumice.kube.languages import POOLED, VOLCANO, ClusterLanguage, NodePool
@@ -439,11 +439,6 @@ class Live:
             if not each.synced.is_set()
         ]
         return sorted({*needed, *waiting})
-
-
-def has_one_of(node: Node, labels: Iterable[tuple[str, str]]) -> bool:
-    """Whether a node has one of some (key, value)."""
-    return any(node.labels.get(key) == value for key, value in labels)
 
 
 async def _ended(*tasks: asyncio.Future[Any]) -> None:

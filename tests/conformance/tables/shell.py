@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pumice.cli.run_flags import labels_of
-from pumice.kube.live import has_one_of
+from pumice.kube.following import has_one_of
 from pumice.model.node import Node
 from pumice.volcano.gang_eviction import limits_of
 from tests.conformance.tables.objects import decoded
