@@ -12,6 +12,7 @@ from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
 from pumice.model.node import Node
+from pumice.model.numa import Numatopology
 from pumice.model.pod import QUEUE_GATE, LabelSelector, Pod
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
@@ -30,13 +31,17 @@ GANGS = (None, None, Gang(), Gang((SubGroup("a"), SubGroup("b", 2)), TopologyCon
 #: Kinds that no world has to begin with: some come, change and go.
 BESIDE: tuple[type[Object], ...] = (
     *(PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, Topology),
-    *(ResourceQuota, NodeUsage),
+    *(ResourceQuota, NodeUsage, Numatopology),
 )
 
 
 def key_in_kind(item: Object) -> str:
     """By what an object is known among those of its kind."""
-    return item.name if isinstance(item, Node | Queue | PriorityClass | HyperNode | Topology | NodeUsage) else item.key
+    return (
+        item.name
+        if isinstance(item, Node | Queue | PriorityClass | HyperNode | Topology | NodeUsage | Numatopology)
+        else item.key
+    )
 
 
 @st.composite
@@ -49,6 +54,8 @@ def beside(draw: st.DrawFn) -> Object:
         return Topology(name, draw(st.sampled_from([("zone",), ("zone", "rack")])))
     if kind is ResourceQuota:
         return ResourceQuota("ns", name, resource(4), resource(1), ("cpu",))
+    if kind is Numatopology:
+        return Numatopology("n0", "static")
     if kind is NodeUsage:
         return NodeUsage(draw(st.sampled_from(["n0", "gone"])), 50.0, 60.0, 1.0)
     return kind("ns", name, (("gpu.example.com", draw(st.integers(1, 3))),))
@@ -99,6 +106,8 @@ def changed(draw: st.DrawFn, item: Any, node_names: list[str]) -> Object:
             return replace(item, levels=draw(st.sampled_from([(), ("zone",), ("rack", "zone")])))
         case ResourceQuota():
             return replace(item, used=resource(draw(st.integers(0, 2))))
+        case Numatopology():
+            return replace(item, free=draw(st.sampled_from([None, (), (1, 2)])))
         case NodeUsage():
             return replace(item, cpu=draw(st.sampled_from([0.0, 50.0, 90.0])), at=draw(st.sampled_from([0.0, 2.0])))
         case ResourceClaim() | ResourceClaimTemplate():

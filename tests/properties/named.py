@@ -14,7 +14,7 @@ Named = dict[str, dict[str, Any]]
 
 
 def named(store: Store) -> Named:
-    """Nodes, queues, jobs, sub-jobs, tasks, budgets, claims, topologies, quotas and usages of a fresh snapshot."""
+    """What there is in each table of a fresh snapshot."""
     tables = store.snapshot().tables
     return {
         "nodes": _nodes(tables),
@@ -27,6 +27,7 @@ def named(store: Store) -> Named:
         "topologies": dict(enumerate(tables.topologies.objs)),
         "quotas": dict(enumerate(tables.quotas.objs)),
         "usages": dict(enumerate(tables.usages.objs)),
+        "numas": dict(enumerate(tables.numas.objs)),
         "tree": {
             name: [tables.nodes.facts.names[n] for n in tables.tree.nodes[row].tolist()]
             for name, row in tables.tree.row_of.items()

@@ -14,6 +14,7 @@ from pumice.columns.groups import SubJobTable
 from pumice.columns.hypernodes import HyperNodeTree, build_tree
 from pumice.columns.jobs import JobTable
 from pumice.columns.nodes import NodeFacts, NodeTable
+from pumice.columns.numas import NumaTable
 from pumice.columns.queues import QueueTable
 from pumice.columns.quotas import QuotaTable
 from pumice.columns.tasks import TaskTable
@@ -21,7 +22,20 @@ from pumice.columns.topologies import TopologyTable
 from pumice.columns.usages import UsageTable
 
 #: The tables by name, in the order in which one speaks of them.
-NAMES = ("nodes", "tasks", "jobs", "subs", "queues", "classes", "budgets", "claims", "topologies", "quotas", "usages")
+NAMES = (
+    "nodes",
+    "tasks",
+    "jobs",
+    "subs",
+    "queues",
+    "classes",
+    "budgets",
+    "claims",
+    "topologies",
+    "quotas",
+    "usages",
+    "numas",
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +55,7 @@ class Tables:
     topologies: TopologyTable
     quotas: QuotaTable
     usages: UsageTable
+    numas: NumaTable
     tree: HyperNodeTree
     _frozen: Tables | None = field(default=None, init=False)
 
@@ -61,6 +76,7 @@ class Tables:
             TopologyTable(versions),
             QuotaTable(versions),
             UsageTable(versions),
+            NumaTable(versions),
             build_tree((), (), (), versions.next()),
         )
 
@@ -88,5 +104,6 @@ class Tables:
             self.topologies,
             self.quotas,
             self.usages,
+            self.numas,
             self.tree,
         )

@@ -17,6 +17,7 @@ from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
 from pumice.model.manifest.fields import Obj
 from pumice.model.node import Node
+from pumice.model.numa import Numatopology
 from pumice.model.pod import (
     WHOLE_OBJECT_ANNOTATIONS,
     Affinity,
@@ -68,6 +69,8 @@ def object_of(value: Object) -> Obj:
             return _resource_quota(value)
         case NodeUsage():
             return _node_usage(value)
+        case Numatopology():
+            return _numa_topology(value)
 
 
 def _some(**fields: Any) -> Obj:
@@ -169,13 +172,21 @@ def _containers(spec: PodSpec) -> list[Obj]:
         for port in spec.host_ports
     ]
     found: list[Obj] = []
+    names = [name for name, _ in spec.numa.containers] if spec.numa is not None else []
     for i in range(count):
         requests = asked if i == 0 else {CPU: "0", MEMORY: "0"}
         requests = {name: text for name, text in requests.items() if i < named.get(name, count)}
         limits = {name: text for name, text in spec.limit.to_list().items() if spec.limit.get(name)} if i == 0 else {}
         resources = _some(requests=requests, limits=limits)
         image = spec.images[i] if i < len(spec.images) else ""
-        found.append(_some(name=f"c{i}", image=image, resources=resources, ports=ports if i == 0 else None))
+        found.append(
+            _some(
+                name=names[i] if i < len(names) else f"c{i}",
+                image=image,
+                resources=resources,
+                ports=ports if i == 0 else None,
+            )
+        )
     return found
 
 
@@ -384,6 +395,22 @@ def _node_usage(usage: NodeUsage) -> Obj:
         "kind": "NodeUsage",
         "metadata": {"name": usage.name},
         "status": status,
+    }
+
+
+def _numa_topology(found: Numatopology) -> Obj:
+    free = None if found.free is None else {"allocatable": ",".join(map(str, found.free)), "capacity": len(found.cpus)}
+    assigned = [
+        dict(zip(("namespace", "name"), key.split("/"), strict=True)) | {"uid": uid} for uid, key in found.assigned
+    ]
+    policies = {"CPUManagerPolicy": found.cpu_policy, "TopologyManagerPolicy": found.topology_policy}
+    cpus = {str(cpu.id): {"numa": cpu.numa, "socket": cpu.socket, "core": cpu.core} for cpu in found.cpus}
+    spec = {"policies": policies, "cpuDetail": cpus, "resReserved": {"cpu": str(found.reserved)}}
+    return {
+        "apiVersion": "nodeinfo.volcano.sh/v1alpha1",
+        "kind": "Numatopology",
+        "metadata": {"name": found.name},
+        "spec": spec | _some(numares=None if free is None else {"cpu": free}, podAllocations=assigned),
     }
 
 

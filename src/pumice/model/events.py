@@ -8,6 +8,7 @@ from pumice.model.bind_request import BindRequest
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.node import Node
+from pumice.model.numa import Numatopology
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
@@ -28,6 +29,7 @@ Object = (
     | ResourceQuota
     | NodeUsage
     | BindRequest
+    | Numatopology
 )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from pumice.model.gpu import GpuShare
+from pumice.model.numa import NumaAsk
 from pumice.model.resources import EMPTY, Resource
 from pumice.model.strategy import ResourceStrategy
 
@@ -167,6 +168,7 @@ class PodSpec:
     has_sidecar: bool = False
     gpu_share: GpuShare | None = None
     strategy: ResourceStrategy | None = None  # how nodes are to be scored for it
+    numa: NumaAsk | None = None  # where its CPUs are to be, if it has some of its own
 
 
 @dataclass(frozen=True, slots=True)

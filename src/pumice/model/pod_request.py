@@ -96,6 +96,11 @@ def _amounts(owner: _Raw, kind: str) -> _Raw:
     return (owner.get("resources") or {}).get(kind) or {}
 
 
+def declared(container: _Raw) -> Resource:
+    """What one container asks for."""
+    return Resource.from_list(_amounts(container, "requests"))
+
+
 def _declared(kind: str) -> _Amount:
     return lambda container: Resource.from_list(_amounts(container, kind))
 

@@ -16,6 +16,7 @@ from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.gang import gang_at
 from pumice.model.node import Node
+from pumice.model.numa import Numatopology
 from pumice.model.pod import Pod, PodCondition
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, QueueUsage, ResourceQuota
@@ -77,6 +78,7 @@ class SimCluster:
         self.budgets: dict[str, PodDisruptionBudget] = {}
         self.quotas: dict[str, ResourceQuota] = {}
         self.usages: dict[str, NodeUsage] = {}
+        self.numas: dict[str, Numatopology] = {}
         self.pods_on: dict[str, dict[str, None]] = {}  # node -> keys of pods that hold room on it
         self.binds_done = 0
         self.evictions_done = 0
@@ -93,6 +95,7 @@ class SimCluster:
             PodDisruptionBudget: self.budgets,
             ResourceQuota: self.quotas,
             NodeUsage: self.usages,
+            Numatopology: self.numas,
         }
 
     # -- the port ------------------------------------------------------------------------------------------------------

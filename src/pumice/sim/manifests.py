@@ -15,6 +15,7 @@ from pumice.model.job import BatchJob, VolcanoJob
 from pumice.model.manifest.decoder import Value
 from pumice.model.manifest.jobs import group_name_of, is_bare, podgroup_for_bare_pod, pods_of_batch_job
 from pumice.model.node import Node
+from pumice.model.numa import Numatopology
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
@@ -30,7 +31,7 @@ from pumice.sim.work import LooseGang, ManifestJob, Work
 MADE_PODS_MAX = 500_000
 _NAMED_MAX = 3
 #: They come before what refers to them.
-_FIRST = (PriorityClass, Queue, Node, HyperNode, Topology, PodDisruptionBudget, ResourceQuota, NodeUsage)
+_FIRST = (PriorityClass, Queue, Node, HyperNode, Topology, PodDisruptionBudget, ResourceQuota, NodeUsage, Numatopology)
 
 
 def scene_of(objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)) -> Scene:
@@ -60,7 +61,7 @@ class _Stage:
             case PriorityClass() | Queue() | Node() | HyperNode() | Topology():
                 self.standing.append(obj)
                 return
-            case PodDisruptionBudget() | ResourceQuota() | NodeUsage():
+            case PodDisruptionBudget() | ResourceQuota() | NodeUsage() | Numatopology():
                 self.standing.append(obj)
                 return
             case PodGroup():

@@ -8,6 +8,7 @@ from typing import Any
 
 from pumice.columns.budgets import BudgetTable
 from pumice.columns.column import Versions
+from pumice.columns.numas import NumaTable
 from pumice.columns.quotas import QuotaTable
 from pumice.columns.table import Table
 from pumice.columns.tables import Tables
@@ -15,6 +16,7 @@ from pumice.columns.topologies import TopologyTable
 from pumice.columns.usages import UsageTable
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
+from pumice.model.numa import Numatopology
 from pumice.model.queue import ResourceQuota
 from pumice.model.topology import Topology
 from pumice.model.usage import NodeUsage
@@ -26,6 +28,7 @@ KINDS: Mapping[type[Object], tuple[str, Callable[[Versions, Any], Table]]] = Map
         ResourceQuota: ("quotas", QuotaTable),
         Topology: ("topologies", TopologyTable),
         NodeUsage: ("usages", UsageTable),
+        Numatopology: ("numas", NumaTable),
     }
 )
 
@@ -41,7 +44,7 @@ class Beside:
     def seen(self, obj: Object) -> None:
         """The object is there, new or changed."""
         kind = type(obj)
-        known, key = self._objs[kind], obj.name if isinstance(obj, Topology | NodeUsage) else obj.key  # type: ignore[union-attr]
+        known, key = self._objs[kind], obj.name if isinstance(obj, Topology | NodeUsage | Numatopology) else obj.key  # type: ignore[union-attr]
         if known.get(key) != obj:
             known[key] = obj
             self._stale[kind] = None

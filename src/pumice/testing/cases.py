@@ -25,6 +25,7 @@ from pumice.columns.views import Task
 from pumice.framework.policy import Policy
 from pumice.model.events import Object
 from pumice.model.node import Taint
+from pumice.model.numa import SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.model.pod import PodCondition, Toleration
 from pumice.model.queue import NodeGroupAffinity, PriorityClass
 from pumice.model.usage import NodeUsage
@@ -53,13 +54,14 @@ Fields = Mapping[str, Any]
 class Case:
     """``case`` is the sentence. A cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes``, ``budgets``,
     ``quotas`` with the fields of ``pumice.testing.build``; ``priorities`` the values of priority classes; ``usage``, by
-    node, the fields of NodeUsage. A policy: ``plugins`` (a
-    name, or a name with its arguments, switches among them) and ``actions``. ``now``: seconds since the epoch.
+    node, the fields of NodeUsage; ``numa``, by node, its ``sockets``, ``cpus`` of each, and what is ``free``. A policy:
+    ``plugins`` (a name, or a name with its arguments, switches among them) and ``actions``. ``now``: seconds since the
+    epoch.
 
     Of a gang, ``min``, ``queue``, ``priority``, ``phase`` (Inqueue unless said), ``tier``, ``soft``, ``wants`` (its
     minResources), ``creation`` and ``notes`` are the group's; ``pods`` is how many, or the names with what is special
     of each; all else is every pod's: ``node`` that it runs on, ``tolerates`` keys of taints, when it was ``placed``,
-    what it asks for.
+    ``guaranteed``: its NUMA policy, where its CPUs are its own; what it asks for.
 
     What should come of it: ``bound`` (pod -> node, and no other), ``evicted`` (pods in the order of that, and no
     other), ``promised`` (pod -> the node it waits for, where others make room), ``waits`` (pod -> what it is told),
@@ -78,6 +80,7 @@ class Case:
     budgets: Mapping[str, Fields] = field(default_factory=dict)
     quotas: Mapping[str, Fields] = field(default_factory=dict)
     usage: Mapping[str, Fields] = field(default_factory=dict)
+    numa: Mapping[str, Fields] = field(default_factory=dict)
     priorities: Mapping[str, int] = field(default_factory=dict)
     bound: Mapping[str, str] = field(default_factory=dict)
     waits: Mapping[str, str] = field(default_factory=dict)
@@ -167,6 +170,7 @@ def cluster_of(case: Case) -> Store:
     found += [budget(name, **given) for name, given in case.budgets.items()]
     found += [quota(name, **_with_amounts(given)) for name, given in case.quotas.items()]
     found += [NodeUsage(name, **given) for name, given in case.usage.items()]
+    found += [_numa(name, dict(given)) for name, given in case.numa.items()]
     for name, given in case.gangs.items():
         found += _gang(name, dict(given))
     return cluster(found)
@@ -201,6 +205,14 @@ def _with_groups(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "group_limits": tuple(named)}
 
 
+def _numa(name: str, given: dict[str, Any]) -> Numatopology:
+    """``sockets`` of ``cpus`` CPUs each, all one NUMA node; what is ``free``, all unless said; ``policy``."""
+    count = given.get("cpus", 4)
+    cpus = tuple(Cpu(i, i // count, i // count, i) for i in range(given.get("sockets", 2) * count))
+    free = given.get("free", [cpu.id for cpu in cpus])
+    return Numatopology(name, "static", given.get("policy", SINGLE), cpus, tuple(free))
+
+
 _OF_GROUP = {
     "min": "minimum",
     "queue": "queue",
@@ -224,10 +236,13 @@ def _gang(name: str, given: dict[str, Any]) -> list[Object]:
 
 
 def _of_pod(given: dict[str, Any]) -> dict[str, Any]:
-    """``node`` it runs on, ``tolerates`` keys of taints, when it was ``placed``."""
+    """``node`` it runs on, ``tolerates`` keys of taints, when it was ``placed``, its policy if ``guaranteed``."""
     if "placed" in given:
         given["conditions"] = (PodCondition("PodScheduled", "True", last_transition=float(given.pop("placed"))),)
     if "tolerates" in given:
         given["tolerations"] = tuple(Toleration(key, "Exists") for key in given.pop("tolerates"))
+    if "guaranteed" in given:
+        ask = NumaAsk(given.pop("guaranteed"), (("main", 1000.0 * given.get("cpu", 1)),))
+        given |= {"qos": "Guaranteed", "numa": ask}
     on = given.pop("node", "")
     return {**given, "on": on}

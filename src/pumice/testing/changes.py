@@ -9,6 +9,7 @@ from typing import Any
 
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.node import Node
+from pumice.model.numa import Numatopology
 from pumice.model.pod import Pod
 from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
@@ -210,6 +211,10 @@ def _usage(dice: Random, one: NodeUsage, objects: Objects) -> NodeUsage:
     return replace(one, cpu=dice.choice((5.0, 50.0, 95.0)), at=dice.choice((0.0, 900.0, 1000.0, 1100.0)))
 
 
+def _numa(dice: Random, one: Numatopology, objects: Objects) -> Numatopology:
+    return replace(one, free=dice.choice((None, (0, 1), (0, 1, 2, 3), (2,))))
+
+
 _CHANGED: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {
     Pod: _pod,
     PodGroup: _group,
@@ -218,4 +223,8 @@ _CHANGED: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {
     PriorityClass: _priority,
     HyperNode: _hypernode,
 }
-_SELDOM: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {ResourceQuota: _quota, NodeUsage: _usage}
+_SELDOM: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {
+    ResourceQuota: _quota,
+    NodeUsage: _usage,
+    Numatopology: _numa,
+}

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from pumice.model.events import Object
 from pumice.model.node import Node, NodeImage, Taint
+from pumice.model.numa import SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.model.pod import (
     QUEUE_GATE,
     Affinity,
@@ -30,7 +31,7 @@ from pumice.model.pod import (
 from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup, SubGroupPolicy
 from pumice.model.queue import GroupLimits, NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
 from pumice.model.usage import NodeUsage
-from pumice.testing.build import GPU, NAMESPACE, hypernode, node, pod, podgroup, queue, quota, resource
+from pumice.testing.build import GPU, NAMESPACE, hypernode, interned, node, pod, podgroup, queue, quota, resource
 from pumice.volcano.plugins.nodegroup import GROUP_LABEL
 from pumice.volcano.share_tree import PATH, WEIGHTS
 from pumice.volcano.task_groups import AFFINITY_ANNOTATION, ANTI_AFFINITY_ANNOTATION, ORDER_ANNOTATION
@@ -133,7 +134,7 @@ def apart(dice: Random) -> Random:
 
 
 def _with_more(dice: Random, found: list[Object], machines: Sequence[Node]) -> list[Object]:
-    """Now and then groups of nodes, a quota, and what nodes really use."""
+    """Now and then groups of nodes, a quota, what nodes really use, and where their CPUs are."""
     if dice.random() < 0.3:
         found = [_in_groups(dice, obj) for obj in found]
     if dice.random() < 0.3:
@@ -141,6 +142,9 @@ def _with_more(dice: Random, found: list[Object], machines: Sequence[Node]) -> l
         found.append(quota("team", hard, resource(dice.randint(0, 4))))
     if dice.random() < 0.3:
         found += [_usage(dice, machine.name) for machine in machines]
+    if dice.random() < 0.3:
+        found = [_with_cpus_of_its_own(dice, obj) for obj in found]
+        found += [_numa(dice, machine.name) for machine in machines if dice.random() < 0.8]
     return found
 
 
@@ -154,6 +158,21 @@ def _in_groups(dice: Random, obj: Object) -> Object:
         limits: GroupLimits = (("a", (("cpu", 3000.0),)),) if dice.random() < 0.5 else ()
         return replace(obj, affinity=dice.choice(rules), group_limits=limits)
     return obj
+
+
+def _with_cpus_of_its_own(dice: Random, obj: Object) -> Object:
+    """A pod that asks for whole CPUs, as one of quality Guaranteed."""
+    if not isinstance(obj, Pod) or obj.spec.request.milli_cpu % 1000 or not obj.spec.request.milli_cpu:
+        return obj
+    ask = NumaAsk(dice.choice(("", SINGLE)), (("main", obj.spec.request.milli_cpu),))
+    return replace(obj, spec=interned(replace(obj.spec, qos="Guaranteed", numa=ask)))
+
+
+def _numa(dice: Random, node_name: str) -> Numatopology:
+    """A machine of two sockets."""
+    cpus = tuple(Cpu(i, i // 2, i // 2, i) for i in range(4))
+    free = dice.choice(((), (0, 1, 2, 3), (1, 2, 3), (1, 3)))
+    return Numatopology(node_name, dice.choice(("static", "static", "none")), SINGLE, cpus, free)
 
 
 def _usage(dice: Random, node_name: str) -> NodeUsage:

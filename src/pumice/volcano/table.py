@@ -24,6 +24,7 @@ from pumice.volcano.plugins.gang import Gang
 from pumice.volcano.plugins.network_topology_aware import NetworkTopologyAware
 from pumice.volcano.plugins.nodegroup import NodeGroup
 from pumice.volcano.plugins.nodeorder import NodeOrder
+from pumice.volcano.plugins.numa_aware import NumaAware
 from pumice.volcano.plugins.overcommit import Overcommit
 from pumice.volcano.plugins.pdb import Pdb
 from pumice.volcano.plugins.predicates import Predicates
@@ -61,6 +62,7 @@ PLUGINS: tuple[type, ...] = (
     NetworkTopologyAware,
     NodeGroup,
     NodeOrder,
+    NumaAware,
     Overcommit,
     Pdb,
     Predicates,
@@ -77,7 +79,6 @@ PLUGINS: tuple[type, ...] = (
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
 ACTIONS_NOT_YET: tuple[str, ...] = ()
 PLUGINS_NOT_YET = (
-    "numa-aware",
     "rescheduling",
     "extender",
     "deviceshare",

@@ -24,7 +24,6 @@ _NEEDS = {
     "StorageClass": "volumes",
     "DeviceClass": "dynamic resources",
     "ResourceSlice": "dynamic resources",
-    "Numatopology": "NUMA topology",
     "NodeShard": "shards as objects",
 }
 _UNDERSTOOD_OPTIONS = {

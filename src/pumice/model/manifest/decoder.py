@@ -22,6 +22,7 @@ from pumice.model.manifest.kai import (
     read_topology,
 )
 from pumice.model.manifest.nodes import read_node
+from pumice.model.manifest.numa import read_numa_topology
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.manifest.pods import read_pod
 from pumice.model.manifest.unreadable import (
@@ -30,6 +31,7 @@ from pumice.model.manifest.unreadable import (
     salvaged_hypernode,
     salvaged_kai_queue,
     salvaged_node,
+    salvaged_numa_topology,
     salvaged_pod,
     salvaged_pod_group,
     salvaged_priority_class,
@@ -39,6 +41,7 @@ from pumice.model.manifest.unreadable import (
 )
 from pumice.model.manifest.usages import read_node_usage
 from pumice.model.node import Node
+from pumice.model.numa import Numatopology
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
@@ -59,6 +62,7 @@ Value = (
     | ResourceClaim
     | ResourceClaimTemplate
     | NodeUsage
+    | Numatopology
     | VolcanoJob
     | BatchJob
 )
@@ -171,6 +175,7 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("scheduling.run.ai/v2", "Queue"): lambda _, obj: read_kai_queue(obj),
     ("scheduling.run.ai/v1alpha2", "BindRequest"): lambda _, obj: read_bind_request(obj),
     ("kai.scheduler/v1alpha1", "Topology"): lambda _, obj: read_topology(obj),
+    ("nodeinfo.volcano.sh/v1alpha1", "Numatopology"): lambda _, obj: read_numa_topology(obj),
     ("pumice.dev/v1alpha1", "NodeUsage"): lambda _, obj: read_node_usage(obj),
     ("batch.volcano.sh/v1alpha1", "Job"): lambda decoder, obj: read_volcano_job(
         obj, decoder.specs, decoder.default_queue, decoder.default_scheduler
@@ -189,6 +194,7 @@ _SALVAGED: dict[tuple[str, str], Callable[[Obj, Callable[[Obj], Any]], Value]] =
     ("scheduling.volcano.sh/v1beta1", "PodGroup"): salvaged_pod_group,
     ("scheduling.volcano.sh/v1beta1", "Queue"): salvaged_queue,
     ("topology.volcano.sh/v1alpha1", "HyperNode"): salvaged_hypernode,
+    ("nodeinfo.volcano.sh/v1alpha1", "Numatopology"): salvaged_numa_topology,
     ("scheduling.run.ai/v2alpha2", "PodGroup"): salvaged_pod_group,
     ("scheduling.run.ai/v2", "Queue"): salvaged_kai_queue,
     ("scheduling.run.ai/v1alpha2", "BindRequest"): salvaged_bind_request,

@@ -34,8 +34,9 @@ from pumice.model.manifest.fields import (
 )
 from pumice.model.manifest.qos import qos_class
 from pumice.model.manifest.terms import Owner, affinity, spread, tolerations
+from pumice.model.numa import NumaAsk, numa_policy
 from pumice.model.pod import EMPTY_MAP, HostPort, PodSpec
-from pumice.model.pod_request import nonzero_request, pod_limit, pod_request
+from pumice.model.pod_request import declared, nonzero_request, pod_limit, pod_request
 from pumice.model.quantity import QuantityError
 from pumice.model.strategy import ResourceStrategy, resource_strategy
 
@@ -70,6 +71,7 @@ class Noted(NamedTuple):
 
     share: GpuShare | None
     strategy: ResourceStrategy | None
+    numa_policy: str
 
 
 def read_pod_spec(
@@ -83,7 +85,7 @@ def read_pod_spec(
 ) -> PodSpec:
     """The interned value of a raw ``spec`` found at ``path``. ``pod_name`` names the claims of ephemeral volumes,
     ``annotations`` may ask for parts of GPUs, or say how nodes are to be scored."""
-    noted = Noted(gpu_share(annotations), resource_strategy(annotations))
+    noted = Noted(gpu_share(annotations), resource_strategy(annotations), numa_policy(annotations))
     key = _key(spec, status, path, owner, pod_name, noted)
     known = cache.known(key)
     if known is not None:
@@ -124,6 +126,7 @@ def _key(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted: 
         statuses and _resizes(status),
         None if noted.share is None else astuple(noted.share),
         None if noted.strategy is None else astuple(noted.strategy),
+        noted.numa_policy,
     )
     try:
         key = marshal.dumps(parts, 0)
@@ -188,7 +191,16 @@ def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted:
         has_sidecar=bool(sidecars),
         gpu_share=noted.share,
         strategy=noted.strategy,
+        numa=_numa(spec, path, noted.numa_policy),
     )
+
+
+def _numa(spec: Obj, path: str, policy: str) -> NumaAsk | None:
+    """Pods of quality Guaranteed have as many CPUs of their own as their containers ask for whole ones."""
+    if qos_class(spec) != "Guaranteed":
+        return None
+    each = tuple((text(c, "name", path), declared(c).milli_cpu) for c in tables(spec, "containers", path))
+    return NumaAsk(policy, each) if any(milli and milli % 1000 == 0 for _, milli in each) else None
 
 
 def _check_amounts(spec: Obj, status: Obj, path: str) -> None:

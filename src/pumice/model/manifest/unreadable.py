@@ -15,6 +15,7 @@ from pumice.model.bind_request import BindRequest
 from pumice.model.manifest.fields import INT32_MAX, INT32_MIN, Obj
 from pumice.model.manifest.salvage import Rule, metadata_rules, rule, salvage, texts_of
 from pumice.model.node import Node
+from pumice.model.numa import Numatopology
 from pumice.model.pod import GROUP_NAME_ANNOTATION, UNREAD_GATE, Pod
 from pumice.model.podgroup import OUT_OF_REACH, PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
@@ -219,6 +220,12 @@ _HYPERNODE: tuple[Rule, ...] = (
 )
 
 
+def salvaged_numa_topology(obj: Obj, read: Callable[[Obj], Numatopology]) -> Numatopology:
+    """Raises: FieldError for one without a name."""
+    found = salvage(obj, read, metadata_rules(forbids=False), _named)
+    return replace(found.value, unread=found.unread)
+
+
 def salvaged_topology(obj: Obj, read: Callable[[Obj], Topology]) -> Topology:
     """Raises: FieldError for a Topology without a name."""
     found = salvage(obj, read, metadata_rules(forbids=False), lambda obj: _named(obj) | {"spec": {"levels": []}})
@@ -265,6 +272,8 @@ def effect_of(value: object) -> str:
             return "nothing is taken into it" if value.barred else "it counts all the same"
         case PriorityClass():
             return "it is the lowest"
+        case Numatopology():
+            return "nothing is free of what it speaks of"
         case ResourceQuota():
             return "nothing is left of what could not be read"
         case BindRequest():
