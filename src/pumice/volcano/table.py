@@ -28,6 +28,7 @@ from pumice.volcano.plugins.pdb import Pdb
 from pumice.volcano.plugins.predicates import Predicates
 from pumice.volcano.plugins.priority import Priority
 from pumice.volcano.plugins.proportion import Proportion
+from pumice.volcano.plugins.rescheduling import Rescheduling
 from pumice.volcano.plugins.resource_strategy_fit import ResourceStrategyFit
 from pumice.volcano.plugins.resourcequota import ResourceQuotas
 from pumice.volcano.plugins.sla import Sla
@@ -63,6 +64,7 @@ PLUGINS: tuple[type, ...] = (
     Predicates,
     Priority,
     Proportion,
+    Rescheduling,
     ResourceQuotas,
     ResourceStrategyFit,
     Sla,
@@ -76,7 +78,6 @@ PLUGINS_NOT_YET = (
     "task-topology",
     "numa-aware",
     "cdp",
-    "rescheduling",
     "extender",
     "deviceshare",
 )
