@@ -30,6 +30,7 @@ from pumice.volcano.plugins.pdb import Pdb
 from pumice.volcano.plugins.predicates import Predicates
 from pumice.volcano.plugins.priority import Priority
 from pumice.volcano.plugins.proportion import Proportion
+from pumice.volcano.plugins.rescheduling import Rescheduling
 from pumice.volcano.plugins.resource_strategy_fit import ResourceStrategyFit
 from pumice.volcano.plugins.resourcequota import ResourceQuotas
 from pumice.volcano.plugins.sla import Sla
@@ -68,6 +69,7 @@ PLUGINS: tuple[type, ...] = (
     Predicates,
     Priority,
     Proportion,
+    Rescheduling,
     ResourceQuotas,
     ResourceStrategyFit,
     Sla,
@@ -79,7 +81,6 @@ PLUGINS: tuple[type, ...] = (
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
 ACTIONS_NOT_YET: tuple[str, ...] = ()
 PLUGINS_NOT_YET = (
-    "rescheduling",
     "extender",
     "deviceshare",
 )
