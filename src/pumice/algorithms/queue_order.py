@@ -57,6 +57,8 @@ def compare_turns(left: Key, right: Key, left_share: Amounts, right_share: Amoun
     """Negative: the left goes first, positive: the right, 0: neither."""
     if left != right:
         return -1 if left < right else 1
+    if left_share == right_share:
+        return 0
     at_most = all(x <= y for x, y in zip(left_share, right_share, strict=True))
     at_least = all(y <= x for x, y in zip(left_share, right_share, strict=True))
     return int(at_least) - int(at_most)

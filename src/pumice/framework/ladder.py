@@ -42,15 +42,21 @@ class Ladder:
         ]
         heapify(heap)
         picked: list[int] = []
-        while len(picked) < self._count and heap[0][0] < np.inf:
-            _, place, i, level = heap[0]
+        for _ in range(self._count):
+            score, place, i, level = heap[0]
+            if score == np.inf:
+                break
             picked.append(self._rows[i])
-            heapreplace(heap, (-self._step(i, level + 1), place, i, level + 1))
+            level += 1
+            steps = self._steps[i]
+            score = steps[level] if level < len(steps) else self._step(i, level)
+            heapreplace(heap, (-score, place, i, level))
         return picked
 
     def _step(self, i: int, level: int) -> float:
+        """The score of a node at a level that is not known yet."""
         steps = self._steps[i]
-        if level >= len(steps) and not self._has_more and level < self._count:
+        if not self._has_more and level < self._count:
             self._look_further()
         if level >= len(steps):
             if len(steps) >= self._count:

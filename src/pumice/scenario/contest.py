@@ -17,7 +17,7 @@ from pumice.framework import points
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.scenario.chunks import chunk_of
-from pumice.scenario.parts import Part, active_count, amount_of
+from pumice.scenario.parts import Part, active_count
 from pumice.scenario.placing import placer
 from pumice.scenario.points import Turn
 from pumice.scenario.standing import Entry, Standing
@@ -44,7 +44,7 @@ class Waiting:
         found = self._requests.get(job)
         if found is None:
             part = chunk_of(self._ssn, job)
-            amount = amount_of(self._ssn.tables, part.rows).tolist() if part is not None else ()
+            amount = part.amount(self._ssn.tables).tolist() if part is not None else ()
             found = self._requests[job] = tuple(amount)
         return found
 
@@ -70,6 +70,7 @@ class Contest:
     ) -> None:
         self._ssn, self._stmt, self._part, self._within, self._waiting = ssn, stmt, part, within, waiting
         evicted = list(evicted)
+        self._chunks: dict[int, Part | None] = {}
         self._evicted: dict[int, list[int]] = {}
         for row, job in zip(evicted, ssn.tables.tasks.job[evicted].tolist(), strict=True):
             self._evicted.setdefault(job, []).append(row)
@@ -123,7 +124,7 @@ class Contest:
 
     def _offer(self, job: int) -> bool:
         """Offer a job that left its chunk. Whether it takes it."""
-        chunk = chunk_of(self._ssn, job, self._evicted[job])
+        chunk = self._chunk(job)
         if chunk is None:
             return True
         placing = placer(self._ssn)
@@ -184,9 +185,15 @@ class Contest:
 
     def _request(self, job: int) -> F64 | None:
         if job == self._part.job:
-            return amount_of(self._ssn.tables, self._part.rows)
-        chunk = chunk_of(self._ssn, job, self._evicted[job])
-        return amount_of(self._ssn.tables, chunk.rows) if chunk is not None else None
+            return self._part.amount(self._ssn.tables)
+        chunk = self._chunk(job)
+        return chunk.amount(self._ssn.tables) if chunk is not None else None
+
+    def _chunk(self, job: int) -> Part | None:
+        """What a job that left is offered, which it is once."""
+        if job not in self._chunks:
+            self._chunks[job] = chunk_of(self._ssn, job, self._evicted[job])
+        return self._chunks[job]
 
     def _pass_over(self, leaf: int, passed: dict[int, int], before: Entry | None) -> None:
         """Pass over the next job of a queue, and those behind it that ask for as much: nothing was placed, so the queue

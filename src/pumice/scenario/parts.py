@@ -31,17 +31,25 @@ ACTIVE_STATUSES = frozenset(_ACTIVE)
 _RELEASING, _PENDING = int(TaskStatus.RELEASING), int(TaskStatus.PENDING)
 
 
-class Part(NamedTuple):
-    """Tasks of one job that are placed all or not at all. ``alone``: they are looked at as if the job had no others."""
+class Part:
+    """Tasks of one job that are placed all or not at all, by pod set and in ``rows``, in order. ``alone``: they are
+    looked at as if the job had no others."""
 
-    job: int
-    tasks: BySub
-    alone: bool = False
+    __slots__ = ("_amount", "alone", "job", "rows", "tasks")
 
-    @property
-    def rows(self) -> list[int]:
-        """All of them, in order."""
-        return [row for rows in self.tasks.values() for row in rows]
+    def __init__(self, job: int, tasks: BySub, *, alone: bool = False) -> None:
+        self.job, self.tasks, self.alone = job, tasks, alone
+        self.rows = [row for rows in tasks.values() for row in rows]
+        self._amount: F64 | None = None
+
+    def amount(self, tables: Tables) -> F64:
+        """What they ask for together, as ``amount_of`` says. Shape (R,). Not to be written on."""
+        if self._amount is not None:
+            return self._amount
+        found = amount_of(tables, self.rows)
+        if not tables.classes.share_mib[tables.tasks.cls[self.rows]].any():  # memory of GPUs is counted where they are
+            self._amount = found
+        return found
 
 
 class Chunk(NamedTuple):

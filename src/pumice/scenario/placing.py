@@ -28,7 +28,7 @@ from pumice.framework.statement import Statement
 from pumice.model.gpu import GPU_RESOURCE, GpuShare
 from pumice.model.status import TaskStatus
 from pumice.scenario.groups import Group, Subset, groups_of, has_sets
-from pumice.scenario.parts import Part, active_of, amount_of
+from pumice.scenario.parts import Part, active_of
 from pumice.scenario.points import device_order, may_take, node_subsets
 
 _RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
@@ -75,8 +75,7 @@ class Placer:
     def _may_take(self, part: Part) -> bool:
         ssn, job = self.ssn, part.job
         queue = Queue(ssn.tables, int(ssn.tables.jobs.queue[job]))
-        amount = amount_of(ssn.tables, part.rows)
-        self.why = ssn.ask(may_take, queue, amount, bool(ssn.tables.jobs.preemptible[job])) or ""
+        self.why = ssn.ask(may_take, queue, part.amount(ssn.tables), bool(ssn.tables.jobs.preemptible[job])) or ""
         return not self.why
 
     def _all_or_wait(self, stmt: Statement, part: Part) -> None:

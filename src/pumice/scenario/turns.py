@@ -17,7 +17,7 @@ from pumice.columns.tables import Tables
 from pumice.framework.ordering import Keyer, older
 from pumice.framework.session import Session
 from pumice.scenario.chunks import are_ordered, chunk_of, order_tasks
-from pumice.scenario.parts import Part, amount_of, may_wait
+from pumice.scenario.parts import Part, may_wait
 from pumice.scenario.points import Turn, turn_order
 
 #: Of so many jobs that come after each other the tasks are put in order together.
@@ -181,7 +181,7 @@ class Turns:
         if known is None:
             job = line.peek()
             part = self._part(line, job)
-            turn = Turn(leaf, amount_of(self._ssn.tables, part.rows) if part is not None else None)
+            turn = Turn(leaf, part.amount(self._ssn.tables) if part is not None else None)
             known = self._turns[leaf] = turn, self._stamp(job), part
         return known[0]
 

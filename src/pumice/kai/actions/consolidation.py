@@ -11,7 +11,7 @@ from pumice.framework.session import Session
 from pumice.kai import points
 from pumice.kai.amounts import gpu_column
 from pumice.kai.victims import let_through
-from pumice.scenario.parts import Part, amount_of
+from pumice.scenario.parts import Part
 from pumice.scenario.points import consolidate_valid
 from pumice.scenario.search import preemptible_jobs, search
 from pumice.scenario.solve import Rules
@@ -41,7 +41,7 @@ def _may_try(ssn: Session, part: Part) -> bool:
     free = tables.nodes.books[:, FUTURE, gpu].sum()
     if ssn.ledger.devices is not None:
         free += ssn.ledger.devices.unused()
-    return bool(amount_of(tables, part.rows)[gpu] - free < EPS)
+    return bool(part.amount(tables)[gpu] - free < EPS)
 
 
 def _may_leave(ssn: Session, job: int, *, most: int) -> Callable[[int], bool]:

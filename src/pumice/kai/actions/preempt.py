@@ -9,7 +9,7 @@ from pumice.framework.session import Session
 from pumice.kai import points
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA
 from pumice.kai.victims import let_through
-from pumice.scenario.parts import Part, amount_of
+from pumice.scenario.parts import Part
 from pumice.scenario.search import search
 from pumice.scenario.solve import Rules
 
@@ -25,7 +25,7 @@ def _may_try(ssn: Session, part: Part) -> bool:
     if jobs.preemptible[part.job]:
         return True
     queue = Queue(ssn.tables, int(jobs.queue[part.job]))
-    why: str | None = ssn.ask(points.may_take, queue, amount_of(ssn.tables, part.rows), False)
+    why: str | None = ssn.ask(points.may_take, queue, part.amount(ssn.tables), False)
     return why != NON_PREEMPTIBLE_OVER_QUOTA
 
 

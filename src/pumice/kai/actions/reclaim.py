@@ -8,7 +8,7 @@ from pumice.columns.views import Job
 from pumice.framework.session import Session
 from pumice.kai import points
 from pumice.kai.victims import let_through
-from pumice.scenario.parts import Part, amount_of
+from pumice.scenario.parts import Part
 from pumice.scenario.search import search
 from pumice.scenario.solve import Rules
 
@@ -19,7 +19,7 @@ def reclaim(ssn: Session) -> None:
 
 
 def _may_try(ssn: Session, part: Part) -> bool:
-    return bool(ssn.ask(points.may_reclaim, Job(ssn.tables, part.job), amount_of(ssn.tables, part.rows)))
+    return bool(ssn.ask(points.may_reclaim, Job(ssn.tables, part.job), part.amount(ssn.tables)))
 
 
 def _of_queue(ssn: Session, job: int, queue: int) -> bool:

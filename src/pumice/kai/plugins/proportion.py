@@ -165,7 +165,7 @@ class Proportion:
         starts = list(accumulate((len(each) for _, each in lumps[:-1]), initial=0))
         held = tables.classes.req[tables.tasks.cls[rows]]
         amounts = shared(tables, np.add.reduceat(held, starts, axis=0))
-        need = shared(tables, amount_of(tables, part.rows))
+        need = shared(tables, part.amount(tables))
         queue, preemptible = int(tables.jobs.queue[part.job]), bool(tables.jobs.preemptible[part.job])
         return is_reclaimable(self._before, queue, need, preemptible, leaves, amounts, self._multiplier)
 
