@@ -42,6 +42,7 @@ CHECK_MODULES = (
 TABLES: dict[str, Check] = {}
 #: ``folder/TestName.yaml`` -> keys in what its rows want, at any depth, that its check does not see -> why it need not.
 UNREAD: dict[str, Mapping[str, str]] = {}
+WANTED: dict[str, tuple[str, ...]] = {}
 
 _NO_ERROR = "an error where Volcano's maps of nodes and jobs disagree; Pumice has one place for a task"
 _TASKS_LOST = "the recording left out tasks without fields, so the counts that the rows want cannot be derived"
@@ -122,9 +123,12 @@ class TableResult:
     rows: int
 
 
-def table(*files: str, unread: Mapping[str, str] = NOTHING, **fixed: Any) -> Callable[[_C], _C]:
+def table(
+    *files: str, unread: Mapping[str, str] = NOTHING, wants: tuple[str, ...] = (), **fixed: Any
+) -> Callable[[_C], _C]:
     """Registers a check for these files; ``fixed`` are keyword arguments of the check that the files stand for.
 
+    ``wants``: columns that say what is wanted and whose names do not show it.
     ``unread``: keys in what a row wants, at any depth, that the check does not see, and why it need not.
     Raises: ValueError where a file has an entry already.
     """
@@ -135,7 +139,7 @@ def table(*files: str, unread: Mapping[str, str] = NOTHING, **fixed: Any) -> Cal
                 raise ValueError(f"table {file} has two entries")
             own = partial(check, **fixed)
             TABLES[file] = partial(_without, own, unread) if unread else own
-            UNREAD[file] = unread
+            UNREAD[file], WANTED[file] = unread, wants
         return check
 
     return register

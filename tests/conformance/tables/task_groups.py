@@ -9,7 +9,11 @@ from pumice.volcano.task_groups import TaskTopologyError, topology_of
 from tests.conformance.tables.table import Row, difference, table
 
 
-@table("plugins-task-topology/Test_readTopologyFromPgAnnotations.yaml")
+@table(
+    "plugins-task-topology/Test_readTopologyFromPgAnnotations.yaml",
+    unread={"": "a name that is empty stands for nothing"},
+    wants=("topology", "err"),
+)
 def groups_of_roles(row: Row) -> str | None:
     """Names that are empty stand for nothing, and are left out."""
     job = row["job"]
@@ -19,8 +23,11 @@ def groups_of_roles(row: Row) -> str | None:
     try:
         found = topology_of((group.get("metadata") or {}).get("annotations") or {}, roles, key)
     except TaskTopologyError as error:
-        return difference({"error": str(error)}, {"error": (row.get("err") or {}).get("$error")})
+        said = {"error": (row.get("err") or {}).get("$error"), "topology": row.get("topology")}
+        return difference({"error": str(error), "topology": None}, said)
     wanted = row.get("topology")
+    if row.get("err"):
+        return f"found no error, wanted {row['err']}"
     told = found and {"Affinity": found.affinity, "AntiAffinity": found.anti_affinity, "TaskOrder": found.order}
     if wanted is None or told is None:
         return difference(told, wanted)
