@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.counting import ACTIVE, HELD, PENDING
+from pumice.columns.counting import ACTIVE, HELD, PENDING, RELEASING
 from pumice.columns.dtypes import F64, I64, AnyArray
 from pumice.columns.tables import Tables
 from pumice.framework.outcome import Outcome
@@ -31,14 +32,17 @@ from pumice.scenario.turns import QueueTree, queue_tree
 
 UNSCHEDULABLE = "Unschedulable"
 _CONDITIONS_MAX = 64
+_RUNNING, _SUCCEEDED, _FAILED = (int(s) for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED))
+_BOUND, _BINDING = int(TaskStatus.BOUND), int(TaskStatus.BINDING)
 
 
 def close(ssn: Session) -> Writes:
     """What should be written."""
-    rows, why = _jobs_to_close(ssn), why_not_placed(ssn.story)
-    words = Words(ssn.tables, queue_tree(ssn))
-    updates = [_update(ssn, words, job, why.get(job, "")) for job in rows.tolist()]
-    _settled(ssn).put(ssn, rows[[update is None for update in updates]] if len(rows) else rows)
+    why = why_not_placed(ssn.story)
+    rows, words = _jobs_to_close(ssn, why), Words(ssn.tables, queue_tree(ssn))
+    each = zip(rows.tolist(), _moves(ssn, rows), strict=True)
+    updates = [_update(ssn, words, job, why.get(job, ""), moved) for job, moved in each]
+    _settled(ssn).put(ssn, rows[[update is None for update in updates]] if len(rows) else rows, why)
     allocated, usages = _queues(ssn)
     groups = sorted((update for update in updates if update is not None), key=lambda update: update.job)
     return Writes(groups=tuple(groups), queues=allocated, usages=usages, notes=ssn.notes)
@@ -81,13 +85,12 @@ class _Settled:
     why: dict[int, str] = field(default_factory=dict)
     queues: tuple[bytes, ...] = ()
 
-    def put(self, ssn: Session, calm: AnyArray) -> None:
+    def put(self, ssn: Session, calm: AnyArray, why: dict[int, str]) -> None:
         """The status of these jobs is in order; what becomes of those that the session wrote is not known."""
         before = ssn.world.before.jobs.stamps
         assert before is not None
         self.jobs[calm] = before[calm]
         self.jobs[_written(ssn)] = -1
-        why = why_not_placed(ssn.story)
         self.why = why
 
 
@@ -102,36 +105,53 @@ def _written(ssn: Session) -> AnyArray:
     return np.asarray(stamps > ssn.opened_at)
 
 
-def _jobs_to_close(ssn: Session) -> AnyArray:
+def _jobs_to_close(ssn: Session, why: dict[int, str]) -> AnyArray:
     """Rows of the jobs whose status may have to be written: changed since it was last found in order, or failed for
     another reason than then, or below their minimum, which changes with time."""
     settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.stamps
     assert before is not None
     due = (before != settled.jobs) | _written(ssn)
-    why = why_not_placed(ssn.story)
     changed = [job for job in {**why, **settled.why} if why.get(job) != settled.why.get(job)]
     due[[job for job in changed if job < len(due)]] = True
     found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
     return found
 
 
-def _update(ssn: Session, words: Words, job: int, why: str) -> PodGroupUpdate | None:
+class _Moved(NamedTuple):
+    """Of a gang: its ``counts`` by state, whether it ``holds`` places, whether any of its pods ``uses`` resources, one
+    that leaves too, and whether it ``starts`` in this session."""
+
+    counts: list[int]
+    holds: bool
+    uses: bool
+    starts: bool
+
+
+def _moves(ssn: Session, rows: AnyArray) -> Iterator[_Moved]:
+    """Of some gangs, in order."""
+    counts, before = ssn.tables.jobs.counts[rows], ssn.world.before.jobs.counts[rows]
+    holds = counts @ ACTIVE > 0
+    starts = (counts @ HELD > 0) & (before @ HELD == 0) & (counts[:, TaskStatus.PIPELINED] == 0)
+    starts &= before[:, PENDING] > 0
+    columns = (counts, holds, holds | (counts[:, RELEASING] > 0), starts)
+    return map(_Moved._make, zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _update(ssn: Session, words: Words, job: int, why: str, moved: _Moved) -> PodGroupUpdate | None:
     """What should be written on a gang; None where it says so already."""
-    group = ssn.tables.jobs.groups[job]
-    counts = ssn.tables.jobs.counts[job]
-    holds = int(counts @ ACTIVE) > 0
-    told = words.of(job, why) if why and not holds and int(counts[PENDING]) else None
+    group, counts, holds = ssn.tables.jobs.groups[job], moved.counts, moved.holds
+    told = words.of(job, why) if why and not holds and counts[PENDING] else None
     old = group.status
     status = PodGroupStatus(
         phase=old.phase,
         conditions=old.conditions,
-        running=int(counts[TaskStatus.RUNNING]),
-        succeeded=int(counts[TaskStatus.SUCCEEDED]),
-        failed=int(counts[TaskStatus.FAILED]),
-        pending=int(counts[PENDING] + counts[TaskStatus.BOUND] + counts[TaskStatus.BINDING]),
+        running=counts[_RUNNING],
+        succeeded=counts[_SUCCEEDED],
+        failed=counts[_FAILED],
+        pending=counts[PENDING] + counts[_BOUND] + counts[_BINDING],
         scheduling=_conditions(ssn, group, told, holds=holds),
     )
-    times = _times(ssn, job, group)
+    times = _times(ssn, job, group, moved)
     return None if status == old and times is None else PodGroupUpdate(group.key, status, times)
 
 
@@ -149,15 +169,13 @@ def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool
     return (*others[-_CONDITIONS_MAX + 1 :], condition)
 
 
-def _times(ssn: Session, job: int, group: PodGroup) -> GangTimes | None:
+def _times(ssn: Session, job: int, group: PodGroup, moved: _Moved) -> GangTimes | None:
     """When it started, if it did now; since when it is below its minimum. None: as it says already."""
     if group.gang is None:
         return None
-    counts, before = ssn.tables.jobs.counts[job], ssn.world.before.jobs.counts[job]
     old = GangTimes(group.gang.last_start, group.gang.stale_since)
-    starts = int(counts @ HELD) > 0 and int(before @ HELD) == 0 and not counts[TaskStatus.PIPELINED]
-    started = ssn.now if starts and (before[PENDING] > 0) else old.last_start
-    stale = (old.stale_since or ssn.now) if is_stale(ssn.tables, job) else None
+    started = ssn.now if moved.starts else old.last_start
+    stale = (old.stale_since or ssn.now) if moved.uses and is_stale(ssn.tables, job) else None
     new = GangTimes(started, stale)
     return None if new == old else new
 
