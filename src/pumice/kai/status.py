@@ -6,7 +6,7 @@ Source: KAI status updater, podgroup controller, queue controller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +17,7 @@ from pumice.columns.tables import Tables
 from pumice.framework.outcome import Outcome
 from pumice.framework.session import Session
 from pumice.framework.story import JobsEntry, Story
-from pumice.kai.stale import is_stale
+from pumice.kai.stale import stale_jobs
 from pumice.kai.usage import amounts_by_queue, summed_up
 from pumice.kai.words import Told, Words
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
@@ -35,10 +35,10 @@ _CONDITIONS_MAX = 64
 
 def close(ssn: Session) -> Writes:
     """What should be written."""
-    rows, why = _jobs_to_close(ssn), why_not_placed(ssn.story)
-    words = Words(ssn.tables, queue_tree(ssn))
-    updates = [_update(ssn, words, job, why.get(job, "")) for job in rows.tolist()]
-    _settled(ssn).put(ssn, rows[[update is None for update in updates]] if len(rows) else rows)
+    why = why_not_placed(ssn.story)
+    rows = _jobs_to_close(ssn, why)
+    updates = list(_Updates(ssn, rows, why).each())
+    _settled(ssn).put(ssn, rows[[update is None for update in updates]] if len(rows) else rows, why)
     allocated, usages = _queues(ssn)
     groups = sorted((update for update in updates if update is not None), key=lambda update: update.job)
     return Writes(groups=tuple(groups), queues=allocated, usages=usages, notes=ssn.notes)
@@ -81,13 +81,12 @@ class _Settled:
     why: dict[int, str] = field(default_factory=dict)
     queues: tuple[bytes, ...] = ()
 
-    def put(self, ssn: Session, calm: AnyArray) -> None:
+    def put(self, ssn: Session, calm: AnyArray, why: dict[int, str]) -> None:
         """The status of these jobs is in order; what becomes of those that the session wrote is not known."""
         before = ssn.world.before.jobs.stamps
         assert before is not None
         self.jobs[calm] = before[calm]
         self.jobs[_written(ssn)] = -1
-        why = why_not_placed(ssn.story)
         self.why = why
 
 
@@ -102,37 +101,69 @@ def _written(ssn: Session) -> AnyArray:
     return np.asarray(stamps > ssn.opened_at)
 
 
-def _jobs_to_close(ssn: Session) -> AnyArray:
+def _jobs_to_close(ssn: Session, why: dict[int, str]) -> AnyArray:
     """Rows of the jobs whose status may have to be written: changed since it was last found in order, or failed for
     another reason than then, or below their minimum, which changes with time."""
     settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.stamps
     assert before is not None
     due = (before != settled.jobs) | _written(ssn)
-    why = why_not_placed(ssn.story)
     changed = [job for job in {**why, **settled.why} if why.get(job) != settled.why.get(job)]
     due[[job for job in changed if job < len(due)]] = True
     found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
     return found
 
 
-def _update(ssn: Session, words: Words, job: int, why: str) -> PodGroupUpdate | None:
-    """What should be written on a gang; None where it says so already."""
-    group = ssn.tables.jobs.groups[job]
-    counts = ssn.tables.jobs.counts[job]
-    holds = int(counts @ ACTIVE) > 0
-    told = words.of(job, why) if why and not holds and int(counts[PENDING]) else None
-    old = group.status
-    status = PodGroupStatus(
-        phase=old.phase,
-        conditions=old.conditions,
-        running=int(counts[TaskStatus.RUNNING]),
-        succeeded=int(counts[TaskStatus.SUCCEEDED]),
-        failed=int(counts[TaskStatus.FAILED]),
-        pending=int(counts[PENDING] + counts[TaskStatus.BOUND] + counts[TaskStatus.BINDING]),
-        scheduling=_conditions(ssn, group, told, holds=holds),
-    )
-    times = _times(ssn, job, group)
-    return None if status == old and times is None else PodGroupUpdate(group.key, status, times)
+class _Updates:
+    """What should be written on gangs. Those that are alike share a status, and what it is made of."""
+
+    def __init__(self, ssn: Session, rows: AnyArray, why: dict[int, str]) -> None:
+        self._ssn, self._rows, self._why = ssn, rows.tolist(), why
+        self._words = Words(ssn.tables, queue_tree(ssn))
+        self._stale = frozenset(stale_jobs(ssn.tables).tolist())
+        self._statuses: dict[Hashable, PodGroupStatus] = {}
+        counts, before = ssn.tables.jobs.counts[rows], ssn.world.before.jobs.counts[rows]
+        starts = (counts @ HELD > 0) & (before @ HELD == 0) & (before[:, PENDING] > 0)
+        self._starts: list[bool] = (starts & (counts[:, TaskStatus.PIPELINED] == 0)).tolist()
+        self._holds: list[bool] = (counts @ ACTIVE > 0).tolist()
+        pending = counts[:, [PENDING, TaskStatus.BOUND, TaskStatus.BINDING]].sum(axis=1, keepdims=True)
+        ended = counts[:, [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]]
+        self._counts: list[list[int]] = np.hstack([ended, pending]).tolist()
+        self._waits: list[bool] = (counts[:, PENDING] > 0).tolist()
+
+    def each(self) -> Iterator[PodGroupUpdate | None]:
+        """For each of the rows; None where it says so already."""
+        groups = self._ssn.tables.jobs.groups
+        for i, job in enumerate(self._rows):
+            group = groups[job]
+            status, times = self._status(i, job, group), self._times(i, job, group)
+            if times is None and status == group.status:
+                yield None
+            else:
+                yield PodGroupUpdate(group.key, status, times)
+
+    def _status(self, i: int, job: int, group: PodGroup) -> PodGroupStatus:
+        why, old = self._why.get(job), group.status
+        told = self._words.of(job, why) if why and self._waits[i] and not self._holds[i] else None
+        key = told, self._holds[i], old.phase, *self._counts[i]
+        plain = not (old.scheduling or old.conditions)
+        found = self._statuses.get(key) if plain else None
+        if found is None:
+            running, succeeded, failed, pending = self._counts[i]
+            scheduling = _conditions(self._ssn, group, told, holds=self._holds[i])
+            found = PodGroupStatus(old.phase, old.conditions, running, succeeded, failed, pending, scheduling)
+            if plain:
+                self._statuses[key] = found
+        return found
+
+    def _times(self, i: int, job: int, group: PodGroup) -> GangTimes | None:
+        """When it started, if it did now; since when it is below its minimum. None: as it says already."""
+        if group.gang is None:
+            return None
+        old = GangTimes(group.gang.last_start, group.gang.stale_since)
+        started = self._ssn.now if self._starts[i] else old.last_start
+        stale = (old.stale_since or self._ssn.now) if job in self._stale else None
+        new = GangTimes(started, stale)
+        return None if new == old else new
 
 
 def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool) -> tuple[SchedulingCondition, ...]:
@@ -147,19 +178,6 @@ def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool
     number = max((int(each.transition_id) for each in old if each.transition_id.isdecimal()), default=0) + 1
     condition = SchedulingCondition(pool, told.message, ((told.reason, told.message),), str(number), ssn.now)
     return (*others[-_CONDITIONS_MAX + 1 :], condition)
-
-
-def _times(ssn: Session, job: int, group: PodGroup) -> GangTimes | None:
-    """When it started, if it did now; since when it is below its minimum. None: as it says already."""
-    if group.gang is None:
-        return None
-    counts, before = ssn.tables.jobs.counts[job], ssn.world.before.jobs.counts[job]
-    old = GangTimes(group.gang.last_start, group.gang.stale_since)
-    starts = int(counts @ HELD) > 0 and int(before @ HELD) == 0 and not counts[TaskStatus.PIPELINED]
-    started = ssn.now if starts and (before[PENDING] > 0) else old.last_start
-    stale = (old.stale_since or ssn.now) if is_stale(ssn.tables, job) else None
-    new = GangTimes(started, stale)
-    return None if new == old else new
 
 
 # -- queues ------------------------------------------------------------------------------------------------------------

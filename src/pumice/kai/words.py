@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import EPS, F64
 from pumice.columns.nodes import FUTURE
 from pumice.columns.queues import SHARED
@@ -40,13 +41,14 @@ class Words:
         self._tables, self._tree = tables, tree
         self._known: dict[Hashable, Told] = {}
         self._sums: tuple[F64, F64] | None = None
+        jobs = tables.jobs
+        columns = (jobs.signature, jobs.queue, jobs.preemptible, jobs.counts[:, PENDING])
+        self._alike: list[tuple[int, ...]] = list(zip(*(column.tolist() for column in columns), strict=True))
 
     def of(self, job: int, why: str) -> Told:
         """``why``: what the last try came to."""
-        jobs = self._tables.jobs
-        signature = int(jobs.signature[job])
-        alike = signature, int(jobs.queue[job]), bool(jobs.preemptible[job]), int(jobs.counts[job, 0]), why
-        key = alike if signature >= 0 else (job, why)
+        alike = self._alike[job]
+        key = (alike, why) if alike[0] >= 0 else (job, why)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._told(job, why)
