@@ -19,7 +19,7 @@ from pumice.framework.session import Session
 from pumice.framework.story import JobsEntry, Story
 from pumice.kai.stale import stale_jobs
 from pumice.kai.usage import amounts_by_queue, summed_up
-from pumice.kai.words import Told, Words
+from pumice.kai.words import QUEUE, Told, Words
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
 from pumice.model.gang import GangTimes, SchedulingCondition
 from pumice.model.gpu import GPU_RESOURCE
@@ -35,7 +35,7 @@ _CONDITIONS_MAX = 64
 
 def close(ssn: Session) -> Writes:
     """What should be written."""
-    why = why_not_placed(ssn.story)
+    why = why_not_placed(ssn.story) | why_not_tried(ssn.tables, queue_tree(ssn))
     rows = _jobs_to_close(ssn, why)
     updates = list(_Updates(ssn, rows, why).each())
     _settled(ssn).put(ssn, rows[[update is None for update in updates]] if len(rows) else rows, why)
@@ -54,11 +54,33 @@ def why_not_placed(story: Story) -> dict[int, str]:
     return found
 
 
+def why_not_tried(tables: Tables, tree: QueueTree) -> dict[int, str]:
+    """What is wrong with the queue of a job that waits, by row, for those whose queue runs none."""
+    jobs = tables.jobs
+    waits = jobs.alive & (jobs.queue >= 0) & (jobs.waits + jobs.best_effort > 0)
+    rows = waits.nonzero()[0]
+    rows = rows[~tree.leaf[jobs.queue[rows]]]
+    told = {queue: _why_no_leaf(tables, tree, queue) for queue in np.unique(jobs.queue[rows]).tolist()}
+    return {row: told[queue] for row, queue in zip(rows.tolist(), jobs.queue[rows].tolist(), strict=True)}
+
+
+def _why_no_leaf(tables: Tables, tree: QueueTree, queue: int) -> str:
+    queues, at = tables.queues, queue
+    if tree.whole[queue]:
+        return f"{QUEUE}{queues.names[queue]} has queues below it: only those that have none run workloads"
+    for _ in range(len(queues)):
+        if tree.parent[at] < 0:
+            return f"{QUEUE}{queues.names[at]} has a parent that is not there: {queues.objs[at].parent}"
+        at = tree.parent[at]
+    return f"{QUEUE}{queues.names[queue]} has parents that go round in a circle"
+
+
 def notices(outcome: Outcome) -> Iterator[PodNotice]:
     """For every waiting pod of a gang that was tried, unless the gang says that nobody is to be told."""
     tables = outcome.tables
-    words, tasks = Words(tables, QueueTree(tables)), tables.tasks
-    for job, why in why_not_placed(outcome.story).items():
+    tree, tasks = QueueTree(tables), tables.tasks
+    words = Words(tables, tree)
+    for job, why in (why_not_placed(outcome.story) | why_not_tried(tables, tree)).items():
         group = tables.jobs.groups[job]
         if group is None or (group.gang is not None and not group.gang.mark_unschedulable):
             continue

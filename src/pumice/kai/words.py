@@ -16,12 +16,14 @@ from pumice.columns.nodes import FUTURE
 from pumice.columns.queues import SHARED
 from pumice.columns.tables import Tables
 from pumice.kai.amounts import shared
-from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS
+from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS, QUEUE_DOES_NOT_EXIST
 from pumice.kai.usage import amounts_by_queue, summed_up
 from pumice.scenario.parts import amount_of
 from pumice.scenario.placing import NO_ROOM
 from pumice.scenario.turns import QueueTree
 
+#: What a reason begins with that is about the queue itself.
+QUEUE = "queue "
 #: How amounts of cpu, memory and GPUs are told: unit, and by what they are divided.
 _UNITS = {"cpu": ("CPU cores", 1e3), "memory": ("GB of memory", 1e9), "gpu": ("GPUs", 1e3)}
 
@@ -57,6 +59,8 @@ class Words:
     def _told(self, job: int, why: str) -> Told:
         if why in (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA):
             return Told(why, self._of_quota(job, why))
+        if why.startswith(QUEUE):
+            return Told(QUEUE_DOES_NOT_EXIST, why)
         return Told(POD_SCHEDULING_ERRORS, self._of_nodes(job, why))
 
     # -- queues --------------------------------------------------------------------------------------------------------
