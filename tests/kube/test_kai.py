@@ -327,7 +327,7 @@ async def grant(world: World, obj: Obj, user: str) -> None:
     kind, metadata = obj["kind"], obj["metadata"]
     if "subjects" in obj:
         obj["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
-    there = metadata.pop("namespace", world.namespace)
+    there = metadata.pop("namespace", world.namespace).replace("kai-scheduler", world.namespace)
     if there != world.namespace and not kind.startswith("Cluster"):
         with suppress(ApiError):
             await world.client.post("/api/v1/namespaces", {"metadata": {"name": there}})

@@ -27,7 +27,7 @@ class JobTable(Table):
     ``counts`` (J, statuses) tasks by state; ``best_effort`` pending tasks without request; ``allocated`` (J, R) what
     its tasks hold. ``role_min`` maps a role number to its minimum. ``waits`` counts pending tasks that ask for
     something and are not gated, ``gated`` tasks with gates of others. ``tasks`` are rows in fallback order, ``subs``
-    rows of sub-jobs. ``preemptible``: others may take its place, in a language that has such jobs.
+    rows of sub-jobs. ``preemptible``: others may take its place, as a language says it of jobs.
 
     Jobs with equal ``ask`` (-1: none) have equal minResources. Jobs with equal ``signature`` (-1: none) have equal
     tasks in equal order, equal minima and no topology or sub-groups: while nothing of them is placed, what happens to

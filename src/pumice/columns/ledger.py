@@ -7,7 +7,7 @@ journal. Which moves a session may make is its dialect's to say.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -52,6 +52,13 @@ class Accounting:
     moves: Mapping[TaskStatus, frozenset[TaskStatus]] = field(default_factory=dict)
     books: F64 = field(default_factory=lambda: BOOKS)
     comes_back: bool = False
+
+    def also(self, other: Accounting) -> Accounting:
+        """With the moves of another dialect besides, for sessions whose actions are of both."""
+        if other is self:
+            return self
+        moves = {status: to | other.moves.get(status, frozenset()) for status, to in self.moves.items()}
+        return replace(self, moves=moves, comes_back=self.comes_back or other.comes_back)
 
     @cached_property
     def legal(self) -> dict[int, frozenset[int]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from pumice.columns.ledger import Accounting
 from pumice.framework.errors import PolicyError, did_you_mean
 from pumice.framework.plugin import PluginSpec, read_arguments
 from pumice.framework.point import Question
@@ -37,12 +38,13 @@ class PluginOption:
 
 @dataclass(frozen=True)
 class ActionOption:
-    """One step of the cycle: ``run(ssn, **arguments)``."""
+    """One step of the cycle: ``run(ssn, **arguments)``. ``home``: the dialect that it is of."""
 
     name: str
     run: Any
     arguments: Mapping[str, Any]
     only_for_waiting: bool = False
+    home: Dialect | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,14 @@ class Policy:
 
     def has_action(self, name: str) -> bool:
         return any(action.name == name for action in self.actions)
+
+    @cached_property
+    def accounting(self) -> Accounting:
+        """The moves that its actions may make."""
+        found = self.dialect.accounting
+        for action in self.actions:
+            found = found.also(action.home.accounting) if action.home is not None else found
+        return found
 
     @cached_property
     def options(self) -> list[PluginOption]:
@@ -198,7 +208,8 @@ class _Reader:
                 continue
             values, problems = read_arguments(action.arguments, given.get(name, {}), f"conf: configurations: {name}")
             self.problems += problems
-            steps.append(ActionOption(name, action.run, values, action.only_for_waiting))
+            home = self.registry.home(dialect, name)
+            steps.append(ActionOption(name, action.run, values, action.only_for_waiting, home))
         for name in given:
             if self.registry.action(dialect, name) is None:
                 self.problems.append(f'conf: configurations: unknown action "{name}"{did_you_mean(name, known)}')

@@ -98,6 +98,10 @@ class Registry:
             return self.dialects[other], rest
         return self.dialects[dialect], name
 
+    def home(self, dialect: str, name: str) -> Dialect:
+        """The dialect that a name is of."""
+        return self._home(dialect, name)[0]
+
     def action(self, dialect: str, name: str) -> ActionSpec | None:
         home, plain = self._home(dialect, name)
         return home.actions.get(plain)

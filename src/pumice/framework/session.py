@@ -47,7 +47,7 @@ class Session:
         self.snapshot, self.policy, self.now, self.planner, self.memo = snapshot, policy, now, planner, memo
         self.uid, self.opened_at = snapshot.uid, 0
         self.is_idle = policy.only_for_waiting and policy.dialect.nothing_waits(snapshot.tables)
-        self.world = World(snapshot, now, policy.dialect.accounting, to_write=not self.is_idle)
+        self.world = World(snapshot, now, policy.accounting, to_write=not self.is_idle)
         memo.begin(self.world, policy, snapshot.shard)
         self.published: Figures | None = memo.recall(PUBLISHED, (snapshot.tables,)) if self.is_idle else None
         self.tables, self.journal, self.ledger = self.world.tables, self.world.journal, self.world.ledger

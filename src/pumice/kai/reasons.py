@@ -3,3 +3,4 @@
 OVER_LIMIT = "OverLimit"
 NON_PREEMPTIBLE_OVER_QUOTA = "NonPreemptibleOverQuota"
 POD_SCHEDULING_ERRORS = "PodSchedulingErrors"
+QUEUE_DOES_NOT_EXIST = "QueueDoesNotExist"

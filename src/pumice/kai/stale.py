@@ -18,13 +18,6 @@ def stale_jobs(tables: Tables) -> AnyArray:
     return found[[_is_short(tables, job) for job in found.tolist()]] if len(found) else found
 
 
-def is_stale(tables: Tables, job: int) -> bool:
-    """Whether one is among them."""
-    counts = tables.jobs.counts[job]
-    used = int(counts @ ACTIVE) + int(counts[RELEASING])
-    return used > 0 and not counts[TaskStatus.SUCCEEDED] and _is_short(tables, job)
-
-
 def _is_short(tables: Tables, job: int) -> bool:
     subs = tables.subs
     return any(

@@ -6,21 +6,20 @@ Source: KAI status updater, podgroup controller, queue controller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.counting import ACTIVE, HELD, PENDING, RELEASING
+from pumice.columns.counting import ACTIVE, HELD, PENDING
 from pumice.columns.dtypes import F64, I64, AnyArray
 from pumice.columns.tables import Tables
 from pumice.framework.outcome import Outcome
 from pumice.framework.session import Session
 from pumice.framework.story import JobsEntry, Story
-from pumice.kai.stale import is_stale
+from pumice.kai.stale import stale_jobs
 from pumice.kai.usage import amounts_by_queue, summed_up
-from pumice.kai.words import Told, Words
+from pumice.kai.words import QUEUE, Told, Words
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
 from pumice.model.gang import GangTimes, SchedulingCondition
 from pumice.model.gpu import GPU_RESOURCE
@@ -32,16 +31,13 @@ from pumice.scenario.turns import QueueTree, queue_tree
 
 UNSCHEDULABLE = "Unschedulable"
 _CONDITIONS_MAX = 64
-_RUNNING, _SUCCEEDED, _FAILED = (int(s) for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED))
-_BOUND, _BINDING = int(TaskStatus.BOUND), int(TaskStatus.BINDING)
 
 
 def close(ssn: Session) -> Writes:
     """What should be written."""
-    why = why_not_placed(ssn.story)
-    rows, words = _jobs_to_close(ssn, why), Words(ssn.tables, queue_tree(ssn))
-    each = zip(rows.tolist(), _moves(ssn, rows), strict=True)
-    updates = [_update(ssn, words, job, why.get(job, ""), moved) for job, moved in each]
+    why = why_not_placed(ssn.story) | why_not_tried(ssn.tables, queue_tree(ssn))
+    rows = _jobs_to_close(ssn, why)
+    updates = list(_Updates(ssn, rows, why).each())
     _settled(ssn).put(ssn, rows[[update is None for update in updates]] if len(rows) else rows, why)
     allocated, usages = _queues(ssn)
     groups = sorted((update for update in updates if update is not None), key=lambda update: update.job)
@@ -58,11 +54,33 @@ def why_not_placed(story: Story) -> dict[int, str]:
     return found
 
 
+def why_not_tried(tables: Tables, tree: QueueTree) -> dict[int, str]:
+    """What is wrong with the queue of a job that waits, by row, for those whose queue runs none."""
+    jobs = tables.jobs
+    waits = jobs.alive & (jobs.queue >= 0) & (jobs.waits + jobs.best_effort > 0)
+    rows = waits.nonzero()[0]
+    rows = rows[~tree.leaf[jobs.queue[rows]]]
+    told = {queue: _why_no_leaf(tables, tree, queue) for queue in np.unique(jobs.queue[rows]).tolist()}
+    return {row: told[queue] for row, queue in zip(rows.tolist(), jobs.queue[rows].tolist(), strict=True)}
+
+
+def _why_no_leaf(tables: Tables, tree: QueueTree, queue: int) -> str:
+    queues, at = tables.queues, queue
+    if tree.whole[queue]:
+        return f"{QUEUE}{queues.names[queue]} has queues below it: only those that have none run workloads"
+    for _ in range(len(queues)):
+        if tree.parent[at] < 0:
+            return f"{QUEUE}{queues.names[at]} has a parent that is not there: {queues.objs[at].parent}"
+        at = tree.parent[at]
+    return f"{QUEUE}{queues.names[queue]} has parents that go round in a circle"
+
+
 def notices(outcome: Outcome) -> Iterator[PodNotice]:
     """For every waiting pod of a gang that was tried, unless the gang says that nobody is to be told."""
     tables = outcome.tables
-    words, tasks = Words(tables, QueueTree(tables)), tables.tasks
-    for job, why in why_not_placed(outcome.story).items():
+    tree, tasks = QueueTree(tables), tables.tasks
+    words = Words(tables, tree)
+    for job, why in (why_not_placed(outcome.story) | why_not_tried(tables, tree)).items():
         group = tables.jobs.groups[job]
         if group is None or (group.gang is not None and not group.gang.mark_unschedulable):
             continue
@@ -117,42 +135,57 @@ def _jobs_to_close(ssn: Session, why: dict[int, str]) -> AnyArray:
     return found
 
 
-class _Moved(NamedTuple):
-    """Of a gang: its ``counts`` by state, whether it ``holds`` places, whether any of its pods ``uses`` resources, one
-    that leaves too, and whether it ``starts`` in this session."""
+class _Updates:
+    """What should be written on gangs. Those that are alike share a status, and what it is made of."""
 
-    counts: list[int]
-    holds: bool
-    uses: bool
-    starts: bool
+    def __init__(self, ssn: Session, rows: AnyArray, why: dict[int, str]) -> None:
+        self._ssn, self._rows, self._why = ssn, rows.tolist(), why
+        self._words = Words(ssn.tables, queue_tree(ssn))
+        self._stale = frozenset(stale_jobs(ssn.tables).tolist())
+        self._statuses: dict[Hashable, PodGroupStatus] = {}
+        counts, before = ssn.tables.jobs.counts[rows], ssn.world.before.jobs.counts[rows]
+        starts = (counts @ HELD > 0) & (before @ HELD == 0) & (before[:, PENDING] > 0)
+        self._starts: list[bool] = (starts & (counts[:, TaskStatus.PIPELINED] == 0)).tolist()
+        self._holds: list[bool] = (counts @ ACTIVE > 0).tolist()
+        pending = counts[:, [PENDING, TaskStatus.BOUND, TaskStatus.BINDING]].sum(axis=1, keepdims=True)
+        ended = counts[:, [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]]
+        self._counts: list[list[int]] = np.hstack([ended, pending]).tolist()
+        self._waits: list[bool] = (counts[:, PENDING] > 0).tolist()
 
+    def each(self) -> Iterator[PodGroupUpdate | None]:
+        """For each of the rows; None where it says so already."""
+        groups = self._ssn.tables.jobs.groups
+        for i, job in enumerate(self._rows):
+            group = groups[job]
+            status, times = self._status(i, job, group), self._times(i, job, group)
+            if times is None and status == group.status:
+                yield None
+            else:
+                yield PodGroupUpdate(group.key, status, times)
 
-def _moves(ssn: Session, rows: AnyArray) -> Iterator[_Moved]:
-    """Of some gangs, in order."""
-    counts, before = ssn.tables.jobs.counts[rows], ssn.world.before.jobs.counts[rows]
-    holds = counts @ ACTIVE > 0
-    starts = (counts @ HELD > 0) & (before @ HELD == 0) & (counts[:, TaskStatus.PIPELINED] == 0)
-    starts &= before[:, PENDING] > 0
-    columns = (counts, holds, holds | (counts[:, RELEASING] > 0), starts)
-    return map(_Moved._make, zip(*(column.tolist() for column in columns), strict=True))
+    def _status(self, i: int, job: int, group: PodGroup) -> PodGroupStatus:
+        why, old = self._why.get(job), group.status
+        told = self._words.of(job, why) if why and self._waits[i] and not self._holds[i] else None
+        key = told, self._holds[i], old.phase, *self._counts[i]
+        plain = not (old.scheduling or old.conditions)
+        found = self._statuses.get(key) if plain else None
+        if found is None:
+            running, succeeded, failed, pending = self._counts[i]
+            scheduling = _conditions(self._ssn, group, told, holds=self._holds[i])
+            found = PodGroupStatus(old.phase, old.conditions, running, succeeded, failed, pending, scheduling)
+            if plain:
+                self._statuses[key] = found
+        return found
 
-
-def _update(ssn: Session, words: Words, job: int, why: str, moved: _Moved) -> PodGroupUpdate | None:
-    """What should be written on a gang; None where it says so already."""
-    group, counts, holds = ssn.tables.jobs.groups[job], moved.counts, moved.holds
-    told = words.of(job, why) if why and not holds and counts[PENDING] else None
-    old = group.status
-    status = PodGroupStatus(
-        phase=old.phase,
-        conditions=old.conditions,
-        running=counts[_RUNNING],
-        succeeded=counts[_SUCCEEDED],
-        failed=counts[_FAILED],
-        pending=counts[PENDING] + counts[_BOUND] + counts[_BINDING],
-        scheduling=_conditions(ssn, group, told, holds=holds),
-    )
-    times = _times(ssn, job, group, moved)
-    return None if status == old and times is None else PodGroupUpdate(group.key, status, times)
+    def _times(self, i: int, job: int, group: PodGroup) -> GangTimes | None:
+        """When it started, if it did now; since when it is below its minimum. None: as it says already."""
+        if group.gang is None:
+            return None
+        old = GangTimes(group.gang.last_start, group.gang.stale_since)
+        started = self._ssn.now if self._starts[i] else old.last_start
+        stale = (old.stale_since or self._ssn.now) if job in self._stale else None
+        new = GangTimes(started, stale)
+        return None if new == old else new
 
 
 def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool) -> tuple[SchedulingCondition, ...]:
@@ -167,17 +200,6 @@ def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool
     number = max((int(each.transition_id) for each in old if each.transition_id.isdecimal()), default=0) + 1
     condition = SchedulingCondition(pool, told.message, ((told.reason, told.message),), str(number), ssn.now)
     return (*others[-_CONDITIONS_MAX + 1 :], condition)
-
-
-def _times(ssn: Session, job: int, group: PodGroup, moved: _Moved) -> GangTimes | None:
-    """When it started, if it did now; since when it is below its minimum. None: as it says already."""
-    if group.gang is None:
-        return None
-    old = GangTimes(group.gang.last_start, group.gang.stale_since)
-    started = ssn.now if moved.starts else old.last_start
-    stale = (old.stale_since or ssn.now) if moved.uses and is_stale(ssn.tables, job) else None
-    new = GangTimes(started, stale)
-    return None if new == old else new
 
 
 # -- queues ------------------------------------------------------------------------------------------------------------

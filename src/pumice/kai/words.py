@@ -10,17 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import EPS, F64
 from pumice.columns.nodes import FUTURE
 from pumice.columns.queues import SHARED
 from pumice.columns.tables import Tables
 from pumice.kai.amounts import shared
-from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS
+from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS, QUEUE_DOES_NOT_EXIST
 from pumice.kai.usage import amounts_by_queue, summed_up
 from pumice.scenario.parts import amount_of
 from pumice.scenario.placing import NO_ROOM
 from pumice.scenario.turns import QueueTree
 
+#: What a reason begins with that is about the queue itself.
+QUEUE = "queue "
 #: How amounts of cpu, memory and GPUs are told: unit, and by what they are divided.
 _UNITS = {"cpu": ("CPU cores", 1e3), "memory": ("GB of memory", 1e9), "gpu": ("GPUs", 1e3)}
 
@@ -40,13 +43,14 @@ class Words:
         self._tables, self._tree = tables, tree
         self._known: dict[Hashable, Told] = {}
         self._sums: tuple[F64, F64] | None = None
+        jobs = tables.jobs
+        columns = (jobs.signature, jobs.queue, jobs.preemptible, jobs.counts[:, PENDING])
+        self._alike: list[tuple[int, ...]] = list(zip(*(column.tolist() for column in columns), strict=True))
 
     def of(self, job: int, why: str) -> Told:
         """``why``: what the last try came to."""
-        jobs = self._tables.jobs
-        signature = int(jobs.signature[job])
-        alike = signature, int(jobs.queue[job]), bool(jobs.preemptible[job]), int(jobs.counts[job, 0]), why
-        key = alike if signature >= 0 else (job, why)
+        alike = self._alike[job]
+        key = (alike, why) if alike[0] >= 0 else (job, why)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._told(job, why)
@@ -55,6 +59,8 @@ class Words:
     def _told(self, job: int, why: str) -> Told:
         if why in (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA):
             return Told(why, self._of_quota(job, why))
+        if why.startswith(QUEUE):
+            return Told(QUEUE_DOES_NOT_EXIST, why)
         return Told(POD_SCHEDULING_ERRORS, self._of_nodes(job, why))
 
     # -- queues --------------------------------------------------------------------------------------------------------

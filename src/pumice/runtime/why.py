@@ -139,9 +139,10 @@ class _Reader:
         key = jobs.uids[job]
         if key in self.set_aside:
             return Why("a plugin failed", f"a plugin failed while the job was tried: {self.set_aside[key]}")
-        if key in self.not_placed:
-            told = next((text for row in rows.tolist() if (text := self.told.get(tables.tasks.pods[row].key))), "")
-            return Why(self.not_placed[key], told or self.not_placed[key])
+        told = next((text for row in rows.tolist() if (text := self.told.get(tables.tasks.pods[row].key))), "")
+        if told or key in self.not_placed:
+            short = self.not_placed.get(key) or told.partition(":")[0]
+            return Why(short, told or short)
         if not may_wait(tables, job):
             return Why("gang not complete", "not all pods are there that it needs to start")
         return Why("not its turn", "others came first and the cycle ended")

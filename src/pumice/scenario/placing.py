@@ -16,7 +16,7 @@ from pumice.algorithms.top_k import top_k
 from pumice.columns.devices import Choice, DeviceLedger, charge_of_memory
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE, IDLE
-from pumice.columns.rows import NodeRows
+from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Queue, Task
 from pumice.framework import points
 from pumice.framework.derived import derived
@@ -76,7 +76,14 @@ class Placer:
         ssn, job = self.ssn, part.job
         queue = Queue(ssn.tables, int(ssn.tables.jobs.queue[job]))
         self.why = ssn.ask(may_take, queue, part.amount(ssn.tables), bool(ssn.tables.jobs.preemptible[job])) or ""
+        if not self.why and not ssn.has(may_take):
+            self.why = self._refused(queue, part)
         return not self.why
+
+    def _refused(self, queue: Queue, part: Part) -> str:
+        """Why its queue does not take all of a part, where plugins are asked of tasks and not of amounts."""
+        allowed = self.ssn.ask(points.tasks_allowed, queue, TaskRows(self.ssn.tables, np.array(part.rows)))
+        return "" if allowed.tasks >= len(part.rows) else allowed.reason or f"queue {queue.name} may take no more"
 
     def _all_or_wait(self, stmt: Statement, part: Part) -> None:
         """Where a pod set waits for others to leave, and less than its minimum can be bound, all of the part waits.

@@ -14,6 +14,8 @@ import numpy as np
 
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.tables import Tables
+from pumice.columns.views import Queue
+from pumice.framework import points
 from pumice.framework.ordering import Keyer, older
 from pumice.framework.session import Session
 from pumice.scenario.chunks import are_ordered, chunk_of, order_tasks
@@ -79,7 +81,7 @@ def best_leaf(ssn: Session, turns: Mapping[int, Turn], *, last: bool = False) ->
             winner = siblings[0]
             for other in siblings[1:]:
                 left, right = best[other][1], best[winner][1]
-                said = ssn.ask(turn_order, left, right) or older(queues.creation, queues.names, other, winner)
+                said = _compared(ssn, left, right) or older(queues.creation, queues.names, other, winner)
                 if sign * said < 0:
                     winner = other
             leaf, turn = best[winner]
@@ -89,6 +91,13 @@ def best_leaf(ssn: Session, turns: Mapping[int, Turn], *, last: bool = False) ->
                 return leaf
             best[parent], depth[parent] = (leaf, turn._replace(queue=parent)), deepest - 1
     return next(iter(best.values()))[0]
+
+
+def _compared(ssn: Session, left: Turn, right: Turn) -> int:
+    """Which of two siblings goes first, 0 for neither: by their turns, else by what plugins say of the queues alone."""
+    if ssn.has(turn_order):
+        return ssn.ask(turn_order, left, right)
+    return ssn.ask(points.queues_compared, Queue(ssn.tables, left.queue), Queue(ssn.tables, right.queue))
 
 
 def waiting_jobs(ssn: Session) -> AnyArray:

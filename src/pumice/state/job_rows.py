@@ -275,7 +275,7 @@ class JobKeeper:
             chosen = named or default
             gang = group.gang if group is not None else None
             value = chosen.value if chosen is not None else DEFAULT_PRIORITY if gang is not None else 0
-            preemptible = gang is not None and gang.preemptible(value)
+            preemptible = group is not None and (group.preemptable if gang is None else gang.preemptible(value))
             if value != self._tables.jobs.priority[row] or preemptible != self._tables.jobs.preemptible[row]:
                 self._tables.jobs.write(row, priority=value, preemptible=preemptible)
         self._stale_priority.clear()

@@ -10,6 +10,7 @@ import yaml
 import pumice
 from pumice.cli.main import main
 from pumice.runtime.conf import policy_of
+from pumice.runtime.languages import builtin_registry
 from pumice.volcano.table import volcano_registry
 from tests.unit.deploy.helm import render
 
@@ -108,3 +109,24 @@ def test_with_a_certificate_health_is_served_over_tls() -> None:
     assert secret["Service/pumice"]["metadata"]["annotations"]["prometheus.io/scheme"] == "https"
     volumes = secret["Deployment/pumice"]["spec"]["template"]["spec"]["volumes"]
     assert {"name": "tls", "secret": {"secretName": "pumice-tls"}} in volumes
+
+
+def test_the_manifests_for_kais_policy_are_complete() -> None:
+    kustomization = yaml.safe_load((DEPLOY / "kai" / "kustomization.yaml").read_text())
+    files = {str(path.relative_to(DEPLOY / "kai")) for path in (DEPLOY / "kai").rglob("*.yaml")}
+    assert set(kustomization["resources"]) == files - {"kustomization.yaml"}
+    assert kustomization["images"][0]["newTag"] == pumice.__version__
+    conf = yaml.safe_load((DEPLOY / "kai" / "conf.yaml").read_text())["data"]["kai.conf"]
+    assert policy_of(conf, builtin_registry()).dialect.name == "kai"
+    ours, base = (DEPLOY / path for path in ("kai/scheduler.yaml", "base/deployment.yaml"))
+    scheduler, other = (
+        each["spec"]["template"]["spec"]["containers"][0]
+        for path in (ours, base)
+        for each in yaml.safe_load_all(path.read_text())
+        if each["kind"] == "Deployment"
+    )
+    arguments = scheduler.pop("args")
+    other.pop("args")
+    assert scheduler == other
+    command = main.get_command(click.Context(main), "run")
+    assert command is not None and command.make_context("run", arguments[1:])

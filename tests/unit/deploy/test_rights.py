@@ -150,3 +150,10 @@ def test_the_chart_grants_the_same() -> None:
     assert {name: role["rules"] for name, role in chart.items()} == {
         name: role["rules"] for name, role in roles().items()
     }
+
+
+def test_the_chart_grants_the_same_under_kais_policy_and_nothing_of_volcanos() -> None:
+    values = {"kai": {"enabled": True}}
+    chart = [each for each in render(DEPLOY / "chart", "kai-scheduler", values) if each["kind"].endswith("Role")]
+    found = {each["metadata"]["name"]: each["rules"] for each in chart}
+    assert found == {name: role["rules"] for name, role in roles("kai/rbac.yaml").items()}

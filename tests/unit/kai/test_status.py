@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
 from pumice.model.events import Seen
-from pumice.model.gang import GangTimes, SchedulingCondition, gang_at
-from pumice.model.queue import QueueUsage
+from pumice.model.gang import GangTimes, SchedulingCondition, TopologyConstraint, gang_at
+from pumice.model.manifest import Decoder
+from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
+from pumice.model.topology import Topology
+from pumice.runtime.why import why_pods_wait
 from pumice.state.store import Store
 from tests.unit.kai.cluster import ALL, GPU, NOW, Planner, cycle, job, node, policy, queue, store
 
@@ -102,3 +109,69 @@ def test_queues_say_what_they_and_those_below_hold_and_ask_for() -> None:
     usage = QueueUsage(Resource(1000.0, 1e9, {GPU: 1000.0}), Resource(4000.0, 4e9, {GPU: 19000.0}))
     assert ran.outcome.queues == {"top": held, "q": held}
     assert ran.outcome.writes.usages == {"q": usage, "top": replace(usage, children=("q",))}
+
+
+@pytest.mark.parametrize(
+    ("queues", "said"),
+    [
+        ((queue("q", parent="r"), queue("r", parent="q")), "queue q has parents that go round in a circle"),
+        ((queue("q", parent="q"),), "queue q has parents that go round in a circle"),
+        ((queue("q", parent="away"),), "queue q has a parent that is not there: away"),
+        ((queue("q", parent="p"), queue("p", parent="away")), "queue p has a parent that is not there: away"),
+        ((queue("q"), queue("r", parent="q")), "queue q has queues below it: only those that have none run workloads"),
+    ],
+)
+def test_a_queue_that_runs_nothing_is_said_and_the_rest_is_served(queues: Sequence[Queue], said: str) -> None:
+    found = store(node("n"), *queues, queue("other"), job("j", "q", [""]), job("k", "other", [""]))
+    ran = cycle(found)
+    assert ran.binds == {"k-0": "n"}
+    (condition,) = next(each for each in ran.outcome.groups if each.job == "ns/j").status.scheduling
+    assert condition.reasons == (("QueueDoesNotExist", said),)
+    assert [notice.message for notice in ran.outcome.notices()] == [said]
+    assert why_pods_wait(ran.outcome)["ns/j-0"] == said
+
+
+def quota(amount: float) -> dict[str, Any]:
+    return {"metadata": {"name": "q"}, "spec": {"resources": {"gpu": {"quota": amount, "limit": -1}}}}
+
+
+def sub_groups(*parents: tuple[str, str]) -> dict[str, Any]:
+    listed = [{"name": name, "parent": parent, "minMember": 1} for name, parent in parents]
+    return {"metadata": {"name": "j", "namespace": "ns"}, "spec": {"queue": "q", "minMember": 1, "subGroups": listed}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "api", "obj", "said"),
+    [
+        ("Queue", "v2", quota(-5), "resources.gpu.quota"),
+        ("Queue", "v2", quota(1e300), "resources.gpu.quota"),
+        ("PodGroup", "v2alpha2", sub_groups(("a", "b"), ("b", "a")), "go round in a circle"),
+        ("PodGroup", "v2alpha2", sub_groups(("a", "a")), "go round in a circle"),
+        ("PodGroup", "v2alpha2", sub_groups(*((f"s{i}", "") for i in range(2000))), "2000 sub-groups"),
+    ],
+)
+def test_what_cannot_be_read_of_an_object_holds_back_its_own_and_nobody_else(
+    kind: str, api: str, obj: dict[str, Any], said: str
+) -> None:
+    reading = Decoder().read_as(f"scheduling.run.ai/{api}", kind, obj)
+    assert said in reading.why
+    objects = [node("n"), queue("q"), queue("other"), *job("j", "q", [""]), *job("k", "other", [""])]
+    replaced = [each for each in objects if (type(each), each.name) != (type(reading.value), reading.value.name)]  # type: ignore[union-attr]
+    ran = cycle(store(*replaced, reading.value))  # type: ignore[arg-type]
+    assert ran.binds == {"k-0": "n"}
+
+
+def test_an_unknown_topology_or_level_and_minimums_above_sizes_keep_their_gang_waiting() -> None:
+    for wish in (TopologyConstraint("away", "rack"), TopologyConstraint("t", "shelf")):
+        topology = Topology("t", ("rack",))
+        found = store(node("n", labels={"rack": "r"}), topology, queue("q"), job("j", "q", [""], topology=wish))
+        ran = cycle(found)
+        assert ran.binds == {} and ran.outcome.groups[0].status.scheduling
+    few = cycle(store(node("n"), queue("q"), job("j", "q", [""], minimum=3), job("k", "q", [""])))
+    assert few.binds == {"k-0": "n"}
+    assert why_pods_wait(few.outcome)["ns/j-0"] == "not all pods are there that it needs to start"
+
+
+def test_a_limit_below_its_quota_is_what_a_queue_has_at_most() -> None:
+    ran = cycle(store(node("n"), queue("q", quota=8, limit=1), job("j", "q", [""]), job("k", "q", [""])))
+    assert len(ran.binds) == 1

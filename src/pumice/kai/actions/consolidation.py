@@ -6,11 +6,13 @@ from collections.abc import Callable
 from functools import partial
 
 from pumice.columns.dtypes import EPS
+from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.nodes import FUTURE
 from pumice.framework.session import Session
 from pumice.kai import points
 from pumice.kai.amounts import gpu_column
 from pumice.kai.victims import let_through
+from pumice.model.status import TaskStatus
 from pumice.scenario.parts import Part
 from pumice.scenario.points import consolidate_valid
 from pumice.scenario.search import preemptible_jobs, search
@@ -33,7 +35,7 @@ def _everywhere(ssn: Session, job: int, queue: int) -> bool:
 def _may_try(ssn: Session, part: Part) -> bool:
     """Whether as many GPUs are idle or about to be, wherever they are."""
     tables = ssn.tables
-    if not tables.jobs.preemptible[part.job]:
+    if not _is_concerned(ssn, part.job):
         return False
     gpu = gpu_column(tables)
     if gpu < 0:
@@ -44,10 +46,30 @@ def _may_try(ssn: Session, part: Part) -> bool:
     return bool(part.amount(tables)[gpu] - free < EPS)
 
 
+def _is_concerned(ssn: Session, job: int) -> bool:
+    """Whether anybody may be moved for a job: it is preemptible; one of Volcano's was admitted, and asks for nothing
+    that this search does not know of: minimums by role, a network topology."""
+    jobs = ssn.tables.jobs
+    if jobs.groups[job].gang is not None:
+        return bool(jobs.preemptible[job])
+    admitted = jobs.phase[job] != PENDING_PHASE or not ssn.policy.has_action("enqueue")
+    return admitted and not (jobs.has_topology[job] or jobs.has_policy[job] or jobs.role_min[job])
+
+
+def _may_be_moved(ssn: Session, job: int) -> bool:
+    """Whether a job of Volcano's may: not if it was promised something in this cycle, which nobody may take away, nor
+    if it must be near to itself. Of KAI's, all may."""
+    jobs = ssn.tables.jobs
+    if jobs.groups[job].gang is not None:
+        return True
+    promised = jobs.counts[job, TaskStatus.ALLOCATED] + jobs.counts[job, TaskStatus.PIPELINED]
+    return not promised and not (jobs.has_topology[job] or jobs.has_policy[job] or jobs.role_min[job])
+
+
 def _may_leave(ssn: Session, job: int, *, most: int) -> Callable[[int], bool]:
     """At most so many jobs, those that would leave first. KAI takes those that its hash map gives first, and one more
     than the limit."""
-    allowed = let_through(ssn, job, points.consolidate_victims)
+    allowed = let_through(ssn, job, points.consolidate_victims, lambda row: _may_be_moved(ssn, row))
     if most < 0:
         return allowed
     rows = [row for row in preemptible_jobs(ssn).tolist() if allowed(row)]

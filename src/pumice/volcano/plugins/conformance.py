@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import Bool
-from pumice.columns.rows import Candidates, TaskRows
-from pumice.columns.views import Task
+from pumice.columns.rows import Candidates, JobRows, TaskRows
+from pumice.columns.views import Job, Task
 from pumice.framework.plugin import plugin
-from pumice.framework.point import BY_JOB, ROWS, SIGNATURE
+from pumice.framework.point import BY_JOB, JOBS, PODS, ROWS, SIGNATURE
 from pumice.framework.session import Session
+from pumice.scenario.points import consolidate_victims
 from pumice.volcano import points
 from pumice.volcano.eviction import EvictionContext
 
@@ -32,6 +33,13 @@ class Conformance:
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
         return ordinary(candidates)
+
+    @consolidate_victims(reads=(ROWS, PODS, JOBS))
+    def movable(self, job: Job, jobs: JobRows) -> Bool:
+        """Shape (rows,)."""
+        tables, rows = self.ssn.tables, jobs.rows.tolist()
+        found = [bool(ordinary(TaskRows(tables, tables.jobs.tasks[row])).all()) for row in rows]
+        return np.array(found, dtype=bool)
 
 
 def ordinary(candidates: TaskRows) -> Bool:
