@@ -91,16 +91,18 @@ class GangSearch:
 
     def _victims(self, job: int, hypernode: int, need: F64) -> Iterator[list[int]]:
         """Whom to evict in a domain: ever more bundles, from where there could be enough room."""
-        ssn, nodes = self._ssn, Domain(self._ssn, hypernode).nodes
+        ssn, nodes = self._ssn, Domain(self._ssn, hypernode).nodes.rows
+        if ssn.placing.feasible.outside is not None:  # who leaves a node of another shard leaves it for nothing
+            nodes = nodes[~ssn.placing.feasible.outside[nodes]]
         if not len(nodes):
             return
-        candidates = self._candidates(job, nodes.rows)
+        candidates = self._candidates(job, nodes)
         bundles = bundles_of(ssn, self._kind, job, hypernode, candidates, need, whole=self._limits.whole)
         name = ssn.tables.tree.names[hypernode]
         if not bundles:
             self.told.append(("nobody to evict", f"in {name}, of {len(candidates)} that were looked at"))
             return
-        books = ssn.tables.nodes.books[nodes.rows]
+        books = ssn.tables.nodes.books[nodes]
         room, tried = (books[:, IDLE] + books[:, RELEASING]).sum(axis=0), 0
         chosen: list[int] = []
         for bundle in bundles:

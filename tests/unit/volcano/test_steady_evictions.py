@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pumice.model.pod import HostPort
 from pumice.model.queue import PriorityClass
 from pumice.testing.build import budget, cluster, node, pod, podgroup, queue, run
@@ -64,3 +66,41 @@ def test_budgets_alone_have_nobody_leave() -> None:
         budget("web", {"app": "web"}, allowed=1),
     )
     assert run(state, "tiers:\n- plugins: [{name: gang}, {name: pdb}]\n", actions="shuffle").evicted == []
+
+
+@pytest.mark.parametrize(
+    ("promised_first", "who"),
+    [
+        pytest.param("true", "late", id="held for whom somebody was evicted"),
+        pytest.param("false", "early", id="whoever comes first, as in Volcano"),
+    ],
+)
+@pytest.mark.parametrize("leaves", [False, True], ids=["free by now", "still leaving"])
+def test_what_was_freed_is_held_over_cycles(promised_first: str, who: str, leaves: bool) -> None:
+    """Somebody was evicted for ``late`` in an earlier cycle; ``early`` comes first in every order."""
+    conf = TIER + f"configurations: [{{name: allocate, arguments: {{promisedFirst: {promised_first}}}}}]\n"
+    leaving = [podgroup("old", 1, phase="Running"), pod("old-0", "old", cpu=2, on="a", phase="Running", deletion=1.0)]
+    state = cluster(
+        node("a", cpu=2),
+        leaving if leaves else [],
+        podgroup("early", 1, phase="Inqueue"),
+        pod("early-0", "early", cpu=2),
+        podgroup("late", 1, phase="Inqueue", creation=1.0),
+        pod("late-0", "late", cpu=2, creation=1.0, nominated_node="a"),
+    )
+    found = run(state, conf, actions="allocate")
+    assert (found.pipelined if leaves else found.binds) == {f"ns/{who}-0": "a"}
+
+
+def test_a_promise_is_no_way_around_a_queue_that_has_too_much() -> None:
+    state = cluster(
+        node("a", cpu=4),
+        [queue("default"), queue("rich", weight=1)],
+        podgroup("has", 1, queue="rich", phase="Running"),
+        pod("has-0", "has", cpu=3, on="a", phase="Running"),
+        podgroup("early", 1, phase="Inqueue"),
+        pod("early-0", "early", cpu=1),
+        podgroup("late", 1, queue="rich", phase="Inqueue", creation=1.0),
+        pod("late-0", "late", cpu=1, creation=1.0, nominated_node="a"),
+    )
+    assert run(state, TIER, actions="allocate").binds == {"ns/early-0": "a"}

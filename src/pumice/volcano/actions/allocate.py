@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
@@ -31,21 +32,22 @@ ASKS = (points.job_valid, points.job_ready, points.job_pipelined)
 MAY_ASK = tuple(point for point in points.POINTS.values() if point not in (points.job_enqueueable, points.job_enqueued))
 
 
-def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
+def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFirst: bool = True) -> None:
     """Best queue first, best job first; a job is placed up to its minimum a turn and comes back for the rest.
 
     What is ready is committed. What is only pipelined stays reserved for the session. Everything else is undone.
+    ``promisedFirst``: before all others, jobs for which others were evicted in an earlier cycle (decision 0173).
     """
-    allocation = _Allocation(ssn, cached=predicateErrorCacheEnable)
+    allocation = _Allocation(ssn, cached=predicateErrorCacheEnable, promised_first=promisedFirst)
     rows = allocation.waiting()
     if len(rows):
-        what = f"allocate {predicateErrorCacheEnable}"
+        what = f"allocate {predicateErrorCacheEnable} {promisedFirst}"
         act(ssn, what, rows, MAY_ASK, lambda: allocation.take_turns(rows))
 
 
 class _Allocation:
-    def __init__(self, ssn: Session, *, cached: bool) -> None:
-        self.ssn, self.cached = ssn, cached
+    def __init__(self, ssn: Session, *, cached: bool, promised_first: bool) -> None:
+        self.ssn, self.cached, self.promised_first = ssn, cached, promised_first
         self.worksheets: dict[int, Worksheet] = {}
         self.failed = False  # whether the last turn ended in a failure that changed nothing
 
@@ -67,9 +69,11 @@ class _Allocation:
     def take_turns(self, rows: AnyArray) -> None:
         """Go on until no queue has a job that can still get something."""
         ssn = self.ssn
-        heaps = heaps_by(ssn.order.job_keys(), rows, ssn.tables.jobs.queue[rows])
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, ssn.placing, ssn.story, "allocate", ASKS)
         self.alike = Alike(ssn, failures)
+        if self.promised_first:
+            rows = self._promised_first(rows)
+        heaps = heaps_by(ssn.order.job_keys(), rows, ssn.tables.jobs.queue[rows])
         queues = Heap(ssn.order.queue_keys(), list(heaps))
         while queues:
             queue = queues.pop()
@@ -84,6 +88,20 @@ class _Allocation:
             elif self.failed:
                 self.alike.go_on(heaps[queue])
             queues.push(queue)
+
+    def _promised_first(self, rows: AnyArray) -> AnyArray:
+        """A turn for each job with a task that is nominated to a node, but in queues that are overused. The jobs that
+        are left for the others' turns."""
+        ssn, tasks = self.ssn, self.ssn.tables.tasks
+        waits = tasks.alive & (tasks.nominated >= 0) & (tasks.status == PENDING) & (tasks.job >= 0)
+        promised = np.intersect1d(tasks.job[waits], rows)
+        over = {
+            queue: ssn.ask(points.overused, Queue(ssn.tables, queue))
+            for queue in np.unique(ssn.tables.jobs.queue[promised]).tolist()
+        }
+        promised = promised[[not over[queue] for queue in ssn.tables.jobs.queue[promised].tolist()]]
+        done = [job for job in ssn.order.jobs_in_order(promised) if not self._turn(job)]
+        return rows[~np.isin(rows, done)] if done else rows
 
     # -- one turn of one job ------------------------------------------------------------------------------------------
 
