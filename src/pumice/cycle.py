@@ -2,7 +2,8 @@
 
     snapshot -> session -> actions -> statements -> decisions
 
-A cycle is a function: it reads no clock, rolls no dice and talks to nobody but the planner. ``(snapshot, policy, now)``
+A cycle is a function: it reads no clock, rolls no dice and talks to nobody but the planner (and ``outside``,
+under a policy that asks for it). ``(snapshot, policy, now)``
 saved is the bug report, and running it again gives the same decisions to the byte.
 """
 
@@ -14,6 +15,7 @@ from pumice.framework.errors import PluginFault
 from pumice.framework.memo import Memo
 from pumice.framework.observer import Observer, nobody
 from pumice.framework.outcome import Outcome
+from pumice.framework.outside import Outside
 from pumice.framework.policy import Policy
 from pumice.framework.session import Session
 from pumice.framework.statement import Planner
@@ -26,18 +28,20 @@ def run_cycle(
     planner: Planner,
     observe: Observer = nobody,
     memo: Memo | None = None,
+    outside: Outside | None = None,
 ) -> Outcome:
     """Decide what to bind and evict, and what users should be told.
 
     ``now``: seconds since the epoch. ``observe`` is told the name of each phase as it begins, so that the shell can
     time it: ``open``, each action, ``close``, and ``open gang`` and ``close gang`` of a plugin that opens or is told of
-    the end. ``memo``: what earlier cycles of the same shell found out; it saves work and changes nothing.
+    the end. ``memo``: what earlier cycles of the same shell found out; it saves work and changes nothing. ``outside``:
+    who answers plugins that ask programs beside the scheduler; None: nobody does.
 
     A plugin that fails costs the job that it was asked about its turn; where it was asked about no job, the action its
     turn; where it cannot even be opened, nothing is decided. The outcome's ``faults`` say so.
     """
     observe("open")
-    ssn = Session(snapshot, policy, now, planner, memo or Memo())
+    ssn = Session(snapshot, policy, now, planner, memo or Memo(), outside)
     ready = True
     try:
         ssn.open(observe)

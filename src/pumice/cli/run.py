@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from pumice.kube.reload import ConfFile
     from pumice.kube.troubles import Troubles
     from pumice.runtime.metrics import Metrics
+    from pumice.runtime.outside import HttpOutside
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -248,6 +250,7 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
             beside=_controllers(wanted, client, settings, metrics, Troubles(troubles)),
             troubles=troubles,
         )
+        live.loop.outside = lambda: HttpOutside(time.monotonic)
         _on_signals(live, wanted.dump_dir)
         async with AsyncExitStack() as stack:
             places = await shown_at(wanted.places, wanted.certificate, stack)

@@ -17,6 +17,7 @@ from pumice.framework.hooks import Hooks
 from pumice.framework.memo import Memo
 from pumice.framework.observer import Observer, nobody
 from pumice.framework.ordering import Ordering
+from pumice.framework.outside import Nobody, Outside
 from pumice.framework.placing import Placing
 from pumice.framework.policy import Policy
 from pumice.framework.statement import Planner, Statement, Turn
@@ -40,12 +41,20 @@ class Session:
     have together. ``published``: what plugins had to say when the last session found the same and did nothing. ``ask``
     puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
     goes first, ``placing`` where tasks go, ``story`` is what is told of all that, ``notes`` go into the next snapshot.
-    ``opened_at``: versions above it are of later writes.
+    ``opened_at``: versions above it are of later writes. ``outside``: whom plugins may ask.
     """
 
-    def __init__(self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, memo: Memo) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        policy: Policy,
+        now: float,
+        planner: Planner,
+        memo: Memo,
+        outside: Outside | None = None,
+    ) -> None:
         self.snapshot, self.policy, self.now, self.planner, self.memo = snapshot, policy, now, planner, memo
-        self.uid, self.opened_at = snapshot.uid, 0
+        self.uid, self.opened_at, self.outside = snapshot.uid, 0, outside or Nobody()
         self.is_idle = policy.only_for_waiting and policy.dialect.nothing_waits(snapshot.tables)
         self.world = World(snapshot, now, policy.accounting, to_write=not self.is_idle)
         memo.begin(self.world, policy, snapshot.shard)

@@ -14,6 +14,7 @@ from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
 from pumice.framework.observer import Observer
 from pumice.framework.outcome import Outcome
+from pumice.framework.outside import Outside
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Decision, Refusal
 from pumice.runtime.digest import Digest
@@ -52,7 +53,8 @@ class ListPlanner:
 
 class Loop:
     """A store, a policy and a cluster. ``decisions`` are those of the last step; ``cycles`` counts steps; ``memo`` is
-    what one step finds out and the next need not find out again; ``faults`` is what plugins did wrong."""
+    what one step finds out and the next need not find out again; ``faults`` is what plugins did wrong;
+    ``outside`` gives each cycle whom its plugins may ask."""
 
     def __init__(self, store: Store, policy: Policy, cluster: Cluster) -> None:
         self.store = store
@@ -63,6 +65,7 @@ class Loop:
         self.decisions: list[Decision] = []
         self.memo = Memo()
         self.faults = FaultLog()
+        self.outside: Callable[[], Outside | None] = lambda: None
 
     def begin_anew(self, store: Store, cluster: Cluster) -> None:
         """Go on with another store and cluster, and keep nothing of the old ones. Counts and digest go on."""
@@ -82,7 +85,7 @@ class Loop:
         planner = ClusterPlanner(self.cluster)
         snapshot = self.store.snapshot()
         saw(snapshot)
-        outcome = run_cycle(snapshot, self.policy, now, planner, observe, self.memo)
+        outcome = run_cycle(snapshot, self.policy, now, planner, observe, self.memo, self.outside())
         self.cycles += 1
         self.faults.take(outcome.faults)
         self.decisions = planner.taken

@@ -20,6 +20,7 @@ from pumice.volcano.plugins.capacity import Capacity
 from pumice.volcano.plugins.cdp import Cooldown
 from pumice.volcano.plugins.conformance import Conformance
 from pumice.volcano.plugins.drf import Drf
+from pumice.volcano.plugins.extender import Extender
 from pumice.volcano.plugins.gang import Gang
 from pumice.volcano.plugins.network_topology_aware import NetworkTopologyAware
 from pumice.volcano.plugins.nodegroup import NodeGroup
@@ -59,6 +60,7 @@ PLUGINS: tuple[type, ...] = (
     Cooldown,
     Conformance,
     Drf,
+    Extender,
     Gang,
     NetworkTopologyAware,
     NodeGroup,
@@ -80,10 +82,7 @@ PLUGINS: tuple[type, ...] = (
 
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
 ACTIONS_NOT_YET: tuple[str, ...] = ()
-PLUGINS_NOT_YET = (
-    "extender",
-    "deviceshare",
-)
+PLUGINS_NOT_YET = ("deviceshare",)
 
 DEFAULT_CONF = """\
 actions: "enqueue, allocate, backfill"

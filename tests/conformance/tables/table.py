@@ -26,6 +26,7 @@ CHECK_MODULES = (
     "tests.conformance.tables.api",
     "tests.conformance.tables.books",
     "tests.conformance.tables.cooldown",
+    "tests.conformance.tables.extender",
     "tests.conformance.tables.fit",
     "tests.conformance.tables.jobs",
     "tests.conformance.tables.numa",

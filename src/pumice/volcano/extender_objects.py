@@ -1,0 +1,100 @@
+"""Rows as an extender is told of them: the fields of Volcano's own structures, by their names there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pumice.columns.dtypes import F64, ResourceAxis
+from pumice.columns.nodes import FUTURE, IDLE, PIPELINED, RELEASING, USED
+from pumice.columns.tables import Tables
+from pumice.model.pod import Pod
+
+Obj = dict[str, Any]
+
+
+def amount(axis: ResourceAxis, row: F64) -> Obj:
+    """MilliCPU, Memory and ScalarResources."""
+    found = axis.resource(row)
+    scalars = {name: value for name, value in (found.scalars or {}).items() if name != "pods"}
+    return {"MilliCPU": found.milli_cpu, "Memory": found.memory, "ScalarResources": scalars}
+
+
+def task(tables: Tables, row: int) -> Obj:
+    """A task. Of its pod: metadata, and what of the spec has a name of its own."""
+    tasks, pod = tables.tasks, tables.tasks.pods[row]
+    job, node, asked = (
+        int(tasks.job[row]),
+        int(tasks.node[row]),
+        amount(tables.axis, tables.classes.req[tasks.cls[row]]),
+    )
+    return {
+        "UID": pod.uid,
+        "Job": tables.jobs.uids[job] if job >= 0 else "",
+        "Name": pod.name,
+        "Namespace": pod.namespace,
+        "TaskRole": pod.role,
+        "Resreq": asked,
+        "InitResreq": asked,
+        "NodeName": tables.nodes.facts.names[node] if node >= 0 else "",
+        "Status": 1 << max(int(tasks.status[row]), 0),
+        "Priority": int(tasks.priority[row]),
+        "Preemptable": bool(tasks.preemptable[row]),
+        "BestEffort": bool(tasks.best_effort[row]),
+        "Pod": _pod(pod),
+    }
+
+
+def _pod(pod: Pod) -> Obj:
+    return {
+        "metadata": {
+            "name": pod.name,
+            "namespace": pod.namespace,
+            "uid": pod.uid,
+            "labels": dict(pod.labels),
+            "annotations": dict(pod.annotations),
+        },
+        "spec": {
+            "schedulerName": pod.scheduler_name,
+            "nodeName": pod.node_name,
+            "nodeSelector": dict(pod.spec.node_selector),
+        },
+        "status": {"phase": pod.phase},
+    }
+
+
+def node(tables: Tables, row: int) -> Obj:
+    """A node with its books."""
+    nodes, facts = tables.nodes, tables.nodes.facts
+    obj = facts.objs[row]
+    books = {"Idle": IDLE, "Used": USED, "Releasing": RELEASING, "Pipelined": PIPELINED, "FutureIdle": FUTURE}
+    return {
+        "Name": obj.name,
+        **{name: amount(tables.axis, nodes.books[row, book]) for name, book in books.items()},
+        "Allocatable": amount(tables.axis, facts.allocatable[row]),
+        "Node": {"metadata": {"name": obj.name, "labels": dict(obj.labels), "annotations": dict(obj.annotations)}},
+    }
+
+
+def job(tables: Tables, row: int) -> Obj:
+    """A job with its tasks."""
+    jobs, group = tables.jobs, tables.jobs.groups[row]
+    queue = int(jobs.queue[row])
+    return {
+        "UID": jobs.uids[row],
+        "Name": group.name,
+        "Namespace": group.namespace,
+        "Queue": tables.queues.names[queue] if queue >= 0 else "",
+        "Priority": int(jobs.priority[row]),
+        "MinAvailable": int(jobs.min_available[row]),
+        "Allocated": amount(tables.axis, jobs.allocated[row]),
+        "Tasks": {tables.tasks.pods[each].uid: task(tables, each) for each in jobs.tasks[row].tolist()},
+        "PodGroup": {
+            "metadata": {"name": group.name, "namespace": group.namespace, "annotations": dict(group.annotations)}
+        },
+    }
+
+
+def queue(tables: Tables, row: int) -> Obj:
+    """A queue."""
+    obj = tables.queues.objs[row]
+    return {"UID": obj.name, "Name": obj.name, "Weight": obj.weight}

@@ -1,0 +1,300 @@
+"""extender: a program outside has a say, asked over HTTP verb by verb. Source: Volcano extender (spec 04 §23).
+
+How long and how much it may answer is bounded by whoever runs the cycle (``framework.outside``); what it says is judged
+here. An answer that cannot be used is as none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, Bool
+from pumice.columns.rows import NodeRows, TaskRows
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import Job, Queue, Task
+from pumice.framework.combine import Vote
+from pumice.framework.outside import OutsideError
+from pumice.framework.plugin import plugin
+from pumice.framework.point import NOW, PODS, ROWS
+from pumice.framework.session import Session
+from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.model.decisions import Refusal
+from pumice.model.pod import PodSpec
+from pumice.model.quantity import DurationError, parse_duration
+from pumice.model.resources import Resource
+from pumice.volcano import extender_objects as objects
+from pumice.volcano import points
+
+TIMEOUT_S, TIMEOUT_MAX_S = 1.0, 30.0
+#: What it said may be otherwise after so many seconds, though nothing has happened.
+AGAIN_S = 5.0
+_SHOWN_MAX = 200
+_SCORE_MAX = 1e9
+_URL, _URL_MAX = re.compile(r"https?://[\w.\-\[\]:]+(?:/[\w.\-/%]*)?", re.ASCII), 2048
+
+
+@plugin("extender", keeps="python")
+class Extender:
+    """``extender.urlPrefix`` and, for each hook, the verb that is put behind it; without a verb the hook is off.
+    ``extender.httpTimeout`` (``1s``) of one answer. ``extender.ignorable``: where there is no answer, go on as if it
+    had agreed. ``extender.managedResources``: it is asked about pods that ask for one of these; none: about all.
+    """
+
+    def __init__(
+        self,
+        ssn: Session,
+        *,
+        extender_urlPrefix: str = "",
+        extender_httpTimeout: str = "1s",
+        extender_ignorable: bool = False,
+        extender_managedResources: Any = None,
+        extender_onSessionOpenVerb: str = "",
+        extender_onSessionCloseVerb: str = "",
+        extender_predicateVerb: str = "",
+        extender_prioritizeVerb: str = "",
+        extender_preemptableVerb: str = "",
+        extender_reclaimableVerb: str = "",
+        extender_queueOverusedVerb: str = "",
+        extender_jobEnqueueableVerb: str = "",
+        extender_jobEnqueuedVerb: str = "",
+        extender_jobReadyVerb: str = "",
+        extender_allocateFuncVerb: str = "",
+        extender_deallocateFuncVerb: str = "",
+    ) -> None:
+        self.ssn, self._prefix, self._ignorable = ssn, extender_urlPrefix.rstrip("/"), extender_ignorable
+        self._within_s = _seconds(extender_httpTimeout)
+        self._managed = _names(extender_managedResources)
+        self._verbs = {
+            "close": extender_onSessionCloseVerb,
+            "predicate": extender_predicateVerb,
+            "prioritize": extender_prioritizeVerb,
+            "preemptable": extender_preemptableVerb,
+            "reclaimable": extender_reclaimableVerb,
+            "overused": extender_queueOverusedVerb,
+            "job_enqueueable": extender_jobEnqueueableVerb,
+            "job_enqueued": extender_jobEnqueuedVerb,
+            "job_ready": extender_jobReadyVerb,
+            "on_allocate": extender_allocateFuncVerb,
+            "on_deallocate": extender_deallocateFuncVerb,
+        }
+        opened = not extender_onSessionOpenVerb or self._opens(extender_onSessionOpenVerb)
+        self.unused_hooks = tuple(hook for hook, verb in self._verbs.items() if not verb or not opened)
+
+    @staticmethod
+    def problems(
+        *, extender_urlPrefix: str, extender_httpTimeout: str, extender_managedResources: Any, **_: Any
+    ) -> Iterator[str]:
+        """What cannot be used."""
+        if extender_urlPrefix and not _is_url(extender_urlPrefix):
+            found = extender_urlPrefix[:80]
+            yield f"argument extender.urlPrefix: found {found!r}, wanted http:// or https:// and a host"
+        try:
+            parse_duration(extender_httpTimeout)
+        except DurationError:
+            yield f"argument extender.httpTimeout: found {extender_httpTimeout[:80]!r}, wanted a duration such as 1s"
+        given = extender_managedResources
+        if given is not None and not (isinstance(given, list) and all(isinstance(name, str) for name in given)):
+            yield f"argument extender.managedResources: found {type(given).__name__}, wanted a list of names"
+
+    def wakes_at(self) -> float | None:
+        """It may say something else at any time."""
+        return None if self.ssn.is_idle or not any(self._verbs.values()) else self.ssn.now + AGAIN_S
+
+    # -- asking -------------------------------------------------------------------------------------------------------
+
+    def _ask(self, verb: str, **question: Any) -> Mapping[str, Any]:
+        """Raises: OutsideError."""
+        if not _is_url(self._prefix):
+            raise OutsideError("extender.urlPrefix names nobody")
+        return self.ssn.outside.ask(f"{self._prefix}/{verb}", question, self._within_s)
+
+    def _opens(self, verb: str) -> bool:
+        """Tell of the session; whether there are hooks then."""
+        tables = self.ssn.tables
+        try:
+            self._ask(
+                verb,
+                Jobs={tables.jobs.uids[row]: objects.job(tables, row) for row in self.ssn.live_jobs.tolist()},
+                Nodes={name: objects.node(tables, row) for row, name in enumerate(tables.nodes.facts.names)},
+                Queues={name: objects.queue(tables, row) for row, name in enumerate(tables.queues.names)},
+                NamespaceInfo={},
+                RevocableNodes={},
+                NodeList=[],
+            )
+        except OutsideError:
+            return self._ignorable
+        return True
+
+    def _concerns(self, task: Task) -> bool:
+        return concerns(self._managed, task.pod.spec)
+
+    # -- hooks --------------------------------------------------------------------------------------------------------
+
+    @points.predicate(reads=(ROWS, PODS, NOW))
+    def predicate(self, task: Task, nodes: NodeRows) -> Verdict | None:
+        """What it has against nodes, asked one by one until there is no answer. Shape (rows,)."""
+        if not self._concerns(task):
+            return None
+        codes = np.zeros(len(nodes), dtype=np.int32)
+        why: dict[Unfit, int] = {}
+        told, lost = objects.task(task.tables, task.row), ""
+        for i, row in enumerate(nodes.rows.tolist()):
+            unfit = None
+            try:
+                if not lost:
+                    answer = self._ask(self._verbs["predicate"], task=told, node=objects.node(task.tables, row))
+                    unfit = _unfit(answer.get("status") or answer)
+            except OutsideError as error:
+                lost = f"extender predicate failed: {str(error)[:_SHOWN_MAX]}"
+            if lost and not self._ignorable:
+                unfit = Unfit(lost, Code.ERROR)
+            if unfit is not None:
+                codes[i] = why.setdefault(unfit, len(why) + 1)
+        return Verdict(codes, ((), *((unfit,) for unfit in why)))
+
+    @points.batch_node_order(reads=(ROWS, PODS, NOW))
+    def prioritize(self, task: Task, nodes: NodeRows) -> F64 | None:
+        """Its scores; 0 for nodes that it does not name. Shape (rows,)."""
+        if not self._concerns(task):
+            return None
+        rows, names = nodes.rows.tolist(), task.tables.nodes.facts.names
+        try:
+            told = [objects.node(task.tables, row) for row in rows]
+            answer = self._ask(self._verbs["prioritize"], task=objects.task(task.tables, task.row), nodes=told)
+        except OutsideError:
+            return np.zeros(len(nodes))
+        scores = answer.get("nodeScore")
+        scores = scores if isinstance(scores, dict) and not answer.get("errorMessage") else {}
+        return np.array([_score(scores.get(names[row])) for row in rows])
+
+    @points.preemptable(reads=(ROWS, PODS, NOW))
+    def preemptable(self, evictor: Task, candidates: TaskRows) -> Bool | None:
+        return self._victims("preemptable", evictor, candidates)
+
+    @points.reclaimable(reads=(ROWS, PODS, NOW))
+    def reclaimable(self, evictor: Task, candidates: TaskRows) -> Bool | None:
+        return self._victims("reclaimable", evictor, candidates)
+
+    def _victims(self, verb: str, evictor: Task, candidates: TaskRows) -> Bool | None:
+        """Those of the candidates that it names; None without an opinion."""
+        if not self._concerns(evictor):
+            return None
+        tables = evictor.tables
+        evictees = [objects.task(tables, row) for row in candidates.rows.tolist()]
+        try:
+            answer = self._ask(self._verbs[verb], evictor=objects.task(tables, evictor.row), evictees=evictees)
+        except OutsideError:
+            return None if self._ignorable else np.zeros(len(candidates), dtype=bool)
+        if answer.get("status") == Vote.ABSTAIN:
+            return None
+        named = answer.get("victims") if answer.get("status") == Vote.PERMIT else ()
+        uids = {each.get("UID") for each in named or () if isinstance(each, dict)}
+        return np.array([each["UID"] in uids for each in evictees], dtype=bool)
+
+    @points.overused(reads=(NOW,))
+    def overused(self, queue: Queue) -> bool:
+        try:
+            answer = self._ask(self._verbs["overused"], queue=objects.queue(queue.tables, queue.row))
+        except OutsideError:
+            return not self._ignorable
+        return answer.get("overused") is True
+
+    @points.job_enqueueable(reads=(ROWS, PODS, NOW))
+    def job_enqueueable(self, job: Job) -> Vote:
+        return self._vote("job_enqueueable", job)
+
+    @points.job_enqueued
+    def job_enqueued(self, job: Job) -> None:
+        self._vote("job_enqueued", job)
+
+    def _vote(self, verb: str, job: Job) -> Vote:
+        try:
+            answer = self._ask(self._verbs[verb], job=objects.job(job.tables, job.row))
+        except OutsideError:
+            return Vote.PERMIT if self._ignorable else Vote.REJECT
+        status = answer.get("status")
+        return Vote(status) if type(status) is int and status in (-1, 0, 1) else Vote.REJECT
+
+    @points.job_ready(reads=(ROWS, PODS, NOW))
+    def job_ready(self, job: Job) -> bool:
+        """Without an answer a job is ready unless that is ignorable, as in Volcano."""
+        try:
+            answer = self._ask(self._verbs["job_ready"], job=objects.job(job.tables, job.row))
+        except OutsideError:
+            return not self._ignorable
+        return answer.get("status") is True
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> Refusal | None:
+        return self._told("on_allocate", run)
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> Refusal | None:
+        return self._told("on_deallocate", run)
+
+    def _told(self, verb: str, run: TaskRun) -> Refusal | None:
+        """Tell of each task; what stands against it."""
+        why = ""
+        for row in run.rows:
+            if not concerns(self._managed, run.tables.tasks.pods[row].spec):
+                continue
+            try:
+                answer = self._ask(self._verbs[verb], task=objects.task(run.tables, row))
+                why = why or str(answer.get("errorMessage") or "")[:_SHOWN_MAX]
+            except OutsideError as error:
+                why = why or str(error)
+        return Refusal(f"extender: {why}") if why and not self._ignorable else None
+
+    @points.session_close
+    def close(self) -> None:
+        try:
+            self._ask(self._verbs["close"])
+        except OutsideError:
+            return
+
+
+def concerns(managed: frozenset[str], spec: PodSpec) -> bool:
+    """Whether some container asks for one of the resources, or may use it; all pods where none is named."""
+    return not managed or any(names_one(managed, each) for each in (spec.request, spec.limit))
+
+
+def names_one(managed: frozenset[str], resource: Resource) -> bool:
+    """Whether an amount names one of the resources."""
+    named = set(resource.scalars or ()) | {name for name in ("cpu", "memory") if resource.get(name)}
+    return not named.isdisjoint(managed)
+
+
+def _unfit(status: Any) -> Unfit | None:
+    """An answer about a node."""
+    message = status.get("message") if isinstance(status, dict) else "answered nonsense"
+    if not message:
+        return None
+    code = status.get("code") if isinstance(status, dict) else None
+    known = next((each for each in Code if each and type(code) is int and each == code), Code.ERROR)
+    return Unfit(str(message)[:_SHOWN_MAX], known)
+
+
+def _score(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and isfinite(value) and abs(value) <= _SCORE_MAX else 0.0
+
+
+def _is_url(text: str) -> bool:
+    return len(text) <= _URL_MAX and _URL.fullmatch(text) is not None
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = parse_duration(text)
+    except DurationError:
+        return TIMEOUT_S
+    return min(found, TIMEOUT_MAX_S) if found > 0 else TIMEOUT_S
+
+
+def _names(given: Any) -> frozenset[str]:
+    return frozenset(each for each in given if isinstance(each, str)) if isinstance(given, list) else frozenset()
