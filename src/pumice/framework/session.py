@@ -17,7 +17,7 @@ from pumice.framework.hooks import Hooks
 from pumice.framework.memo import Memo
 from pumice.framework.observer import Observer, nobody
 from pumice.framework.ordering import Ordering
-from pumice.framework.outside import Nobody, Outside
+from pumice.framework.outside import NOBODY, Outside
 from pumice.framework.placing import Placing
 from pumice.framework.policy import Policy
 from pumice.framework.statement import Planner, Statement, Turn
@@ -29,8 +29,7 @@ V = TypeVar("V")
 #: What plugins publish, by name.
 Figures = Mapping[str, AnyArray]
 
-#: The memo's question what plugins publish in a session in which nothing waited and nothing was written. It rests on
-#: the tables themselves, as does all that such a session could find.
+#: The memo's question what plugins publish in a session in which nothing waits or is written. It rests on the tables.
 PUBLISHED = "published while nothing waited"
 
 
@@ -45,16 +44,10 @@ class Session:
     """
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        policy: Policy,
-        now: float,
-        planner: Planner,
-        memo: Memo,
-        outside: Outside | None = None,
+        self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, memo: Memo, outside: Outside = NOBODY
     ) -> None:
         self.snapshot, self.policy, self.now, self.planner, self.memo = snapshot, policy, now, planner, memo
-        self.uid, self.opened_at, self.outside = snapshot.uid, 0, outside or Nobody()
+        self.uid, self.opened_at, self.outside = snapshot.uid, 0, outside
         self.is_idle = policy.only_for_waiting and policy.dialect.nothing_waits(snapshot.tables)
         self.world = World(snapshot, now, policy.accounting, to_write=not self.is_idle)
         memo.begin(self.world, policy, snapshot.shard)
@@ -80,8 +73,7 @@ class Session:
         self.opened_at = self.tables.versions.next()
 
     def close(self) -> None:
-        """Forget everything. The session and those that it made know each other: taken apart, all of it is free at
-        once, and no collector has to find that out."""
+        """Forget everything: parts that know each other are free at once, and no collector has to find that out."""
         self.memo.end(self.world)
         self.__dict__.clear()
 
