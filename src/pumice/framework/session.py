@@ -17,7 +17,7 @@ from pumice.framework.hooks import Hooks
 from pumice.framework.memo import Memo
 from pumice.framework.observer import Observer, nobody
 from pumice.framework.ordering import Ordering
-from pumice.framework.outside import Nobody, Outside
+from pumice.framework.outside import NOBODY, Outside
 from pumice.framework.placing import Placing
 from pumice.framework.policy import Policy
 from pumice.framework.statement import Planner, Statement, Turn
@@ -26,8 +26,7 @@ from pumice.framework.world import World
 
 V = TypeVar("V")
 
-#: What plugins publish, by name.
-Figures = Mapping[str, AnyArray]
+Figures = Mapping[str, AnyArray]  # what plugins publish, by name
 
 #: The memo's question what plugins publish in a session in which nothing waited and nothing was written. It rests on
 #: the tables themselves, as does all that such a session could find.
@@ -45,24 +44,17 @@ class Session:
     """
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        policy: Policy,
-        now: float,
-        planner: Planner,
-        memo: Memo,
-        outside: Outside | None = None,
+        self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, memo: Memo, outside: Outside = NOBODY
     ) -> None:
         self.snapshot, self.policy, self.now, self.planner, self.memo = snapshot, policy, now, planner, memo
-        self.uid, self.opened_at, self.outside = snapshot.uid, 0, outside or Nobody()
+        self.uid, self.opened_at, self.outside = snapshot.uid, 0, outside
         self.is_idle = policy.only_for_waiting and policy.dialect.nothing_waits(snapshot.tables)
         self.world = World(snapshot, now, policy.accounting, to_write=not self.is_idle)
         memo.begin(self.world, policy, snapshot.shard)
         self.published: Figures | None = memo.recall(PUBLISHED, (snapshot.tables,)) if self.is_idle else None
         self.tables, self.journal, self.ledger = self.world.tables, self.world.journal, self.world.ledger
         self.total: F64 = self.tables.nodes.facts.total
-        self.story = Story(self.tables)
-        self.hooks = Hooks(policy)
+        self.story, self.hooks = Story(self.tables), Hooks(policy)
         self.ask, self.has, self.add = self.hooks.ask, self.hooks.has, self.hooks.add
         self.order = Ordering(self.tables, self.hooks)
         self.notes: dict[str, float] = {}
