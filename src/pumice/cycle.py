@@ -15,7 +15,7 @@ from pumice.framework.errors import PluginFault
 from pumice.framework.memo import Memo
 from pumice.framework.observer import Observer, nobody
 from pumice.framework.outcome import Outcome
-from pumice.framework.outside import Outside
+from pumice.framework.outside import NOBODY, Outside
 from pumice.framework.policy import Policy
 from pumice.framework.session import Session
 from pumice.framework.statement import Planner
@@ -28,14 +28,14 @@ def run_cycle(
     planner: Planner,
     observe: Observer = nobody,
     memo: Memo | None = None,
-    outside: Outside | None = None,
+    outside: Outside = NOBODY,
 ) -> Outcome:
     """Decide what to bind and evict, and what users should be told.
 
     ``now``: seconds since the epoch. ``observe`` is told the name of each phase as it begins, so that the shell can
     time it: ``open``, each action, ``close``, and ``open gang`` and ``close gang`` of a plugin that opens or is told of
     the end. ``memo``: what earlier cycles of the same shell found out; it saves work and changes nothing. ``outside``:
-    who answers plugins that ask programs beside the scheduler; None: nobody does.
+    who answers plugins that ask programs beside the scheduler.
 
     A plugin that fails costs the job that it was asked about its turn; where it was asked about no job, the action its
     turn; where it cannot even be opened, nothing is decided. The outcome's ``faults`` say so.

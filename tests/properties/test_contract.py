@@ -1,4 +1,4 @@
-"""Every built-in plugin keeps the contract of plugins: 1,000 examples each, in clusters that they share."""
+"""Every built-in plugin keeps the contract of plugins: 600 examples each, in clusters that they share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pumice.volcano.table import volcano_registry
 BUILT_IN = tuple(sorted(volcano_registry().dialects["volcano"].plugins))
 #: Each part is a process's work of a quarter of a minute.
 PARTS = 4
-SEEDS = 72
-EXAMPLES = 1000
+SEEDS = 48
+EXAMPLES = 600
 #: Without a verb it has no hook: it is asked with some below.
 ASKED_BY_NO_DEFAULT = "extender"
 

@@ -21,11 +21,10 @@ class Outside(Protocol):
         ...
 
 
-class Nobody:
-    """Where there is nobody to ask: in simulations, and in cycles on files."""
-
+class _Nobody:
     def ask(self, url: str, question: Mapping[str, Any], within_s: float) -> Mapping[str, Any]:
         raise OutsideError("nobody is asked here")
 
 
-NOBODY = Nobody()
+#: Where there is nobody to ask: in simulations, and in cycles on files.
+NOBODY: Outside = _Nobody()

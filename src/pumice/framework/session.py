@@ -26,8 +26,7 @@ from pumice.framework.world import World
 
 V = TypeVar("V")
 
-#: What plugins publish, by name.
-Figures = Mapping[str, AnyArray]
+Figures = Mapping[str, AnyArray]  # what plugins publish, by name
 
 #: The memo's question what plugins publish in a session in which nothing waits or is written. It rests on the tables.
 PUBLISHED = "published while nothing waited"
@@ -54,8 +53,7 @@ class Session:
         self.published: Figures | None = memo.recall(PUBLISHED, (snapshot.tables,)) if self.is_idle else None
         self.tables, self.journal, self.ledger = self.world.tables, self.world.journal, self.world.ledger
         self.total: F64 = self.tables.nodes.facts.total
-        self.story = Story(self.tables)
-        self.hooks = Hooks(policy)
+        self.story, self.hooks = Story(self.tables), Hooks(policy)
         self.ask, self.has, self.add = self.hooks.ask, self.hooks.has, self.hooks.add
         self.order = Ordering(self.tables, self.hooks)
         self.notes: dict[str, float] = {}

@@ -14,7 +14,7 @@ from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
 from pumice.framework.observer import Observer
 from pumice.framework.outcome import Outcome
-from pumice.framework.outside import Outside
+from pumice.framework.outside import NOBODY, Outside
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Decision, Refusal
 from pumice.runtime.digest import Digest
@@ -65,7 +65,7 @@ class Loop:
         self.decisions: list[Decision] = []
         self.memo = Memo()
         self.faults = FaultLog()
-        self.outside: Callable[[], Outside | None] = lambda: None
+        self.outside: Callable[[], Outside] = lambda: NOBODY
 
     def begin_anew(self, store: Store, cluster: Cluster) -> None:
         """Go on with another store and cluster, and keep nothing of the old ones. Counts and digest go on."""

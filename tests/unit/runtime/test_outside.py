@@ -61,7 +61,8 @@ def for_ever(part: bytes, before: bytes = b"") -> Answer:
 
 
 def hangs(connection: socket.socket) -> None:
-    connection.recv(1)  # until the other side ends it
+    while connection.recv(1 << 16):  # what is left of the question, until the other side ends it
+        pass
 
 
 def drips(connection: socket.socket) -> None:
@@ -71,7 +72,7 @@ def drips(connection: socket.socket) -> None:
     while True:
         connection.sendall(b"x")
         with suppress(TimeoutError):
-            if not connection.recv(1):
+            if not connection.recv(1 << 16):
                 return
 
 
