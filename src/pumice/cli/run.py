@@ -240,7 +240,7 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
     # The election has a client of its own: no list and no burst of binds stands before a renewal.
     async with Client(access, rate=wanted.rate, burst=wanted.burst) as client, Client(access) as aside:
         version = await client.version()
-        metrics, troubles = Metrics(), Troubles()
+        metrics, troubles = Metrics(settings.language.metrics), Troubles()
         live = Live(
             client,
             conf,

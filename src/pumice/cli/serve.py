@@ -147,11 +147,13 @@ async def _serve(wanted: _Wanted, token: str, certificate: Certificate | None) -
     from pumice.apiserver.http import Api
     from pumice.apiserver.kubeconfig import write_kubeconfig
     from pumice.apiserver.server import serving
+    from pumice.kube.languages import language_of
     from pumice.runtime.listening import Place
     from pumice.runtime.metrics import Metrics
     from pumice.runtime.supervision import Supervised
 
-    conf, metrics = _conf(wanted), Metrics()
+    conf = _conf(wanted)
+    metrics = Metrics(language_of(conf.current.policy).metrics if conf is not None else {})
     place = Place(wanted.listen, wanted.port, certificate.context() if certificate else None)
     cluster, journal = _cluster(wanted)
     _fill(cluster, wanted.manifests, wanted.nodes)

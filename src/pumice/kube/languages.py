@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pumice.framework.policy import Policy
 from pumice.kube.kinds import FOLLOWED, KAI_FOLLOWED, KAI_POD_GROUPS, KAI_QUEUES, NODES, Kind
@@ -10,19 +12,23 @@ from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.node import Node
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
+from pumice.runtime.kai_metrics import KAI_FAMILIES
+from pumice.runtime.metrics import Family
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterLanguage:
-    """``followed``: the kinds that decide. ``lease``: namespace and name, where no flag names others."""
+    """``followed``: the kinds that decide. ``lease``: namespace and name, where no flag names others. ``metrics``:
+    those beside Volcano's."""
 
     dialect: str
     followed: tuple[Kind, ...]
     lease: tuple[str, str]
+    metrics: Mapping[str, Family] = MappingProxyType({})
 
 
 VOLCANO = ClusterLanguage("volcano", FOLLOWED, ("volcano-system", "volcano"))
-KAI = ClusterLanguage("kai", KAI_FOLLOWED, ("kai-scheduler", "kai-scheduler"))
+KAI = ClusterLanguage("kai", KAI_FOLLOWED, ("kai-scheduler", "kai-scheduler"), KAI_FAMILIES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
 from pumice.kube.gpu_reservations import Reserving
 from pumice.kube.kinds import NAMESPACES, Kind
-from pumice.kube.languages import VOLCANO, ClusterLanguage, NodePool
+from pumice.kube.languages import KAI, VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.lease import Election
 from pumice.kube.ours import taken
 from pumice.kube.patience import Patience
@@ -40,6 +40,7 @@ from pumice.model.events import Seen
 from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.manifest import Decoder
 from pumice.runtime.cycle_metrics import CycleTimer, report_bound, report_cycle
+from pumice.runtime.kai_metrics import report_kai_cycle
 from pumice.runtime.loop import Loop
 from pumice.runtime.memory import give_back_freed
 from pumice.runtime.metrics import Metrics
@@ -337,6 +338,8 @@ class Live:
         decisions = self.loop.decisions
         timer.report(self.metrics)
         report_cycle(self.metrics, outcome)
+        if self.settings.language is KAI:
+            report_kai_cycle(self.metrics, outcome, timer, decisions, self.loop.store.node_pool)
         tell_cycle(outcome, decisions)
         self.cluster.tell(outcome)
         self._reminders.note(outcome)

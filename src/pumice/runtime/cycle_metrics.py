@@ -34,6 +34,21 @@ class CycleTimer:
         """A phase begins, and the one before it ends."""
         self._begun.append((phase, self._clock()))
 
+    def spans(self) -> dict[str, float]:
+        """How long each part of the cycle took, up to now: ``e2e_scheduling``, ``open_session``, ``close_session``, and
+        ``action`` with its name. Units: milliseconds."""
+        if not self._begun:
+            return {}
+        found = {"e2e_scheduling": 0.0, "open_session": 0.0, "close_session": 0.0}
+        ends = [begun for _, begun in self._begun[1:]] + [self._clock()]
+        for (phase, begun), end in zip(self._begun, ends, strict=True):
+            what = phase.partition(" ")[0]
+            name = {"open": "open_session", "opened": "open_session", "close": "close_session"}.get(what)
+            name = name or ("close_session" if what == "closed" else f"action {phase}")
+            found[name] = found.get(name, 0.0) + 1000.0 * (end - begun)
+            found["e2e_scheduling"] += 1000.0 * (end - begun)
+        return found
+
     def report(self, metrics: Metrics) -> None:
         """The cycle is over: observe its phases and the whole, in milliseconds."""
         if not self._begun:

@@ -13,6 +13,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -28,13 +29,14 @@ _go_float: Callable[[float], str] = _untyped_go_float
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A metric without its prefix. ``buckets`` (first, last, count) are exponential."""
+    """A metric, and its name without the prefix. ``buckets`` (first, last, count) are exponential."""
 
     name: str
     type: str
     help: str
     labels: Labels = ()
     buckets: tuple[float, float, int] | None = None
+    prefix: str = PREFIX
 
 
 _JOB = ("job_name", "queue", "job_namespace")
@@ -116,22 +118,24 @@ class _Histogram:
 
 
 class Metrics(Collector):
-    """All of Volcano's metrics. A series appears with its first value and goes with ``forget`` or ``replace``.
+    """All of Volcano's metrics, and ``more``. A series appears with its first value and goes with ``forget`` or
+    ``replace``.
 
-    Names are without the prefix. Calls may come from several threads.
+    Names are without the prefix, those of ``more`` its keys. Calls may come from several threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, more: Mapping[str, Family] = MappingProxyType({})) -> None:
         self._lock = threading.Lock()
+        self._families = {**FAMILIES, **more}
         self._values: dict[str, dict[Labels, float]] = {}
         self._histograms: dict[str, dict[Labels, _Histogram]] = {}
-        for family in FAMILIES.values():
+        for name, family in self._families.items():
             if family.buckets is None:
-                self._values[family.name] = {} if family.labels else {(): 0.0}
+                self._values[name] = {} if family.labels else {(): 0.0}
             else:
-                self._histograms[family.name] = {}
+                self._histograms[name] = {}
                 if not family.labels:
-                    self._histogram(family.name, ())
+                    self._histogram(name, ())
 
     # -- writing
 
@@ -171,7 +175,7 @@ class Metrics(Collector):
         series = self._histograms[name]
         found = series.get(labels)
         if found is None:
-            buckets = FAMILIES[name].buckets
+            buckets = self._families[name].buckets
             assert buckets is not None, name
             bounds = exponential(*buckets)
             found = series[labels] = _Histogram(bounds, [0] * (len(bounds) + 1))
@@ -184,16 +188,21 @@ class Metrics(Collector):
         with self._lock:
             return self._values[name].get(labels)
 
+    def series(self, name: str) -> list[Labels]:
+        """The labels of the series of a gauge or counter."""
+        with self._lock:
+            return list(self._values[name])
+
     def collect(self) -> Iterator[Metric]:
         """Raw families, in the order of the table; those without series are left out, as Volcano's are."""
-        for family in FAMILIES.values():
-            metric = Metric(PREFIX + family.name, family.help, family.type)
+        for name, family in self._families.items():
+            metric = Metric(family.prefix + family.name, family.help, family.type)
             with self._lock:
                 if family.buckets is None:
-                    for labels, value in self._values[family.name].items():
+                    for labels, value in self._values[name].items():
                         metric.add_sample(metric.name, dict(zip(family.labels, labels, strict=True)), value)
                 else:
-                    for labels, histogram in self._histograms[family.name].items():
+                    for labels, histogram in self._histograms[name].items():
                         _add_histogram(metric, dict(zip(family.labels, labels, strict=True)), histogram)
             if metric.samples:
                 yield metric

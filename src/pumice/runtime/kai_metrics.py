@@ -1,0 +1,89 @@
+"""KAI's metrics, by its names: how long cycles take, what queues have and deserve, who was evicted.
+
+Source: KAI metrics, queue controller metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from pumice.columns.dtypes import F64
+from pumice.framework.outcome import Outcome
+from pumice.model.decisions import Decision, Evict
+from pumice.runtime.cycle_metrics import CycleTimer
+from pumice.runtime.metrics import Family, Labels, Metrics
+
+PREFIX = "kai_"
+_QUEUE, _LATENCY = ("queue_name",), "latency_milliseconds"
+_EVICTED = ("podgroup", "namespace", "uid", "nodepool", "action")
+#: By name: unit, and by what milli-cores, bytes and milli-devices are divided.
+_FAIR = {"cpu_cores": 1e3, "memory_gb": 1e9, "gpu": 1e3}
+_HELD = {"cpu_cores": 1e3, "memory_bytes": 1.0, "gpus": 1e3}
+
+
+def _families() -> Iterable[Family]:
+    for what in ("e2e_scheduling", "open_session", "close_session"):
+        yield Family(f"{what}_{_LATENCY}", "gauge", f"Time of the last cycle: {what.replace('_', ' ')}", prefix=PREFIX)
+    yield Family(f"action_scheduling_{_LATENCY}", "gauge", "Time of an action", ("action",), prefix=PREFIX)
+    for unit in _FAIR:
+        yield Family(f"queue_fair_share_{unit}", "gauge", "Fair share of a queue", _QUEUE, prefix=PREFIX)
+    for unit in _HELD:
+        yield Family(f"queue_allocated_{unit}", "gauge", "What a queue and all below it hold", _QUEUE, prefix=PREFIX)
+        name = f"queue_quota_{unit}" if unit != "gpus" else "queue_deserved_gpus"
+        yield Family(name, "gauge", "Quota of a queue, -1 without bound", _QUEUE, prefix=PREFIX)
+    yield Family("pod_group_evicted_pods_total", "counter", "Pods evicted of a PodGroup", _EVICTED, prefix=PREFIX)
+
+
+#: By the key that ``Metrics`` knows them by: names of Volcano's are its own.
+KAI_FAMILIES: Mapping[str, Family] = {f"{PREFIX}{family.name}": family for family in _families()}
+
+
+def report_kai_cycle(
+    metrics: Metrics, outcome: Outcome, timer: CycleTimer, decisions: Iterable[Decision], node_pool: str
+) -> None:
+    """Gauges as the cycle leaves them; evictions that were taken on are counted."""
+    for what, milliseconds in timer.spans().items():
+        name, _, action = what.partition(" ")
+        if action:
+            metrics.put(f"{PREFIX}action_scheduling_{_LATENCY}", milliseconds, action)
+        else:
+            metrics.put(f"{PREFIX}{name}_{_LATENCY}", milliseconds)
+    _report_queues(metrics, outcome)
+    _report_evictions(metrics, outcome, decisions, node_pool)
+
+
+def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
+    queues, figures = outcome.tables.queues, outcome.figures
+    quota = np.where(np.isinf(queues.quota), -np.inf, queues.quota)
+    for key, amounts, units in (
+        ("queue_fair_share_", figures.get("queue.fair_share"), _FAIR),
+        ("queue_allocated_", figures.get("queue.allocated"), _HELD),
+        ("queue_quota_", quota, _HELD),
+    ):
+        if amounts is None:
+            continue
+        for column, (unit, by) in enumerate(units.items()):
+            name = "queue_deserved_gpus" if key == "queue_quota_" and unit == "gpus" else f"{key}{unit}"
+            metrics.replace(f"{PREFIX}{name}", _by_queue(queues.names, amounts[:, column] / by))
+
+
+def _by_queue(names: Iterable[str], amounts: F64) -> dict[Labels, float]:
+    values = np.where(np.isneginf(amounts), -1.0, amounts).tolist()
+    return {(name,): value for name, value in zip(names, values, strict=True)}
+
+
+def _report_evictions(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision], node_pool: str) -> None:
+    """Series of PodGroups that are gone go."""
+    groups = {group.key: group for group in outcome.tables.jobs.groups if group is not None}
+    name = f"{PREFIX}pod_group_evicted_pods_total"
+    labels = [
+        (group.name, group.namespace, group.uid, node_pool, decision.reason)
+        for decision in decisions
+        if isinstance(decision, Evict) and (group := groups.get(decision.job)) is not None
+    ]
+    for each in labels:
+        metrics.add(name, 1.0, *each)
+    uids = {group.uid for group in groups.values()}
+    metrics.keep(name, [each for each in metrics.series(name) if each[2] in uids])
