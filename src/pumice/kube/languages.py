@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from pumice.framework.policy import Policy
 from pumice.kube.kinds import FOLLOWED, KAI_FOLLOWED, KAI_POD_GROUPS, KAI_QUEUES, NODES, Kind
@@ -24,7 +23,7 @@ class ClusterLanguage:
     dialect: str
     followed: tuple[Kind, ...]
     lease: tuple[str, str]
-    metrics: Mapping[str, Family] = MappingProxyType({})
+    metrics: Mapping[str, Family] = field(default_factory=dict)
 
 
 VOLCANO = ClusterLanguage("volcano", FOLLOWED, ("volcano-system", "volcano"))
