@@ -186,6 +186,12 @@ class DeviceLedger:
         """Tasks that are about to leave were promised slots on these nodes; in what they leave they still count."""
         self.moved(rows, nodes, int(TaskStatus.PENDING), int(TaskStatus.PIPELINED))
 
+    def promise_taken_back(self, row: int) -> None:
+        """A task that was promised slots on another node is on those that it leaves again."""
+        if self.of.array[row]:
+            self.moved([row], [int(self.tables.tasks.node[row])], int(TaskStatus.PIPELINED), int(TaskStatus.PENDING))
+            self._writer.put(self.of, row, int(self.left.array[row]))
+
     def _move(self, row: int, node: int, slots: int, source: int, target: int) -> None:
         share = self.share_of(int(self.tables.tasks.cls[row]))
         assert share is not None, "only tasks that share have slots"

@@ -146,6 +146,8 @@ class Ledger:
         step = self._steps[TaskStatus.PIPELINED][PENDING]
         assert step is not None
         run = TaskRun(self.tables, Placement([row], [int(tasks.node[row])]))
+        if self.devices is not None:
+            self.devices.promise_taken_back(row)
         self._book(run, step)
         put(tasks["node"], row, int(tasks.leaving[row]))
         put(tasks["leaving"], row, -1)

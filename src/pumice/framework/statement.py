@@ -136,11 +136,27 @@ class Statement:
 
     def evict(self, rows: Sequence[int], reason: str) -> None:
         """Take tasks of one sub-job, all in one state, off their nodes, once this is committed. Never fails."""
+        moved = [row for row in rows if self._world.tables.tasks.leaving[row] >= 0]
+        if moved:
+            self._evict_again(moved, reason)
+            rows = [row for row in rows if row not in moved]
+            if not rows:
+                return
         run = TaskRun.where_they_are(self._world.tables, rows)
         self._world.ledger.move(run, _RELEASING)
         self._world.futures_differ = True
         self._revised |= bool(np.count_nonzero(self._world.tables.tasks.was[run.index] == _WAS_PROMISED))
         self.operations.append(Operation(_EVICT, Placement(run.rows, run.nodes), reason))
+        self._hooks.ask(points.on_deallocate, run)
+
+    def _evict_again(self, rows: Sequence[int], reason: str) -> None:
+        """Tasks that leave for other nodes only leave: the promise is taken back, and nobody is told a second time."""
+        tables = self._world.tables
+        run = TaskRun(tables, placement := Placement(rows, tables.tasks.node[list(rows)].tolist()))
+        for row in rows:
+            self._world.ledger.take_back_promise(row)
+        self._world.futures_differ = self._revised = True
+        self.operations.append(Operation(Kind.EVICT, placement, reason, evicted=True))
         self._hooks.ask(points.on_deallocate, run)
 
     def promise_another(self, rows: Sequence[int], nodes: Sequence[int]) -> None:
@@ -247,7 +263,7 @@ class Statement:
             index = list(op.placement.rows)
             if op.kind is Kind.ALLOCATE:
                 holds = tasks.status[index] == TaskStatus.ALLOCATED
-            elif op.kind is Kind.EVICT:
+            elif op.kind is Kind.EVICT and not op.evicted:
                 holds = (tasks.status[index] == TaskStatus.RELEASING) | (tasks.leaving[index] >= 0)
                 holds &= tasks.was[index] != TaskStatus.PIPELINED  # it was promised a node, and is on none or leaves it
             else:

@@ -37,7 +37,8 @@ AFTER = {
 
 
 class Operation(NamedTuple):
-    """``reason`` of an eviction, which users see. ``evicted``: of a pipelining, some victim left for it."""
+    """``reason`` of an eviction, which users see. ``evicted``: of a pipelining, some victim left for it; of an
+    eviction, it is one more of the same tasks, of which nobody is told."""
 
     kind: Kind
     placement: Placement
