@@ -11,8 +11,22 @@ from pumice.framework.outcome import Outcome
 from pumice.kube.client import Client
 from pumice.kube.cluster import KubeCluster, Limits
 from pumice.kube.codec import Codec
-from pumice.kube.kinds import EVENTS, NODES, POD_GROUPS, PODS, QUEUES, Kind
+from pumice.kube.kinds import (
+    DEVICE_CLASSES,
+    EVENTS,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    QUEUES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    STORAGE_CLASSES,
+    VOLUME_CLAIMS,
+    VOLUMES_KIND,
+    Kind,
+)
 from pumice.kube.watch import Reflector
+from pumice.model.claims import DeviceClass, ResourceClaim, ResourceSlice
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Event, Seen, Undone
 from pumice.model.manifest import Decoder
@@ -21,6 +35,7 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
 from pumice.model.resources import EMPTY
+from pumice.model.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.runtime.conf import policy_of
 from pumice.runtime.loop import Loop
 from pumice.state.store import Store
@@ -30,6 +45,15 @@ from tests.kube.reflecting import FAST
 from tests.kube.waiting import happens, until
 
 FOLLOWED = {PODS: Pod, NODES: Node, POD_GROUPS: PodGroup, QUEUES: Queue}
+#: What claims of devices and of volumes rest on, followed by who asks for it.
+CLAIMED = {
+    DEVICE_CLASSES: DeviceClass,
+    RESOURCE_SLICES: ResourceSlice,
+    RESOURCE_CLAIMS: ResourceClaim,
+    STORAGE_CLASSES: StorageClass,
+    VOLUMES_KIND: PersistentVolume,
+    VOLUME_CLAIMS: PersistentVolumeClaim,
+}
 POLICY = """
 actions: "enqueue, allocate, backfill"
 tiers:
@@ -112,7 +136,9 @@ async def scheduling(
     """``writing`` may pass a proxy; reflectors and the test itself use ``client``."""
     cluster = KubeCluster(writing, limits=limits or Limits(confirm_s=60.0), **options)
     decoder = Decoder()
-    reflectors = [Reflector(client, kind, Codec(kind, decoder), cluster.sink, FOLLOWED[kind], FAST) for kind in follow]
+    reflectors = [
+        Reflector(client, kind, Codec(kind, decoder), cluster.sink, (FOLLOWED | CLAIMED)[kind], FAST) for kind in follow
+    ]
     for name in nodes:
         await client.post(NODES.list_path, node(name))
     tasks = [asyncio.create_task(each.run()) for each in (cluster, *reflectors)]

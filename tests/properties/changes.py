@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
+from pumice.model.claims import Device, DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
@@ -18,7 +18,9 @@ from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, Sub
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage
+from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.testing.build import hypernode, node, resource, spec
+from pumice.testing.devices import asked, offered
 
 POLICIES = (
     (),
@@ -30,18 +32,15 @@ GANGS = (None, None, Gang(), Gang((SubGroup("a"), SubGroup("b", 2)), TopologyCon
 
 #: Kinds that no world has to begin with: some come, change and go.
 BESIDE: tuple[type[Object], ...] = (
-    *(PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, Topology),
+    *(PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass, Topology),
+    *(PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIStorageCapacity),
     *(ResourceQuota, NodeUsage, Numatopology),
 )
 
 
 def key_in_kind(item: Object) -> str:
     """By what an object is known among those of its kind."""
-    return (
-        item.name
-        if isinstance(item, Node | Queue | PriorityClass | HyperNode | Topology | NodeUsage | Numatopology)
-        else item.key
-    )
+    return item.key if hasattr(item, "key") else item.name
 
 
 @st.composite
@@ -58,7 +57,13 @@ def beside(draw: st.DrawFn) -> Object:
         return Numatopology("n0", "static")
     if kind is NodeUsage:
         return NodeUsage(draw(st.sampled_from(["n0", "gone"])), 50.0, 60.0, 1.0)
-    return kind("ns", name, (("gpu.example.com", draw(st.integers(1, 3))),))
+    if kind is ResourceSlice:
+        return replace(offered("n0", draw(st.integers(0, 2))), name=name)
+    if kind in (DeviceClass, PersistentVolume, StorageClass, CSINode):
+        return kind(name)
+    if kind in (PersistentVolumeClaim, CSIStorageCapacity):
+        return kind("ns", name)
+    return kind("ns", name, asked(**{"gpu.example.com": draw(st.integers(1, 3))}))
 
 
 @st.composite
@@ -111,7 +116,19 @@ def changed(draw: st.DrawFn, item: Any, node_names: list[str]) -> Object:
         case NodeUsage():
             return replace(item, cpu=draw(st.sampled_from([0.0, 50.0, 90.0])), at=draw(st.sampled_from([0.0, 2.0])))
         case ResourceClaim() | ResourceClaimTemplate():
-            return replace(item, devices=(("gpu.example.com", draw(st.integers(1, 3))),))
+            return replace(item, requests=asked(**{"gpu.example.com": draw(st.integers(1, 3))}))
+        case ResourceSlice():
+            return replace(item, devices=tuple(Device(str(i)) for i in range(draw(st.integers(0, 3)))))
+        case DeviceClass():
+            return replace(item, selectors=draw(st.sampled_from([(), ("true",)])))
+        case PersistentVolume() | PersistentVolumeClaim():
+            return replace(item, size=float(draw(st.integers(0, 2))))
+        case StorageClass():
+            return replace(item, waits=draw(st.booleans()))
+        case CSINode():
+            return replace(item, limits=draw(st.sampled_from([(), (("d", 1),)])))
+        case CSIStorageCapacity():
+            return replace(item, capacity=float(draw(st.integers(0, 2))))
     raise AssertionError(item)
 
 

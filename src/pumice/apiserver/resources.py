@@ -100,7 +100,7 @@ def _idle(group: str, plural: str, kind: str, *short: str) -> Resource:
     return Resource(group, "v1", plural, kind, status=True, others=others, short=short, categories=("all",), idle=True)
 
 
-_RBAC, _STORAGE = "rbac.authorization.k8s.io", "storage.k8s.io"
+_RBAC, _STORAGE, _DEVICES = "rbac.authorization.k8s.io", "storage.k8s.io", "resource.k8s.io"
 
 BUILT_IN: Final[tuple[Resource, ...]] = (
     _core(
@@ -132,6 +132,10 @@ BUILT_IN: Final[tuple[Resource, ...]] = (
     _wide(_STORAGE, "csinodes", "CSINode"),
     _wide(_STORAGE, "csidrivers", "CSIDriver"),
     Resource(_STORAGE, "v1", "csistoragecapacities", "CSIStorageCapacity"),
+    Resource(_DEVICES, "v1", "resourceclaims", "ResourceClaim", status=True),
+    Resource(_DEVICES, "v1", "resourceclaimtemplates", "ResourceClaimTemplate"),
+    _wide(_DEVICES, "resourceslices", "ResourceSlice"),
+    _wide(_DEVICES, "deviceclasses", "DeviceClass"),
     _wide(_RBAC, "clusterroles", "ClusterRole"),
     _wide(_RBAC, "clusterrolebindings", "ClusterRoleBinding"),
     Resource(_RBAC, "v1", "roles", "Role"),

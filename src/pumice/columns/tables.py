@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pumice.columns.budgets import BudgetTable
-from pumice.columns.claims import ClaimTable
 from pumice.columns.classes import ClassTable
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import ResourceAxis
@@ -17,24 +15,26 @@ from pumice.columns.nodes import NodeFacts, NodeTable
 from pumice.columns.numas import NumaTable
 from pumice.columns.queues import QueueTable
 from pumice.columns.quotas import QuotaTable
+from pumice.columns.standing import (
+    BudgetTable,
+    ClaimTable,
+    CsiNodeTable,
+    DeviceClassTable,
+    SliceTable,
+    StorageCapacityTable,
+    StorageClassTable,
+    TopologyTable,
+    VolumeClaimTable,
+    VolumeTable,
+)
 from pumice.columns.tasks import TaskTable
-from pumice.columns.topologies import TopologyTable
 from pumice.columns.usages import UsageTable
 
 #: The tables by name, in the order in which one speaks of them.
 NAMES = (
-    "nodes",
-    "tasks",
-    "jobs",
-    "subs",
-    "queues",
-    "classes",
-    "budgets",
-    "claims",
-    "topologies",
-    "quotas",
-    "usages",
-    "numas",
+    *("nodes", "tasks", "jobs", "subs", "queues", "classes"),
+    *("budgets", "topologies", "quotas", "usages", "numas", "claims", "slices", "device_classes"),
+    *("volumes", "volume_claims", "storage_classes", "csi_nodes", "storage_capacities"),
 )
 
 
@@ -51,11 +51,18 @@ class Tables:
     queues: QueueTable
     classes: ClassTable
     budgets: BudgetTable
-    claims: ClaimTable
     topologies: TopologyTable
     quotas: QuotaTable
     usages: UsageTable
     numas: NumaTable
+    claims: ClaimTable
+    slices: SliceTable
+    device_classes: DeviceClassTable
+    volumes: VolumeTable
+    volume_claims: VolumeClaimTable
+    storage_classes: StorageClassTable
+    csi_nodes: CsiNodeTable
+    storage_capacities: StorageCapacityTable
     tree: HyperNodeTree
     _frozen: Tables | None = field(default=None, init=False)
 
@@ -72,11 +79,18 @@ class Tables:
             QueueTable(versions, (), axis),
             ClassTable(versions, axis),
             BudgetTable(versions),
-            ClaimTable(versions),
             TopologyTable(versions),
             QuotaTable(versions),
             UsageTable(versions),
             NumaTable(versions),
+            ClaimTable(versions),
+            SliceTable(versions),
+            DeviceClassTable(versions),
+            VolumeTable(versions),
+            VolumeClaimTable(versions),
+            StorageClassTable(versions),
+            CsiNodeTable(versions),
+            StorageCapacityTable(versions),
             build_tree((), (), (), versions.next()),
         )
 
@@ -100,10 +114,17 @@ class Tables:
             self.queues.fork(),
             self.classes,
             self.budgets,
-            self.claims,
             self.topologies,
             self.quotas,
             self.usages,
             self.numas,
+            self.claims,
+            self.slices,
+            self.device_classes,
+            self.volumes,
+            self.volume_claims,
+            self.storage_classes,
+            self.csi_nodes,
+            self.storage_capacities,
             self.tree,
         )

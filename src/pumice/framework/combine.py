@@ -191,6 +191,17 @@ def any_of(tiers: Tiers, *args: Any) -> bool:
     return any(hook(*args) for tier in tiers for hook in tier)
 
 
+def any_mask(tiers: Tiers, *args: Any) -> Bool | None:
+    """Rows of which some hook says so; None where none does of any."""
+    found: Bool | None = None
+    for tier in tiers:
+        for hook in tier:
+            mask = hook(*args)
+            if mask is not None:
+                found = mask if found is None else found | mask
+    return found
+
+
 def most_missing(tiers: Tiers, *args: Any) -> int:
     """``all_of`` for hooks that may also count: the largest number still missing, 0 when all agree.
 

@@ -18,7 +18,7 @@ from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool, ResourceAxis, r
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import NodeRows
 from pumice.columns.snapshot import Shard
-from pumice.columns.views import TaskClass
+from pumice.columns.views import Task, TaskClass
 from pumice.framework import points
 from pumice.framework.hooks import Hook, Hooks
 from pumice.framework.memo import Ground, Memo, ground
@@ -144,6 +144,7 @@ class Feasibility:
         "_hooks",
         "_memo",
         "_moving",
+        "_some_wait",
         "_tables",
         "_world",
         "all_nodes",
@@ -165,6 +166,7 @@ class Feasibility:
         nodes = world.tables.nodes
         self._columns = [*hooks.read(world, about_classes), nodes["barred_by"]]
         self._moving = (nodes["books"], nodes["view"], *world.columns_on("node"))
+        self._some_wait = hooks.has(points.waits)
         self.at_once = shard is None and not hooks.has(points.best_node) and not self._moves_unseen(about_classes)
 
     def _moves_unseen(self, about_classes: list[Hook]) -> bool:
@@ -243,6 +245,21 @@ class Feasibility:
         return Look(
             allowed, idle_fits, future_fits, score if isinstance(score, np.ndarray) else np.full(len(nodes), score)
         )
+
+    def idle_for(self, task: Task, fit: ClassFit, nodes: AnyArray) -> Bool:
+        """On which of some nodes that take a task it could be bound at once. Shape (rows,)."""
+        idle: Bool = fit.idle_fits[nodes]
+        if self._some_wait:
+            waits = self._hooks.ask(points.waits, task, NodeRows(self._tables, nodes))
+            return idle if waits is None else idle & ~waits
+        return idle
+
+    def waits_for(self, task: Task, node: int) -> bool:
+        """Whether a task would have to wait on a node for something beside resources."""
+        if not self._some_wait:
+            return False
+        waits = self._hooks.ask(points.waits, task, NodeRows(self._tables, np.array([node])))
+        return waits is not None and bool(waits[0])
 
     def mendable(self, cls: int) -> Bool:
         """Nodes against which no filter says of the class what others' leaving cannot mend. Shape (N,). Not to be

@@ -262,7 +262,7 @@ class Placing:
             if explain:
                 choice.errors = self._errors(task, nodes, tuple(verdicts), hypernode, resources)
             return choice
-        for idle, group in self._groups(fit, candidates, resources):
+        for idle, group in self._groups(task, fit, candidates, resources):
             choice.node, choice.idle = self.best(task, fit, group), idle
             if choice.node >= 0:
                 break
@@ -275,12 +275,14 @@ class Placing:
             return self.feasible.errors(task.cls.row)
         return self.feasible.errors_of(task.cls, nodes, verdicts, hypernode, resources=resources)
 
-    def _groups(self, fit: ClassFit, candidates: AnyArray, resources: bool) -> Iterator[tuple[bool, AnyArray]]:
+    def _groups(
+        self, task: Task, fit: ClassFit, candidates: AnyArray, resources: bool
+    ) -> Iterator[tuple[bool, AnyArray]]:
         """Candidates by preference: idle before releasing; inside each the own shard before others."""
         mask = self.feasible.shard_mask
         kinds = [(True, candidates)]
         if resources and self._world.futures_differ:
-            idle = fit.idle_fits[candidates]
+            idle = self.feasible.idle_for(task, fit, candidates)
             kinds = [(True, candidates[idle]), (False, candidates[~idle])]
         for is_idle, group in kinds:
             parts: tuple[AnyArray, ...] = (group,) if mask is None else (group[mask[group]], group[~mask[group]])

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, I64, AnyArray
+from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.rows import JobRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass
@@ -100,6 +100,15 @@ predicate: OverNodes[Verdict | None, Unfit | None] = OverNodes(
     "before a task is placed: for a class once, and then for rows that changed; for a task each time",
     combine.verdicts,
     _OVER_NODES,
+    switch="Predicate",
+)
+waits: Point[[Task, NodeRows], Bool | None, Bool | None] = Point(
+    "waits",
+    "On which nodes that may take the task would it have to wait for something, beside resources, that others still"
+    " have? A mask; None: on none.",
+    "where a task is to be bound at once if it can",
+    combine.any_mask,
+    {_TASK: "task"},
     switch="Predicate",
 )
 pre_predicate: TwoForms[[TaskClass], Unfit | None, [Task], Unfit | None, Unfit | None] = TwoForms(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pumice.framework.point import Question
 from pumice.framework.points import (
+    bind_context,
     job_order,
     node_order,
     on_allocate,
@@ -13,6 +14,7 @@ from pumice.framework.points import (
     predicate,
     session_close,
     task_order,
+    waits,
 )
 from pumice.scenario.points import (
     consolidate_valid,
@@ -34,6 +36,7 @@ POINTS: dict[str, Question] = {p.name: p for p in list(globals().values()) if is
 
 __all__ = [
     "POINTS",
+    "bind_context",
     "consolidate_valid",
     "consolidate_victims",
     "device_order",
@@ -55,4 +58,5 @@ __all__ = [
     "solution_start",
     "task_order",
     "turn_order",
+    "waits",
 ]

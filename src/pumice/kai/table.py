@@ -13,6 +13,7 @@ from pumice.kai.actions.preempt import preempt
 from pumice.kai.actions.reclaim import reclaim
 from pumice.kai.actions.stalegangeviction import stalegangeviction
 from pumice.kai.devices import open_devices
+from pumice.kai.plugins.dynamicresources import DynamicResources
 from pumice.kai.plugins.elastic import elastic
 from pumice.kai.plugins.gpupack import gpupack
 from pumice.kai.plugins.gpusharingorder import gpusharingorder
@@ -22,6 +23,7 @@ from pumice.kai.plugins.minruntime import MinRuntime
 from pumice.kai.plugins.nodeavailability import nodeavailability
 from pumice.kai.plugins.nodeplacement import NodePlacement
 from pumice.kai.plugins.nominatednode import NominatedNode
+from pumice.kai.plugins.podaffinity import PodAffinity
 from pumice.kai.plugins.predicates import Predicates
 from pumice.kai.plugins.priority import priority
 from pumice.kai.plugins.proportion import Proportion
@@ -60,6 +62,8 @@ PLUGINS: tuple[Callable[..., Any], ...] = (
     subgrouporder,
     NominatedNode,
     MinRuntime,
+    DynamicResources,
+    PodAffinity,
 )
 
 #: KAI's own order of actions and of plugins.
@@ -86,8 +90,6 @@ DEFAULT_PLUGINS = (
 )
 #: KAI has these; this version of Pumice does not, and says so instead of ignoring them.
 PLUGINS_NOT_YET = (
-    "dynamicresources",
-    "podaffinity",
     "snapshot",
     "reflectjoborder",
 )

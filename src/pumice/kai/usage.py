@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pumice.columns.claimed import claimed_gpus
 from pumice.columns.counting import HELD, PENDING
 from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.tables import Tables
@@ -28,6 +29,7 @@ def amounts_by_queue(tables: Tables) -> tuple[F64, F64, F64]:
     waits = (tasks.alive & (tasks.status == PENDING) & (tasks.gate == 0) & (tasks.job >= 0)).nonzero()[0]
     waits = waits[jobs.queue[tasks.job[waits]] >= 0]
     asked = shared(tables, tables.classes.charge[tasks.cls[waits]])
+    asked[:, 2] += claimed_gpus(tables, waits.tolist()) if len(tables.claims) else 0.0
     asked[:, 2] += _DEMAND * _device_counts(tables, waits) * tables.classes.share_mib[tasks.cls[waits]]
     found = [np.zeros((len(tables.queues), 3)) for _ in range(3)]
     np.add.at(found[0], jobs.queue[rows], held)
@@ -49,6 +51,8 @@ def _of_shared_gpus(tables: Tables) -> F64:
     """What parts of GPUs jobs hold, which is not in what they ask nodes for. Shape (J, R)."""
     tasks, classes, found = tables.tasks, tables.classes, np.zeros_like(tables.jobs.allocated)
     others = (classes.charge != classes.req).any(axis=1) | (classes.share_mib > 0)
+    if len(tables.claims):
+        others |= np.array([spec is not None and bool(spec.resource_claims) for spec in classes.specs], dtype=bool)
     if others.any():
         held = (tasks.alive & (tasks.job >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
         for row in held[others[tasks.cls[held]]].tolist():

@@ -16,7 +16,10 @@ from pumice.model.manifest import SUPPORTED_KINDS, Decoder, ManifestError, Readi
 from pumice.runtime.problems import unforeseen
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-_CUTS: dict[str, Any] = {"Pod": cuts.Pod, "Node": cuts.Node, "PriorityClass": cuts.PriorityClass}
+_CUTS: dict[str, Any] = {
+    each.__name__: each
+    for each in (cuts.Pod, cuts.Node, cuts.PriorityClass, cuts.StorageClass, cuts.CSIStorageCapacity)
+}
 
 
 class BadObject(Exception):

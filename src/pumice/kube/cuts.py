@@ -72,6 +72,7 @@ class _PodStatus(TypedDict, total=False):
     nominatedNodeName: Any
     conditions: Any
     containerStatuses: list[_ContainerStatus] | None
+    resourceClaimStatuses: Any
 
 
 class Pod(TypedDict, total=False):
@@ -102,6 +103,21 @@ class PriorityClass(TypedDict, total=False):
     value: Any
     globalDefault: Any
     preemptionPolicy: Any
+
+
+class StorageClass(TypedDict, total=False):
+    metadata: Meta | None
+    provisioner: Any
+    volumeBindingMode: Any
+    allowedTopologies: Any
+
+
+class CSIStorageCapacity(TypedDict, total=False):
+    metadata: Meta | None
+    storageClassName: Any
+    nodeTopology: Any
+    capacity: Any
+    maximumVolumeSize: Any
 
 
 class Other(TypedDict, total=False):

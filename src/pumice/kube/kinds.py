@@ -67,6 +67,17 @@ NUMA_TOPOLOGIES = Kind(
     "nodeinfo.volcano.sh", "v1alpha1", "numatopologies", "Numatopology", namespaced=False, gives="NUMA awareness"
 )
 NODE_SHARDS = Kind("shard.volcano.sh", "v1alpha1", "nodeshards", "NodeShard", namespaced=False, gives="node sharding")
+_DEVICES, _CLAIMS_GIVE = "resource.k8s.io", "claims of devices"
+RESOURCE_CLAIMS = Kind(_DEVICES, "v1", "resourceclaims", "ResourceClaim", gives=_CLAIMS_GIVE)
+RESOURCE_CLAIM_TEMPLATES = Kind(_DEVICES, "v1", "resourceclaimtemplates", "ResourceClaimTemplate", gives=_CLAIMS_GIVE)
+RESOURCE_SLICES = Kind(_DEVICES, "v1", "resourceslices", "ResourceSlice", namespaced=False, gives=_CLAIMS_GIVE)
+DEVICE_CLASSES = Kind(_DEVICES, "v1", "deviceclasses", "DeviceClass", namespaced=False, gives=_CLAIMS_GIVE)
+_STORAGE, _VOLUMES_GIVE = "storage.k8s.io", "volumes"
+VOLUMES_KIND = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False, gives=_VOLUMES_GIVE)
+VOLUME_CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", gives=_VOLUMES_GIVE)
+STORAGE_CLASSES = Kind(_STORAGE, "v1", "storageclasses", "StorageClass", namespaced=False, gives=_VOLUMES_GIVE)
+CSI_NODES = Kind(_STORAGE, "v1", "csinodes", "CSINode", namespaced=False, gives="limits of volumes")
+STORAGE_CAPACITIES = Kind(_STORAGE, "v1", "csistoragecapacities", "CSIStorageCapacity", gives="capacity of volumes")
 KAI_QUEUES = Kind("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False, gives="queues")
 KAI_POD_GROUPS = Kind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", gives="gang scheduling")
 BIND_REQUESTS = Kind("scheduling.run.ai", "v1alpha2", "bindrequests", "BindRequest", gives="bindings by KAI's binder")
@@ -74,6 +85,19 @@ TOPOLOGIES = Kind("kai.scheduler", "v1alpha1", "topologies", "Topology", namespa
 EVENTS = Kind("", "v1", "events", "Event")
 NEW_EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
+
+#: What claims of devices and of volumes rest on.
+_CLAIMED = (
+    DEVICE_CLASSES,
+    RESOURCE_SLICES,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    STORAGE_CAPACITIES,
+    VOLUMES_KIND,
+    VOLUME_CLAIMS,
+)
 
 #: What a scheduler under Volcano's language follows, what the rest hangs on first.
 FOLLOWED = (
@@ -86,6 +110,7 @@ FOLLOWED = (
     HYPER_NODES,
     NUMA_TOPOLOGIES,
     NODE_SHARDS,
+    *_CLAIMED,
     POD_GROUPS,
     PODS,
 )
@@ -99,6 +124,7 @@ KAI_FOLLOWED = (
     TOPOLOGIES,
     KAI_POD_GROUPS,
     BIND_REQUESTS,
+    *_CLAIMED,
     PODS,
 )
 

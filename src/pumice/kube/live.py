@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pumice.kube.claim_binding import ClaimBinding
 from pumice.kube.client import Client, Counts
 from pumice.kube.cluster import KubeCluster, Requests
 from pumice.kube.cycle_log import tell_cycle
@@ -35,6 +36,7 @@ from pumice.kube.rhythm import Rhythm
 from pumice.kube.troubles import Troubles
 from pumice.kube.unread import Unread
 from pumice.kube.usage import ApiServerAsk
+from pumice.kube.volume_binding import VolumeBinding
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
 from pumice.model.gang import DEFAULT_NODE_POOL
@@ -199,6 +201,7 @@ class Live:
         self.cluster = KubeCluster(
             self._client,
             scheduler=settings.scheduler_names[0],
+            hooks=(VolumeBinding(self._client), ClaimBinding(self._client)),
             timed=self._timed,
             aged=self._aged,
             requests=settings.requests,

@@ -10,9 +10,17 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pumice.kube.claims_out import claim_object, device_class_object, resource_slice_object
 from pumice.kube.kai_objects_out import kai_bind_request, kai_pod_group, kai_queue, kai_topology
+from pumice.kube.volumes_out import (
+    csi_node_object,
+    storage_capacity_object,
+    storage_class_object,
+    volume_claim_object,
+    volume_object,
+)
 from pumice.model.bind_request import BindRequest
-from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
+from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
 from pumice.model.manifest.fields import Obj
@@ -35,6 +43,7 @@ from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, Resource
 from pumice.model.resources import CPU, MEMORY, PODS, Resource
 from pumice.model.topology import HyperNode, HyperNodeMember, Topology
 from pumice.model.usage import NodeUsage
+from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.runtime.controllers.encode import podgroup_object
 
 _VOLCANO = "scheduling.volcano.sh/v1beta1"
@@ -60,7 +69,21 @@ def object_of(value: Object) -> Obj:
         case Topology():
             return kai_topology(value)
         case ResourceClaim() | ResourceClaimTemplate():
-            return _resource_claim(value)
+            return claim_object(value)
+        case ResourceSlice():
+            return resource_slice_object(value)
+        case DeviceClass():
+            return device_class_object(value)
+        case PersistentVolume():
+            return volume_object(value)
+        case PersistentVolumeClaim():
+            return volume_claim_object(value)
+        case StorageClass():
+            return storage_class_object(value)
+        case CSINode():
+            return csi_node_object(value)
+        case CSIStorageCapacity():
+            return storage_capacity_object(value)
         case BindRequest():
             return kai_bind_request(value)
         case PodDisruptionBudget():
@@ -129,6 +152,9 @@ def _pod(pod: Pod) -> Obj:
         startTime=_instant(pod.start_time or 0.0),
         nominatedNodeName=pod.nominated_node,
         conditions=conditions,
+        resourceClaimStatuses=[
+            {"name": f"r{i}", "resourceClaimName": made} for i, made in enumerate(pod.made_claims) if made
+        ],
     )
     spec = {
         **_spec(pod.spec),
@@ -350,20 +376,6 @@ def _hypernode(found: HyperNode) -> Obj:
     )
     spec = {"tier": found.tier, **_some(tierName=found.tier_name, members=[_member(each) for each in found.members])}
     return {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata, "spec": spec}
-
-
-def _resource_claim(claim: ResourceClaim | ResourceClaimTemplate) -> Obj:
-    requests = [
-        {"name": f"devices-{i}", "exactly": {"deviceClassName": device_class, "count": count}}
-        for i, (device_class, count) in enumerate(claim.devices)
-    ]
-    spec = {"devices": {"requests": requests}}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": type(claim).__name__,
-        "metadata": {"namespace": claim.namespace, "name": claim.name},
-        "spec": spec if isinstance(claim, ResourceClaim) else {"spec": spec},
-    }
 
 
 def _disruption_budget(budget: PodDisruptionBudget) -> Obj:

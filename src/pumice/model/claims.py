@@ -1,22 +1,99 @@
-"""Claims of devices (dynamic resource allocation), as far as quotas count them."""
+"""Dynamic resource allocation: what drivers offer on nodes (slices of devices), and claims of some of it.
+
+Source: Kubernetes resource.k8s.io/v1.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from pumice.model.pod import EMPTY_MAP, NodeSelectorTerm, Toleration
+
+#: Devices that one claim may have, and pods that may use it at once. Source: Kubernetes API limits.
+CLAIM_DEVICES_MAX = 32
+CLAIM_USERS_MAX = 256
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOption:
+    """So many devices of a class, or, with ``every``, all of them that a node has. ``name``: that of an alternative,
+    empty where there is one option only. ``selectors``: CEL expressions. ``capacity``: how much each device must give
+    of its dimensions."""
+
+    device_class: str
+    count: int = 1
+    name: str = ""
+    every: bool = False
+    selectors: tuple[str, ...] = ()
+    capacity: tuple[tuple[str, float], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    admin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """One of its ``options``, the first that there is."""
+
+    name: str
+    options: tuple[DeviceOption, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SameAttribute:
+    """The devices of these requests (none: of all) must have one value of an attribute."""
+
+    attribute: str
+    requests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatedDevice:
+    """A device, by what names it, and the request that it was given for (``request/alternative``)."""
+
+    request: str
+    driver: str
+    pool: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What a claim was given. ``nodes``: where it can be used, None everywhere."""
+
+    devices: tuple[AllocatedDevice, ...] = ()
+    nodes: tuple[NodeSelectorTerm, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceClaim:
-    """``devices``: how many of each device class it asks for, sorted by class."""
+    """``reserved_for``: uids of the pods that may use it. ``unknown``: what it asks for that Pumice cannot give."""
 
     namespace: str
     name: str
-    devices: tuple[tuple[str, int], ...] = ()
+    requests: tuple[DeviceRequest, ...] = ()
+    same: tuple[SameAttribute, ...] = ()
+    labels: Mapping[str, str] = EMPTY_MAP
+    uid: str = ""
+    allocation: Allocation | None = None
+    reserved_for: tuple[str, ...] = ()
+    unknown: str = ""
 
     @property
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def devices(self) -> tuple[tuple[str, int], ...]:
+        """How many of each device class it asks for, sorted by class; what cannot be told counts as one, and of
+        alternatives the first."""
+        found: dict[str, int] = {}
+        for request in self.requests:
+            first = request.options[0]
+            if first.device_class:
+                found[first.device_class] = found.get(first.device_class, 0) + (1 if first.every else first.count)
+        return tuple(sorted(found.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +102,67 @@ class ResourceClaimTemplate:
 
     namespace: str
     name: str
-    devices: tuple[tuple[str, int], ...] = ()
+    requests: tuple[DeviceRequest, ...] = ()
+    same: tuple[SameAttribute, ...] = ()
+    labels: Mapping[str, str] = EMPTY_MAP
+    unknown: str = ""
 
     @property
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClass:
+    """A device is of the class where all ``selectors``, CEL expressions, say so."""
+
+    name: str
+    selectors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAttribute:
+    """``kind``: string, int, bool or version."""
+
+    name: str  # domain/name
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTaint:
+    """As of a node."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """``capacity``: amounts by ``domain/name``. ``unknown``: why it can be given to nobody here."""
+
+    name: str
+    attributes: tuple[DeviceAttribute, ...] = ()
+    capacity: tuple[tuple[str, float], ...] = ()
+    taints: tuple[DeviceTaint, ...] = ()
+    unknown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSlice:
+    """Devices of a pool: on one node, on those that ``nodes`` select, or on all (both empty).
+
+    ``generation``: of slices of one pool only those of the highest one count, and only where all ``slice_count`` of
+    them are there.
+    """
+
+    name: str
+    driver: str
+    pool: str
+    node_name: str = ""
+    nodes: tuple[NodeSelectorTerm, ...] = ()
+    devices: tuple[Device, ...] = ()
+    generation: int = 0
+    slice_count: int = 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pumice.model.claims import Allocation
 from pumice.model.gang import GangTimes
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.podgroup import PodGroupStatus
@@ -14,6 +15,30 @@ from pumice.model.resources import Resource
 
 #: In the context of a bind: the groups with which the pod shares its devices.
 GPU_GROUPS = "gpu_groups"
+#: And what the claims of the pod must say before it is bound: a tuple of ``ClaimGrant``.
+CLAIMS = "claims"
+
+
+class ClaimGrant(NamedTuple):
+    """A claim that a pod uses (``namespace/name``; ``namespace/pod/number`` where the pod does not say yet how the one
+    is called that is made for it), and what it was given for that, None where it had been given it before."""
+
+    claim: str
+    allocation: Allocation | None
+
+
+#: And which volumes its claims are to have before it is bound: a tuple of ``VolumeGrant``.
+VOLUMES = "volumes"
+
+
+class VolumeGrant(NamedTuple):
+    """A claim of a volume (``namespace/name``), the volume that it was given, empty for one that is to be made, and the
+    node for which."""
+
+    claim: str
+    uid: str
+    volume: str
+    node: str
 
 
 class Bind(NamedTuple):

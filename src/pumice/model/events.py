@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pumice.model.bind_request import BindRequest
-from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
+from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.node import Node
 from pumice.model.numa import Numatopology
@@ -14,6 +14,7 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage
+from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 Object = (
     Pod
@@ -26,6 +27,13 @@ Object = (
     | PodDisruptionBudget
     | ResourceClaim
     | ResourceClaimTemplate
+    | ResourceSlice
+    | DeviceClass
+    | PersistentVolume
+    | PersistentVolumeClaim
+    | StorageClass
+    | CSINode
+    | CSIStorageCapacity
     | ResourceQuota
     | NodeUsage
     | BindRequest

@@ -34,6 +34,16 @@ _FRACTION = re.compile(r"[0-9]{0,9}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,3})?")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _MIG = re.compile(r"nvidia\.com/mig-([0-9]{1,2})g\.[0-9]{1,4}gb.*")
 
+#: Domains of drivers that offer GPUs as devices to claim.
+_GPU_DOMAINS = ("nvidia.com", "amd.com", "intel.com")
+
+
+def is_gpu(name: str) -> bool:
+    """Whether a driver of devices, or a class of devices that is called after it, is one of GPUs: ``gpu.nvidia.com``,
+    ``nvidia.com/gpu``."""
+    domain, _, kind = name.rpartition("/")
+    return (kind == "gpu" and domain in _GPU_DOMAINS) or (name.startswith("gpu.") and name[4:] in _GPU_DOMAINS)
+
 
 @dataclass(frozen=True, slots=True)
 class GpuShare:

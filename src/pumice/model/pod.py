@@ -186,7 +186,8 @@ class Pod:
 
     ``unread``: what of it could not be read, and why; everything else here is true. ``closes_node``: it is on its node,
     and may hold more of it than ``spec`` says: as long as it is there, that node takes nothing new. ``stays``: its
-    eviction was refused lately, so nobody counts on it.
+    eviction was refused lately, so nobody counts on it. ``made_claims``: what the claims are called that were made for
+    it from templates, at the places of ``spec.resource_claims``.
     """
 
     namespace: str
@@ -209,6 +210,7 @@ class Pod:
     unread: tuple[str, ...] = ()
     closes_node: bool = False
     stays: bool = False
+    made_claims: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

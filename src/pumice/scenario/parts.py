@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.columns.claimed import claimed_gpus
 from pumice.columns.devices import memory_charge
 from pumice.columns.dtypes import F64
 from pumice.columns.tables import Tables
@@ -91,7 +92,7 @@ def amount_of(tables: Tables, rows: Iterable[int]) -> F64:
     charge = tables.classes.charge
     if len(rows) == 1:
         cls = int(tables.tasks.cls[rows[0]])
-        if not tables.classes.share_mib[cls]:
+        if not tables.classes.share_mib[cls] and not len(tables.claims):
             return np.asarray(charge[cls])
     classes: list[int] = tables.tasks.cls[rows].tolist()
     first = classes[0]
@@ -101,6 +102,8 @@ def amount_of(tables: Tables, rows: Iterable[int]) -> F64:
         found, of_memory = np.asarray(charge[classes].sum(axis=0)), tables.classes.share_mib[classes].any()
     if of_memory:
         found[tables.axis.column[GPU_RESOURCE]] += memory_charge(tables, rows)
+    if len(tables.claims) and GPU_RESOURCE in tables.axis.column:
+        found[tables.axis.column[GPU_RESOURCE]] += claimed_gpus(tables, rows).sum()
     return found
 
 

@@ -142,7 +142,9 @@ class Placer:
             nodes = self._ahead(rows, cls) if anywhere else self._choose(rows, cls, within)
             if not nodes:
                 return False
-            self._put(stmt, rows[: len(nodes)], nodes, at_once=not virtual and self._starts_at_once(cls, nodes[0]))
+            at_once = not virtual and self._starts_at_once(rows[0], cls, nodes[0])
+            if not self._put(stmt, rows[: len(nodes)], nodes, at_once=at_once):
+                return False
             if anywhere:
                 self._picks.took(len(nodes))
             rows = rows[len(nodes) :]
@@ -166,11 +168,12 @@ class Placer:
             return []
         return [node] if count == 1 or self._single else self._pick(cls, fit, key, within, count)
 
-    def _starts_at_once(self, cls: int, node: int) -> bool:
-        """Whether a node has room for one of a class now, and not only when others have left."""
+    def _starts_at_once(self, row: int, cls: int, node: int) -> bool:
+        """Whether a node has room for a task of a class now, and not only when others have left."""
         tables = self.ssn.tables
         idle, future = tables.nodes.books[node, IDLE].tolist(), tables.nodes.books[node, FUTURE].tolist()
-        return all(idle[which] > limit and future[which] > limit for which, limit in tables.classes.asked[cls])
+        at_once = all(idle[which] > limit and future[which] > limit for which, limit in tables.classes.asked[cls])
+        return at_once and not self.feasible.waits_for(Task(tables, row), node)
 
     def _key(self, row: int, fit: ClassFit, within: Subset, more: Bool | None = None) -> F64 | None:
         """How good each node is for a task, -inf where it cannot go; None where that is everywhere. Shape (N,)."""
@@ -270,13 +273,15 @@ class Placer:
         same = nodes.has_room(cls, IDLE) & nodes.has_room(cls, FUTURE) == fit.idle_fits[picked[0]]
         return len(picked) if same.all() else int(same.argmin())
 
-    def _put(self, stmt: Statement, rows: list[int], nodes: list[int], *, at_once: bool) -> None:
-        """Place tasks of one pod set; those that were evicted stay, or are promised other nodes."""
+    def _put(self, stmt: Statement, rows: list[int], nodes: list[int], *, at_once: bool) -> bool:
+        """Place tasks of one pod set; those that were evicted stay, or are promised other nodes. Whether nobody
+        refuses."""
         tasks = self.ssn.tables.tasks
         left = tasks.status[rows] == _RELEASING
         if not left.any():
-            (stmt.allocate if at_once else stmt.pipeline)(rows, nodes)
-            return
+            refusal = (stmt.allocate if at_once else stmt.pipeline)(rows, nodes)
+            self.why = refusal.reason if refusal is not None else self.why
+            return refusal is None
         each = list(zip(rows, nodes, left.tolist(), (tasks.node[rows] == nodes).tolist(), strict=True))
         new = [(row, node) for row, node, evicted, _ in each if not evicted]
         if new:
@@ -287,6 +292,7 @@ class Placer:
         stays = sorted((int(tasks.was[row]), row) for row, _, evicted, same in each if evicted and same)
         for _, alike in groupby(stays, key=itemgetter(0)):
             stmt.stay([row for _, row in alike])
+        return True
 
 
 def nodes_by_name(ssn: Session) -> AnyArray | None:

@@ -9,20 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, get_args
 
 from pumice.model.decisions import Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
-from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.gang import gang_at
 from pumice.model.node import Node
-from pumice.model.numa import Numatopology
 from pumice.model.pod import Pod, PodCondition
 from pumice.model.podgroup import PodGroup
-from pumice.model.queue import PriorityClass, Queue, QueueUsage, ResourceQuota
+from pumice.model.queue import PriorityClass, Queue, QueueUsage
 from pumice.model.resources import Resource
-from pumice.model.topology import HyperNode, Topology
-from pumice.model.usage import NodeUsage
+from pumice.model.topology import HyperNode
 from pumice.sim.alike import Alike, changed, in_parts, one_of
 from pumice.sim.engine import Engine, Priority
 from pumice.sim.spans import DURATION_ANNOTATION, seconds_of
@@ -73,12 +70,6 @@ class SimCluster:
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, PriorityClass] = {}
         self.hypernodes: dict[str, HyperNode] = {}
-        self.topologies: dict[str, Topology] = {}
-        #: As written: nobody keeps the status of these here.
-        self.budgets: dict[str, PodDisruptionBudget] = {}
-        self.quotas: dict[str, ResourceQuota] = {}
-        self.usages: dict[str, NodeUsage] = {}
-        self.numas: dict[str, Numatopology] = {}
         self.pods_on: dict[str, dict[str, None]] = {}  # node -> keys of pods that hold room on it
         self.binds_done = 0
         self.evictions_done = 0
@@ -91,12 +82,9 @@ class SimCluster:
             Queue: self.queues,
             PriorityClass: self.priority_classes,
             HyperNode: self.hypernodes,
-            Topology: self.topologies,
-            PodDisruptionBudget: self.budgets,
-            ResourceQuota: self.quotas,
-            NodeUsage: self.usages,
-            Numatopology: self.numas,
         }
+        for kind in get_args(Object):  # others stand as they were written: nobody keeps their status here
+            self._tables.setdefault(kind, {})
 
     # -- the port ------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
 from pumice.model.job import BatchJob, VolcanoJob
@@ -21,6 +22,7 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage
+from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.runtime.problems import Problem, Severity
 from pumice.sim.scene import Scene
 from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of, span_problem
@@ -30,8 +32,12 @@ from pumice.sim.work import LooseGang, ManifestJob, Work
 #: A tenant writes how many replicas a job has, and how many jobs there are: pods that all jobs may make together.
 MADE_PODS_MAX = 500_000
 _NAMED_MAX = 3
-#: They come before what refers to them.
-_FIRST = (PriorityClass, Queue, Node, HyperNode, Topology, PodDisruptionBudget, ResourceQuota, NodeUsage, Numatopology)
+_BESIDE = (
+    *(Topology, PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass),
+    *(ResourceQuota, NodeUsage, Numatopology),
+    *(PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIStorageCapacity),
+)
+_FIRST = (PriorityClass, Queue, Node, HyperNode, *_BESIDE)  # they come before what refers to them
 
 
 def scene_of(objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)) -> Scene:
@@ -58,10 +64,7 @@ class _Stage:
 
     def take(self, obj: Value) -> None:
         match obj:
-            case PriorityClass() | Queue() | Node() | HyperNode() | Topology():
-                self.standing.append(obj)
-                return
-            case PodDisruptionBudget() | ResourceQuota() | NodeUsage() | Numatopology():
+            case _ if isinstance(obj, _FIRST):
                 self.standing.append(obj)
                 return
             case PodGroup():
@@ -73,9 +76,9 @@ class _Stage:
             case BatchJob():
                 self._batch_jobs.append(obj)
             case _:
-                kind = type(obj).__name__
                 what = "is not used by a simulation yet"
-                self.problems.append(Problem(f"{kind} {obj.namespace}/{obj.name}", what, Severity.NOTE))
+                name = f"{namespace}/{obj.name}" if (namespace := getattr(obj, "namespace", "")) else obj.name
+                self.problems.append(Problem(f"{type(obj).__name__} {name}", what, Severity.NOTE))
                 return
         self._check_spans(f"{type(obj).__name__} {obj.key}", obj.annotations)
 

@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import count
 
-from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Object, Seen
 from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
-from pumice.model.queue import ResourceQuota
 from pumice.sim.engine import Engine, Priority
 
 #: Seconds by which an event is told late; 0 is at once.
@@ -22,7 +19,7 @@ Delay = Callable[[Event], float]
 
 def key_of(obj: Object) -> str:
     """``namespace/name``, or the name of a cluster-wide object."""
-    return obj.key if isinstance(obj, (Pod, PodGroup, PodDisruptionBudget, ResourceQuota)) else obj.name
+    return str(getattr(obj, "key", obj.name))
 
 
 class Telling:

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from pumice.columns.claims import ClaimTable
 from pumice.columns.column import Versions, Writer
 from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.hypernodes import build_tree
@@ -21,21 +20,23 @@ from pumice.columns.queues import QueueTable
 from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
 from pumice.model.bind_request import BindRequest
-from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.decisions import Bind, Evict, Writes
 from pumice.model.events import Event, Gone, Object, Seen, Undone
 from pumice.model.gang import DEFAULT_NODE_POOL
+from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.model.resources import Resource
+from pumice.model.status import COMPLETED_STATUSES
 from pumice.model.topology import HyperNode
 from pumice.state.beside import KINDS, Beside
 from pumice.state.counted import RoleNumbers
+from pumice.state.grants import Grants
 from pumice.state.job_rows import JobKeeper
 from pumice.state.requests import BindRequests
-from pumice.state.task_rows import TaskKeeper
+from pumice.state.task_rows import TaskKeeper, own_status
 
 #: Events about pods that are kept for being written together.
 TAKEN_TOGETHER_MAX = 4096
@@ -71,9 +72,8 @@ class Store:
         self._left: dict[str, None] = {}
         self._requests = BindRequests()
         self._versions = Versions()
-        self.claims: dict[str, ResourceClaim] = {}
-        self._beside = Beside(self._versions)
-        self._stale_claims = False
+        self._grants = Grants()
+        self._beside = Beside(self._versions, self._grants)
         self._stale_axis = self._stale_nodes = self._stale_queues = self._stale_tree = self._stale_priorities = False
         versions = self._versions
         tables = self._tables = Tables.empty(versions, ResourceAxis())
@@ -121,6 +121,7 @@ class Store:
             case Undone(key, uid):
                 self._take_in()
                 self._tasks.undone(key, uid)
+                self._grants.let_go((key,))
 
     def take_in(self) -> None:
         """Carry out what can be done of the next snapshot before somebody waits for it; ``snapshot`` does the rest."""
@@ -134,9 +135,12 @@ class Store:
             for spec in {id(pod.spec): pod.spec for pod in pods.values()}.values():
                 self._cover(spec.request)
             self._tasks.seen(pods)
+            if self._grants:
+                self._grants.let_go([key for key, pod in pods.items() if own_status(pod) in COMPLETED_STATUSES])
         elif self._left:
             keys, self._left = self._left, {}
             self._tasks.gone(keys)
+            self._grants.let_go(keys)
 
     def _seen(self, obj: Object) -> None:
         match obj:
@@ -158,14 +162,11 @@ class Store:
             case HyperNode():
                 self.hypernodes[obj.name] = obj
                 self._stale_tree = True
-            case ResourceClaim() | ResourceClaimTemplate():
-                claim = obj if isinstance(obj, ResourceClaim) else _as_claim(obj)
-                self._stale_claims |= self.claims.get(claim.key) != claim
-                self.claims[claim.key] = claim
             case BindRequest():
                 self._recount(self._requests.take(obj))
             case _:
                 self._beside.seen(obj)
+                self._stale_axis |= self._beside.offers_gpus and GPU_RESOURCE not in self._tables.axis.column
 
     def _recount(self, pod: str | None) -> None:
         """A binder was asked to bind this pod, or will not bind it."""
@@ -203,10 +204,6 @@ class Store:
             self._stale_priorities = True
         elif kind is HyperNode:
             self._stale_tree |= self.hypernodes.pop(key, None) is not None
-        elif kind in (ResourceClaim, ResourceClaimTemplate):
-            namespace, _, name = key.partition("/")
-            held = key if kind is ResourceClaim else _as_claim(ResourceClaimTemplate(namespace, name)).key
-            self._stale_claims |= self.claims.pop(held, None) is not None
         elif kind is BindRequest:
             self._recount(self._requests.drop(key))
         elif kind in KINDS:
@@ -222,6 +219,9 @@ class Store:
         """
         self._take_in()
         self._tasks.assume(decisions)
+        for decision in decisions:
+            if isinstance(decision, Bind) and decision.context:
+                self._grants.assume(decision)
 
     def remember(self, writes: Writes) -> None:
         """Keep where a cycle put jobs and sub-jobs, and what its plugins noted."""
@@ -250,8 +250,6 @@ class Store:
             self._rebuild_tree()
         if self._stale_queues:
             self._make_queues()
-        if self._stale_claims:
-            tables.claims, self._stale_claims = ClaimTable(self._versions, self.claims.values()), False
         self._beside.refresh(tables)
         self._jobs.refresh()
         if self._stale_priorities:
@@ -275,6 +273,8 @@ class Store:
         tables, names = self._tables, set(self._tables.axis.offered)
         for node in self.nodes.values():
             names.update(node.allocatable.scalars or (), node.oversubscription.scalars or ())
+        if self._beside.offers_gpus:
+            names.add(GPU_RESOURCE)
         for queue in self.queues.values():
             names.update(name for amount in _amounts_of(queue) for name in amount.scalars or ())
         axis = ResourceAxis(names)
@@ -316,11 +316,6 @@ class Store:
 def _without_status(queue: Queue) -> Queue:
     """All of a queue but what is written on it."""
     return replace(queue, resource_version="", allocated=None, usage=None)
-
-
-def _as_claim(template: ResourceClaimTemplate) -> ResourceClaim:
-    """A template as the claim by whose name pods ask for one that is made from it."""
-    return ResourceClaim(template.namespace, f"template/{template.name}", template.devices)
 
 
 def _amounts_of(queue: Queue) -> list[Resource]:

@@ -224,7 +224,7 @@ class GangSearch:
         candidates = rows[reachable[rows] & fit.future_fits[rows]]
         if not len(candidates):
             return -1
-        idle, own = fit.idle_fits[candidates], placing.feasible.shard_mask
+        idle, own = placing.feasible.idle_for(task, fit, candidates), placing.feasible.shard_mask
         parts = [candidates[idle], candidates[~idle]]
         if own is not None:
             parts = [part for group in parts for part in (group[own[group]], group[~own[group]])]

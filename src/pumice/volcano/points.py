@@ -40,6 +40,7 @@ from pumice.framework.points import (
     task_order,
     task_refused,
     tasks_allowed,
+    waits,
 )
 from pumice.framework.verdict import Unfit
 from pumice.volcano.eviction import EvictionContext
@@ -332,4 +333,5 @@ __all__ = [
     "unified_evictable",
     "victim_queue_order",
     "victim_tasks",
+    "waits",
 ]

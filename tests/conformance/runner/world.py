@@ -16,14 +16,6 @@ from tests.conformance.runner.result import NotYet, Unusable
 _KEPT = get_args(Object)
 #: Kind -> what of Pumice is missing to take it into account.
 _NEEDS = {
-    "CSIDriver": "volumes",
-    "CSINode": "volumes",
-    "CSIStorageCapacity": "volumes",
-    "PersistentVolume": "volumes",
-    "PersistentVolumeClaim": "volumes",
-    "StorageClass": "volumes",
-    "DeviceClass": "dynamic resources",
-    "ResourceSlice": "dynamic resources",
     "NodeShard": "shards as objects",
 }
 _UNDERSTOOD_OPTIONS = {

@@ -29,7 +29,10 @@ from pumice.kube.kinds import (
     POD_GROUPS,
     PODS,
     QUEUES,
+    RESOURCE_CLAIMS,
     RESOURCE_QUOTAS,
+    VOLUME_CLAIMS,
+    VOLUMES_KIND,
     Kind,
 )
 from tests.unit.deploy.helm import render
@@ -48,6 +51,14 @@ def followed(kinds: Iterable[Kind]) -> set[Right]:
     return {right for kind in kinds for right in rights(kind, "list", "watch")}
 
 
+#: What is written of claims before a pod is bound.
+CLAIMED = (
+    rights(VOLUMES_KIND, "get", "update")  # kube/volume_binding
+    | rights(VOLUME_CLAIMS, "get", "patch")
+    | rights(RESOURCE_CLAIMS, "get", "update")  # kube/claim_binding
+    | rights(RESOURCE_CLAIMS, "update", below="status")
+    | rights(RESOURCE_CLAIMS, "update", below="binding")  # asked for by newer API servers where a status is written
+)
 #: Where the code asks for more than to follow a kind. A change there belongs here, and in the role.
 SCHEDULER = (
     followed(FOLLOWED)
@@ -60,6 +71,7 @@ SCHEDULER = (
     | rights(POD_GROUPS, "patch")  # kube/statuses: by the subresource where the CRD has one
     | rights(POD_GROUPS, "patch", below="status")
     | rights(QUEUES, "patch", below="status")
+    | CLAIMED
 )
 CONTROLLERS = (
     followed(kind for kinds in WATCHED_BY.values() for kind in kinds)
@@ -79,6 +91,7 @@ CONTROLLERS = (
 )
 KAI_SCHEDULER = (
     followed(KAI_FOLLOWED)
+    | CLAIMED
     | {right for right in SCHEDULER if right[0] == ""} - rights(RESOURCE_QUOTAS, "list", "watch")
     | rights(KAI_POD_GROUPS, "patch")  # kube/statuses: annotations
     | rights(KAI_POD_GROUPS, "patch", below="status")

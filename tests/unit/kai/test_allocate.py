@@ -65,7 +65,7 @@ def test_nothing_is_placed_where_there_are_no_nodes() -> None:
     assert cycle(store(queue("q"), job("j", "q", [""]))).decisions == []
 
 
-def test_who_claims_dynamic_resources_is_placed_nowhere_yet() -> None:
+def test_claims_that_no_plugin_looks_at_are_placed_nowhere() -> None:
     claims = PodSpec(Resource(1000.0, 1e9, {"pods": 1.0}), resource_claims=("ns/claim",))
     group, pod = job("j", "q", [""])[1:]
     part = type(pod)(**{**{name: getattr(pod, name) for name in pod.__slots__}, "spec": claims})

@@ -7,12 +7,22 @@ from typing import Any
 import pytest
 
 from pumice.kube.objects_out import object_of
-from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
+from pumice.model.claims import (
+    AllocatedDevice,
+    Allocation,
+    DeviceClass,
+    DeviceOption,
+    DeviceRequest,
+    ResourceClaim,
+    SameAttribute,
+)
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.manifest import Decoder, ManifestError
-from pumice.model.pod import LabelSelector, Requirement
+from pumice.model.pod import LabelSelector, NodeSelectorTerm, Requirement
+from pumice.testing.devices import claim, claim_template, offered
 
 WEB = LabelSelector((Requirement("app", "In", ("web",)),))
+HERE = (NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("n",)),)),)
 METADATA = {"namespace": "ns", "name": "x"}
 
 
@@ -70,9 +80,10 @@ def devices(*requests: Any) -> Any:
     ],
 )
 def test_a_claim_and_a_template(spec: Any, found: tuple[tuple[str, int], ...]) -> None:
-    assert read("ResourceClaim", "resource.k8s.io/v1", spec=spec) == ResourceClaim("ns", "x", found)
+    claim = read("ResourceClaim", "resource.k8s.io/v1", spec=spec)
     template = read("ResourceClaimTemplate", "resource.k8s.io/v1beta1", spec={"spec": spec})
-    assert template == ResourceClaimTemplate("ns", "x", found)
+    assert claim.devices == found
+    assert claim.requests == template.requests
 
 
 @pytest.mark.parametrize(
@@ -81,8 +92,22 @@ def test_a_claim_and_a_template(spec: Any, found: tuple[tuple[str, int], ...]) -
         PodDisruptionBudget("ns", "x", WEB, 2, ("a",)),
         PodDisruptionBudget("ns", "x", LabelSelector(), 0),
         PodDisruptionBudget("ns", "x"),
-        ResourceClaim("ns", "x", (("gpu", 2), ("nic", 1))),
-        ResourceClaimTemplate("ns", "x", (("gpu", 2),)),
+        claim("x", gpu=2, nic=1),
+        claim_template("x", 'device.driver == "d"', gpu=2),
+        ResourceClaim(
+            "ns",
+            "x",
+            (DeviceRequest("r", (DeviceOption("big", name="a"), DeviceOption("small", 2, "b", every=True))),),
+            (SameAttribute("d/numa", ("r",)),),
+            {"queue": "q"},
+            "u",
+            Allocation((AllocatedDevice("r/a", "d", "p", "0"),), HERE),
+            ("u-1", "u-2"),
+        ),
+        DeviceClass("gpu", ('device.attributes["d"].model == "m"',)),
+        offered("n", each=({"model": "m", "d/numa": 1, "healthy": True, "sick": False},)),
+        offered("", 2, nodes=HERE, generation=3, slice_count=2),
+        offered("", 1),
     ],
 )
 def test_what_is_written_down_is_read_as_it_was(value: Any) -> None:

@@ -12,6 +12,7 @@ from pumice.model.events import Gone, Seen
 from pumice.model.status import TaskStatus
 from pumice.model.usage import NodeUsage
 from pumice.testing.build import budget, cluster, node, pod, podgroup
+from pumice.testing.devices import claim, claim_template
 
 
 def state_of(tables: Tables, name: str) -> tuple[str, str, str]:
@@ -61,8 +62,7 @@ def test_budgets_come_change_and_go() -> None:
 
 
 def test_a_template_and_a_claim_of_one_name_are_two() -> None:
-    devices = (("gpu", 1),)
-    store = cluster(ResourceClaim("ns", "x", devices), ResourceClaimTemplate("ns", "x", devices))
+    store = cluster(claim("x", gpu=1), claim_template("x", gpu=1))
     assert [each.key for each in store.snapshot().tables.claims.objs] == ["ns/template/x", "ns/x"]
     store.apply(Gone(ResourceClaimTemplate, "ns/x"))
     assert [each.key for each in store.snapshot().tables.claims.objs] == ["ns/x"]

@@ -10,10 +10,11 @@ import pytest
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job, Queue, Task
 from pumice.framework.session import Session
-from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
+from pumice.model.claims import ResourceClaim
 from pumice.model.pod import Pod
 from pumice.model.resources import Resource
 from pumice.testing.build import cluster, node, pod, podgroup, queue, resource, run, session
+from pumice.testing.devices import claim, claim_template
 from pumice.volcano.device_quota import PREFIX
 
 FLAT = "actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: capacity}]}]"
@@ -43,7 +44,7 @@ def claiming(name: str, *claims: str, **more: Any) -> Pod:
 
 
 def claims(**counts: int) -> list[ResourceClaim]:
-    return [ResourceClaim("ns", name, (("gpu.com", count),)) for name, count in counts.items()]
+    return [claim(name, gpu_com=count) for name, count in counts.items()]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_devices_are_counted_by_claim(limit: int, bound: set[str]) -> None:
 
 
 def test_each_pod_has_a_claim_of_its_own_from_a_template() -> None:
-    template = ResourceClaimTemplate("ns", "t", (("gpu.com", 1),))
+    template = claim_template("t", gpu_com=1)
     each = [claiming(name, "template/t") for name in "abc"]
     groups = [podgroup(name, 1, "q", phase="Inqueue") for name in "abc"]
     store = cluster(node("n"), queue("q", capability=limited(2)), groups, each, template)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pumice.columns.placement import Placement
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
+from pumice.framework.filters.wishes import HARD_POD_AFFINITY_WEIGHT
 from pumice.model.node import Node, NodeImage, Taint
 from pumice.model.pod import (
     LabelSelector,
@@ -23,7 +24,6 @@ from pumice.model.pod import (
     Toleration,
     TopologySpreadConstraint,
 )
-from pumice.volcano.scorers.interpod import HARD_POD_AFFINITY_WEIGHT
 from tests.unit.volcano import reference
 from tests.unit.volcano.cluster import GIB, HOST, ZONE, Cluster, node, pod
 from tests.unit.volcano.worlds import World, worlds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from pumice.columns.claimed import claimed_gpus
 from pumice.columns.dtypes import EPS
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.nodes import FUTURE
@@ -43,7 +44,8 @@ def _may_try(ssn: Session, part: Part) -> bool:
     free = tables.nodes.books[:, FUTURE, gpu].sum()
     if ssn.ledger.devices is not None:
         free += ssn.ledger.devices.unused()
-    return bool(part.amount(tables)[gpu] - free < EPS)
+    asked = part.amount(tables)[gpu] - claimed_gpus(tables, part.rows).sum()
+    return bool(asked - free < EPS)
 
 
 def _is_concerned(ssn: Session, job: int) -> bool:

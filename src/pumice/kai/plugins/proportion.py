@@ -12,6 +12,7 @@ import numpy as np
 from pumice.algorithms.queue_order import Key, compare_turns, turn_key
 from pumice.algorithms.queue_tree import allocatable_share, fair_share
 from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
+from pumice.columns.claimed import claimed_gpus, offered_gpus
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import F64
 from pumice.columns.runs import TaskRun
@@ -70,7 +71,9 @@ class Proportion:
         tasks = tables.tasks
         others = (tasks.alive & (tasks.job < 0) & (tasks.node >= 0) & (HELD[tasks.status] > 0)).nonzero()[0]
         others = np.setdiff1d(others, reservations(tables, self.ssn.ledger.devices))
-        return shared(tables, self.ssn.total - tables.classes.req[tasks.cls[others]].sum(axis=0))
+        found = shared(tables, self.ssn.total - tables.classes.req[tasks.cls[others]].sum(axis=0))
+        found[2] += offered_gpus(tables)
+        return found
 
     def _fair_share(self, request: F64, k: float) -> F64:
         """Devices are handed out whole. Shape (Q, 3)."""
@@ -165,6 +168,8 @@ class Proportion:
         starts = list(accumulate((len(each) for _, each in lumps[:-1]), initial=0))
         held = tables.classes.req[tables.tasks.cls[rows]]
         amounts = shared(tables, np.add.reduceat(held, starts, axis=0))
+        if len(tables.claims):
+            amounts[:, 2] += np.add.reduceat(claimed_gpus(tables, rows), starts)
         need = shared(tables, part.amount(tables))
         queue, preemptible = int(tables.jobs.queue[part.job]), bool(tables.jobs.preemptible[part.job])
         return is_reclaimable(self._before, queue, need, preemptible, leaves, amounts, self._multiplier)

@@ -1,34 +1,237 @@
-"""ResourceClaims and their templates from their decoded objects."""
+"""ResourceClaims, their templates, device classes and slices of devices from their decoded objects."""
 
 from __future__ import annotations
 
-from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
-from pumice.model.manifest.fields import Obj, at, name, table, tables, text, whole
+from collections.abc import Iterator
+
+from pumice.model.claims import (
+    AllocatedDevice,
+    Allocation,
+    Device,
+    DeviceAttribute,
+    DeviceClass,
+    DeviceOption,
+    DeviceRequest,
+    DeviceTaint,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+    SameAttribute,
+)
+from pumice.model.manifest.fields import (
+    INT64_MAX,
+    FieldError,
+    Obj,
+    at,
+    choice,
+    flag,
+    maybe_table,
+    name,
+    quantities,
+    shown,
+    table,
+    tables,
+    text,
+    text_map,
+    texts,
+    whole,
+    wrong,
+)
 from pumice.model.manifest.pods import namespace_of
+from pumice.model.manifest.terms import node_selector, tolerations
+from pumice.model.quantity import milli_value
+
+_EXACT, _ALL = "ExactCount", "All"
+#: Lists longer than any that an API server takes.
+_LISTED_MAX = 4_096
+_TAINT_EFFECTS = ("None", "NoSchedule", "NoExecute")
+_KINDS = ("string", "int", "bool", "version")
 
 
 def read_resource_claim(obj: Obj) -> ResourceClaim:
     metadata = table(obj, "metadata", "")
-    devices = _devices(table(obj, "spec", ""), "spec")
-    return ResourceClaim(namespace_of(metadata), name(metadata, "name", "metadata"), devices)
+    spec, status = table(obj, "spec", ""), table(obj, "status", "")
+    return ResourceClaim(
+        namespace_of(metadata),
+        name(metadata, "name", "metadata"),
+        *_asked(spec, "spec"),
+        labels=text_map(metadata, "labels", "metadata"),
+        uid=text(metadata, "uid", "metadata"),
+        allocation=_allocation(status),
+        reserved_for=tuple(
+            text(user, "uid", f"status.reservedFor[{i}]")
+            for i, user in enumerate(_few(status, "reservedFor", "status"))
+        ),
+        unknown=_unknown(spec, "spec"),
+    )
 
 
 def read_resource_claim_template(obj: Obj) -> ResourceClaimTemplate:
     metadata = table(obj, "metadata", "")
-    devices = _devices(table(table(obj, "spec", ""), "spec", "spec"), "spec.spec")
-    return ResourceClaimTemplate(namespace_of(metadata), name(metadata, "name", "metadata"), devices)
+    inner = table(obj, "spec", "")
+    spec = table(inner, "spec", "spec")
+    return ResourceClaimTemplate(
+        namespace_of(metadata),
+        name(metadata, "name", "metadata"),
+        *_asked(spec, "spec.spec"),
+        labels=text_map(table(inner, "metadata", "spec"), "labels", "spec.metadata"),
+        unknown=_unknown(spec, "spec.spec"),
+    )
 
 
-def _devices(spec: Obj, path: str) -> tuple[tuple[str, int], ...]:
-    """Devices by class. A request for the first of several that is available counts as its first; one for all devices
-    of a class as one."""
-    found: dict[str, int] = {}
-    here = f"{at(path, 'devices')}.requests"
-    for i, request in enumerate(tables(table(spec, "devices", path), "requests", at(path, "devices"))):
-        where = f"{here}[{i}]"
-        for asked in (table(request, "exactly", where), *tables(request, "firstAvailable", where)[:1], request):
-            device_class = text(asked, "deviceClassName", where)
-            if device_class:
-                found[device_class] = found.get(device_class, 0) + whole(asked, "count", where, 1, 0)
-                break
-    return tuple(sorted(found.items()))
+def read_device_class(obj: Obj) -> DeviceClass:
+    metadata = table(obj, "metadata", "")
+    return DeviceClass(name(metadata, "name", "metadata"), _selectors(table(obj, "spec", ""), "spec"))
+
+
+def read_resource_slice(obj: Obj) -> ResourceSlice:
+    metadata, spec = table(obj, "metadata", ""), table(obj, "spec", "")
+    pool = table(spec, "pool", "spec")
+    own, everywhere = text(spec, "nodeName", "spec"), flag(spec, "allNodes", "spec")
+    terms = () if own or everywhere else node_selector(spec, "nodeSelector", "spec") or ()
+    devices = tuple(_device(device, f"spec.devices[{i}]") for i, device in enumerate(_few(spec, "devices", "spec")))
+    if not (own or everywhere or terms):  # each device says where it is: not yet
+        devices = ()
+    return ResourceSlice(
+        name(metadata, "name", "metadata"),
+        text(spec, "driver", "spec"),
+        text(pool, "name", "spec.pool"),
+        own,
+        terms,
+        devices,
+        whole(pool, "generation", "spec.pool", 0, 0, INT64_MAX),
+        whole(pool, "resourceSliceCount", "spec.pool", 1, 0, INT64_MAX),
+    )
+
+
+def _few(obj: Obj, key: str, path: str) -> list[Obj]:
+    found = tables(obj, key, path)
+    if len(found) > _LISTED_MAX:
+        raise FieldError(at(path, key), f"a list of {len(found)}", f"at most {_LISTED_MAX}")
+    return found
+
+
+# -- what is asked for
+
+
+def _asked(spec: Obj, path: str) -> tuple[tuple[DeviceRequest, ...], tuple[SameAttribute, ...]]:
+    asked, here = table(spec, "devices", path), at(path, "devices")
+    requests = tuple(_request(each, f"{here}.requests[{i}]") for i, each in enumerate(_few(asked, "requests", here)))
+    same = tuple(
+        SameAttribute(text(each, "matchAttribute", where), texts(each, "requests", where))
+        for i, each in enumerate(_few(asked, "constraints", here))
+        if text(each, "matchAttribute", where := f"{here}.constraints[{i}]")
+    )
+    return requests, same
+
+
+def _request(obj: Obj, path: str) -> DeviceRequest:
+    """As v1 writes it, ``exactly`` or ``firstAvailable``, or as v1beta1, which has the fields of ``exactly`` itself."""
+    own_name = text(obj, "name", path)
+    several = _few(obj, "firstAvailable", path)
+    if several:
+        options = tuple(
+            _option(each, where, text(each, "name", where))
+            for i, each in enumerate(several)
+            for where in (f"{path}.firstAvailable[{i}]",)
+        )
+        return DeviceRequest(own_name, options)
+    exactly = maybe_table(obj, "exactly", path)
+    return DeviceRequest(own_name, (_option(obj, path) if exactly is None else _option(exactly, at(path, "exactly")),))
+
+
+def _option(obj: Obj, path: str, own_name: str = "") -> DeviceOption:
+    mode = choice(obj, "allocationMode", path, (_EXACT, _ALL), _EXACT)
+    capacity = quantities(table(obj, "capacity", path), "requests", at(path, "capacity")) or {}
+    return DeviceOption(
+        text(obj, "deviceClassName", path),
+        whole(obj, "count", path, 1, 0, INT64_MAX),
+        own_name,
+        every=mode == _ALL,
+        selectors=_selectors(obj, path),
+        capacity=tuple(sorted((key, milli_value(value) / 1000.0) for key, value in capacity.items())),
+        tolerations=tolerations(obj, path),
+        admin=flag(obj, "adminAccess", path),
+    )
+
+
+def _selectors(obj: Obj, path: str) -> tuple[str, ...]:
+    return tuple(
+        text(table(each, "cel", where), "expression", f"{where}.cel")
+        for i, each in enumerate(_few(obj, "selectors", path))
+        for where in (f"{at(path, 'selectors')}[{i}]",)
+    )
+
+
+def _unknown(spec: Obj, path: str) -> str:
+    """What a claim asks for that is not looked at, and so cannot be given."""
+    asked = table(spec, "devices", path)
+    constraints = tables(asked, "constraints", at(path, "devices"))
+    if any(each.get("matchAttribute") is None for each in constraints):
+        return "a constraint other than matchAttribute"
+    if any(each.admin for request in _asked(spec, path)[0] for each in request.options):
+        return "adminAccess"
+    if any(each.capacity for request in _asked(spec, path)[0] for each in request.options):
+        return "capacity of devices"
+    return ""
+
+
+# -- what was given
+
+
+def _allocation(status: Obj) -> Allocation | None:
+    found = maybe_table(status, "allocation", "status")
+    if found is None:
+        return None
+    path = "status.allocation"
+    devices = tuple(
+        AllocatedDevice(*(text(each, key, f"{path}.devices.results[{i}]") for key in _RESULT))
+        for i, each in enumerate(_few(table(found, "devices", path), "results", f"{path}.devices"))
+    )
+    return Allocation(devices, node_selector(found, "nodeSelector", path))
+
+
+_RESULT = ("request", "driver", "pool", "device")
+
+
+# -- what there is
+
+
+def _device(obj: Obj, path: str) -> Device:
+    inner = table(obj, "basic", path) if "basic" in obj else obj  # as v1beta1 writes it
+    return Device(
+        name(obj, "name", path),
+        tuple(_attributes(table(inner, "attributes", path), at(path, "attributes"))),
+        tuple(_capacity(table(inner, "capacity", path), at(path, "capacity"))),
+        tuple(
+            DeviceTaint(
+                text(each, "key", where), text(each, "value", where), choice(each, "effect", where, _TAINT_EFFECTS)
+            )
+            for i, each in enumerate(tables(inner, "taints", path))
+            for where in (f"{path}.taints[{i}]",)
+        ),
+        "shares counters with other devices" if tables(inner, "consumesCounters", path) else "",
+    )
+
+
+def _attributes(found: Obj, path: str) -> Iterator[DeviceAttribute]:
+    for key, value in sorted(found.items()):
+        here = at(path, str(key))
+        if not isinstance(value, dict):
+            raise FieldError(here, shown(value), "an object")
+        kind = next((each for each in _KINDS if value.get(each) is not None), "")
+        if kind == "bool":
+            yield DeviceAttribute(key, kind, "true" if flag(value, kind, here) else "")
+        elif kind == "int":
+            yield DeviceAttribute(key, kind, str(whole(value, kind, here, 0, -INT64_MAX, INT64_MAX)))
+        elif kind:
+            yield DeviceAttribute(key, kind, text(value, kind, here))
+
+
+def _capacity(found: Obj, path: str) -> Iterator[tuple[str, float]]:
+    for key, value in sorted(found.items()):
+        amount = value.get("value") if isinstance(value, dict) else value
+        try:
+            yield key, milli_value(amount) / 1000.0  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise wrong({key: amount}, key, path, "a quantity") from None

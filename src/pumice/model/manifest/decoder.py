@@ -6,10 +6,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pumice.model.bind_request import BindRequest
-from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
+from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.job import BatchJob, VolcanoJob
-from pumice.model.manifest.claims import read_resource_claim, read_resource_claim_template
+from pumice.model.manifest.claims import (
+    read_device_class,
+    read_resource_claim,
+    read_resource_claim_template,
+    read_resource_slice,
+)
 from pumice.model.manifest.disruption import read_disruption_budget
 from pumice.model.manifest.fields import FieldError, ManifestError, Obj, UnsupportedKind, shown
 from pumice.model.manifest.groups import read_pod_group, read_priority_class, read_queue, read_resource_quota
@@ -40,6 +45,13 @@ from pumice.model.manifest.unreadable import (
     salvaged_topology,
 )
 from pumice.model.manifest.usages import read_node_usage
+from pumice.model.manifest.volumes import (
+    read_csi_node,
+    read_storage_capacity,
+    read_storage_class,
+    read_volume,
+    read_volume_claim,
+)
 from pumice.model.node import Node
 from pumice.model.numa import Numatopology
 from pumice.model.pod import Pod
@@ -47,6 +59,7 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage
+from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 Value = (
     Pod
@@ -61,6 +74,13 @@ Value = (
     | PodDisruptionBudget
     | ResourceClaim
     | ResourceClaimTemplate
+    | ResourceSlice
+    | DeviceClass
+    | PersistentVolume
+    | PersistentVolumeClaim
+    | StorageClass
+    | CSINode
+    | CSIStorageCapacity
     | NodeUsage
     | Numatopology
     | VolcanoJob
@@ -181,8 +201,15 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
         obj, decoder.specs, decoder.default_queue, decoder.default_scheduler
     ),
     ("batch/v1", "Job"): lambda decoder, obj: read_batch_job(obj, decoder.specs, decoder.default_scheduler),
+    ("v1", "PersistentVolume"): lambda _, obj: read_volume(obj),
+    ("v1", "PersistentVolumeClaim"): lambda _, obj: read_volume_claim(obj),
+    ("storage.k8s.io/v1", "StorageClass"): lambda _, obj: read_storage_class(obj),
+    ("storage.k8s.io/v1", "CSINode"): lambda _, obj: read_csi_node(obj),
+    ("storage.k8s.io/v1", "CSIStorageCapacity"): lambda _, obj: read_storage_capacity(obj),
     **{(version, "ResourceClaim"): lambda _, obj: read_resource_claim(obj) for version in _DEVICES},
     **{(version, "ResourceClaimTemplate"): lambda _, obj: read_resource_claim_template(obj) for version in _DEVICES},
+    **{(version, "ResourceSlice"): lambda _, obj: read_resource_slice(obj) for version in _DEVICES},
+    **{(version, "DeviceClass"): lambda _, obj: read_device_class(obj) for version in _DEVICES},
 }
 
 #: How to read what counts of an object that cannot be read, with the reader of its kind.

@@ -41,6 +41,22 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
         conditions=_conditions(status),
         owner=controller_of(metadata),
         resource_version=text(metadata, "resourceVersion", "metadata"),
+        made_claims=_made_claims(spec, status),
+    )
+
+
+def _made_claims(spec: Obj, status: Obj) -> tuple[str, ...]:
+    """What the claims are called that were made for the pod, at their places among its claims; empty for others."""
+    if not status.get("resourceClaimStatuses"):
+        return ()
+    made = {
+        text(each, "name", where): text(each, "resourceClaimName", where)
+        for i, each in enumerate(tables(status, "resourceClaimStatuses", "status"))
+        for where in (f"status.resourceClaimStatuses[{i}]",)
+    }
+    return tuple(
+        made.get(text(each, "name", f"spec.resourceClaims[{i}]"), "")
+        for i, each in enumerate(tables(spec, "resourceClaims", "spec"))
     )
 
 

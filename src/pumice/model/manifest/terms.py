@@ -132,10 +132,15 @@ def affinity(spec: Obj, path: str, owner: Owner) -> Affinity:
 
 
 def _node_required(obj: Obj, path: str) -> tuple[NodeSelectorTerm, ...] | None:
-    found = maybe_table(obj, _REQUIRED, path)
+    return node_selector(obj, _REQUIRED, path)
+
+
+def node_selector(obj: Obj, key: str, path: str) -> tuple[NodeSelectorTerm, ...] | None:
+    """Terms of which one must hold; None where there is no selector."""
+    found = maybe_table(obj, key, path)
     if found is None:
         return None
-    path = at(path, _REQUIRED)
+    path = at(path, key)
     return tuple(
         _node_term(item, f"{path}.nodeSelectorTerms[{i}]")
         for i, item in enumerate(tables(found, "nodeSelectorTerms", path))

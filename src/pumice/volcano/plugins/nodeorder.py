@@ -17,6 +17,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task, TaskClass
 from pumice.framework.derived import Derived, derived
 from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
+from pumice.framework.filters.wishes import InterPodScore
 from pumice.framework.plugin import plugin
 from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
@@ -24,7 +25,6 @@ from pumice.model.pod import PodSpec
 from pumice.volcano import points
 from pumice.volcano.scorers.allocation import Allocation
 from pumice.volcano.scorers.images import image_scores, known_images
-from pumice.volcano.scorers.interpod import InterPodScore
 from pumice.volcano.scorers.spread import SpreadScore
 from pumice.volcano.scorers.terms import avoided_count, preferred_weight, scaled
 

@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pumice.model.claims import ResourceClaim
+from pumice.model.claims import (
+    AllocatedDevice,
+    Allocation,
+    Device,
+    DeviceClass,
+    DeviceOption,
+    DeviceRequest,
+    ResourceClaim,
+    ResourceSlice,
+)
 from pumice.model.events import Object
 from pumice.model.gang import NON_PREEMPTIBLE, PREEMPTIBLE, SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
 from pumice.model.gpu import (
@@ -17,6 +26,7 @@ from pumice.model.gpu import (
     MIG_STRATEGY_LABEL,
     GpuShare,
     hundredths,
+    is_gpu,
 )
 from pumice.model.node import Node
 from pumice.model.pod import (
@@ -53,11 +63,47 @@ def standing_objects(case: Raw) -> Iterator[Object]:
     for queue in case["queues"]:
         yield _queue(queue)
     for node in case["nodes"]:
-        yield _node(node)
+        slices = (case.get("dra") or {}).get("slices") or ()
+        own = (each for each in slices if each["node"] == node["name"] and is_gpu(each["class"]))
+        yield _node(node, sum(each["devices"] for each in own))
     for topology in case.get("topologies") or ():
         yield Topology(topology["name"], tuple(topology["levels"]))
-    for claim in (case.get("dra") or {}).get("claims") or ():
-        yield ResourceClaim(claim["namespace"], claim["name"], ((claim["class"], claim["count"]),))
+    yield from _offered(case.get("dra") or {})
+
+
+def _offered(dra: Raw) -> Iterator[Object]:
+    """Device classes and slices. All devices of a case are of one class, so none of these selects."""
+    for name in dra.get("device_classes") or ():
+        yield DeviceClass(name)
+    for each in dra.get("slices") or ():
+        devices = tuple(Device(str(i)) for i in range(each["devices"]))
+        yield ResourceSlice(each["name"], each["class"], each["node"], each["node"], devices=devices)
+
+
+def claims(case: Raw, users: Mapping[str, list[str]], given: Mapping[str, Allocation]) -> Iterator[ResourceClaim]:
+    """The claims of a case, with the pods that use them just now, and what they were given: by name."""
+    for raw in (case.get("dra") or {}).get("claims") or ():
+        reserved = raw.get("reserved_for") or []
+        others = [f"other-{i}" for i in range(reserved["count"])] if isinstance(reserved, Mapping) else []
+        in_use = users.get(raw["name"], [])
+        yield ResourceClaim(
+            raw["namespace"],
+            raw["name"],
+            (DeviceRequest("request", (DeviceOption(raw["class"], raw["count"]),)),),
+            labels=raw.get("labels") or {},
+            allocation=given.get(raw["name"]) if in_use else None,
+            reserved_for=(*others, *in_use),
+        )
+
+
+def allocation_of(raw: Raw) -> Allocation | None:
+    """What a claim of a case was given before it began."""
+    devices = tuple(AllocatedDevice("request", e["driver"], e["pool"], e["device"]) for e in raw.get("allocated") or ())
+    return Allocation(devices, _on(devices[0].pool)) if devices else None
+
+
+def _on(node: str) -> tuple[NodeSelectorTerm, ...]:
+    return (NodeSelectorTerm(fields=(Requirement("metadata.name", "In", (node,)),)),)
 
 
 def _queue(raw: Raw) -> Queue:
@@ -77,13 +123,14 @@ def _quota(raw: Raw, unit: float) -> Quota:
     return Quota(own, limit, float(raw["over_quota_weight"]))
 
 
-def _node(raw: Raw) -> Node:
+def _node(raw: Raw, claimed: int) -> Node:
+    """``claimed``: how many of its GPUs are there to be claimed, and no resource."""
     mig = raw.get("mig") or {}
     amounts = {
         "cpu": f"{raw['cpu_milli']}m",
         "memory": raw["memory"],
         "pods": raw["pods"],
-        GPU: raw["gpus"],
+        GPU: raw["gpus"] - claimed,
         **mig.get("instances", {}),
     }
     labels = {

@@ -8,12 +8,21 @@ from typing import Any
 from pumice.cycle import run_cycle
 from pumice.framework.policy import Policy
 from pumice.framework.registry import Registry
+from pumice.model.claims import Allocation
 from pumice.model.events import Seen as Event
 from pumice.model.status import TaskStatus
 from pumice.state.store import Store
 from tests.conformance.runner.differences import Differences
 from tests.conformance.runner.kai.compare import compare_bounds, compare_nodes, compare_places, compare_round
-from tests.conformance.runner.kai.objects import NOW, SCHEDULER, Pods, pod_group, standing_objects
+from tests.conformance.runner.kai.objects import (
+    NOW,
+    SCHEDULER,
+    Pods,
+    allocation_of,
+    claims,
+    pod_group,
+    standing_objects,
+)
 from tests.conformance.runner.kai.policy import policy_of_case
 from tests.conformance.runner.kai.seen import Place, Seen
 from tests.conformance.runner.result import NotYet, Unusable
@@ -36,8 +45,8 @@ def run_kai_case(case: Raw, registry: Registry) -> Differences:
         found = _recorded(case, cluster)
     else:
         found = _until_match(case, cluster)
-    if found and (lacking := [*without, *cluster.lacking]):
-        raise NotYet(f"{', '.join(lacking)}: {found.text}")
+    if found and without:
+        raise NotYet(f"{', '.join(without)}: {found.text}")
     return found
 
 
@@ -81,14 +90,18 @@ def _until_match(case: Raw, cluster: Cluster) -> Differences:
 
 
 class Cluster:
-    """The cluster of a case, made anew for each cycle from where its tasks are. ``lacking``: what the case needs and
-    Pumice does not have."""
+    """The cluster of a case, made anew for each cycle from where its tasks are. A claim keeps what it was given for as
+    long as some task that uses it has a place."""
 
     def __init__(self, case: Raw, policy: Policy) -> None:
         self._case, self._policy, self._pods = case, policy, Pods()
         self._tasks = {task["id"]: dict(task) for job in case["jobs"] for task in job["tasks"]}
         self._stays = {task["id"] for job in case["jobs"] if job.get("stays_releasing") for task in job["tasks"]}
-        self.lacking = ["slices of dynamic resources"] if (case.get("dra") or {}).get("slices") else []
+        self._given: dict[str, Allocation] = {
+            raw["name"]: given
+            for raw in (case.get("dra") or {}).get("claims") or ()
+            if (given := allocation_of(raw)) is not None
+        }
 
     def cycle(self) -> Seen:
         """One cycle on the cluster as it is."""
@@ -106,6 +119,7 @@ class Cluster:
             yield seen
             for name, place in self.next_places(seen).items():
                 self._tasks[name] |= {"state": place.state, "node": place.node}
+            self._given |= seen.given
             for name, groups in seen.groups.items():
                 self._tasks[name]["gpu_groups"] = groups
 
@@ -124,6 +138,7 @@ class Cluster:
         """The cluster as it is before the next cycle."""
         store = Store(scheduler_names=(SCHEDULER,))
         store.apply_all(Event(obj) for obj in standing_objects(self._case))
+        store.apply_all(Event(claim) for claim in claims(self._case, self._users(), self._given))
         for job in self._case["jobs"]:
             tasks = [self._tasks[task["id"]] for task in job["tasks"]]
             runs = any(task["state"] == "Running" for task in tasks)
@@ -132,6 +147,15 @@ class Cluster:
             store.apply_all(Event(self._pods.pod(job, task)) for task in tasks)
         self._promise(store)
         return store
+
+    def _users(self) -> dict[str, list[str]]:
+        """The tasks that have a place, by the claims that they use."""
+        found: dict[str, list[str]] = {}
+        for task in self._tasks.values():
+            if task["state"] not in ("Pending", "Pipelined"):
+                for claim in task.get("claims") or ():
+                    found.setdefault(claim["name"] if isinstance(claim, Mapping) else claim, []).append(task["id"])
+        return found
 
     def _promise(self, store: Store) -> None:
         """No pod says that it was promised a node, and in a cluster none is when a cycle begins: written by hand."""

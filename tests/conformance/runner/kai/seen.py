@@ -11,7 +11,7 @@ import numpy as np
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.tables import Tables
 from pumice.framework.outcome import Outcome
-from pumice.model.decisions import GPU_GROUPS, Bind, Evict
+from pumice.model.decisions import CLAIMS, GPU_GROUPS, Bind, ClaimGrant, Evict
 from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from tests.conformance.runner.kai.objects import GPU
 from tests.conformance.runner.result import Unusable
@@ -36,7 +36,7 @@ class Place:
 
 class Seen:
     """``places`` by task. ``binds``, ``evictions``: decisions. ``pipelines``: tasks that wait for a node they were
-    promised. ``groups``: with whom bound tasks share their devices."""
+    promised. ``groups``: with whom bound tasks share their devices. ``given``: what claims were given, by name."""
 
     def __init__(self, outcome: Outcome, recorder: Recorder) -> None:
         if outcome.faults:
@@ -50,6 +50,13 @@ class Seen:
             each.pod.partition("/")[2]: list(map(str, cast(Iterable[object], each.context[GPU_GROUPS])))
             for each in recorder.taken
             if isinstance(each, Bind) and GPU_GROUPS in each.context
+        }
+        self.given = {
+            grant.claim.partition("/")[2]: grant.allocation
+            for each in recorder.taken
+            if isinstance(each, Bind)
+            for grant in cast(Iterable[ClaimGrant], each.context.get(CLAIMS, ()))
+            if grant.allocation is not None
         }
         self.overcommitted = overcommitted(outcome.tables)
 

@@ -1,0 +1,180 @@
+"""CEL selectors of devices: whether an expression says of a device that it will do. Source: Kubernetes DRA CEL.
+
+An expression comes from whoever may write a claim, so what it may cost is bounded before it runs: its length, and its
+loops, of which none may stand in another; patterns are RE2's. The library is imported when the first selector is met,
+and is an extra (``dra``): few clusters have any. Decision 0185 has the figures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any
+
+from pumice.model.quantity import INT64_MAX, milli_value
+
+EXPRESSION_MAX = 2_048
+#: Selectors and answers that are remembered.
+_SELECTORS, _ANSWERS = 1_024, 65_536
+_SAID_MAX = 160
+_LOOPS = re.compile(r"\.\s*(?:all|exists|exists_one|existsOne|map|filter|transformList|transformMap)\s*\(")
+_TEXT = re.compile(r"""[rRbB]{0,2}(?:'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""", re.DOTALL)
+_DOMAINS = re.compile(r"""\b(attributes|capacity)\s*\[\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*\]""")
+_NUMBER = r"(0|[1-9][0-9]{0,17})"
+_SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
+
+
+class SelectorError(ValueError):
+    """An expression that cannot be used, or that has no answer for a device; and why."""
+
+
+#: A device as expressions see it: driver, and (domain, name, value) of attributes and of capacity, in milli-units.
+Face = tuple[str, tuple[tuple[str, str, bool | int | str], ...], tuple[tuple[str, str, int], ...]]
+
+
+@lru_cache(maxsize=_ANSWERS)
+def selects(expression: str, face: Face) -> bool:
+    """Whether the expression holds for a device that looks like this.
+
+    Raises: SelectorError; for one that ``check`` refuses, always.
+    """
+    compiled, domains = _compiled(expression)
+    driver, attributes, capacity = face
+    device: dict[str, Any] = {"driver": driver, "attributes": {}, "capacity": {}, "allowMultipleAllocations": False}
+    for kind, domain in domains:
+        device[kind][domain] = {}  # a domain that a device does not have is empty, not an error
+    for kind, values in (("attributes", attributes), ("capacity", capacity)):
+        for domain, name, value in values:
+            device[kind].setdefault(domain, {})[name] = value
+    answer = compiled.eval(_environment().Activation({"device": device}))
+    found = answer.value()
+    if type(found) is not bool:
+        raise SelectorError(f"answered {str(found)[:_SAID_MAX]}, wanted true or false")
+    return found
+
+
+def check(expression: str) -> None:
+    """Raises: SelectorError for an expression that is none, is too long, may take too long, or cannot be looked at
+    because the extra is not installed."""
+    _compiled(expression)
+
+
+@lru_cache(maxsize=_SELECTORS)
+def _compiled(expression: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
+    if len(expression) > EXPRESSION_MAX:
+        raise SelectorError(f"a selector of {len(expression)} characters, at most {EXPRESSION_MAX}")
+    if _has_loop_in_loop(_TEXT.sub("''", expression)):
+        raise SelectorError("a selector with a loop within a loop")
+    try:
+        compiled = _environment().compile(expression)
+    except ImportError:
+        raise SelectorError("CEL selectors need the extra 'dra' (pip install pumice[dra])") from None
+    except (RuntimeError, ValueError) as error:
+        raise SelectorError(" ".join(str(error).split())[:_SAID_MAX]) from None
+    domains = {(kind, double or single) for kind, double, single in _DOMAINS.findall(expression)}
+    return compiled, tuple(sorted(domains))
+
+
+def _has_loop_in_loop(expression: str) -> bool:
+    """Whether a macro that goes through a list stands within the parentheses of another."""
+    opened: list[bool] = []
+    loops = {match.end() - 1 for match in _LOOPS.finditer(expression)}
+    for i, letter in enumerate(expression):
+        if letter == "(":
+            if i in loops and any(opened):
+                return True
+            opened.append(i in loops)
+        elif letter == ")" and opened:
+            opened.pop()
+    return False
+
+
+# -- what Kubernetes adds to CEL: quantities, which are numbers of thousandths here, and versions
+
+
+@cache
+def _environment() -> Any:
+    from cel_expr_python import cel  # noqa: PLC0415, TID251 - late and here only: decision 0185
+    from cel_expr_python.ext import ext_optional  # noqa: PLC0415, TID251
+
+    kind = cel.Type
+
+    def of(name: str, taken: list[Any], answered: Any, call: Any, *, member: bool = True) -> Any:
+        overload = cel.Overload(f"{name}_{'_'.join(str(each.name()) for each in taken)}", answered, taken, member, call)
+        return name, overload
+
+    number, text = kind.INT, kind.STRING
+    listed = [
+        of("quantity", [text], number, _quantity, member=False),
+        of("isQuantity", [text], kind.BOOL, lambda each: _is(each, _quantity), member=False),
+        of("semver", [text], text, _version, member=False),
+        of("isSemver", [text], kind.BOOL, lambda each: _is(each, _version), member=False),
+        of("asInteger", [number], number, lambda each: each // 1000),
+        of("sign", [number], number, lambda each: (each > 0) - (each < 0)),
+        *(
+            of(name, [of_kind, of_kind], kind.INT if name == "compareTo" else kind.BOOL, call)
+            for of_kind, key in ((number, int), (text, _version_key))
+            for name, call in _comparisons(key)
+        ),
+    ]
+    names = dict.fromkeys(name for name, _ in listed)
+    declared = [cel.FunctionDecl(name, [each for of_name, each in listed if of_name == name]) for name in names]
+    extensions = [ext_optional.ExtOptional(), cel.CelExtension("kubernetes", declared)]
+    return cel.NewEnv(variables={"device": kind.DYN}, extensions=extensions)
+
+
+def _comparisons(key: Any) -> list[tuple[str, Any]]:
+    return [
+        ("compareTo", lambda a, b: (key(a) > key(b)) - (key(a) < key(b))),
+        ("isGreaterThan", lambda a, b: key(a) > key(b)),
+        ("isLessThan", lambda a, b: key(a) < key(b)),
+    ]
+
+
+def _quantity(written: str) -> int:
+    return min(milli_value(written), INT64_MAX)
+
+
+def _version(written: str) -> str:
+    _version_key(written)
+    return written
+
+
+def _version_key(written: str) -> tuple[Any, ...]:
+    """By the order of semantic versions: a pre-release is before its release."""
+    found = _SEMVER.fullmatch(written)
+    if found is None:
+        raise ValueError(f"not a version: {written[:_SAID_MAX]}")
+    parts = (found[4] or "").split(".") if found[4] else []
+    pre = tuple((0, int(each), "") if each.isdecimal() else (1, 0, each) for each in parts)
+    return int(found[1]), int(found[2]), int(found[3]), not pre, pre
+
+
+def _is(written: str, read: Any) -> bool:
+    try:
+        read(written)
+    except ValueError:
+        return False
+    return True
+
+
+def domain_of(name: str, driver: str) -> tuple[str, str]:
+    """``domain/name`` in two; without a domain it is the driver's."""
+    domain, slash, own = name.rpartition("/")
+    return (domain, own) if slash else (driver, name)
+
+
+def face_of(driver: str, attributes: Mapping[str, tuple[str, str]], capacity: Mapping[str, float]) -> Face:
+    """A device as expressions see it, from its attributes (kind, text) and amounts by name."""
+    return (
+        driver,
+        tuple((*domain_of(name, driver), _value(*each)) for name, each in sorted(attributes.items())),
+        tuple(
+            (*domain_of(name, driver), min(int(amount * 1000), INT64_MAX)) for name, amount in sorted(capacity.items())
+        ),
+    )
+
+
+def _value(kind: str, written: str) -> bool | int | str:
+    return bool(written) if kind == "bool" else int(written) if kind == "int" else written

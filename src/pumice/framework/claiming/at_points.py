@@ -1,0 +1,54 @@
+"""Claims of devices in a session: what the plugin of either language that looks at claims asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pumice.columns.dtypes import Bool
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Node, Task
+from pumice.framework.claiming.filter import ClaimFilter
+from pumice.framework.claiming.ledger import COLUMNS, ClaimLedger, claim_ledger
+from pumice.framework.claiming.resolving import claiming_tasks
+from pumice.framework.point import PODS, ROWS
+from pumice.framework.session import Session
+from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.model.decisions import CLAIMS
+
+#: What the answers rest on.
+CLAIM_READS = (ROWS, PODS, *COLUMNS)
+
+
+class Claiming:
+    """``ledger``: who has which devices."""
+
+    def __init__(self, ledger: ClaimLedger) -> None:
+        self.ledger = ledger
+        self._filter = ClaimFilter(ledger)
+
+    def refused(self, task: Task, prefix: str = "") -> Unfit | None:
+        """Why there is no point in looking at nodes."""
+        problem = self.ledger.problem(task.row)
+        return Unfit(prefix + problem, Code.UNRESOLVABLE) if problem else None
+
+    def verdict(self, task: Task, nodes: NodeRows) -> Verdict | None:
+        """What its claims have against nodes; None for a task without claims. Shape (rows,)."""
+        return self._filter.verdict(task, nodes)
+
+    def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
+        """Nodes on which it would have to wait for devices; None for none. Shape (rows,)."""
+        return self._filter.waits(task, nodes)
+
+    def granted(self, task: Task, node: Node) -> Mapping[str, object] | None:
+        """What rides along with its bind."""
+        found = self.ledger.grants(task.row, node.row)
+        return {CLAIMS: found} if found else None
+
+
+def claiming_in(ssn: Session) -> Claiming | None:
+    """That of a session, made while the first plugin that wants it opens; None where no pod claims devices."""
+
+    def build() -> tuple[Claiming | None]:
+        return (Claiming(claim_ledger(ssn)) if claiming_tasks(ssn.tables) else None,)
+
+    return ssn.shared(Claiming, build)[0]

@@ -1,0 +1,77 @@
+"""Which claims the pods of a snapshot use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pumice.columns.tables import Tables
+from pumice.model.claims import ResourceClaim
+from pumice.model.pod import Pod
+from pumice.model.status import COMPLETED_STATUSES
+
+TEMPLATE = "template/"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """``claims``: those that some pod uses, or that have devices. ``of_task``: by task row, the places of its claims
+    among these; ``missing``: by task row, what it lacks."""
+
+    claims: list[ResourceClaim]
+    of_task: dict[int, tuple[int, ...]]
+    missing: dict[int, str]
+
+
+def claiming_tasks(tables: Tables) -> list[int]:
+    """Rows of the tasks that use claims and have not ended."""
+    uses = np.array([spec is not None and bool(spec.resource_claims) for spec in tables.classes.specs], dtype=bool)
+    if not uses.any():
+        return []
+    tasks = tables.tasks
+    rows = (tasks.alive & (tasks.cls >= 0) & ~np.isin(tasks.status, [int(s) for s in COMPLETED_STATUSES])).nonzero()[0]
+    found: list[int] = rows[uses[tasks.cls[rows]]].tolist()
+    return found
+
+
+def claim_keys(pod: Pod) -> Iterator[tuple[str, str]]:
+    """(key, key of the template or empty) of each claim of a pod. One that is made from a template, and of which the
+    pod does not say yet what it is called, is called after the pod and its place there: ``namespace/pod/0``."""
+    for i, name in enumerate(pod.spec.resource_claims):
+        if not name.startswith(TEMPLATE):
+            yield f"{pod.namespace}/{name}", ""
+            continue
+        made = pod.made_claims[i] if i < len(pod.made_claims) else ""
+        yield f"{pod.namespace}/{made or f'{pod.name}/{i}'}", "" if made else f"{pod.namespace}/{name}"
+
+
+def resolved_claims(tables: Tables) -> Resolved:
+    """Of all pods that are there and have not ended."""
+    known = {claim.key: claim for claim in tables.claims.objs}
+    place: dict[str, int] = {}
+    found = Resolved([], {}, {})
+    for claim in known.values():
+        if claim.allocation is not None:
+            place[claim.key] = len(found.claims)
+            found.claims.append(claim)
+    for row in claiming_tasks(tables):
+        numbers = []
+        for key, template in claim_keys(tables.tasks.pods[row]):
+            if key not in place:
+                made = known.get(key) or _made(known.get(template), key)
+                if made is None:
+                    what = f"template {template.replace(TEMPLATE, '')}" if template else key
+                    found.missing[row] = f"resourceclaim {what} not found"
+                    continue
+                place[key] = len(found.claims)
+                found.claims.append(made)
+            numbers.append(place[key])
+        found.of_task[row] = tuple(dict.fromkeys(numbers))
+    return found
+
+
+def _made(template: ResourceClaim | None, key: str) -> ResourceClaim | None:
+    """The claim that will be made from a template."""
+    return None if template is None else replace(template, name=key.partition("/")[2])

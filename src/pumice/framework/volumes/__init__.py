@@ -1,0 +1,1 @@
+"""Volumes of pods: where those that are there can be used, and where others can be bound or made."""

@@ -1,0 +1,35 @@
+"""podaffinity: pods go near those that they wish to be near, and away from others.
+
+Source: KAI podaffinity, which scores as kube-scheduler's InterPodAffinity does.
+"""
+
+from __future__ import annotations
+
+from pumice.columns.dtypes import F64
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
+from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
+from pumice.framework.filters.wishes import InterPodScore
+from pumice.framework.plugin import plugin
+from pumice.framework.point import PODS, ROWS
+from pumice.framework.session import Session
+from pumice.kai import points
+
+SCORE = 100_000.0
+
+
+@plugin("podaffinity")
+class PodAffinity:
+    """Where pods are is what ``predicates`` keeps in step. It has nothing to say where no pod speaks of others."""
+
+    def __init__(self, ssn: Session) -> None:
+        self.ssn = ssn
+        self._wishes = InterPodScore(pod_index(ssn)) if classes_where(ssn, "pod terms", has_pod_terms) else None
+        self.unused_points = () if self._wishes is not None else (points.node_order,)
+
+    @points.node_order(reads=(ROWS, PODS))
+    def score(self, task: Task, nodes: NodeRows) -> F64 | None:
+        """100,000 for each of up to 100 points. Shape (rows,)."""
+        if self._wishes is None or not self._wishes.concerns(int(self.ssn.tables.tasks.cls[task.row])):
+            return None
+        return SCORE * self._wishes.score(task, nodes)
