@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pumice.model.bind_request import BindRequest
 from pumice.model.claims import ResourceClaim
 from pumice.model.job import BatchJob, JobTask, PodTemplate, VolcanoJob
 from pumice.model.pod import Pod
@@ -172,8 +173,8 @@ def test_a_kubernetes_job_runs_its_pods_each_for_itself() -> None:
 
 
 def test_what_a_simulation_does_not_use_is_said() -> None:
-    scene = scene_of([ResourceClaim("ns", "claim")])
-    assert [str(p) for p in scene.problems] == ["note: ResourceClaim ns/claim: is not used by a simulation yet"]
+    scene = scene_of([BindRequest("ns", "request", "pod", "n0"), ResourceClaim("ns", "claim")])
+    assert [str(p) for p in scene.problems] == ["note: BindRequest ns/request: is not used by a simulation yet"]
 
 
 def test_the_demo_example_runs_but_for_the_job_that_cannot() -> None:
