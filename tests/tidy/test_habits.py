@@ -42,6 +42,17 @@ def test_unfinished_work_says_why() -> None:
     )
 
 
+def test_no_merge_was_left_undone() -> None:
+    marks = ("<" * 7 + " ", ">" * 7 + " ", "|" * 7 + " ")
+    found = [
+        f"{repo.name(path)}:{number}"
+        for path in repo.files(".py", ".md", ".js", ".sh", ".yaml", ".yml", ".toml", ".txt", ".json")
+        for number, line in enumerate(repo.text(path).splitlines(), 1)
+        if line.startswith(marks)
+    ]
+    assert not found, repo.listed("choose one side", found)
+
+
 def test_modules_say_what_they_are() -> None:
     """The first thing in a module is the line a reader needs; an empty __init__ needs none."""
     silent = [
