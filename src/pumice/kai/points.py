@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pumice.framework.point import Question
 from pumice.framework.points import (
+    batch_node_order,
     job_order,
     node_order,
     on_allocate,
@@ -34,6 +35,7 @@ POINTS: dict[str, Question] = {p.name: p for p in list(globals().values()) if is
 
 __all__ = [
     "POINTS",
+    "batch_node_order",
     "consolidate_valid",
     "consolidate_victims",
     "device_order",
