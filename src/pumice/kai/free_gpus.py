@@ -18,9 +18,10 @@ MODEL_LABEL = "nvidia.com/gpu.product"
 
 
 class FreeGpus:
-    """``devices`` (N,): how many GPUs nodes have. ``first_of_models``: a node of each model; nodes without one too."""
+    """``devices`` (N,): how many GPUs nodes have. ``models`` (N,): the number of their model, one for all
+    nodes that name none; ``first_of_models``: a node of each."""
 
-    __slots__ = ("_column", "_ledger", "_models", "_ssn", "_width", "devices", "first_of_models")
+    __slots__ = ("_column", "_ledger", "_ssn", "_width", "devices", "first_of_models", "models")
 
     def __init__(self, ssn: Session) -> None:
         facts, column = ssn.tables.nodes.facts, gpu_column(ssn.tables)
@@ -28,16 +29,14 @@ class FreeGpus:
         has = facts.allocatable[:, column] if column >= 0 else np.zeros(len(facts))
         self.devices: F64 = np.floor(has / WHOLE + EPS)
         self._width = min(int(self.devices.max(initial=0.0)), SLOTS_MAX)
-        _, first, self._models = np.unique(
-            derived(ssn).label(MODEL_LABEL).codes, return_index=True, return_inverse=True
-        )
+        _, first, self.models = np.unique(derived(ssn).label(MODEL_LABEL).codes, return_index=True, return_inverse=True)
         self.first_of_models: I64 = first
 
     def room(self, nodes: NodeRows) -> Room:
         """What is free, or will be when those that leave have left. GPUs with most free come first. Shape (rows, …)."""
         cores = np.maximum(nodes.soon_free(CPU), 0.0)
         gpus = self._gpus(nodes) if nodes.are_hypothetical else self._known(nodes)
-        return Room(cores, gpus, nodes.pick(self._models))
+        return Room(cores, gpus, nodes.pick(self.models))
 
     def _known(self, nodes: NodeRows) -> F64:
         """Of nodes as they are: made anew for those alone that changed since somebody asked."""

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from pumice.algorithms.dice import rolled
-from pumice.algorithms.fragments import Ask, Shape, Typical
+from pumice.algorithms.fragments import Ask, Room, Shape, Typical
 from pumice.algorithms.gpu_packing import best_fit, clustering, descent, dot_product, packing
-from pumice.columns.dtypes import F64
+from pumice.algorithms.scarcity import Prices, prices_of
+from pumice.columns.dtypes import CPU, F64
 from pumice.columns.nodes import FUTURE
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
@@ -27,8 +28,8 @@ from pumice.kai import points
 from pumice.kai.free_gpus import FreeGpus, ask_of
 
 NAME = "gpuplacement"
-RANDOM, DOT_PRODUCT, CLUSTERING, PACKING, BEST_FIT, FGD = POLICIES = (
-    *("random", "dotprod", "clustering", "packing", "bestfit", "fgd"),
+RANDOM, DOT_PRODUCT, CLUSTERING, PACKING, BEST_FIT, FGD, PRICED = POLICIES = (
+    *("random", "dotprod", "clustering", "packing", "bestfit", "fgd", "priced"),
 )
 
 
@@ -44,8 +45,11 @@ class GpuPlacement:
         if policy != CLUSTERING:
             self.unused_points += (points.on_allocate, points.on_deallocate)
         classes = ssn.tables.classes.alive.nonzero()[0].tolist()
-        if policy == FGD:
-            self._typical = self._typical_of(classes)
+        if policy in (FGD, PRICED):
+            shapes = self._shapes(classes)
+            self._typical = Typical(shapes, len(self._free.first_of_models))
+        if policy == PRICED:
+            self._prices = self._prices_of(shapes)
         if policy == CLUSTERING:
             self._count_kinds(classes)
 
@@ -69,7 +73,7 @@ class GpuPlacement:
             return packing(room, ask, nodes.pick(self._free.devices))
         found = np.zeros(len(nodes))
         fits = nodes.has_room(cls.row, FUTURE) & ((room.gpus >= ask.milli).sum(axis=1) >= ask.devices)
-        found[fits] = descent(self._typical.gradient(room.part(fits), ask).max(axis=1))
+        found[fits] = self._gain(room.part(fits), ask).max(axis=1)
         return found
 
     @points.batch_node_order(reads=())
@@ -79,13 +83,13 @@ class GpuPlacement:
 
     @points.device_order
     def device(self, task: Task, node: Node, used: F64) -> F64:
-        """The fullest; for ``fgd`` the one that leaves the smallest fragment; for ``random`` any. Shape (devices,)."""
+        """The fullest; for ``fgd`` and ``priced`` the one that leaves most; for ``random`` any. Shape (devices,)."""
         if self.policy == RANDOM:
             return rolled(self.seed, f"{task.key} device", np.arange(len(used)))
-        if self.policy != FGD:
+        if self.policy not in (FGD, PRICED):
             return used
         room = self._free.room(NodeRows(self.ssn.tables, np.array([node.row])))
-        scores = descent(self._typical.gradient(room, self._ask(task.cls))[0])
+        scores = self._gain(room, self._ask(task.cls))[0]
         free = np.rint(1000.0 * (1.0 - used))
         return np.asarray(scores[np.abs(room.gpus[0][:, None] - free).argmin(axis=0)])
 
@@ -105,20 +109,35 @@ class GpuPlacement:
             known = self._asks[cls.row] = ask_of(cls)
         return known
 
-    def _typical_of(self, classes: list[int]) -> Typical:
-        """By all pods that are there. GPUs of one model count as alike: one node of each stands for its others."""
+    def _gain(self, room: Room, ask: Ask) -> F64:
+        """How good nodes are, device by device, by what becomes of what is left. Shape (rows, devices)."""
+        gradient = self._typical.gradient(room, ask)
+        return descent(gradient) if self.policy == FGD else self._prices.gain(room, ask, gradient)
+
+    def _prices_of(self, shapes: list[Shape]) -> Prices:
+        """By those pods, on this cluster; kept for as long as neither changes."""
+        facts, free = self.ssn.tables.nodes.facts, self._free
+        cores: F64 = np.zeros(len(free.first_of_models))
+        np.add.at(cores, free.models, facts.allocatable[:, CPU])
+        gpus = np.zeros_like(cores)
+        np.add.at(gpus, free.models, 1000.0 * free.devices)
+        rests_on = (facts.version, self._pods.version)
+        return self.ssn.memo.get(f"{NAME}: prices", rests_on, lambda: prices_of(shapes, cores, gpus))
+
+    def _shapes(self, classes: list[int]) -> list[Shape]:
+        """All pods that are there. GPUs of one model count as alike: one node of each stands for its others."""
         ssn, tables = self.ssn, self.ssn.tables
         pods = np.bincount(
             tables.tasks.cls[tables.tasks.alive & (tables.tasks.cls >= 0)], minlength=tables.classes.capacity
         )
-        ssn.column(f"{NAME}.pods", values=pods)
+        self._pods = ssn.column(f"{NAME}.pods", values=pods)
         first = self._free.first_of_models
         shapes = []
         for row in classes:
             codes = stable_codes(derived(ssn), tables.classes.specs[row], affinity=True, taints=True)
             models = tuple((codes[first] == 0).tolist())
             shapes.append(Shape(self._ask(TaskClass(tables, row)), models, float(pods[row])))
-        return Typical(shapes, len(first))
+        return shapes
 
     def _count_kinds(self, classes: list[int]) -> None:
         """How many pods of each kind are on each node: parts of a GPU, one, two and so on."""
