@@ -42,6 +42,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.option("--repeats", type=click.IntRange(1, REPEATS_MAX), default=10, show_default=True, help="Fills a policy.")
 @click.option("--seed", type=click.IntRange(0, 2**31), default=FIRST_SEED, show_default=True, help="Of the first fill.")
 @click.option("--expected", type=_FOLDER, metavar="DIR", help="The study's tables, to stand beside ours.")
+@click.option("--bound", is_flag=True, help="How much any policy could give away at most (extra bounds: HiGHS).")
 @click.option("--all-nodes", is_flag=True, help="With the nodes that have no GPUs, which the study left out.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
 @click.option("--report", type=_FILE, metavar="F.html", help="Write the table and the curves: one HTML file.")
@@ -54,6 +55,7 @@ def fill(
     repeats: int,
     seed: int,
     expected: Path | None,
+    bound: bool,
     all_nodes: bool,
     as_json: bool,
     report: Path | None,
@@ -77,7 +79,7 @@ def fill(
     published = _published(expected, found.workload)
     tell_problems(found.problems)
     with _maybe(report) as page:
-        summary = _fill(found, names, until, range(seed, seed + repeats), published)
+        summary = _fill(found, names, until, range(seed, seed + repeats), published, bound)
         if page is not None:
             _write(page, summary)
     if as_json:
@@ -141,6 +143,7 @@ def _fill(
     until: float,
     seeds: range,
     published: tuple[Mapping[str, Published], Mapping[str, Published]],
+    bounded: bool,
 ) -> FillSummary:
     """Raises: InputError for a trace that fills nothing."""
     from pumice.report.fill import FillSummary
@@ -150,7 +153,21 @@ def _fill(
     except ValueError as error:
         raise InputError(f"{found.workload}: {error}") from None
     gpus = sum(node.allocatable.get("nvidia.com/gpu") for node in found.nodes) / 1000.0
-    return FillSummary(found.workload, len(found.nodes), round(gpus), len(found.specs), until, list(seeds), filled)
+    bounds = _bounds(found, until, seeds) if bounded else []
+    pods = len(found.specs)
+    return FillSummary(found.workload, len(found.nodes), round(gpus), pods, until, list(seeds), filled, bounds)
+
+
+def _bounds(found: _Found, until: float, seeds: range) -> list[float]:
+    import numpy as np
+
+    from pumice.report.fill_bound import BoundError, bound
+    from pumice.sim.fill import arrivals_of
+
+    try:
+        return [bound(arrivals_of(found.specs, found.nodes, until, np.random.default_rng(seed))) for seed in seeds]
+    except BoundError as error:
+        raise InputError(f"--bound: {error}") from None
 
 
 def _one_policy(
@@ -200,6 +217,8 @@ def _rows(summary: FillSummary) -> list[list[str]]:
         within = {True: "yes", False: "no", None: ""}[each.within]
         end, cpu = sum(last) / len(last), each.cpu_s / len(last)
         rows.append([each.name, *shown, *[""] * (4 - len(shown)), within, f"{end:.2f}", f"{cpu:.1f}"])
+    if summary.bounds:
+        rows.append(["any: at most", f"{sum(summary.bounds) / len(summary.bounds):.2f}", *[""] * 6])
     return rows
 
 

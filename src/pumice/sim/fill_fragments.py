@@ -17,13 +17,13 @@ def fragments(filled: Filled) -> F64:
     """Milli-devices of the cluster that are free, and that typical pods could not use, after each pod. Typical are the
     commonest of those that came. Shape (pods,)."""
     nodes, specs = filled.arrivals.nodes, filled.arrivals.specs
-    models = sorted({_model(node) for node in nodes})
+    models = sorted({model_of(node) for node in nodes})
     typical = Typical(_shapes(specs, models), len(models))
     row_of = {node.name: row for row, node in enumerate(nodes)}
     empty = Room(
         np.array([node.allocatable.milli_cpu for node in nodes]),
         _whole(nodes),
-        np.array([models.index(_model(node)) for node in nodes]),
+        np.array([models.index(model_of(node)) for node in nodes]),
     )
     rows, after = _states(filled, empty, row_of)
     found = typical.fragment(after)
@@ -49,18 +49,19 @@ def _shapes(specs: tuple[PodSpec, ...], models: list[str]) -> list[Shape]:
     for spec in specs:
         key = known.get(id(spec))
         if key is None:
-            key = known[id(spec)] = ask_of_spec(spec), tuple(_may_run(spec, model) for model in models)
+            key = known[id(spec)] = ask_of_spec(spec), tuple(may_run(spec, model) for model in models)
         pods[key] = pods.get(key, 0.0) + 1.0
     return [Shape(ask, allowed, count) for (ask, allowed), count in pods.items()]
 
 
-def _may_run(spec: PodSpec, model: str) -> bool:
+def may_run(spec: PodSpec, model: str) -> bool:
     """Whether it names the model, or none."""
     terms = spec.affinity.node_required
     return terms is None or any(model in each.values for term in terms for each in term.labels)
 
 
-def _model(node: Node) -> str:
+def model_of(node: Node) -> str:
+    """The model of its GPUs, empty where it names none."""
     return node.labels.get(GPU_MODEL_LABEL, "")
 
 

@@ -58,6 +58,12 @@ def test_the_table_and_the_page(trace: Path, tmp_path: Path) -> None:
     assert "<script" not in text and text.count("<polyline") == 2 and "packing" in text
 
 
+def test_the_bound_stands_beside_the_policies(trace: Path) -> None:
+    pytest.importorskip("highspy")
+    found = run("fill", trace, "--policies", "priced", "--repeats", 1, "--bound", "--json").json
+    assert found["policies"][0]["allocation"]["mean"] <= found["bound"]["mean"] <= 100
+
+
 def test_wrong_input_is_named(trace: Path) -> None:
     told = run("fill", trace, "--policies", "best")
     assert told.code == 2 and "--policies: found 'best', wanted some of random" in told.err

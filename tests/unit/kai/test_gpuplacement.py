@@ -49,7 +49,7 @@ def mixed() -> Store:
 
 @pytest.mark.parametrize(
     ("name", "where"),
-    [("dotprod", "a"), ("clustering", "b"), ("packing", "b"), ("bestfit", "c"), ("fgd", "b")],
+    [("dotprod", "a"), ("clustering", "b"), ("packing", "b"), ("bestfit", "c"), ("fgd", "b"), ("priced", "b")],
 )
 def test_a_part_goes_where_the_policy_says(name: str, where: str) -> None:
     """Of equal scores, which whole numbers often are (dotprod), the first name's node is taken."""
@@ -62,7 +62,7 @@ def test_random_goes_anywhere_by_its_seed_and_always_the_same() -> None:
     assert [placed(mixed(), "random", seed=seed).binds["j-0"] for seed in range(12)] == found
 
 
-@pytest.mark.parametrize("name", ["bestfit", "fgd"])
+@pytest.mark.parametrize("name", ["bestfit", "fgd", "priced"])
 def test_the_device_is_the_one_that_it_fills(name: str) -> None:
     found = store(
         *(node("a", 3), queue("q")),
