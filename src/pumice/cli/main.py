@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "conformance": ("conformance", "Compare decisions with those recorded from the references."),
     "fuzz": ("fuzz", "Search small worlds for one in which a law is broken."),
     "bench": ("bench", "Measure one cycle on a workload made by formula."),
+    "fill": ("fill", "Fill a cluster of GPUs by the policies of a study, and by ours."),
     "completion": ("completion", "Print the completion script for a shell."),
 }
 

@@ -83,7 +83,7 @@ class DeviceLedger:
 
         A slot that everybody leaves is a whole GPU instead. Shape (rows, S).
         """
-        held, left, promised = np.moveaxis(self.shares.array[rows], -1, 0)
+        held, left, promised = _sums(self.shares.array[rows])
         stays = held + promised > _EPS
         taken = held + promised if soon else held + left
         in_use = stays if soon else stays & (held + left > _EPS)
@@ -101,9 +101,17 @@ class DeviceLedger:
         found: Bool = np.asarray(self.joins(np.full(len(self.mib), 2 * _EPS), soon=True).any(axis=1), dtype=bool)
         return found
 
+    def free(self, rows: AnyArray | slice = slice(None)) -> F64:
+        """What will be free of each device in use when those that leave have left; 0 of a full one, and where there is
+        none. Milli-devices, whole ones. Shape (rows, S)."""
+        held, _, promised = _sums(self.shares.array[rows])
+        taken = held + promised
+        parts = np.where(taken > _EPS, _MILLI * (1.0 - taken / self.mib[rows, None]), 0.0)
+        return np.maximum(np.rint(parts), 0.0)
+
     def unused(self) -> float:
         """What is left of devices in use when those that leave have left, all nodes together. Units: milli-devices."""
-        held, _, promised = np.moveaxis(self.shares.array, -1, 0)
+        held, _, promised = _sums(self.shares.array)
         taken = held + promised
         parts = np.where(taken > _EPS, 1.0 - taken / self.mib[:, None], 0.0)
         return float(_MILLI * parts.sum())
@@ -239,6 +247,11 @@ class DeviceLedger:
                 slots |= 1 << slot
             self._writer.put(self.of, row, slots)
             self._move(row, node, slots, -1, _SUM_BY_STATE[tasks.status[row]])
+
+
+def _sums(shares: F64) -> tuple[F64, F64, F64]:
+    """The three sums of slots, each for itself. Shape (…, S, 3) -> (…, S)."""
+    return shares[..., HELD], shares[..., LEFT], shares[..., PROMISED]
 
 
 def slots_of(bits: int) -> Iterator[int]:

@@ -59,6 +59,11 @@ class NodeRows:
         """What all nodes have, whatever runs on them; not of these rows alone."""
         return self.tables.nodes.facts
 
+    @property
+    def are_hypothetical(self) -> bool:
+        """Whether they are shown as they would be with more tasks there."""
+        return self._after is not None
+
     def pick(self, of_nodes: A) -> A:
         """The rows of something that every node has (…, N). Shape (…, rows). Not to be written on."""
         return of_nodes if self.whole else of_nodes.take(self.rows, axis=-1)  # type: ignore[return-value]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pumice.framework.point import Question
 from pumice.framework.points import (
+    batch_node_order,
     bind_context,
     job_order,
     node_order,
@@ -36,6 +37,7 @@ POINTS: dict[str, Question] = {p.name: p for p in list(globals().values()) if is
 
 __all__ = [
     "POINTS",
+    "batch_node_order",
     "bind_context",
     "consolidate_valid",
     "consolidate_victims",

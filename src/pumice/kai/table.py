@@ -16,6 +16,7 @@ from pumice.kai.devices import open_devices
 from pumice.kai.plugins.dynamicresources import DynamicResources
 from pumice.kai.plugins.elastic import elastic
 from pumice.kai.plugins.gpupack import gpupack
+from pumice.kai.plugins.gpuplacement import GpuPlacement
 from pumice.kai.plugins.gpusharingorder import gpusharingorder
 from pumice.kai.plugins.gpuspread import gpuspread
 from pumice.kai.plugins.kubeflow import kubeflow
@@ -56,6 +57,7 @@ PLUGINS: tuple[Callable[..., Any], ...] = (
     gpusharingorder,
     gpupack,
     gpuspread,
+    GpuPlacement,
     TopologyPlugin,
     kubeflow,
     ray,

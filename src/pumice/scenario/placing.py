@@ -7,6 +7,7 @@ to the same node are placed in one operation. Source: KAI allocate (common/alloc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
@@ -17,7 +18,7 @@ from pumice.columns.devices import Choice, DeviceLedger, charge_of_memory
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import NodeRows, TaskRows
-from pumice.columns.views import Queue, Task
+from pumice.columns.views import Node, Queue, Task
 from pumice.framework import points
 from pumice.framework.derived import derived
 from pumice.framework.feasible import ClassFit, Feasibility
@@ -193,20 +194,27 @@ class Placer:
         self, stmt: Statement, row: int, cls: int, share: GpuShare, within: Subset, virtual: bool
     ) -> bool:
         """Place a task that shares GPUs: on the best node with devices for it, on the best of those."""
-        ssn, devices, fit = self.ssn, self.ssn.ledger.devices, self.feasible.of(cls)
+        devices, fit = self.ssn.ledger.devices, self.feasible.of(cls)
         assert devices is not None
         room = devices.count(share, soon=True) >= share.devices
         key = self._key(row, fit, within, room & self._within_quota(row, share, devices))
         if key is None:
             return False
         while key[node := self._best(key)] > -np.inf:
-            choice = devices.choose(node, share, lambda used: np.sum(ssn.ask(device_order, used) or [0 * used], axis=0))
+            choice = devices.choose(node, share, partial(self._order_of, row, node))
             if choice is not None:
                 self._put_shared(stmt, row, node, choice, at_once=not virtual and bool(fit.idle_fits[node]))
                 return True
             key[node] = -np.inf
         self.why = "no node takes it"
         return False
+
+    def _order_of(self, row: int, node: int, used: F64) -> F64:
+        """How good devices of a node are for a task, by what part of each is used. Shape (devices,)."""
+        tables = self.ssn.tables
+        said = self.ssn.ask(device_order, Task(tables, row), Node(tables, node), used)
+        found: F64 = np.sum(said or [0 * used], axis=0)
+        return found
 
     def _within_quota(self, row: int, share: GpuShare, devices: DeviceLedger) -> Bool:
         """Nodes on which memory of a GPU is a part of one that its queue may take (N,). Source: KAI, where every node

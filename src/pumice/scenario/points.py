@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pumice.columns.dtypes import F64, Bool
 from pumice.columns.rows import JobRows
-from pumice.columns.views import Job, Queue
+from pumice.columns.views import Job, Node, Queue, Task
 from pumice.framework import combine
 from pumice.framework.point import Point
 from pumice.scenario.groups import Group, Subset
@@ -104,12 +104,13 @@ node_subsets: Point[[Group, Subset], list[Subset], list[Subset]] = Point(
     combine.refine,
     {("Group", "Subset"): "group"},
 )
-device_order: Point[[F64], F64, list[F64]] = Point(
+device_order: Point[[Task, Node, F64], F64, list[F64]] = Point(
     "device_order",
-    "How good is each device, of which that part is used (0 for whole GPUs)? Higher is better; summed over plugins.",
+    "How good is each device of the node for the task, that part of it being used (0 for whole GPUs)? Higher is better;"
+    " summed over plugins.",
     "when a task that shares GPUs was given a node",
     combine.each,
-    {("F64",): "used"},
+    {("Task", "Node", "F64"): "used"},
 )
 solution_start: Point[[], None, None] = Point(
     "solution_start",

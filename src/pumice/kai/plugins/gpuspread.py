@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pumice.columns.dtypes import F64
+from pumice.columns.views import Node, Task
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.kai import points
@@ -10,6 +11,6 @@ from pumice.kai import points
 
 @plugin("gpuspread")
 @points.device_order
-def gpuspread(ssn: Session, used: F64) -> F64:
+def gpuspread(ssn: Session, task: Task, node: Node, used: F64) -> F64:
     """The part of each that is free. Shape (devices,)."""
     return 1.0 - used

@@ -1,7 +1,7 @@
 """Alibaba's GPU cluster of 2023: pods that ask for cores, memory and GPUs, some of certain models only; and its nodes.
 
-A row that asks for a part of a GPU is left out, counted and named: GPUs are whole here. Source: openb, Weng et al.,
-USENIX ATC'23.
+A row that asks for a part of a GPU is left out, counted and named, where nobody who schedules knows parts of GPUs:
+``read``. Who does takes them all: ``read_specs``. Source: openb, Weng et al., USENIX ATC'23.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pumice.model.node import Node
+from pumice.model.pod import PodSpec
 from pumice.model.queue import Queue
 from pumice.runtime.problems import Problem
 from pumice.sim.spans import SPAN_MAX_S
@@ -80,6 +81,33 @@ def trace_file(path: Path) -> Path:
     raise TraceError(f"{path}: found no {POD_FILE}; name one of {', '.join(found[:10]) or 'the pod lists'}")
 
 
+def read_specs(path: Path) -> tuple[list[PodSpec], list[Problem]]:
+    """What the pods of a list ask for, parts of GPUs too, in its order. Equal ones are one object."""
+    file = trace_file(path)
+    shapes, problems, seen = Shapes(), Problems(), set[str]()
+    found: list[PodSpec] = []
+    for line, row in Table(file, COLUMNS).rows():
+        try:
+            if isinstance(row, BadField):
+                raise row
+            name = _name(row.text("name"))
+            if name in seen:
+                raise BadField("a name is there twice", name)
+            seen.add(name)
+            found.append(_spec(row, shapes))
+        except BadField as error:
+            problems.add(str(file), error.reason, place(line, error))
+    return found, problems.listed()
+
+
+def read_cluster(path: Path, *, every_node: bool = False) -> tuple[list[Node], list[Problem], Path]:
+    """The nodes beside a pod list: those with GPUs, or every node; and their file. Raises: TraceError."""
+    file = trace_file(path).parent / NODE_FILES[every_node]
+    if not file.is_file():
+        raise TraceError(f"{file.parent}: found no {file.name}")
+    return *read_nodes(file), file
+
+
 def read_nodes(path: Path) -> tuple[list[Node], list[Problem]]:
     """The nodes of a node list."""
     problems = Problems()
@@ -109,16 +137,27 @@ def _nodes_beside(file: Path) -> tuple[list[Node] | None, list[Problem], str]:
 
 def _job(row: Row, shapes: Shapes, timed: bool) -> SimJob:
     name = _name(row.text("name"))
+    if row.whole("num_gpu", 0, GPUS_MAX) and row.whole("gpu_milli", 0, WHOLE_GPU) < WHOLE_GPU:
+        raise BadField(SHARED)
+    spec = _spec(row, shapes)
+    arrival, seconds = _times(row) if timed else (float(row.line - 2), FOREVER)
+    task = SimTask("pod", 1, spec)
+    return SimJob(NAMESPACE, name, "default", (task,), 1, seconds, arrival)
+
+
+def _spec(row: Row, shapes: Shapes) -> PodSpec:
     gpus = row.whole("num_gpu", 0, GPUS_MAX)
     milli = row.whole("gpu_milli", 0, WHOLE_GPU)
-    if gpus and milli < WHOLE_GPU:
-        raise BadField(SHARED)
+    if gpus > 1 and milli < WHOLE_GPU:
+        raise BadField("parts of several GPUs", str(milli))
     milli_cpu = row.whole("cpu_milli", 0, CPU_MILLI_MAX)
     memory = MIB * row.whole("memory_mib", 0, MEMORY_MIB_MAX)
     models = tuple(sorted({model for part in row.text("gpu_spec").split("|") if (model := part.strip())}))
-    arrival, seconds = _times(row) if timed else (float(row.line - 2), FOREVER)
-    task = SimTask("pod", 1, shapes.pod(milli_cpu, memory, gpus, models))
-    return SimJob(NAMESPACE, name, "default", (task,), 1, seconds, arrival)
+    if gpus and milli < WHOLE_GPU:
+        if not milli:
+            raise BadField("a GPU, and nothing of it", "0")
+        return shapes.pod(milli_cpu, memory, 0, models, milli / WHOLE_GPU)
+    return shapes.pod(milli_cpu, memory, gpus, models)
 
 
 def _times(row: Row) -> tuple[float, float]:

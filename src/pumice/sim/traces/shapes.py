@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from pumice.model.gpu import GpuShare
 from pumice.model.node import Node
 from pumice.model.pod import NO_AFFINITY, Affinity, NodeSelectorTerm, PodSpec, Requirement
 from pumice.model.quantity import QuantityError
@@ -40,11 +41,14 @@ class Shapes:
     """Pod specs by what they ask for: jobs of one shape share one spec, which is what the core groups by."""
 
     def __init__(self) -> None:
-        self._specs: dict[tuple[float, float, float, tuple[str, ...]], PodSpec] = {}
+        self._specs: dict[tuple[float, float, float, tuple[str, ...], float], PodSpec] = {}
 
-    def pod(self, milli_cpu: float, memory: float, gpus: float = 0.0, models: tuple[str, ...] = ()) -> PodSpec:
-        """The spec of a pod that asks for this much, on nodes of these GPU models only (any, if none is named)."""
-        key = (milli_cpu, memory, gpus, models)
+    def pod(
+        self, milli_cpu: float, memory: float, gpus: float = 0.0, models: tuple[str, ...] = (), fraction: float = 0.0
+    ) -> PodSpec:
+        """The spec of a pod that asks for this much, on nodes of these GPU models only (any, if none is named).
+        ``fraction``: of one GPU that it shares, beside whole ones."""
+        key = (milli_cpu, memory, gpus, models, fraction)
         spec = self._specs.get(key)
         if spec is None:
             spec = self._specs[key] = PodSpec(
@@ -52,6 +56,7 @@ class Shapes:
                 nonzero_milli_cpu=float(milli_cpu),
                 nonzero_memory=float(memory),
                 affinity=_on_models(models) if models else NO_AFFINITY,
+                gpu_share=GpuShare(fraction) if fraction else None,
             )
         return spec
 

@@ -1,0 +1,244 @@
+"""``pumice fill``: how much of a cluster's GPUs policies give away, beside what was published."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import process_time
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from pumice.cli.errors import InputError
+from pumice.cli.output import console, described, fail_for, print_json, say, tell_problems, written_whole
+
+if TYPE_CHECKING:
+    from pumice.model.node import Node
+    from pumice.model.pod import PodSpec
+    from pumice.report.fill import FillSummary, PolicyFill
+    from pumice.runtime.problems import Problem
+    from pumice.sim.traces.fill_published import Published
+
+REPEATS_MAX = 1_000
+#: The first seed of the study.
+FIRST_SEED = 42
+HEADS = ("policy", "GPU allocation", "± sd", "published", "± sd", "within", "at the end", "CPU s a fill")
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE", type=click.Path(path_type=Path))
+@click.option("--policies", metavar="A,B", help="Which policies, with commas.  [default: all]")
+@click.option(
+    "--until",
+    type=click.FloatRange(0.01, 10.0),
+    default=1.3,
+    show_default=True,
+    help="Until so many times the cluster's GPUs have been asked for.",
+)
+@click.option("--repeats", type=click.IntRange(1, REPEATS_MAX), default=10, show_default=True, help="Fills a policy.")
+@click.option("--seed", type=click.IntRange(0, 2**31), default=FIRST_SEED, show_default=True, help="Of the first fill.")
+@click.option("--expected", type=_FOLDER, metavar="DIR", help="The study's tables, to stand beside ours.")
+@click.option("--bound", is_flag=True, help="How much any policy could give away at most (extra bounds: HiGHS).")
+@click.option("--all-nodes", is_flag=True, help="With the nodes that have no GPUs, which the study left out.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
+@click.option("--report", type=_FILE, metavar="F.html", help="Write the table and the curves: one HTML file.")
+@click.pass_context
+def fill(
+    ctx: click.Context,
+    trace: Path,
+    policies: str | None,
+    until: float,
+    repeats: int,
+    seed: int,
+    expected: Path | None,
+    bound: bool,
+    all_nodes: bool,
+    as_json: bool,
+    report: Path | None,
+) -> None:
+    """Fill the cluster of an openb TRACE (a pod list, or its folder) with its pods, in random order and drawn again,
+    and tell how much of its GPUs each policy has given away when as much has been asked for as there is.
+
+    As in the study of GPU fragmentation (Weng et al., USENIX ATC'23): a pod that finds no place is gone, nobody leaves.
+    A fill is the same for the same seed; fill i has the seed SEED + i.
+
+    \b
+    Examples:
+      pumice fill traces/openb-2023 --repeats 3
+      pumice fill openb-2023/openb_pod_list_gpuspec33.csv --policies bestfit,fgd --expected openb-2023/expected
+      pumice fill traces/openb-2023 --json --report fill.html
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    names = _policies(policies)
+    found = _read(trace, all_nodes)
+    published = _published(expected, found.workload)
+    tell_problems(found.problems)
+    with _maybe(report) as page:
+        summary = _fill(found, names, until, range(seed, seed + repeats), published, bound)
+        if page is not None:
+            _write(page, summary)
+    if as_json:
+        print_json(summary.to_json() | {"problems": described(found.problems)})
+    else:
+        _print(summary)
+    if report is not None:
+        say(f"wrote {report}")
+    fail_for(ctx, found.problems)
+
+
+class _Found:
+    """A trace that was read."""
+
+    def __init__(self, workload: str, specs: list[PodSpec], nodes: list[Node], problems: list[Problem]) -> None:
+        self.workload, self.specs, self.nodes, self.problems = workload, specs, nodes, problems
+
+
+def _policies(text: str | None) -> list[str]:
+    from pumice.kai.plugins.gpuplacement import POLICIES
+
+    names = list(POLICIES) if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    wrong = [name for name in names if name not in POLICIES]
+    if wrong or not names:
+        raise InputError(f"--policies: found {(wrong or [''])[0][:40]!r}, wanted some of {', '.join(POLICIES)}")
+    return list(dict.fromkeys(names))
+
+
+def _read(trace: Path, all_nodes: bool) -> _Found:
+    from pumice.sim.traces import openb
+    from pumice.sim.traces.trace import TraceError
+
+    if not trace.exists():
+        raise InputError(f"{trace}: no such file or folder")
+    try:
+        file = openb.trace_file(trace)
+        specs, problems = openb.read_specs(file)
+        nodes, more, _ = openb.read_cluster(file, every_node=all_nodes)
+    except TraceError as error:
+        raise InputError(str(error)) from None
+    return _Found(file.stem, specs, nodes, [*problems, *more])
+
+
+def _published(folder: Path | None, workload: str) -> tuple[Mapping[str, Published], Mapping[str, Published]]:
+    from pumice.sim.traces.fill_published import ALLOCATION, FRAGMENTS, PublishedError, read_published
+
+    if folder is None:
+        return {}, {}
+    try:
+        found = read_published(folder, ALLOCATION, workload)
+        if not found:
+            say(f"note: {folder} has nothing about {workload}")
+        return found, read_published(folder, FRAGMENTS, workload) if (folder / FRAGMENTS).is_file() else {}
+    except PublishedError as error:
+        raise InputError(str(error)) from None
+
+
+def _fill(
+    found: _Found,
+    names: list[str],
+    until: float,
+    seeds: range,
+    published: tuple[Mapping[str, Published], Mapping[str, Published]],
+    bounded: bool,
+) -> FillSummary:
+    """Raises: InputError for a trace that fills nothing."""
+    from pumice.report.fill import FillSummary
+
+    try:
+        filled = [_one_policy(found, name, until, seeds, published) for name in names]
+    except ValueError as error:
+        raise InputError(f"{found.workload}: {error}") from None
+    gpus = sum(node.allocatable.get("nvidia.com/gpu") for node in found.nodes) / 1000.0
+    bounds = _bounds(found, until, seeds) if bounded else []
+    pods = len(found.specs)
+    return FillSummary(found.workload, len(found.nodes), round(gpus), pods, until, list(seeds), filled, bounds)
+
+
+def _bounds(found: _Found, until: float, seeds: range) -> list[float]:
+    import numpy as np
+
+    from pumice.report.fill_bound import BoundError, bound
+    from pumice.sim.fill import arrivals_of
+
+    try:
+        return [bound(arrivals_of(found.specs, found.nodes, until, np.random.default_rng(seed))) for seed in seeds]
+    except BoundError as error:
+        raise InputError(f"--bound: {error}") from None
+
+
+def _one_policy(
+    found: _Found,
+    name: str,
+    until: float,
+    seeds: range,
+    published: tuple[Mapping[str, Published], Mapping[str, Published]],
+) -> PolicyFill:
+    import numpy as np
+
+    from pumice.report.fill import PolicyFill
+    from pumice.runtime.conf import policy_of
+    from pumice.runtime.languages import builtin_registry
+    from pumice.sim.fill import arrivals_of, policy_text
+    from pumice.sim.fill import fill as fill_cluster
+    from pumice.sim.fill_fragments import fragments
+
+    allocation, fragment, cpu_s = [], [], 0.0
+    for seed in seeds:
+        dice = np.random.default_rng(seed)
+        arrivals = arrivals_of(found.specs, found.nodes, until, dice)
+        policy = policy_of(policy_text(name, seed), builtin_registry())
+        began = process_time()
+        filled = fill_cluster(arrivals, policy)
+        cpu_s += process_time() - began
+        allocation.append(filled.allocation())
+        fragment.append(filled.curve(100.0 * fragments(filled) / arrivals.capacity))
+    return PolicyFill(name, allocation, fragment, cpu_s, published[0].get(name), published[1].get(name))
+
+
+@contextmanager
+def _maybe(path: Path | None) -> Iterator[IO[str] | None]:
+    if path is None:
+        yield None
+        return
+    with written_whole(path) as file:
+        yield file
+
+
+def _rows(summary: FillSummary) -> list[list[str]]:
+    rows = []
+    for each in summary.policies:
+        ours, theirs = each.at(), each.published.at(100) if each.published is not None else None
+        shown = [f"{value:.2f}" for value in (*ours, *(theirs or ()))]
+        last = [curve[-1] for curve in each.allocation]
+        within = {True: "yes", False: "no", None: ""}[each.within]
+        end, cpu = sum(last) / len(last), each.cpu_s / len(last)
+        rows.append([each.name, *shown, *[""] * (4 - len(shown)), within, f"{end:.2f}", f"{cpu:.1f}"])
+    if summary.bounds:
+        rows.append(["any: at most", f"{sum(summary.bounds) / len(summary.bounds):.2f}", *[""] * 6])
+    return rows
+
+
+def _print(summary: FillSummary) -> None:
+    from rich.table import Table
+
+    out = console()
+    out.print(
+        f"{summary.trace}: {summary.nodes:,} nodes, {summary.gpus:,} GPUs; per cent of them allocated when 100% had"
+        f" been asked for, mean of {len(summary.seeds)}"
+    )
+    table = Table(box=None, pad_edge=False)
+    for head in HEADS:
+        table.add_column(head, justify="left" if head in ("policy", "within") else "right")
+    for row in _rows(summary):
+        table.add_row(*row)
+    out.print(table)
+
+
+def _write(page: IO[str], summary: FillSummary) -> None:
+    from pumice.report.fill_page import page as page_of
+
+    page.write(page_of(summary, _rows(summary), HEADS))

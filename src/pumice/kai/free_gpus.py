@@ -1,0 +1,67 @@
+"""What is free of each GPU of each node, whole ones and parts, as policies that place by it want to see it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.algorithms.fragments import WHOLE, Ask, Room
+from pumice.columns.devices import SLOTS_MAX
+from pumice.columns.dtypes import CPU, EPS, F64, I64
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import TaskClass
+from pumice.framework.derived import derived
+from pumice.framework.session import Session
+from pumice.kai.amounts import gpu_column
+
+#: How nodes say which model their GPUs are, as NVIDIA's feature discovery labels them.
+MODEL_LABEL = "nvidia.com/gpu.product"
+
+
+class FreeGpus:
+    """``devices`` (N,): how many GPUs nodes have. ``models`` (N,): the number of their model, one for all
+    nodes that name none; ``first_of_models``: a node of each."""
+
+    __slots__ = ("_column", "_ledger", "_ssn", "_width", "devices", "first_of_models", "models")
+
+    def __init__(self, ssn: Session) -> None:
+        facts, column = ssn.tables.nodes.facts, gpu_column(ssn.tables)
+        self._ssn, self._column, self._ledger = ssn, column, ssn.ledger.devices
+        has = facts.allocatable[:, column] if column >= 0 else np.zeros(len(facts))
+        self.devices: F64 = np.floor(has / WHOLE + EPS)
+        self._width = min(int(self.devices.max(initial=0.0)), SLOTS_MAX)
+        _, first, self.models = np.unique(derived(ssn).label(MODEL_LABEL).codes, return_index=True, return_inverse=True)
+        self.first_of_models: I64 = first
+
+    def room(self, nodes: NodeRows) -> Room:
+        """What is free, or will be when those that leave have left. GPUs with most free come first. Shape (rows, …)."""
+        cores = np.maximum(nodes.soon_free(CPU), 0.0)
+        gpus = self._gpus(nodes) if nodes.are_hypothetical else self._known(nodes)
+        return Room(cores, gpus, nodes.pick(self.models))
+
+    def _known(self, nodes: NodeRows) -> F64:
+        """Of nodes as they are: made anew for those alone that changed since somebody asked."""
+        tables = self._ssn.tables
+        assert tables.nodes.stamps is not None
+        rests_on = (tables.nodes.facts.version,)
+        return self._ssn.memo.by_row(
+            "free gpus", rests_on, tables.nodes.stamps, lambda rows: self._gpus(NodeRows(tables, rows))
+        )[nodes.rows]
+
+    def _gpus(self, nodes: NodeRows) -> F64:
+        whole = nodes.soon_free(self._column) if self._column >= 0 else np.zeros(len(nodes))
+        gpus = np.where(np.arange(self._width) < np.floor(whole / WHOLE + EPS)[:, None], WHOLE, 0.0)
+        if self._ledger is not None:
+            parts = np.concatenate((gpus, self._ledger.free(nodes.rows)), axis=1)
+            gpus = -np.sort(-parts, axis=1)[:, : self._width]
+        return gpus
+
+
+def ask_of(cls: TaskClass) -> Ask:
+    """What a class asks for. Memory of a GPU, of which nodes have different amounts, counts as a whole one."""
+    column, share = gpu_column(cls.tables), cls.spec.gpu_share
+    cores = float(cls.req[CPU])
+    if share is not None and share.fraction > 0 and share.devices == 1:
+        return Ask(cores, 1, float(np.rint(WHOLE * share.fraction)))
+    whole = float(cls.req[column]) / WHOLE if column >= 0 else 0.0
+    count = int(whole) + (share.devices if share is not None and (share.fraction or share.memory_mib) else 0)
+    return Ask(cores, count, WHOLE if count else 0.0)

@@ -1,0 +1,163 @@
+"""gpuplacement: which node, and which of its devices, by one of the policies that the fragmentation study compares.
+
+Not KAI's: it stands in for nodeplacement, gpusharingorder and gpupack. Scores are whole numbers from 0 to 100, and of
+equal nodes the first name is taken, as in the study. Source: Weng et al., USENIX ATC'23.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pumice.algorithms.dice import rolled
+from pumice.algorithms.fragments import Ask, Room, Shape, Typical
+from pumice.algorithms.gpu_packing import best_fit, clustering, descent, dot_product, packing
+from pumice.algorithms.scarcity import Prices, prices_of
+from pumice.columns.dtypes import CPU, F64
+from pumice.columns.nodes import FUTURE
+from pumice.columns.rows import NodeRows
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import Node, Task, TaskClass
+from pumice.framework.derived import derived
+from pumice.framework.node_filters import stable_codes
+from pumice.framework.plugin import plugin
+from pumice.framework.point import ROWS, Question
+from pumice.framework.session import Session
+from pumice.kai import points
+from pumice.kai.free_gpus import FreeGpus, ask_of
+
+NAME = "gpuplacement"
+RANDOM, DOT_PRODUCT, CLUSTERING, PACKING, BEST_FIT, FGD, PRICED = POLICIES = (
+    *("random", "dotprod", "clustering", "packing", "bestfit", "fgd", "priced"),
+)
+
+
+@plugin(NAME)
+class GpuPlacement:
+    """``policy``: one of POLICIES. ``seed``: of the dice that ``random`` rolls."""
+
+    def __init__(self, ssn: Session, *, policy: str = FGD, seed: int = 0) -> None:
+        self.ssn, self.policy, self.seed = ssn, policy, seed
+        self._free = FreeGpus(ssn)
+        self._asks: dict[int, Ask] = {}
+        self.unused_points: tuple[Question, ...] = (points.node_order if policy == RANDOM else points.batch_node_order,)
+        if policy != CLUSTERING:
+            self.unused_points += (points.on_allocate, points.on_deallocate)
+        classes = ssn.tables.classes.alive.nonzero()[0].tolist()
+        if policy in (FGD, PRICED):
+            shapes = self._shapes(classes)
+            self._typical = Typical(shapes, len(self._free.first_of_models))
+        if policy == PRICED:
+            self._prices = self._prices_of(shapes)
+        if policy == CLUSTERING:
+            self._count_kinds(classes)
+
+    @staticmethod
+    def problems(*, policy: str, seed: int) -> Iterator[str]:
+        if policy not in POLICIES:
+            yield f'argument policy: found "{policy[:40]}", wanted one of {", ".join(POLICIES)}'
+
+    @points.node_order(reads=(ROWS, f"{NAME}.pods"))
+    def score(self, cls: TaskClass, nodes: NodeRows) -> F64:
+        """0 to 100. Shape (rows,)."""
+        ask = self._ask(cls)
+        room = self._free.room(nodes)
+        if self.policy == DOT_PRODUCT:
+            return dot_product(room, ask)
+        if self.policy == BEST_FIT:
+            return best_fit(room, ask)
+        if self.policy == CLUSTERING:
+            return clustering(room, ask, nodes.read(self._kinds), self._kind_of[cls.row])
+        if self.policy == PACKING:
+            return packing(room, ask, nodes.pick(self._free.devices))
+        found = np.zeros(len(nodes))
+        fits = nodes.has_room(cls.row, FUTURE) & ((room.gpus >= ask.milli).sum(axis=1) >= ask.devices)
+        found[fits] = self._gain(room.part(fits), ask).max(axis=1)
+        return found
+
+    @points.batch_node_order(reads=())
+    def roll(self, task: Task, nodes: NodeRows) -> F64:
+        """Any of the nodes. Shape (rows,)."""
+        return rolled(self.seed, task.key, nodes.rows)
+
+    @points.device_order
+    def device(self, task: Task, node: Node, used: F64) -> F64:
+        """The fullest; for ``fgd`` and ``priced`` the one that leaves most; for ``random`` any. Shape (devices,)."""
+        if self.policy == RANDOM:
+            return rolled(self.seed, f"{task.key} device", np.arange(len(used)))
+        if self.policy not in (FGD, PRICED):
+            return used
+        room = self._free.room(NodeRows(self.ssn.tables, np.array([node.row])))
+        scores = self._gain(room, self._ask(task.cls))[0]
+        free = np.rint(1000.0 * (1.0 - used))
+        return np.asarray(scores[np.abs(room.gpus[0][:, None] - free).argmin(axis=0)])
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> None:
+        self._count(run, 1)
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> None:
+        self._count(run, -1)
+
+    # -- what it keeps ------------------------------------------------------------------------------------------------
+
+    def _ask(self, cls: TaskClass) -> Ask:
+        known = self._asks.get(cls.row)
+        if known is None:
+            known = self._asks[cls.row] = ask_of(cls)
+        return known
+
+    def _gain(self, room: Room, ask: Ask) -> F64:
+        """How good nodes are, device by device, by what becomes of what is left. Shape (rows, devices)."""
+        gradient = self._typical.gradient(room, ask)
+        return descent(gradient) if self.policy == FGD else self._prices.gain(room, ask, gradient)
+
+    def _prices_of(self, shapes: list[Shape]) -> Prices:
+        """By those pods, on this cluster; kept for as long as neither changes."""
+        facts, free = self.ssn.tables.nodes.facts, self._free
+        cores: F64 = np.zeros(len(free.first_of_models))
+        np.add.at(cores, free.models, facts.allocatable[:, CPU])
+        gpus = np.zeros_like(cores)
+        np.add.at(gpus, free.models, 1000.0 * free.devices)
+        rests_on = (facts.version, self._pods.version)
+        return self.ssn.memo.get(f"{NAME}: prices", rests_on, lambda: prices_of(shapes, cores, gpus))
+
+    def _shapes(self, classes: list[int]) -> list[Shape]:
+        """All pods that are there. GPUs of one model count as alike: one node of each stands for its others."""
+        ssn, tables = self.ssn, self.ssn.tables
+        pods = np.bincount(
+            tables.tasks.cls[tables.tasks.alive & (tables.tasks.cls >= 0)], minlength=tables.classes.capacity
+        )
+        self._pods = ssn.column(f"{NAME}.pods", values=pods)
+        first = self._free.first_of_models
+        shapes = []
+        for row in classes:
+            codes = stable_codes(derived(ssn), tables.classes.specs[row], affinity=True, taints=True)
+            models = tuple((codes[first] == 0).tolist())
+            shapes.append(Shape(self._ask(TaskClass(tables, row)), models, float(pods[row])))
+        return shapes
+
+    def _count_kinds(self, classes: list[int]) -> None:
+        """How many pods of each kind are on each node: parts of a GPU, one, two and so on."""
+        tables = self.ssn.tables
+        asks = {row: self._ask(TaskClass(tables, row)) for row in classes}
+        kinds = sorted({ask[1:] if ask.milli >= 1000 else (1, 0.0) for ask in asks.values() if ask.devices})
+        self._kind_of = {
+            row: kinds.index(ask[1:] if ask.milli >= 1000 else (1, 0.0)) if ask.devices else -1
+            for row, ask in asks.items()
+        }
+        self._steps = np.zeros((tables.classes.capacity, len(kinds)))
+        for row, kind in self._kind_of.items():
+            if kind >= 0:
+                self._steps[row, kind] = 1.0
+        counts = np.zeros((tables.nodes.capacity, len(kinds)))
+        there = (tables.tasks.alive & (tables.tasks.node >= 0) & (tables.tasks.cls >= 0)).nonzero()[0]
+        np.add.at(counts, tables.tasks.node[there], self._steps[tables.tasks.cls[there]])
+        self._kinds = self.ssn.column(f"{NAME}.kinds", "node", len(kinds), values=counts, per_task=self._steps)
+
+    def _count(self, run: TaskRun, sign: float) -> None:
+        classes = self.ssn.tables.tasks.cls
+        for row, node in zip(run.rows, run.nodes, strict=True):
+            self.ssn.journal.add(self._kinds, node, sign * self._steps[classes[row]])
