@@ -1,8 +1,9 @@
 """``python -m bench.kube_preempt``: gangs that have running pods evicted on a real API server, the scheduler killed.
 
-Every node is full of a pod of low priority. ``gangs`` gangs of ``size`` pods of high priority come; as soon as somebody
-was evicted the scheduler is killed (-9) and another takes its place. At the end every gang must be bound, none of its
-pods twice; exactly as many must have been evicted as there are pods of gangs, and nobody of them twice.
+Nodes are full of a pod of low priority each, of one gang that keeps one of them. ``gangs`` gangs of ``size`` pods of
+high priority come; as soon as somebody was evicted the scheduler is killed (-9) and another takes its place. At the end
+every gang must be bound, none of its pods twice; exactly as many must have been evicted as there are pods of gangs, and
+nobody of them twice.
 """
 
 from __future__ import annotations
@@ -169,7 +170,7 @@ async def measure(size: Size) -> dict[str, Any]:
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.kube_preempt", description=__doc__)
-    for name, default in (("nodes", 1000), ("running", 500), ("gangs", 50), ("size", 10)):
+    for name, default in (("nodes", 1000), ("running", 510), ("gangs", 50), ("size", 10)):
         parser.add_argument(f"--{name}", type=int, default=default)
     found = asyncio.run(measure(Size(**vars(parser.parse_args(words)))))
     print(json.dumps(found, indent=2))
