@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from pumice.kube.reload import ConfFile
     from pumice.kube.troubles import Troubles
     from pumice.runtime.metrics import Metrics
-    from pumice.runtime.outside import HttpOutside
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -235,6 +234,7 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
     from pumice.kube.live import Live
     from pumice.kube.troubles import Troubles
     from pumice.runtime.metrics import Metrics
+    from pumice.runtime.outside import HttpOutside
 
     access = await _access(wanted)
     # The election has a client of its own: no list and no burst of binds stands before a renewal.
