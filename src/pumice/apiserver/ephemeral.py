@@ -48,7 +48,7 @@ def _wrong(container: Obj, i: int, taken: set[str]) -> list[Cause]:
         for field in ("name", "image")
         if not isinstance(container.get(field), str) or not container[field]
     ]
-    if str(container.get("name")) in taken:
+    if not causes and container["name"] in taken:
         causes.append(Cause(f"{where}.name", f'Duplicate value: "{container["name"]}"', "FieldValueDuplicate"))
     causes += [
         _forbidden(f"[{i}].{field}", "may not be set of an ephemeral container")

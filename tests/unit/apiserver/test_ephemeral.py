@@ -56,6 +56,13 @@ def test_what_cannot_be_added(world: Cluster, given: dict[str, Any], why: str) -
         add(world, given)
 
 
+def test_two_without_a_name_are_no_fault_of_the_server(world: Cluster) -> None:
+    """Found by ``make fuzz-input``: they were told to be twice, by a name that they have not."""
+    create(world, pod("p"))
+    with pytest.raises(Refusal, match="name: Required value"):
+        add(world, {"image": "i:1"}, {"image": "i:1"})
+
+
 def test_a_pod_holds_so_many_and_no_more(world: Cluster) -> None:
     create(world, pod("p"))
     with pytest.raises(Refusal, match="at most 100 items"):
