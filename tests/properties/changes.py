@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from pumice.model.bind_request import BindRequest
 from pumice.model.claims import Device, DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Event, Gone, Object, Seen
@@ -34,7 +35,7 @@ GANGS = (None, None, Gang(), Gang((SubGroup("a"), SubGroup("b", 2)), TopologyCon
 BESIDE: tuple[type[Object], ...] = (
     *(PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass, Topology),
     *(PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIStorageCapacity),
-    *(ResourceQuota, NodeUsage, Numatopology),
+    *(ResourceQuota, NodeUsage, Numatopology, BindRequest),
 )
 
 
@@ -61,8 +62,12 @@ def beside(draw: st.DrawFn) -> Object:
         return replace(offered("n0", draw(st.integers(0, 2))), name=name)
     if kind in (DeviceClass, PersistentVolume, StorageClass, CSINode):
         return kind(name)
-    if kind in (PersistentVolumeClaim, CSIStorageCapacity):
-        return kind("ns", name)
+    if kind is PersistentVolumeClaim:
+        return PersistentVolumeClaim("ns", name)
+    if kind is CSIStorageCapacity:
+        return CSIStorageCapacity("ns", name, "fast")
+    if kind is BindRequest:
+        return BindRequest("ns", name, draw(st.sampled_from(["p0", "gone"])), "n0")
     return kind("ns", name, asked(**{"gpu.example.com": draw(st.integers(1, 3))}))
 
 

@@ -23,6 +23,7 @@ import yaml
 from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
 from pumice.framework.policy import Policy
+from pumice.model.decisions import Writes
 from pumice.model.events import Object
 from pumice.model.node import Taint
 from pumice.model.numa import SINGLE, Cpu, NumaAsk, Numatopology
@@ -56,7 +57,7 @@ class Case:
     ``quotas`` with the fields of ``pumice.testing.build``; ``priorities`` the values of priority classes; ``usage``, by
     node, the fields of NodeUsage; ``numa``, by node, its ``sockets``, ``cpus`` of each, and what is ``free``. A policy:
     ``plugins`` (a name, or a name with its arguments, switches among them) and ``actions``. ``now``: seconds since the
-    epoch.
+    epoch; ``left``: notes that the last cycle left.
 
     Of a gang, ``min``, ``queue``, ``priority``, ``phase`` (Inqueue unless said), ``tier``, ``soft``, ``wants`` (its
     minResources), ``creation`` and ``notes`` are the group's; ``pods`` is how many, or the names with what is special
@@ -82,6 +83,7 @@ class Case:
     usage: Mapping[str, Fields] = field(default_factory=dict)
     numa: Mapping[str, Fields] = field(default_factory=dict)
     priorities: Mapping[str, int] = field(default_factory=dict)
+    left: Mapping[str, float] = field(default_factory=dict)
     bound: Mapping[str, str] = field(default_factory=dict)
     waits: Mapping[str, str] = field(default_factory=dict)
     phases: Mapping[str, str] = field(default_factory=dict)
@@ -173,7 +175,9 @@ def cluster_of(case: Case) -> Store:
     found += [_numa(name, dict(given)) for name, given in case.numa.items()]
     for name, given in case.gangs.items():
         found += _gang(name, dict(given))
-    return cluster(found)
+    state = cluster(found)
+    state.remember(Writes(notes=case.left))
+    return state
 
 
 def _with_taints(given: Fields) -> Fields:

@@ -65,6 +65,12 @@ _BODIES: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("policy", "PodDisruptionBudget"): {"spec": {"minAvailable": 1, "selector": {"matchLabels": _LABELS}}},
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): {"roleRef": _ROLE},
     ("rbac.authorization.k8s.io", "RoleBinding"): {"roleRef": _ROLE},
+    ("resource.k8s.io", "DeviceClass"): {"spec": {}},
+    ("resource.k8s.io", "ResourceClaim"): {"spec": {}},
+    ("resource.k8s.io", "ResourceClaimTemplate"): {"spec": {"spec": {}}},
+    ("resource.k8s.io", "ResourceSlice"): {
+        "spec": {"driver": "d", "nodeName": "n", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
+    },
     ("scheduling.k8s.io", "PriorityClass"): {"value": 1},
     ("scheduling.volcano.sh", "PodGroup"): {"spec": {"minMember": 1}},
     ("scheduling.volcano.sh", "Queue"): {"spec": {"weight": 1}},

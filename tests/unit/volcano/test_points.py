@@ -54,6 +54,7 @@ VOLCANO = {
     "on_allocate": ("", "notify"),
     "on_deallocate": ("", "notify"),
     "bind_context": ("", "merge"),
+    "waits": ("Predicate", "any_mask"),  # what its filters of volumes and claims do within Reserve and PreBind
     "session_close": ("", "notify"),  # its OnSessionClose, which is no extension point there
 }
 

@@ -144,8 +144,8 @@ def test_one_node_at_a_time_gives_the_same() -> None:
         pytest.param(
             {"claim_names": ("data",)},
             {},
-            "plugin VolumeBinding pre-predicates failed volumes are not supported yet",
-            id="volume",
+            'plugin VolumeBinding pre-predicates failed persistentvolumeclaim "data" not found',
+            id="a volume whose claim is not there",
         ),
         pytest.param(
             {"claim_names": ("data",)},
@@ -156,8 +156,8 @@ def test_one_node_at_a_time_gives_the_same() -> None:
         pytest.param(
             {"resource_claims": ("gpu",)},
             {},
-            "plugin DynamicResources pre-predicates failed resource claims are not supported yet",
-            id="resource claim",
+            "plugin DynamicResources pre-predicates failed resourceclaim ns/gpu not found",
+            id="a resource claim that is not there",
         ),
     ],
 )

@@ -16,7 +16,7 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task
 from pumice.framework.derived import derived
 from pumice.framework.plugin import plugin
-from pumice.framework.point import Question
+from pumice.framework.point import QUEUES, ROWS, Question
 from pumice.framework.session import Session
 from pumice.framework.verdict import Code, Unfit, Verdict
 from pumice.model.queue import NodeGroupAffinity, Queue
@@ -134,7 +134,7 @@ class NodeGroup:
 
     # -- hooks --------------------------------------------------------------------------------------------------------
 
-    @points.predicate
+    @points.predicate(reads=(ROWS, "nodegroup.allocated", QUEUES))
     def predicate(self, task: Task, nodes: NodeRows) -> Verdict | None:
         """Nodes of groups that the queue may use, as long as it holds no more of the group than it may."""
         queue = _queue_of(task)
@@ -148,7 +148,7 @@ class NodeGroup:
         codes = nodes.pick(by_group[self._group_of])
         return Verdict(codes, _WHY) if codes.any() else None
 
-    @points.node_order
+    @points.node_order(reads=(ROWS, QUEUES))
     def node_order(self, task: Task, nodes: NodeRows) -> F64 | None:
         """100 for a group that the queue must use, 50 for one that it would rather use, -1 for one it would avoid."""
         by_group = self._score[_queue_of(task)]

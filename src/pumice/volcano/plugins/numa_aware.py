@@ -5,6 +5,7 @@ Source: Volcano numa-aware (spec 04 §14).
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ class Place(NamedTuple):
     topology: Numatopology
     machine: Machine
     ids: tuple[int, ...]
+    sign: float  # of all that the agent says: another one says something else
 
 
 @plugin("numa-aware")
@@ -57,6 +59,8 @@ class NumaAware:
         self._index = {row: i for i, row in enumerate(rows.tolist())}
         free, taken, on = self._begin(rows)
         self.free = ssn.column("numa-aware.free", "node", self._width, values=free)
+        signs = [0.0 if place is None else place.sign for place in self._places]
+        ssn.column("numa-aware.agents", "node", values=np.array(signs, dtype=np.float64))
         self.taken = ssn.column("numa-aware.taken", values=taken)
         self.on = ssn.column("numa-aware.on", values=on)
         unused: tuple[Question, ...] = (points.predicate, points.batch_node_order)
@@ -217,5 +221,10 @@ def _places(ssn: Session) -> list[Place | None]:
         if row is not None:
             like = topology.cpus, topology.reserved
             machine = machines.setdefault(like, Machine(*like))
-            found[row] = Place(topology, machine, tuple(cpu.id for cpu in topology.cpus))
+            found[row] = Place(topology, machine, tuple(cpu.id for cpu in topology.cpus), _sign(topology))
     return found
+
+
+def _sign(topology: Numatopology) -> float:
+    """48 bits, which a column of numbers holds exactly: what a memo compares in place of the object."""
+    return float(int.from_bytes(blake2b(repr(topology).encode(), digest_size=6).digest()))
