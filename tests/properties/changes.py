@@ -31,6 +31,7 @@ POLICIES = (
 #: None, as Volcano has it, most of the time.
 GANGS = (None, None, Gang(), Gang((SubGroup("a"), SubGroup("b", 2)), TopologyConstraint("racks", "zone")))
 
+PHASES = ("", "Pending", "Succeeded", "Failed")
 #: Kinds that no world has to begin with: some come, change and go.
 BESIDE: tuple[type[Object], ...] = (
     *(PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass, Topology),
@@ -118,6 +119,8 @@ def changed(draw: st.DrawFn, item: Any, node_names: list[str]) -> Object:
             return replace(item, used=resource(draw(st.integers(0, 2))))
         case Numatopology():
             return replace(item, free=draw(st.sampled_from([None, (), (1, 2)])))
+        case BindRequest():
+            return replace(item, node=draw(st.sampled_from(["n0", "n1", "gone"])), phase=draw(st.sampled_from(PHASES)))
         case NodeUsage():
             return replace(item, cpu=draw(st.sampled_from([0.0, 50.0, 90.0])), at=draw(st.sampled_from([0.0, 2.0])))
         case ResourceClaim() | ResourceClaimTemplate():
