@@ -29,6 +29,7 @@ from tests.kube.scheduling import CLAIMED, FOLLOWED, Scheduling, gang_pod, pod_g
 from tests.kube.waiting import until_answered
 
 BINDING = r"/binding$"
+NODE = "claims-n1"  # pods of other tests may stay bound to theirs: nobody collects them here
 EVERYTHING = tuple(FOLLOWED) + tuple(CLAIMED)
 
 
@@ -45,7 +46,7 @@ async def one_pod(through: Client, client: Client, namespace: str, **spec: Any) 
     await create(client, found)
     hooks = (VolumeBinding(through, (0.1,) * 20), ClaimBinding(through))
     try:
-        async with scheduling(through, client, namespace, "n1", follow=EVERYTHING, hooks=hooks) as at_work:
+        async with scheduling(through, client, namespace, NODE, follow=EVERYTHING, hooks=hooks) as at_work:
             await at_work.heard("a")
             yield at_work
     finally:
@@ -54,7 +55,7 @@ async def one_pod(through: Client, client: Client, namespace: str, **spec: Any) 
 
 @pytest.fixture
 async def devices(client: Client, namespace: str) -> AsyncIterator[str]:
-    """A claim ``c`` of a device of which there is one, on node n1."""
+    """A claim ``c`` of a device of which there is one, on the node of these tests."""
     name = f"{namespace}.example.com"
     device_class = {
         "apiVersion": "resource.k8s.io/v1",
@@ -62,12 +63,12 @@ async def devices(client: Client, namespace: str) -> AsyncIterator[str]:
         "metadata": {"name": name},
         "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{name}"'}}]},
     }
-    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    pool = {"name": NODE, "generation": 1, "resourceSliceCount": 1}
     offered = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceSlice",
         "metadata": {"name": name},
-        "spec": {"driver": name, "nodeName": "n1", "pool": pool, "devices": [{"name": "gpu-0"}]},
+        "spec": {"driver": name, "nodeName": NODE, "pool": pool, "devices": [{"name": "gpu-0"}]},
     }
     asked = {
         "apiVersion": "resource.k8s.io/v1",
@@ -91,12 +92,12 @@ async def test_a_claim_says_what_it_was_given_before_its_pod_is_bound(
 ) -> None:
     async with one_pod(through, client, namespace, **CLAIMING) as at_work:
         await at_work.step(1_000.0)
-        assert await at_work.bound("a") == "n1"
+        assert await at_work.bound("a") == NODE
         pod = await at_work.pod("a")
         status = (await client.get(RESOURCE_CLAIMS.path(f"{namespace}/c")))["status"]
     assert [each["uid"] for each in status["reservedFor"]] == [pod["metadata"]["uid"]]
     assert [(e["driver"], e["pool"], e["device"]) for e in status["allocation"]["devices"]["results"]] == [
-        (devices, "n1", "gpu-0")
+        (devices, NODE, "gpu-0")
     ]
 
 
@@ -135,7 +136,7 @@ async def volumes(client: Client, namespace: str) -> AsyncIterator[str]:
         "provisioner": "kubernetes.io/no-provisioner",
         "volumeBindingMode": "WaitForFirstConsumer",
     }
-    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1"]}]}
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [NODE]}]}
     size = {"storage": "1Gi"}
     volume = {
         "apiVersion": "v1",
@@ -191,7 +192,7 @@ async def test_a_volume_is_bound_before_its_pod(
     async with one_pod(through, client, namespace, **USING) as at_work:
         controller = asyncio.create_task(bind_as_a_controller_does())
         await at_work.step(1_000.0)
-        assert await at_work.bound("a") == "n1"
+        assert await at_work.bound("a") == NODE
         await controller
         await at_work.settled()
 
