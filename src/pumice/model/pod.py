@@ -33,7 +33,8 @@ class _EmptyMap(dict[str, str]):
 EMPTY_MAP: Mapping[str, str] = _EmptyMap()
 
 GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
-#: KAI's words on a pod: its queue, where it has no PodGroup yet, and its place among its siblings, larger first.
+#: KAI's words on a pod: its queue, where it has no PodGroup yet (and of a claim: whose it is), and its place among its
+#: siblings, larger first.
 KAI_QUEUE_LABEL = "kai.scheduler/queue"
 KAI_TASK_PRIORITY_LABEL = "kai.scheduler/task-priority"
 TASK_SPEC_KEY = "volcano.sh/task-spec"

@@ -21,8 +21,8 @@ from pumice.kai import points
 from pumice.kai.amounts import asks_for_gpus, gpu_column
 from pumice.model.decisions import Refusal
 from pumice.model.gpu import is_gpu
+from pumice.model.pod import KAI_QUEUE_LABEL
 
-QUEUE_LABEL = "kai.scheduler/queue"
 _OTHER_GPUS = Unfit("node(s) offer their GPUs by claims only")
 _OF_CLAIMS = ("refused", "where_claims_fit", "waits", "on_allocate", "on_deallocate", "bind_context")
 
@@ -68,7 +68,7 @@ class DynamicResources:
         for number in ledger.of_task.get(task.row, ()) if named else ():
             claim = ledger.claims[number]
             of_gpus = any(is_gpu(name) for name, _ in claim.devices)
-            if claim.key in named and of_gpus and claim.labels.get(QUEUE_LABEL) != queue:
+            if claim.key in named and of_gpus and claim.labels.get(KAI_QUEUE_LABEL) != queue:
                 return Unfit(f"resourceclaim {claim.key} is not labelled as queue {queue}'s", Code.UNRESOLVABLE)
         return None
 

@@ -13,6 +13,7 @@ from typing import Any
 from pumice.model.gang import SUB_GROUP_LABEL
 from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
+from pumice.model.pod import KAI_QUEUE_LABEL
 from pumice.runtime.controllers.kai_gangs import TRAIN, GangPlan, NoGang, plan_of
 from pumice.runtime.controllers.writes import (
     Create,
@@ -29,7 +30,7 @@ from pumice.runtime.controllers.writes import (
 )
 
 GROUP_API, QUEUE_API = "scheduling.run.ai/v2alpha2", "scheduling.run.ai/v2"
-QUEUE_LABEL, PRIORITY_LABEL, PROJECT_LABEL = "kai.scheduler/queue", "priorityClassName", "project"
+PRIORITY_LABEL, PROJECT_LABEL = "priorityClassName", "project"
 PREEMPTIBILITY_LABEL = "kai.scheduler/preemptibility"
 TOPOLOGY_ANNOTATION = "kai.scheduler/topology"
 _PLACEMENTS = {
@@ -150,7 +151,7 @@ def _name(pod: Obj, top: Obj, plan: GangPlan) -> str:
 
 
 def _queue_of(top: Obj, pod: Obj, settings: GroupingSettings) -> str:
-    named = labels_of(top).get(QUEUE_LABEL) or labels_of(pod).get(QUEUE_LABEL)
+    named = labels_of(top).get(KAI_QUEUE_LABEL) or labels_of(pod).get(KAI_QUEUE_LABEL)
     if named:
         return named
     project, pool = (
