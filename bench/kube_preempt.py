@@ -17,13 +17,14 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pumice.kube.access import bearer
 from pumice.kube.client import Client
+from pumice.kube.errors import ApiError
 from pumice.kube.kinds import EVENTS, NODES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from tests.kube import server as kube
 from tests.kube.objects import create, install_crds, node
@@ -130,8 +131,17 @@ class World:
         return self.size.running - left
 
     async def _all_bound(self) -> bool:
-        high = [pod for pod in await self._pods() if pod["spec"]["priorityClassName"] == HIGH]
+        pods = await self._pods()
+        await self._all(self._remove(pod) for pod in pods if pod["metadata"].get("deletionTimestamp"))
+        high = [pod for pod in pods if pod["spec"]["priorityClassName"] == HIGH]
         return len(high) == self.size.wanted and all(pod["spec"].get("nodeName") for pod in high)
+
+    async def _remove(self, pod: dict[str, Any]) -> None:
+        """What a kubelet does of a pod that is leaving. The server itself leaves one there whose eviction was cut short,
+        since who asked for it was killed."""
+        path = PODS.path(f"{SPACE}/{pod['metadata']['name']}")
+        with suppress(ApiError):  # it is gone by now
+            await self.client.request("DELETE", path, params={"gracePeriodSeconds": "0"})
 
     async def figures(self) -> dict[str, Any]:
         """What came of it."""

@@ -22,6 +22,7 @@ from pumice.kube.kinds import (
     RESOURCE_QUOTAS,
 )
 from pumice.kube.patience import Patience
+from pumice.model.numa import Numatopology
 from tests.kube.objects import crd, create, hypernode, install_crd, node, pod, remove_crd
 from tests.kube.proxy import FaultProxy, answer, lose_request
 from tests.kube.reflecting import FAST, Mirror
@@ -60,7 +61,8 @@ async def test_every_kind_is_there_after_the_barrier(client: Client, crds: None,
         await synced(it)
         assert it.trouble() == []
         found = it.objects(NUMA_TOPOLOGIES)[f"{namespace}-n"].value
-        assert found["spec"] == {"policies": {"CPUManagerPolicy": "static"}}  # type: ignore[index]  # no model reads it
+        assert isinstance(found, Numatopology)
+        assert found.cpu_policy == "static"
         assert {"b", "p"} == mirror.names(namespace)
         assert f"{namespace}-n" in mirror.names()
         assert f"{namespace}/q" in it.objects(RESOURCE_QUOTAS)

@@ -200,7 +200,11 @@ REQUESTS = [
         "GET",
         f"{IN}/pods?watch=true&sendInitialEvents=true&timeoutSeconds={WATCH_S}",
     ),
-    Request("a watch of cluster objects", "GET", f"/api/v1/nodes?watch=true&timeoutSeconds={WATCH_S}"),
+    Request(
+        "a watch of cluster objects",
+        "GET",
+        f"/api/v1/nodes?watch=true&fieldSelector=metadata.name%3Dside-n&timeoutSeconds={WATCH_S}",
+    ),
     Request("it goes", "DELETE", "/apis/scheduling.k8s.io/v1/priorityclasses/side-p"),
     Request("a config map goes", "DELETE", f"{IN}/configmaps/c"),
     Request("a config map that is not there goes", "DELETE", f"{IN}/configmaps/c"),

@@ -20,12 +20,13 @@ def never_preempts(task: Task) -> bool:
     return task.pod.spec.preemption_policy == NEVER
 
 
-def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool) -> str:
+def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool) -> str:
     """Why the task may not have others evicted, empty where it may.
 
     One that is nominated to a node waits for that as long as filters let it in, or somebody is on the way out there for
     it. Not ``was_tried``: no node has been looked at for it in this session. Then filters that look at other pods
-    have an error instead of an answer in Volcano, so they do not let it in.
+    have an error instead of an answer in Volcano, so they do not let it in. ``is_void``: its nomination counts for
+    nothing, since the node is not getting room for it.
     """
     if never_preempts(task):
         return "its preemptionPolicy is Never"
@@ -35,8 +36,8 @@ def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool) -> str:
     node = ssn.tables.nodes.facts.row_of.get(name, -1)
     if node < 0:
         return f"it is nominated to node {name}, which is not there"
-    if ssn.tables.tasks.nominated[task.row] < 0:
-        return ""  # an earlier action took the nomination back
+    if is_void or ssn.tables.tasks.nominated[task.row] < 0:
+        return ""  # an earlier action took the nomination back, or nothing came of it
     reasons = _reasons(ssn, task, node)
     if not reasons and (was_tried or "task" not in ssn.hooks.forms(points.predicate)):
         return f"it is nominated to node {name}, which lets it in"

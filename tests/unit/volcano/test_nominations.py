@@ -31,6 +31,7 @@ def test_who_may_preempt(changed: dict[str, Any], why: str) -> None:
         leaving,
         gang("high", 1, 1, level="high", **changed),
     )
-    ran = run(state, PREEMPT)
+    as_volcano = PREEMPT + "configurations: [{name: preempt, arguments: {promisedKept: false}}]\n"
+    ran = run(state, as_volcano)
     assert [e.detail for e in ran.outcome.entries if e.what == "cannot preempt"] == ([why] if why else [])
     assert bool(ran.evicted) is not bool(why)

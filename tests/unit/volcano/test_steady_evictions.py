@@ -104,3 +104,30 @@ def test_a_promise_is_no_way_around_a_queue_that_has_too_much() -> None:
         pod("late-0", "late", cpu=1, creation=1.0, nominated_node="a"),
     )
     assert run(state, TIER, actions="allocate").binds == {"ns/early-0": "a"}
+
+
+@pytest.mark.parametrize(
+    ("kept", "evicted", "pipelined"),
+    [
+        pytest.param("true", ["ns/low-1"], {"ns/gang-0": "a", "ns/gang-1": "b"}, id="its node is kept"),
+        pytest.param("false", [], {}, id="it waits for allocate, as in Volcano"),
+    ],
+)
+def test_a_gang_goes_on_with_what_was_freed_for_a_part_of_it(
+    kept: str, evicted: list[str], pipelined: dict[str, str]
+) -> None:
+    """A scheduler was killed after it had evicted for the first pod of the gang, and before it did so for the second."""
+    conf = TIER + f"configurations: [{{name: preempt, arguments: {{promisedKept: {kept}}}}}]\n"
+    state = cluster(
+        HIGH,
+        LOW,
+        node("a", cpu=1),
+        node("b", cpu=1),
+        podgroup("low", 0, phase="Running", priority_class="low"),
+        pod("low-1", "low", on="b", phase="Running"),
+        podgroup("gang", 2, phase="Inqueue", priority_class="high"),
+        pod("gang-0", "gang", nominated_node="a"),
+        pod("gang-1", "gang", nominated_node="b", preemption_policy="PreemptLowerPriority"),
+    )
+    found = run(state, conf, actions="allocate, preempt")
+    assert (found.evicted, found.pipelined) == (evicted, pipelined)

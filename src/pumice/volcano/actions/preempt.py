@@ -33,6 +33,7 @@ def preempt(
     ssn: Session,
     *,
     predicateErrorCacheEnable: bool = True,
+    promisedKept: bool = True,
     enableTopologyAwarePreemption: bool = False,
     topologyAwarePreemptWorkerNum: int = 16,
     minCandidateNodesPercentage: int = 10,
@@ -42,22 +43,31 @@ def preempt(
     """Best queue first: its starving jobs, best first, evict tasks of its other jobs, all or nothing; then each of
     their waiting tasks evicts tasks of its own job.
 
+    ``promisedKept``: a gang counts nodes that earlier evictions freed for its pods (decision 0173).
     ``topologyAwarePreemptWorkerNum`` changes nothing: a cycle is one thread.
     """
     starving = starving_jobs(ssn, with_topology=False)
     limits = Limits(minCandidateNodesPercentage, minCandidateNodesAbsolute, maxCandidateNodesAbsolute)
     if starving:
         compare = limits if enableTopologyAwarePreemption else None
-        _Preemption(ssn, starving, compare, cached=predicateErrorCacheEnable).run()
+        _Preemption(ssn, starving, compare, cached=predicateErrorCacheEnable, promised_kept=promisedKept).run()
 
 
 class _Preemption:
     """``compare``: how many nodes are compared by the harm that is done there; None for the first one that will do."""
 
-    def __init__(self, ssn: Session, starving: dict[int, list[int]], compare: Limits | None, *, cached: bool) -> None:
-        self.ssn, self.starving, self.compare = ssn, starving, compare
+    def __init__(
+        self,
+        ssn: Session,
+        starving: dict[int, list[int]],
+        compare: Limits | None,
+        *,
+        cached: bool,
+        promised_kept: bool,
+    ) -> None:
+        self.ssn, self.starving, self.compare, self.promised_kept = ssn, starving, compare, promised_kept
         self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
-        kind = f"{REASON} {compare}"
+        kind = f"{REASON} {compare} {promised_kept}"
         self.making = RoomMaking(ssn, REASON, kind, points.preemptable)
         self.exchanges = Exchanges(ssn, REASON, points.preemptable)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
@@ -92,7 +102,27 @@ class _Preemption:
     def _from_other_jobs(self, stmt: Statement, rows: Sequence[int]) -> int | WhyNot:
         job = int(self.ssn.tables.tasks.job[rows[0]])
         queue = int(self.ssn.tables.jobs.queue[job])
+        if self.promised_kept and self._keep(stmt, rows[0]):
+            return 1
         return self._preempt(stmt, rows, evictable(self.ssn).of_queue(queue), but_job=job)
+
+    def _keep(self, stmt: Statement, row: int) -> bool:
+        """Promise the task again the node that it is nominated to, where that has room without anybody's leaving.
+
+        Volcano has such a task wait for ``allocate``, which places nobody of a gang that is not whole: one that a
+        scheduler was killed over, with only some of its nodes free, would wait for ever.
+        """
+        tables, task = self.ssn.tables, Task(self.ssn.tables, row)
+        node = int(tables.tasks.nominated[row])
+        if node < 0 or not self._fits(task, node):
+            return False
+        return stmt.pipeline([row], [node], evicted=False) is None
+
+    def _is_promise_void(self, task: Task) -> bool:
+        """Whether the node that the task is nominated to is not getting room for it: nobody was evicted there after
+        all, or somebody else has the room."""
+        node = int(self.ssn.tables.tasks.nominated[task.row])
+        return self.promised_kept and node >= 0 and not self.search.has_room(task, node)
 
     def _preempt(self, stmt: Statement, rows: Sequence[int], supply: Supply, but_job: int = -1) -> int | WhyNot:
         """Make room for the first of some equal tasks on the first node that allows it, and for further ones as far as
@@ -100,7 +130,7 @@ class _Preemption:
         ssn, search, row = self.ssn, self.search, rows[0]
         task, why = Task(ssn.tables, row), ""
         if task.pod.nominated_node or task.pod.spec.preemption_policy:
-            why = why_not_eligible(ssn, task, was_tried=search.was_tried(task))
+            why = why_not_eligible(ssn, task, was_tried=search.was_tried(task), is_void=self._is_promise_void(task))
         unfit = ssn.ask(points.task_refused, task) if not why else None
         if why or unfit is not None:
             return lambda: why or (unfit.reason if unfit is not None else "")
