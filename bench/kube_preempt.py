@@ -137,8 +137,8 @@ class World:
         return len(high) == self.size.wanted and all(pod["spec"].get("nodeName") for pod in high)
 
     async def _remove(self, pod: dict[str, Any]) -> None:
-        """What a kubelet does of a pod that is leaving. The server itself leaves one there whose eviction was cut short,
-        since who asked for it was killed."""
+        """What a kubelet does of a pod that is leaving. The server itself leaves one there whose end was cut short,
+        as who asked was killed."""
         path = PODS.path(f"{SPACE}/{pod['metadata']['name']}")
         with suppress(ApiError):  # it is gone by now
             await self.client.request("DELETE", path, params={"gracePeriodSeconds": "0"})

@@ -116,7 +116,7 @@ def test_a_promise_is_no_way_around_a_queue_that_has_too_much() -> None:
 def test_a_gang_goes_on_with_what_was_freed_for_a_part_of_it(
     kept: str, evicted: list[str], pipelined: dict[str, str]
 ) -> None:
-    """A scheduler was killed after it had evicted for the first pod of the gang, and before it did so for the second."""
+    """A scheduler was killed after it had evicted for the first pod of the gang, and before that for the second."""
     conf = TIER + f"configurations: [{{name: preempt, arguments: {{promisedKept: {kept}}}}}]\n"
     state = cluster(
         HIGH,
