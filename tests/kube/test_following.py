@@ -63,7 +63,7 @@ async def test_every_kind_is_there_after_the_barrier(client: Client, crds: None,
         found = it.objects(NUMA_TOPOLOGIES)[f"{namespace}-n"].value
         assert isinstance(found, Numatopology)
         assert found.cpu_policy == "static"
-        assert {"b", "p"} == mirror.names(namespace)
+        assert {"b", "p", "q"} == mirror.names(namespace)
         assert f"{namespace}-n" in mirror.names()
         assert f"{namespace}/q" in it.objects(RESOURCE_QUOTAS)
         assert f"{namespace}/b" in it.objects(DISRUPTION_BUDGETS)
