@@ -223,16 +223,18 @@ class NetworkTopologyAware:
         held = task.job_hypernode
         if held < 0:
             return np.zeros(len(leaves))
-        tiers = self.tree.tiers
-        lowest, highest = int(tiers[0]), int(tiers[-1])
-        if lowest == highest:
-            scores = np.ones(len(leaves))
-        else:
-            near = (highest - self.tree.tier[self.tree.meeting(held)]) / (highest - lowest)
-            near[held] = 1.0
-            scores = near[leaves]
+        scores = self.ssn.shared((NAME, "near", held), lambda: self._near(held))[leaves]
         self._prefer_occupied(scores, leaves, task.job.row)
         return scores * MAX_SCORE * self.weight
+
+    def _near(self, held: int) -> F64:
+        """How near each hypernode is to one (H,): 1 that one itself, and less the higher the two meet."""
+        tree, lowest, highest = self.tree, int(self.tree.tiers[0]), int(self.tree.tiers[-1])
+        if lowest == highest:
+            return np.ones(len(tree))
+        near: F64 = (highest - tree.tier[tree.meeting(held)]) / (highest - lowest)
+        near[held] = 1.0
+        return near
 
     def _normal_pod(self, task: Task, nodes: NodeRows) -> F64:
         """Binpack of the hypernodes above each node, 1 where there is none, with less weight for higher tiers."""
