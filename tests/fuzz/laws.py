@@ -95,6 +95,10 @@ def _key(obj: Any) -> str:
     return str(name) if wide else f"{namespace or 'default'}/{name}"
 
 
+#: What a cordon is to a pod: a taint that it may tolerate.
+_CORDON: Raw = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
 def broken(given: Input, binds: Mapping[str, str], evicts: Iterable[str]) -> Iterator[str]:
     """Every law that an answer breaks."""
     pods, nodes, evicted = given.of("Pod"), given.of("Node"), set(evicts)
@@ -119,14 +123,14 @@ def _of_pod(key: str, pod: Raw, node: Raw | None) -> Iterator[str]:
         yield f"{key} is bound and is another scheduler's"
     if node is None:
         return
-    if _at(node, "spec", "unschedulable"):
+    tolerations = _items(_at(pod, "spec", "tolerations"))
+    if _at(node, "spec", "unschedulable") and not _tolerated(_CORDON, tolerations):
         yield f"{key} is bound to a node that is cordoned"
     labels = _at(node, "metadata", "labels")
     selector = _at(pod, "spec", "nodeSelector")
     for name, value in selector.items() if isinstance(selector, dict) else ():
         if not isinstance(labels, dict) or (labels.get(name) or "") != (value or "") or name not in labels:
             yield f"{key} is bound against its selector {name}"
-    tolerations = _items(_at(pod, "spec", "tolerations"))
     for taint in _items(_at(node, "spec", "taints")):
         if _at(taint, "effect") != "PreferNoSchedule" and not _tolerated(taint, tolerations):
             yield f"{key} is bound to a node with a taint that it does not tolerate"

@@ -109,6 +109,12 @@ BOTH = {"default/a": "n", "default/b": "n"}
         pytest.param(
             [NODE | ROOM | {"spec": {"unschedulable": True}}, pod("a")], {"default/a": "n"}, "cordoned", id="c"
         ),
+        pytest.param(
+            [NODE | ROOM | {"spec": {"unschedulable": True}}, pod("a", tolerations=[{"operator": "Exists"}])],
+            {"default/a": "n"},
+            "",
+            id="a cordon is tolerated",
+        ),
     ],
 )
 def test_laws_see_what_is_broken(objects: list[Any], binds: dict[str, str], law: str) -> None:
