@@ -51,6 +51,13 @@ def assets_server(assets: Path, tmp_path: Path) -> Iterator[ApiServer]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def own_server(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """A server of one file's tests alone: a scheduler sees everything that is on it."""
+    with running(assets, tmp_path_factory.mktemp("own")) as started:
+        yield started
+
+
 @pytest.fixture
 def access(server: ApiServer) -> Access:
     return bearer(server.url, server.token(), server.ssl_context())

@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.kube.access import bearer
 from pumice.kube.client import Client
 from pumice.kube.errors import ApiError
 from pumice.kube.kinds import BIND_REQUESTS, KAI_POD_GROUPS, KAI_QUEUES, NODES, PODS
-from tests.kube import server as kube
-from tests.kube.objects import KAI_CRDS, crd, create, install_crd, install_crds, node, pod
+from tests.kube.objects import KAI_CRDS, crd, create, install_crd, node, pod
 from tests.kube.running import Running, eventually, running
 from tests.kube.server import ApiServer
 
@@ -26,17 +24,8 @@ GPU = "nvidia.com/gpu"
 
 
 @pytest.fixture(scope="module")
-def server(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """A server of these tests alone: a scheduler sees everything that is on it."""
-    with kube.running(assets, tmp_path_factory.mktemp("kai")) as started:
-        yield started
-
-
-@pytest.fixture
-async def client(server: ApiServer) -> AsyncIterator[Client]:
-    async with Client(bearer(server.url, server.token(), server.ssl_context())) as opened:
-        await install_crds(opened)
-        yield opened
+def server(own_server: ApiServer) -> ApiServer:
+    return own_server
 
 
 class World:
@@ -163,7 +152,7 @@ def gpu_pod(namespace: str, name: str, gpus: int, **metadata: Any) -> Obj:
 
 
 @pytest.fixture
-async def world(client: Client, namespace: str) -> AsyncIterator[World]:
+async def world(client: Client, crds: None, namespace: str) -> AsyncIterator[World]:
     made = World(client, namespace)
     yield made
     for kind in (PODS, KAI_POD_GROUPS):

@@ -6,7 +6,7 @@ import asyncio
 import json
 import signal
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import yaml
 
-from pumice.kube.access import bearer
 from pumice.kube.client import Client
 from pumice.kube.errors import ApiError
 from pumice.kube.hint_conditions import HINT
@@ -26,7 +25,6 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
 from pumice.state.store import Store
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
-from tests.kube import server as kube
 from tests.kube.objects import CRDS, create, install_crds, node, remove_crd
 from tests.kube.running import Running, eventually, running
 from tests.kube.scheduling import gang_pod, pod_group
@@ -42,17 +40,8 @@ tiers:
 
 
 @pytest.fixture(scope="module")
-def server(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """A server of these tests alone: a scheduler sees everything that is on it."""
-    with kube.running(assets, tmp_path_factory.mktemp("run")) as started:
-        yield started
-
-
-@pytest.fixture
-async def client(server: ApiServer) -> AsyncIterator[Client]:
-    async with Client(bearer(server.url, server.token(), server.ssl_context())) as opened:
-        await install_crds(opened)
-        yield opened
+def server(own_server: ApiServer) -> ApiServer:
+    return own_server
 
 
 class World:
@@ -100,7 +89,7 @@ class World:
 
 
 @pytest.fixture
-async def world(client: Client, namespace: str) -> AsyncIterator[World]:
+async def world(client: Client, crds: None, namespace: str) -> AsyncIterator[World]:
     queue = {"apiVersion": QUEUES.api_version, "kind": "Queue", "metadata": {"name": "default"}, "spec": {"weight": 1}}
     with suppress(ApiError):  # it is there already
         await client.post(QUEUES.list_path, queue)
