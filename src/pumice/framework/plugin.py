@@ -3,7 +3,7 @@
 * a function with ``@plugin("name")`` over ``@some_point``: ``(ssn, …, *, argument: float = 1.0)``;
 * a class with ``@plugin("name")``: ``__init__(self, ssn, *, argument=…)`` and methods under points;
 * a class with ``on_session_open(ssn)`` / ``on_session_close(ssn)`` (Volcano's life cycle), which adds hooks with
-``ssn.add(point, function)``.
+``ssn.add(point, function)``; any class may do so in ``__init__`` at points that ``@plugin("name", adds=(…,))`` names.
 
 An instance may name points that its arguments switch off in ``unused_points``, and single methods in ``unused_hooks``;
 it may have ``figures()``, numbers that it publishes by name for metrics and reports, and ``wakes_at()``, the next
@@ -19,7 +19,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, repeat
 from typing import Any, TypeVar
@@ -44,7 +44,8 @@ class PluginSpec:
     """One plugin, ready to be built afresh for every session.
 
     ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python``
-    (plain state: a rollback then tells ``on_deallocate`` and ``on_allocate``).
+    (plain state: a rollback then tells ``on_deallocate`` and ``on_allocate``). ``adds``: points at which it may add
+    hooks while it opens, beside those at which its class has some.
     """
 
     name: str
@@ -53,6 +54,11 @@ class PluginSpec:
     #: Of each a Mark, and the method (none for a function).
     hooks: tuple[tuple[Question, str, Reads | None, str | None, str], ...]
     keeps: str
+    adds: tuple[Question, ...] = ()
+
+    def may_answer_at(self, point: Question) -> bool:
+        """Whether it has hooks at the point, or may add some."""
+        return self.keeps == "python" or point in self.adds or bool(self.hooks_at(point))
 
     def build(self, ssn: Any, arguments: Mapping[str, Any]) -> Any:
         """A fresh instance; for a function, the function with the session and its arguments filled in."""
@@ -91,11 +97,11 @@ class PluginSpec:
         return {point: tuple(hook[1:] for hook in self.hooks if hook[0] is point) for point in points}
 
 
-def plugin(name: str, *, keeps: str = "columns") -> Callable[[P], P]:
+def plugin(name: str, *, keeps: str = "columns", adds: tuple[Question, ...] = ()) -> Callable[[P], P]:
     """Name a plugin as conf files do."""
 
     def mark(target: P) -> P:
-        setattr(target, PLUGIN_ATTRIBUTE, spec_of(name, target, keeps))
+        setattr(target, PLUGIN_ATTRIBUTE, replace(spec_of(name, target, keeps), adds=adds))
         return target
 
     return mark

@@ -122,11 +122,7 @@ class Policy:
         last = {option.spec.target: i for i, option in enumerate(self.options)}
         first = 0
         for tier in self.tiers:
-            on = [
-                i
-                for i, o in enumerate(tier, first)
-                if o.enabled(point) and (o.spec.keeps == "python" or o.spec.hooks_at(point))
-            ]
+            on = [i for i, o in enumerate(tier, first) if o.enabled(point) and o.spec.may_answer_at(point)]
             yield on if point.tells else [last[self.options[i].spec.target] for i in on]
             first += len(tier)
 

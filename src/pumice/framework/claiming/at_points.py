@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Node, Task
+from pumice.framework import points
 from pumice.framework.claiming.filter import ClaimFilter
 from pumice.framework.claiming.ledger import COLUMNS, ClaimLedger, claim_ledger
 from pumice.framework.claiming.resolving import claiming_tasks
@@ -17,6 +18,11 @@ from pumice.model.decisions import CLAIMS
 
 #: What the answers rest on.
 CLAIM_READS = (ROWS, PODS, *COLUMNS)
+#: Where they are given.
+CLAIM_POINTS = (
+    *(points.pre_predicate, points.predicate, points.waits),
+    *(points.on_allocate, points.on_deallocate, points.bind_context),
+)
 
 
 class Claiming:
@@ -25,6 +31,16 @@ class Claiming:
     def __init__(self, ledger: ClaimLedger) -> None:
         self.ledger = ledger
         self._filter = ClaimFilter(ledger)
+
+    def register(self, ssn: Session, refused: Callable[[Task], Unfit | None]) -> None:
+        """Have it asked in the name of the plugin that is being opened. Where no pod claims devices nobody pays for
+        that."""
+        ssn.add(points.pre_predicate, refused, CLAIM_READS)
+        ssn.add(points.predicate, self.verdict, CLAIM_READS)
+        ssn.add(points.waits, self.waits, CLAIM_READS)
+        ssn.add(points.on_allocate, self.ledger.placed)
+        ssn.add(points.on_deallocate, self.ledger.left)
+        ssn.add(points.bind_context, self.granted)
 
     def refused(self, task: Task, prefix: str = "") -> Unfit | None:
         """Why there is no point in looking at nodes."""

@@ -4,13 +4,13 @@ VolumeRestrictions (1.36)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from pumice.columns.dtypes import I32, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Node, Task
+from pumice.framework import points
 from pumice.framework.derived import Derived, derived
 from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
@@ -21,6 +21,11 @@ from pumice.model.decisions import VOLUMES
 BINDING, ZONE, LIMITS = "VolumeBinding", "VolumeZone", "NodeVolumeLimits"
 #: What the answers rest on.
 VOLUME_READS = (ROWS, PODS, *COLUMNS)
+#: Where they are given.
+VOLUME_POINTS = (
+    *(points.pre_predicate, points.predicate),
+    *(points.on_allocate, points.on_deallocate, points.bind_context),
+)
 
 _USED = Unfit("node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode")
 _FULL = Unfit("node(s) exceed max volume count")
@@ -167,22 +172,21 @@ class VolumeFilters:
                     codes[node] = _CODE[_FULL]
 
 
-@dataclass(frozen=True, slots=True)
-class Volumes:
-    """What a plugin asks about volumes in a session."""
+def register_volumes(ssn: Session, on: tuple[str, ...] = (BINDING, ZONE, LIMITS)) -> None:
+    """Have volumes asked about in the name of the plugin that is being opened. Where no pod names a claim, or no filter
+    is on, nobody pays for that."""
+    if not on or not volume_tasks(ssn):
+        return
+    ledger = volume_ledger(ssn)
+    filters = VolumeFilters(ssn, ledger, on)
 
-    ledger: VolumeLedger
-    filters: VolumeFilters
-
-    def granted(self, task: Task, node: Node) -> Mapping[str, object] | None:
+    def granted(task: Task, node: Node) -> Mapping[str, object] | None:
         """What rides along with a bind."""
-        found = self.ledger.grants(task.row, node.row)
+        found = ledger.grants(task.row, node.row)
         return {VOLUMES: found} if found else None
 
-
-def volumes_in(ssn: Session, on: tuple[str, ...] = (BINDING, ZONE, LIMITS)) -> Volumes | None:
-    """Those of a session, made while a plugin opens; None where no pod names a claim, or no filter is on."""
-    if not on or not volume_tasks(ssn):
-        return None
-    ledger = volume_ledger(ssn)
-    return Volumes(ledger, VolumeFilters(ssn, ledger, on))
+    ssn.add(points.pre_predicate, filters.refused, VOLUME_READS)
+    ssn.add(points.predicate, filters.verdict, VOLUME_READS)
+    ssn.add(points.on_allocate, ledger.placed)
+    ssn.add(points.on_deallocate, ledger.left)
+    ssn.add(points.bind_context, granted)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows
-from pumice.columns.runs import TaskRun
-from pumice.columns.views import Node, Task, TaskClass
-from pumice.framework.claiming.at_points import CLAIM_READS, claiming_in
+from pumice.columns.views import Task, TaskClass
+from pumice.framework.claiming.at_points import CLAIM_POINTS, Claiming, claiming_in
 from pumice.framework.claiming.offers import offers_of
 from pumice.framework.claiming.resolving import TEMPLATE
 from pumice.framework.plugin import plugin
@@ -19,29 +16,26 @@ from pumice.framework.session import Session
 from pumice.framework.verdict import Code, Unfit, Verdict
 from pumice.kai import points
 from pumice.kai.amounts import asks_for_gpus, gpu_column
-from pumice.model.decisions import Refusal
 from pumice.model.gpu import is_gpu
 from pumice.model.pod import KAI_QUEUE_LABEL
 
 _OTHER_GPUS = Unfit("node(s) offer their GPUs by claims only")
-_OF_CLAIMS = ("refused", "where_claims_fit", "waits", "on_allocate", "on_deallocate", "bind_context")
 
 
-@plugin("dynamicresources")
+@plugin("dynamicresources", adds=CLAIM_POINTS)
 class DynamicResources:
     """Where nobody claims anything and nothing is offered, nobody asks it."""
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
-        self._claiming = claiming_in(ssn)
         self._gpu = gpu_column(ssn.tables)
         self._by_claims = self._with_claimed_gpus()
         if self._by_claims is not None:
             ssn.column("dynamicresources.by_claims", "node", values=self._by_claims)
-        self.unused_hooks = (
-            *(_OF_CLAIMS if self._claiming is None else ()),
-            *(("keeps_apart",) if self._by_claims is None else ()),
-        )
+        self.unused_hooks = ("keeps_apart",) if self._by_claims is None else ()
+        claiming = claiming_in(ssn)
+        if claiming is not None:
+            claiming.register(ssn, _Refusing(ssn, claiming).refused)
 
     def _with_claimed_gpus(self) -> Bool | None:
         """Nodes whose GPUs are there to be claimed (N,); None where there are none, or no others."""
@@ -52,15 +46,26 @@ class DynamicResources:
         found[there[there >= 0]] = True
         return found if found.any() else None
 
-    @points.pre_predicate(reads=CLAIM_READS)
+    @points.predicate(reads=(ROWS,))
+    def keeps_apart(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+        """Pods that ask for GPUs as a resource do not go where they are claimed. Shape (rows,)."""
+        if self._by_claims is None or not asks_for_gpus(cls, self._gpu):
+            return None
+        return Verdict.of(~nodes.pick(self._by_claims), _OTHER_GPUS)
+
+
+class _Refusing:
+    """Why nodes are not looked at for a pod's claims."""
+
+    def __init__(self, ssn: Session, claiming: Claiming) -> None:
+        self.ssn, self._claiming = ssn, claiming
+
     def refused(self, task: Task) -> Unfit | None:
         """Why nodes are not looked at for its claims."""
-        assert self._claiming is not None
         return self._claiming.refused(task) or self._of_another_queue(task)
 
     def _of_another_queue(self, task: Task) -> Unfit | None:
         """Claims of GPUs that a pod names are of one queue: that of their label."""
-        assert self._claiming is not None
         ledger, tables = self._claiming.ledger, self.ssn.tables
         pod, job = tables.tasks.pods[task.row], int(tables.tasks.job[task.row])
         queue = tables.queues.names[int(tables.jobs.queue[job])] if job >= 0 else ""
@@ -71,37 +76,3 @@ class DynamicResources:
             if claim.key in named and of_gpus and claim.labels.get(KAI_QUEUE_LABEL) != queue:
                 return Unfit(f"resourceclaim {claim.key} is not labelled as queue {queue}'s", Code.UNRESOLVABLE)
         return None
-
-    @points.predicate(reads=CLAIM_READS)
-    def where_claims_fit(self, task: Task, nodes: NodeRows) -> Verdict | None:
-        """Shape (rows,)."""
-        assert self._claiming is not None
-        return self._claiming.verdict(task, nodes)
-
-    @points.waits(reads=CLAIM_READS)
-    def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
-        """Shape (rows,)."""
-        assert self._claiming is not None
-        return self._claiming.waits(task, nodes)
-
-    @points.on_allocate
-    def on_allocate(self, run: TaskRun) -> Refusal | None:
-        assert self._claiming is not None
-        return self._claiming.ledger.placed(run)
-
-    @points.on_deallocate
-    def on_deallocate(self, run: TaskRun) -> None:
-        assert self._claiming is not None
-        self._claiming.ledger.left(run)
-
-    @points.bind_context
-    def bind_context(self, task: Task, node: Node) -> Mapping[str, object] | None:
-        assert self._claiming is not None
-        return self._claiming.granted(task, node)
-
-    @points.predicate(reads=(ROWS,))
-    def keeps_apart(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
-        """Pods that ask for GPUs as a resource do not go where they are claimed. Shape (rows,)."""
-        if self._by_claims is None or not asks_for_gpus(cls, self._gpu):
-            return None
-        return Verdict.of(~nodes.pick(self._by_claims), _OTHER_GPUS)

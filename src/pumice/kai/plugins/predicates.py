@@ -6,14 +6,12 @@ Whether requests fit is no filter: placing looks at that. Claims of devices are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from pumice.columns.dtypes import I32
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
-from pumice.columns.views import Node, Task, TaskClass
+from pumice.columns.views import Task, TaskClass
 from pumice.framework.derived import derived
 from pumice.framework.filters.interpod import InterPodFilter
 from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
@@ -24,10 +22,9 @@ from pumice.framework.plugin import plugin
 from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
 from pumice.framework.verdict import Code, Unfit, Verdict, gather
-from pumice.framework.volumes.filters import BINDING, VOLUME_READS, volumes_in
+from pumice.framework.volumes.filters import BINDING, VOLUME_POINTS, register_volumes
 from pumice.kai import points
 from pumice.kai.mig import MigRules
-from pumice.model.decisions import Refusal
 from pumice.model.pod import PodSpec
 
 #: What this version cannot place, and so places nowhere: to leave it out of account would give devices away twice.
@@ -37,17 +34,14 @@ NO_GPUS = Unfit("no node has GPUs that could be shared", Code.UNRESOLVABLE)
 _WRONG_KIND = Unfit("node(s) have another kind of GPU devices than the pod asks for")
 _WHY = (*(() if reason is None else (reason,) for reason in STABLE_REASONS), (_WRONG_KIND,))
 
-_OF_VOLUMES = ("volumes_refused", "where_volumes_are", "volumes_placed", "volumes_left", "volumes_granted")
 
-
-@plugin("predicates")
+@plugin("predicates", adds=VOLUME_POINTS)
 class Predicates:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self._mig = MigRules(ssn)
         self._codes: dict[int, tuple[I32, bool]] = {}  # of a class, and whether any is against it
-        self._volumes = volumes_in(ssn, (BINDING,))
-        self.unused_hooks = _OF_VOLUMES if self._volumes is None else ()
+        register_volumes(ssn, (BINDING,))
         if classes_where(ssn, "pod terms", has_pod_terms) or classes_where(ssn, "host ports", has_host_ports):
             self._look_at_pods()
 
@@ -83,35 +77,6 @@ class Predicates:
         if spec.resource_claims and self.ssn.hooks.plugin("dynamicresources") is None:
             return CLAIMED
         return None
-
-    # -- volumes: where no pod names a claim, nobody asks --------------------------------------------------------------
-
-    @points.pre_predicate(reads=VOLUME_READS)
-    def volumes_refused(self, task: Task) -> Unfit | None:
-        """Why nodes are not looked at for its volumes."""
-        assert self._volumes is not None
-        return self._volumes.filters.refused(task)
-
-    @points.predicate(reads=VOLUME_READS)
-    def where_volumes_are(self, task: Task, nodes: NodeRows) -> Verdict | None:
-        """Shape (rows,)."""
-        assert self._volumes is not None
-        return self._volumes.filters.verdict(task, nodes)
-
-    @points.on_allocate
-    def volumes_placed(self, run: TaskRun) -> Refusal | None:
-        assert self._volumes is not None
-        return self._volumes.ledger.placed(run)
-
-    @points.on_deallocate
-    def volumes_left(self, run: TaskRun) -> None:
-        assert self._volumes is not None
-        self._volumes.ledger.left(run)
-
-    @points.bind_context
-    def volumes_granted(self, task: Task, node: Node) -> Mapping[str, object] | None:
-        assert self._volumes is not None
-        return self._volumes.granted(task, node)
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 

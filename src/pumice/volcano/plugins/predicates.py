@@ -8,17 +8,17 @@ filter for resources: actions look at those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from pumice.columns.dtypes import I32, Bool
+from pumice.columns.dtypes import I32
 from pumice.columns.placement import Placement
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
-from pumice.framework.claiming.at_points import CLAIM_READS, claiming_in
+from pumice.framework.claiming.at_points import CLAIM_POINTS, claiming_in
 from pumice.framework.derived import derived
 from pumice.framework.filters.interpod import InterPodFilter
 from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
@@ -30,8 +30,7 @@ from pumice.framework.plugin import plugin
 from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
 from pumice.framework.verdict import Code, Unfit, Verdict, gather
-from pumice.framework.volumes.filters import BINDING, LIMITS, VOLUME_READS, ZONE, volumes_in
-from pumice.model.decisions import Refusal
+from pumice.framework.volumes.filters import BINDING, LIMITS, VOLUME_POINTS, ZONE, register_volumes
 from pumice.volcano import points
 
 TOO_MANY_PODS = Unfit("node(s) pod number exceeded")
@@ -45,14 +44,8 @@ _ENDS_SEARCH = (Code.ERROR, Code.UNRESOLVABLE, Code.SKIP, Code.WAIT)
 
 Filter = Callable[[Task, NodeRows], Verdict]
 
-_OF_CLAIMS = (
-    *("claims_refused", "where_claims_fit", "claims_wait"),
-    *("claims_placed", "claims_left", "claims_granted"),
-)
-_OF_VOLUMES = ("volumes_refused", "where_volumes_are", "volumes_placed", "volumes_left", "volumes_granted")
 
-
-@plugin("predicates")
+@plugin("predicates", adds=(*CLAIM_POINTS, *VOLUME_POINTS))
 class Predicates:
     """Arguments named ``predicate.…Enable`` turn single filters off.
 
@@ -96,12 +89,8 @@ class Predicates:
         self._stable: dict[int, tuple[I32, bool]] = {}  # codes of a class, and whether any is against it
         self._filters: dict[int, tuple[Filter, ...]] = {}
         self._last: tuple[int, int, NodeRows, Verdict] | None = None
-        self._claiming = claiming_in(ssn)
-        self._volumes = volumes_in(ssn, on)
-        self.unused_hooks = (
-            *(_OF_CLAIMS if self._claiming is None else ()),
-            *(_OF_VOLUMES if self._volumes is None else ()),
-        )
+        _register_claims(ssn)
+        register_volumes(ssn, on)
 
     # -- filters -------------------------------------------------------------------------------------------------------
 
@@ -161,70 +150,6 @@ class Predicates:
     def _spread_filter(self) -> SpreadFilter:
         return self.ssn.shared(SpreadFilter, lambda: SpreadFilter(pod_index(self.ssn)))
 
-    # -- claims of devices: where no pod has any, nobody asks ----------------------------------------------------------
-
-    @points.pre_predicate(reads=CLAIM_READS)
-    def claims_refused(self, task: Task) -> Unfit | None:
-        """Why nodes are not looked at for its claims."""
-        assert self._claiming is not None
-        return self._claiming.refused(task, "plugin DynamicResources pre-predicates failed ")
-
-    @points.predicate(reads=CLAIM_READS)
-    def where_claims_fit(self, task: Task, nodes: NodeRows) -> Verdict | None:
-        """Shape (rows,)."""
-        assert self._claiming is not None
-        return self._claiming.verdict(task, nodes)
-
-    @points.waits(reads=CLAIM_READS)
-    def claims_wait(self, task: Task, nodes: NodeRows) -> Bool | None:
-        """Shape (rows,)."""
-        assert self._claiming is not None
-        return self._claiming.waits(task, nodes)
-
-    @points.on_allocate
-    def claims_placed(self, run: TaskRun) -> Refusal | None:
-        assert self._claiming is not None
-        return self._claiming.ledger.placed(run)
-
-    @points.on_deallocate
-    def claims_left(self, run: TaskRun) -> None:
-        assert self._claiming is not None
-        self._claiming.ledger.left(run)
-
-    @points.bind_context
-    def claims_granted(self, task: Task, node: Node) -> Mapping[str, object] | None:
-        assert self._claiming is not None
-        return self._claiming.granted(task, node)
-
-    # -- volumes: likewise ---------------------------------------------------------------------------------------------
-
-    @points.pre_predicate(reads=VOLUME_READS)
-    def volumes_refused(self, task: Task) -> Unfit | None:
-        """Why nodes are not looked at for its volumes."""
-        assert self._volumes is not None
-        return self._volumes.filters.refused(task)
-
-    @points.predicate(reads=VOLUME_READS)
-    def where_volumes_are(self, task: Task, nodes: NodeRows) -> Verdict | None:
-        """Shape (rows,)."""
-        assert self._volumes is not None
-        return self._volumes.filters.verdict(task, nodes)
-
-    @points.on_allocate
-    def volumes_placed(self, run: TaskRun) -> Refusal | None:
-        assert self._volumes is not None
-        return self._volumes.ledger.placed(run)
-
-    @points.on_deallocate
-    def volumes_left(self, run: TaskRun) -> None:
-        assert self._volumes is not None
-        self._volumes.ledger.left(run)
-
-    @points.bind_context
-    def volumes_granted(self, task: Task, node: Node) -> Mapping[str, object] | None:
-        assert self._volumes is not None
-        return self._volumes.granted(task, node)
-
     # -- what if: within a trial, whose rollback takes the moves back --------------------------------------------------
 
     @points.simulate_remove_task
@@ -256,6 +181,18 @@ class Predicates:
     @points.on_deallocate
     def on_deallocate(self, run: TaskRun) -> None:
         self._view.leave(run.rows)
+
+
+def _register_claims(ssn: Session) -> None:
+    claiming = claiming_in(ssn)
+    if claiming is None:
+        return
+
+    def refused(task: Task) -> Unfit | None:
+        """Why nodes are not looked at for its claims, in Volcano's words."""
+        return claiming.refused(task, "plugin DynamicResources pre-predicates failed ")
+
+    claiming.register(ssn, refused)
 
 
 def run_in_turn(verdicts: Sequence[Verdict], count: int) -> Verdict:
