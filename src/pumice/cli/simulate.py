@@ -127,14 +127,6 @@ class _Saving:
         self.is_done = True
 
 
-def _require_nodes(found: Inputs) -> None:
-    if found.nodes:
-        return
-    if not found.scene.objects and not found.scene.works:
-        raise InputError("nothing in the input can be used")
-    raise InputError("there are no nodes in the input; give --nodes, such as --nodes 16x4gpu")
-
-
 @contextmanager
 def _event_file(path: Path) -> Iterator[Tell]:
     with written_whole(path) as file:

@@ -83,7 +83,6 @@ KAI_POD_GROUPS = Kind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", 
 BIND_REQUESTS = Kind("scheduling.run.ai", "v1alpha2", "bindrequests", "BindRequest", gives="bindings by KAI's binder")
 TOPOLOGIES = Kind("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False, gives="topologies")
 EVENTS = Kind("", "v1", "events", "Event")
-NEW_EVENTS = Kind("events.k8s.io", "v1", "events", "Event")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 
 #: What claims of devices and of volumes rest on.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
+from pumice.columns.rows import Candidates, JobRows, NodeRows
 from pumice.columns.views import Job, TaskClass
 from pumice.framework.hooks import Hook
 from pumice.framework.point import ROWS, SIGNATURE
@@ -18,8 +18,6 @@ from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row, ro
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Question, Subject
 from pumice.testing.checks.undoing import placeable
-
-_ROWS = {NodeRows: "nodes", JobRows: "jobs", TaskRows: "tasks"}
 
 
 def rows_are_single(asking: Asking, questions: Iterable[Question], answers: Answers, dice: Random) -> None:
