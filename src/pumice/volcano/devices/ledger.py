@@ -235,10 +235,7 @@ class CardLedger:
         if isinstance(fit, Unfit):
             return False
         self._write(i, _NOWHERE)
-        put = self.ssn.journal.put
-        put(self._got, i, len(self._fits))
-        put(self._on, i, node + 1)
-        put(self._cards, i, self._bits(fit, node))
+        self._is_at(i, node + 1, len(self._fits), self._bits(fit, node))
         self._fits.append(fit)
         self._write(i, _PROMISED if promised else _THERE)
         return True
@@ -248,7 +245,15 @@ class CardLedger:
         i = self._index.get(row)
         if i is not None:
             leaves = self._tables.tasks.status[row] == TaskStatus.RELEASING
-            self._write(i, _LEAVING if leaves and self._state.array[i] in _IN_NOW else _NOWHERE)
+            stays_there = leaves and self._state.array[i] in _IN_NOW
+            self._write(i, _LEAVING if stays_there else _NOWHERE)
+            if not stays_there:
+                self._is_at(i, 0, 0, 0)
+
+    def _is_at(self, i: int, node: int, got: int, cards: int) -> None:
+        """Write down where a task is, by its number from 1; 0: nowhere."""
+        for column, value in ((self._on, node), (self._got, got), (self._cards, cards)):
+            self.ssn.journal.put(column, i, value)
 
     def _write(self, i: int, state: int) -> None:
         """Count what a task has as its state says."""

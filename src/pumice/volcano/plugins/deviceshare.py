@@ -16,7 +16,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.plugin import plugin
-from pumice.framework.point import PODS, ROWS
+from pumice.framework.point import NOW, PODS, ROWS
 from pumice.framework.session import Session
 from pumice.framework.verdict import Unfit, Verdict
 from pumice.model.decisions import DEVICES, Refusal
@@ -95,15 +95,16 @@ class DeviceShare:
         **_: Any,
     ) -> Iterator[str]:
         """What cannot be used, or not together."""
-        if deviceshare_GPUSharingEnable and deviceshare_GPUNumberEnable:
-            yield "can not define true in both gpu sharing and gpu number"
-        if (deviceshare_GPUSharingEnable or deviceshare_GPUNumberEnable) and deviceshare_VGPUEnable:
-            yield "gpu-share and vgpu can't be used together"
+        each = {"GPUSharingEnable": deviceshare_GPUSharingEnable, "GPUNumberEnable": deviceshare_GPUNumberEnable}
+        for name in (name for name, on in each.items() if on):
+            if all(each.values()) or deviceshare_VGPUEnable:
+                other = "VGPUEnable" if deviceshare_VGPUEnable else next(key for key in each if key != name)
+                yield f"argument deviceshare.{name}: found true beside deviceshare.{other}, wanted one of them"
         if deviceshare_SchedulePolicy not in ("", BINPACK, SPREAD):
             found = deviceshare_SchedulePolicy[:40]
             yield f"argument deviceshare.SchedulePolicy: found {found!r}, wanted {BINPACK} or {SPREAD}"
         if deviceshare_AscendMindClusterVNPUEnable:
-            yield "argument deviceshare.AscendMindClusterVNPUEnable: not in this version of Pumice yet"
+            yield "argument deviceshare.AscendMindClusterVNPUEnable: found true, wanted false: not in this version yet"
         for argument, read, given in (
             ("GPUExclusiveRules", read_rules, deviceshare_GPUExclusiveRules),
             ("DeviceConfig", read_device_config, deviceshare_DeviceConfig),
@@ -182,7 +183,7 @@ class DeviceShare:
         for row in run.rows:
             self._ledger.left(row)
 
-    @points.bind_context
+    @points.bind_context(reads=(*_OTHERS, "deviceshare.got", NOW))
     def bind_context(self, task: Task, node: Node) -> Mapping[str, object] | None:
         """The annotations that say which cards it got."""
         assert self._ledger is not None
