@@ -15,9 +15,10 @@ from pumice.kube.access import bearer
 from pumice.kube.client import STRATEGIC_PATCH, Caps, Client
 from pumice.kube.cluster import Limits
 from pumice.kube.kinds import NODES, POD_GROUPS, PODS, QUEUES
-from pumice.model.decisions import Bind
+from pumice.model.decisions import DEVICES, Bind
 from pumice.model.events import Gone, Seen, Undone
 from pumice.model.pod import Pod
+from pumice.model.shared_devices import ALLOCATING, ASSIGNED_IDS_ANNOTATION, BIND_PHASE_ANNOTATION, DeviceGrant
 from tests.kube.objects import create, pod
 from tests.kube.proxy import Fault, FaultProxy, answer, hang, lose_answer, lose_request, meanwhile
 from tests.kube.scheduling import Scheduling, by_hand, gang_pod, pod_group, scheduling
@@ -394,6 +395,25 @@ async def test_hooks_run_before_binding_with_what_plugins_handed_on(client: Clie
         found = (await at_work.pod("a"))["metadata"]["annotations"]
     assert done == ["volumes prepare pv-7", "numa prepare"]
     assert found == {"volumes": "bound", "cpus": "0-3"}
+
+
+async def test_cards_are_written_with_the_node_or_not_at_all(
+    through: Client, client: Client, proxy: FaultProxy, namespace: str
+) -> None:
+    """What a pod got of shared devices is part of its binding: one that is refused leaves nothing on the pod."""
+    await create(client, pod(namespace, "a"))
+    proxy.on("POST", BINDING, answer(403, "Forbidden"))
+    given = {ASSIGNED_IDS_ANNOTATION: "GPU-0,NVIDIA,4000,0:", BIND_PHASE_ANNOTATION: ALLOCATING}
+    context = {DEVICES: DeviceGrant(namespace, "a", tuple(given.items()))}
+    async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
+        await at_work.heard("a")
+        at_work.cluster.bind(at_work.bind_of("a", "n1")._replace(context=context))
+        await at_work.given_back("a")
+        assert "annotations" not in (await at_work.pod("a"))["metadata"]
+        at_work.cluster.bind(at_work.bind_of("a", "n1")._replace(context=context))
+        await at_work.bound("a")
+        assert (await at_work.pod("a"))["metadata"]["annotations"] == given
+        assert dict(at_work.cluster.truth.pods[f"{namespace}/a"].annotations) == given, "heard of together"
 
 
 async def test_a_hook_that_fails_undoes_those_before_it(

@@ -35,6 +35,7 @@ def named(store: Store) -> Named:
         "quotas": dict(enumerate(tables.quotas.objs)),
         "usages": dict(enumerate(tables.usages.objs)),
         "numas": dict(enumerate(tables.numas.objs)),
+        "device_grants": dict(enumerate(tables.device_grants.objs)),
         "tree": {
             name: [tables.nodes.facts.names[n] for n in tables.tree.nodes[row].tolist()]
             for name, row in tables.tree.row_of.items()

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
+from typing import Any
+
 import pytest
 
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.shared_devices import ASSIGNED_IDS_ANNOTATION, SPREAD, SPREAD_ANNOTATION
+from pumice.testing.build import interned
 from pumice.testing.check import BESIDE, check_plugin
+from pumice.testing.devices import shared_gpus, vgpu
 from pumice.volcano.table import volcano_registry
 
 BUILT_IN = tuple(sorted(volcano_registry().dialects["volcano"].plugins))
@@ -12,8 +21,8 @@ BUILT_IN = tuple(sorted(volcano_registry().dialects["volcano"].plugins))
 PARTS = 4
 SEEDS = 48
 EXAMPLES = 600
-#: Without a verb it has no hook: it is asked with some below.
-ASKED_BY_NO_DEFAULT = "extender"
+#: Without a verb, and without a kind of device, they have no hook: they are asked with some below.
+ASKED_BY_NO_DEFAULT = {"extender", "deviceshare"}
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -23,7 +32,7 @@ def test_every_built_in_plugin_keeps_the_contract(part: int) -> None:
     assert checked.examples.keys() == set(BUILT_IN)
     assert min(checked.examples.values()) >= EXAMPLES // PARTS
     asked = {key.partition(":")[0] for key in checked.asked}
-    assert asked == set(BUILT_IN) - {ASKED_BY_NO_DEFAULT}
+    assert asked == set(BUILT_IN) - ASKED_BY_NO_DEFAULT
 
 
 def test_drf_between_queues_keeps_the_contract() -> None:
@@ -47,3 +56,36 @@ def test_drf_between_queues_keeps_the_contract() -> None:
 )
 def test_a_plugin_keeps_the_contract_with_other_arguments(plugin: str, arguments: dict[str, object]) -> None:
     assert check_plugin(plugin, arguments=arguments, seeds=range(12)).examples[plugin]
+
+
+def with_cards(obj: Any, dice: Random) -> Any:
+    """Nodes with cards, and pods that share them: some keep away from others, some have their cards already."""
+    if isinstance(obj, Node):
+        cards = shared_gpus(obj.name, dice.randint(1, 2), mode=dice.choice(("hami-core", "hami-core", "mig")))
+        scalars = {**(obj.allocatable.scalars or {}), **(cards.allocatable.scalars or {})}
+        return replace(obj, annotations=cards.annotations, allocatable=replace(obj.allocatable, scalars=scalars))
+    if not isinstance(obj, Pod) or dice.random() < 0.3:
+        return obj
+    ask = vgpu(dice.choice((0, 4000, 9000)), dice.choice((1, 1, 2)), dice.choice((0, 30, 100)))
+    said = {SPREAD_ANNOTATION: SPREAD} if dice.random() < 0.3 else {}
+    if obj.node_name:
+        said[ASSIGNED_IDS_ANNOTATION] = f"{obj.node_name}-0,NVIDIA,{dice.choice((100, 8000))},10:"
+    wishes = tuple(said.items()) if SPREAD_ANNOTATION in said else ()
+    ask = replace(ask, wishes=wishes[:1])
+    return replace(obj, annotations={**obj.annotations, **said}, spec=interned(replace(obj.spec, devices=ask)))
+
+
+def test_deviceshare_keeps_the_contract() -> None:
+    geometries = [{"group": "a", "geometries": [{"name": "1g", "memory": 8192, "count": 2}]}]
+    arguments = {
+        "deviceshare.VGPUEnable": True,
+        "deviceshare.SchedulePolicy": "binpack",
+        "deviceshare.ScheduleWeight": 10,
+        "deviceshare.GPUExclusiveRules": [{"app": "a"}],
+        "deviceshare.DeviceConfig": {
+            "nvidia": {"knownMigGeometries": [{"models": ["A30"], "allowedGeometries": geometries}]}
+        },
+    }
+    checked = check_plugin("deviceshare", arguments=arguments, alter=with_cards, seeds=range(8))
+    hooks = {f"deviceshare: DeviceShare.{name}" for name in ("fits", "apart", "waits", "node_order")}
+    assert {key.partition(" at ")[0] for key in checked.asked} >= hooks

@@ -30,6 +30,7 @@ _NEEDED = {
     "quotas": ("objs",),
     "usages": ("names",),
     "numas": ("objs",),
+    "device_grants": ("objs",),
 }
 
 

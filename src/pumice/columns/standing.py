@@ -9,6 +9,7 @@ from pumice.columns.column import Versions
 from pumice.columns.table import Table, objects
 from pumice.model.claims import DeviceClass, ResourceClaim, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
+from pumice.model.shared_devices import DeviceGrant
 from pumice.model.topology import Topology
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 
@@ -100,3 +101,9 @@ class DeviceClassTable(StandingTable):
     """Classes of devices."""
 
     objs: Sequence[DeviceClass] = objects()
+
+
+class DeviceGrantTable(StandingTable):
+    """What pods got of shared devices and do not say yet, by pod."""
+
+    objs: Sequence[DeviceGrant] = objects()

@@ -20,6 +20,7 @@ from pumice.columns.standing import (
     ClaimTable,
     CsiNodeTable,
     DeviceClassTable,
+    DeviceGrantTable,
     SliceTable,
     StorageCapacityTable,
     StorageClassTable,
@@ -34,7 +35,7 @@ from pumice.columns.usages import UsageTable
 NAMES = (
     *("nodes", "tasks", "jobs", "subs", "queues", "classes"),
     *("budgets", "topologies", "quotas", "usages", "numas", "claims", "slices", "device_classes"),
-    *("volumes", "volume_claims", "storage_classes", "csi_nodes", "storage_capacities"),
+    *("volumes", "volume_claims", "storage_classes", "csi_nodes", "storage_capacities", "device_grants"),
 )
 
 
@@ -63,6 +64,7 @@ class Tables:
     storage_classes: StorageClassTable
     csi_nodes: CsiNodeTable
     storage_capacities: StorageCapacityTable
+    device_grants: DeviceGrantTable
     tree: HyperNodeTree
     _frozen: Tables | None = field(default=None, init=False)
 
@@ -91,6 +93,7 @@ class Tables:
             StorageClassTable(versions),
             CsiNodeTable(versions),
             StorageCapacityTable(versions),
+            DeviceGrantTable(versions),
             build_tree((), (), (), versions.next()),
         )
 
@@ -126,5 +129,6 @@ class Tables:
             self.storage_classes,
             self.csi_nodes,
             self.storage_capacities,
+            self.device_grants,
             self.tree,
         )

@@ -14,8 +14,9 @@ from pumice.kube.flights import Flight, Flights, has_come_true
 from pumice.kube.kinds import PODS
 from pumice.kube.pod_status import SCHEDULER_ERROR, PodStatuses
 from pumice.kube.truth import Truth
-from pumice.model.decisions import GPU_GROUPS, Bind, PodNotice
+from pumice.model.decisions import DEVICES, GPU_GROUPS, Bind, PodNotice
 from pumice.model.pod import Pod
+from pumice.model.shared_devices import DeviceGrant
 
 _log = logging.getLogger("pumice.kube")
 
@@ -75,7 +76,9 @@ class Binder:
         if not self._flights.flies(flight):
             return True  # the pod has changed while this waited
         try:
-            annotations = await self._prepare(flight, bind) if self._hooks_for(bind) else {}
+            annotations = given_devices(bind)
+            if self._hooks_for(bind):
+                annotations |= await self._prepare(flight, bind)
             began = time.perf_counter()
             await self._client.post(PODS.path(bind.pod, "binding"), _binding(bind, annotations))
             self._timed("Bind", time.perf_counter() - began)
@@ -159,6 +162,13 @@ class _NotPrepared(Exception):
 def _bind_of(flight: Flight) -> Bind:
     assert isinstance(flight.decision, Bind)
     return flight.decision
+
+
+def given_devices(bind: Bind) -> dict[str, str]:
+    """What the pod is to say of shared devices. It rides along with the binding itself, which the API server writes on
+    the pod together with the node, or not at all: there is nothing to undo."""
+    given = bind.context.get(DEVICES)
+    return dict(given.annotations) if isinstance(given, DeviceGrant) else {}
 
 
 def _binding(bind: Bind, annotations: Mapping[str, str]) -> dict[str, Any]:

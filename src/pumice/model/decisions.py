@@ -31,6 +31,10 @@ class ClaimGrant(NamedTuple):
 VOLUMES = "volumes"
 
 
+#: And what the pod is to say of the shared devices that it was given, as soon as it is bound: a ``DeviceGrant``.
+DEVICES = "devices"
+
+
 class VolumeGrant(NamedTuple):
     """A claim of a volume (``namespace/name``), the volume that it was given, empty for one that is to be made, and the
     node for which."""

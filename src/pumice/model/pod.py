@@ -13,6 +13,7 @@ from typing import NoReturn
 from pumice.model.gpu import GpuShare
 from pumice.model.numa import NumaAsk
 from pumice.model.resources import EMPTY, Resource
+from pumice.model.shared_devices import DeviceAsk
 from pumice.model.strategy import ResourceStrategy
 
 
@@ -170,6 +171,7 @@ class PodSpec:
     gpu_share: GpuShare | None = None
     strategy: ResourceStrategy | None = None  # how nodes are to be scored for it
     numa: NumaAsk | None = None  # where its CPUs are to be, if it has some of its own
+    devices: DeviceAsk | None = None  # cards that pods share, in Volcano's words
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, get_args
 
-from pumice.model.decisions import Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.decisions import DEVICES, Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.gang import gang_at
 from pumice.model.node import Node
@@ -19,6 +19,7 @@ from pumice.model.pod import Pod, PodCondition
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, QueueUsage
 from pumice.model.resources import Resource
+from pumice.model.shared_devices import DeviceGrant
 from pumice.model.topology import HyperNode
 from pumice.sim.alike import Alike, changed, in_parts, one_of
 from pumice.sim.engine import Engine, Priority
@@ -136,7 +137,10 @@ class SimCluster:
             answers.append(None if why is None else Refusal(why))
             if pod is not None and why is None:
                 node = decision.node
-                self.pods[key] = bound[key] = changed(pod, node_name=node, nominated_node="", conditions=_SCHEDULED)
+                said = _with_devices(pod, decision)
+                self.pods[key] = bound[key] = changed(
+                    pod, node_name=node, nominated_node="", conditions=_SCHEDULED, annotations=said
+                )
         self.binds_done += len(bound)
         for pods in in_parts(bound):
             self._tell_pods(pods, news=False)  # the planner is told by the answer
@@ -369,3 +373,9 @@ def _same_words(conditions: tuple[PodCondition, ...], said: PodCondition) -> boo
         c.type == said.type and c.status == said.status and c.reason == said.reason and c.message == said.message
         for c in conditions
     )
+
+
+def _with_devices(pod: Pod, bind: Bind) -> Mapping[str, str]:
+    """The annotations of a pod as it is bound: with those of the shared devices that it was given."""
+    given = bind.context.get(DEVICES) if bind.context else None
+    return {**pod.annotations, **dict(given.annotations)} if isinstance(given, DeviceGrant) else pod.annotations

@@ -14,6 +14,7 @@ from pumice.columns.standing import (
     ClaimTable,
     CsiNodeTable,
     DeviceClassTable,
+    DeviceGrantTable,
     SliceTable,
     StorageCapacityTable,
     StorageClassTable,
@@ -30,6 +31,7 @@ from pumice.model.events import Object
 from pumice.model.gpu import is_gpu
 from pumice.model.numa import Numatopology
 from pumice.model.queue import ResourceQuota
+from pumice.model.shared_devices import DeviceGrant
 from pumice.model.topology import Topology
 from pumice.model.usage import NodeUsage
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -54,6 +56,10 @@ _TABLES: Mapping[type[Any], tuple[str, Callable[[Versions, Any], Table]]] = Mapp
     }
 )
 KINDS: tuple[type[Object], ...] = (*_TABLES, ResourceClaimTemplate)
+#: The same of what no event tells: decisions alone say it.
+_DECIDED: Mapping[type[Any], tuple[str, Callable[[Versions, Any], Table]]] = MappingProxyType(
+    {DeviceGrant: ("device_grants", DeviceGrantTable)}
+)
 
 
 class Beside:
@@ -92,13 +98,13 @@ class Beside:
     def refresh(self, tables: Tables) -> None:
         """Make the tables anew in which something has changed."""
         for kind in {**self._stale, **self._grants.stale}:
-            name, make = _TABLES[kind]
+            name, make = _TABLES.get(kind) or _DECIDED[kind]
             setattr(tables, name, make(self._versions, self._grants.over(kind, self._as_they_are(kind))))
         self._stale, self._grants.stale = {}, {}
 
     def _as_they_are(self, kind: type[Any]) -> Mapping[str, Any]:
         if kind is not ResourceClaim:
-            return self._objs[kind]
+            return self._objs.get(kind, {})
         templates = map(_as_claim, self._objs[ResourceClaimTemplate].values())
         return {**self._objs[ResourceClaim], **{each.key: each for each in templates}}
 

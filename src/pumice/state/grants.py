@@ -1,5 +1,5 @@
 """What decisions in flight give to claims: a claim is taken for what the bind of a pod makes of it until it is seen so,
-and until nobody is left who is to be bound on it."""
+and until nobody is left who is to be bound on it. And to pods: which cards they got, until they say it themselves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from pumice.model.claims import Allocation, ResourceClaim
-from pumice.model.decisions import CLAIMS, VOLUMES, Bind, VolumeGrant
+from pumice.model.decisions import CLAIMS, DEVICES, VOLUMES, Bind, VolumeGrant
+from pumice.model.shared_devices import DeviceGrant
 from pumice.model.volumes import PersistentVolume, PersistentVolumeClaim
 
 G = TypeVar("G")
@@ -28,10 +29,11 @@ class Grants:
     def __init__(self) -> None:
         self._devices: dict[str, _Given[Allocation]] = {}
         self._volumes: dict[str, _Given[VolumeGrant]] = {}
+        self._cards: dict[str, DeviceGrant] = {}
         self.stale: dict[type[Any], None] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._devices or self._volumes)
+        return bool(self._devices or self._volumes or self._cards)
 
     def assume(self, bind: Bind) -> None:
         """A pod will be bound, and its claims say by then what they were given for that."""
@@ -44,12 +46,23 @@ class Grants:
         for volume in _listed(bind, VOLUMES):
             self._volumes.setdefault(volume.claim, _Given(volume)).pods[bind.pod] = None
             self.stale[PersistentVolumeClaim] = self.stale[PersistentVolume] = None
+        cards = bind.context.get(DEVICES)
+        if isinstance(cards, DeviceGrant):
+            self._cards[bind.pod] = cards
+            self.stale[DeviceGrant] = None
+
+    def said(self, pods: Iterable[str]) -> None:
+        """Pods are seen on their nodes: they say themselves which cards they got, in the same write."""
+        for pod in pods if self._cards else ():
+            if self._cards.pop(pod, None) is not None:
+                self.stale[DeviceGrant] = None
 
     def let_go(self, pods: Iterable[str]) -> None:
         """Pods are gone, have ended, or were not bound: what was given for them alone is free again, unless the claim
         says itself what it was given."""
         if self:
             for pod in pods:
+                self.said((pod,))
                 if _without(self._devices, pod):
                     self.stale[ResourceClaim] = None
                 if _without(self._volumes, pod):
@@ -59,6 +72,8 @@ class Grants:
         """The objects of a kind with what was given to them."""
         if kind is ResourceClaim and self._devices:
             return self._claims(known)
+        if kind is DeviceGrant:
+            return self._cards.values()
         if kind in (PersistentVolume, PersistentVolumeClaim) and self._volumes:
             return self._with_volumes(known)
         return known.values()

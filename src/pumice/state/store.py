@@ -136,6 +136,7 @@ class Store:
                 self._cover(spec.request)
             self._tasks.seen(pods)
             if self._grants:
+                self._grants.said([key for key, pod in pods.items() if pod.node_name])
                 self._grants.let_go([key for key, pod in pods.items() if own_status(pod) in COMPLETED_STATUSES])
         elif self._left:
             keys, self._left = self._left, {}

@@ -1,9 +1,11 @@
-"""Claims of devices, and devices to claim, in a few words."""
+"""Claims of devices, devices to claim, and cards that pods share, in a few words."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from pumice.model import shared_devices
 from pumice.model.claims import (
     Device,
     DeviceAttribute,
@@ -13,7 +15,11 @@ from pumice.model.claims import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
+from pumice.model.node import Node
 from pumice.model.pod import NodeSelectorTerm
+from pumice.model.shared_devices import REGISTER_ANNOTATION, VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER, DeviceAsk
+from pumice.testing.build import node as plain_node
+from pumice.testing.build import resource
 
 
 def asked(*selectors: str, **counts: int) -> tuple[DeviceRequest, ...]:
@@ -55,3 +61,21 @@ def offered(
 def _attribute(name: str, value: Any) -> DeviceAttribute:
     kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "string"
     return DeviceAttribute(name, kind, ("true" if value else "") if kind == "bool" else str(value))
+
+
+def shared_gpus(name: str, count: int = 1, memory: int = 16_384, *, mode: str = "hami-core", **more: Any) -> Node:
+    """A node with GPUs that pods share as vGPUs, called ``<name>-0``, …; ``more`` as for ``build.node``."""
+    listed = "".join(f"{name}-{i},10,{memory},NVIDIA-A30,true,{mode}:" for i in range(count))
+    offered = {VGPU_NUMBER: 10 * count, VGPU_CORES: 100 * count, VGPU_MEMORY: memory * count}
+    amount = resource(8, "32Gi", pods=110, **offered)
+    annotations = {REGISTER_ANNOTATION: listed, **more.pop("annotations", {})}
+    return replace(plain_node(name, annotations=annotations, **more), allocatable=amount, capacity=amount)
+
+
+def vgpu(memory: int = 0, number: int = 1, cores: int = 0, **wishes: str) -> DeviceAsk:
+    """What a pod of one container asks of vGPUs: MiB of each card. ``wishes``: annotations by the constants' names in
+    ``model.shared_devices``, in small letters and without ``_annotation``."""
+    named = {VGPU_NUMBER: number, VGPU_MEMORY: memory, VGPU_CORES: cores}
+    limits = tuple(sorted((name, amount) for name, amount in named.items() if amount))
+    said = {getattr(shared_devices, f"{name.upper()}_ANNOTATION"): value for name, value in wishes.items()}
+    return DeviceAsk((limits,), (), tuple(sorted(said.items())))

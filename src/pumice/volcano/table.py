@@ -19,6 +19,7 @@ from pumice.volcano.plugins.binpack import Binpack
 from pumice.volcano.plugins.capacity import Capacity
 from pumice.volcano.plugins.cdp import Cooldown
 from pumice.volcano.plugins.conformance import Conformance
+from pumice.volcano.plugins.deviceshare import DeviceShare
 from pumice.volcano.plugins.drf import Drf
 from pumice.volcano.plugins.extender import Extender
 from pumice.volcano.plugins.gang import Gang
@@ -59,6 +60,7 @@ PLUGINS: tuple[type, ...] = (
     Capacity,
     Cooldown,
     Conformance,
+    DeviceShare,
     Drf,
     Extender,
     Gang,
@@ -82,7 +84,7 @@ PLUGINS: tuple[type, ...] = (
 
 #: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
 ACTIONS_NOT_YET: tuple[str, ...] = ()
-PLUGINS_NOT_YET = ("deviceshare",)
+PLUGINS_NOT_YET: tuple[str, ...] = ()
 
 DEFAULT_CONF = """\
 actions: "enqueue, allocate, backfill"

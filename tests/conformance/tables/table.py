@@ -26,6 +26,7 @@ CHECK_MODULES = (
     "tests.conformance.tables.api",
     "tests.conformance.tables.books",
     "tests.conformance.tables.cooldown",
+    "tests.conformance.tables.devices",
     "tests.conformance.tables.extender",
     "tests.conformance.tables.fit",
     "tests.conformance.tables.jobs",
@@ -93,9 +94,6 @@ NOT_APPLICABLE: dict[str, str] = {
 
 #: How the name of a table begins -> what its check needs. The longest that fits counts.
 _NEEDS: dict[str, str] = {
-    "api-devices-": "shared devices",
-    "api/TestGetGPUIndex": "shared devices",
-    "api/TestTaskInfoPodAnnotations": "shared devices: what they write on a pod before it is bound",
     "cache/TestAddUnassignedNumaPods": "NUMA information of nodes",
     "cache/TestBuildTaskDRAResreq": "dynamic resources",
     "cache/TestRemoveVolcanoSchGate": "taking the queue's gate off pods",
@@ -103,7 +101,7 @@ _NEEDS: dict[str, str] = {
     "plugins-predicates/TestInitPlugin": "volumes and dynamic resources",
     "plugins-predicates/TestSetUpDynamicResourcesArgs": "dynamic resources",
     "plugins-predicates/TestSetUpVolumeBindingArgs": "volumes",
-    "plugins-util-nodelock": "shared devices",
+    "plugins-util-nodelock": "locks on nodes",
 }
 
 

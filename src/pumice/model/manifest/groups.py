@@ -29,6 +29,7 @@ from pumice.model.manifest.terms import maybe_label_selector
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupCondition, PodGroupStatus, SubGroupPolicy
 from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import Resource
+from pumice.model.shared_devices import counted_in_sums
 from pumice.model.status import PodGroupPhase
 
 _PHASES = tuple(PodGroupPhase)
@@ -45,6 +46,7 @@ def read_pod_group(obj: Obj, default_queue: str) -> PodGroup:
     spec = table(obj, "spec", "")
     own_name = name(metadata, "name", "metadata")
     namespace = namespace_of(metadata)
+    minimum = maybe_resource(spec, "minResources", "spec")
     return PodGroup(
         namespace=namespace,
         name=own_name,
@@ -52,7 +54,7 @@ def read_pod_group(obj: Obj, default_queue: str) -> PodGroup:
         queue=short_text(spec, "queue", "spec", default_queue),
         min_member=whole(spec, "minMember", "spec", 0, 0),
         min_task_member=_counts(spec, "minTaskMember", "spec"),
-        min_resources=maybe_resource(spec, "minResources", "spec"),
+        min_resources=None if minimum is None else counted_in_sums(minimum),
         priority_class_name=short_text(spec, "priorityClassName", "spec"),
         topology=maybe_topology(spec, "networkTopology", "spec"),
         sub_groups=tuple(

@@ -7,7 +7,7 @@ are first packed into a key; a key seen before gives the very ``PodSpec`` of tha
 from __future__ import annotations
 
 import marshal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -37,7 +37,8 @@ from pumice.model.manifest.terms import Owner, affinity, spread, tolerations
 from pumice.model.numa import NumaAsk, numa_policy
 from pumice.model.pod import EMPTY_MAP, HostPort, PodSpec
 from pumice.model.pod_request import declared, nonzero_request, pod_limit, pod_request
-from pumice.model.quantity import QuantityError
+from pumice.model.quantity import QuantityError, whole_value
+from pumice.model.shared_devices import DeviceAsk, Limits, counted_in_sums, device_wishes, is_shared_device
 from pumice.model.strategy import ResourceStrategy, resource_strategy
 
 
@@ -72,6 +73,7 @@ class Noted(NamedTuple):
     share: GpuShare | None
     strategy: ResourceStrategy | None
     numa_policy: str
+    device_wishes: tuple[tuple[str, str], ...]
 
 
 def read_pod_spec(
@@ -85,7 +87,9 @@ def read_pod_spec(
 ) -> PodSpec:
     """The interned value of a raw ``spec`` found at ``path``. ``pod_name`` names the claims of ephemeral volumes,
     ``annotations`` may ask for parts of GPUs, or say how nodes are to be scored."""
-    noted = Noted(gpu_share(annotations), resource_strategy(annotations), numa_policy(annotations))
+    noted = Noted(
+        gpu_share(annotations), resource_strategy(annotations), numa_policy(annotations), device_wishes(annotations)
+    )
     key = _key(spec, status, path, owner, pod_name, noted)
     known = cache.known(key)
     if known is not None:
@@ -127,6 +131,7 @@ def _key(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted: 
         None if noted.share is None else astuple(noted.share),
         None if noted.strategy is None else astuple(noted.strategy),
         noted.numa_policy,
+        noted.device_wishes,
     )
     try:
         key = marshal.dumps(parts, 0)
@@ -171,8 +176,8 @@ def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted:
         raise FieldError(at(path, "containers"), f"{len(names)} resources together", f"at most {RESOURCES_MAX}")
     sidecars = [c for c in first if c.get("restartPolicy") == "Always"]
     return PodSpec(
-        request=request,
-        limit=limit,
+        request=counted_in_sums(request),
+        limit=counted_in_sums(limit),
         nonzero_milli_cpu=nonzero_milli_cpu,
         nonzero_memory=nonzero_memory,
         node_selector=tuple(sorted(text_map(spec, "nodeSelector", path).items())),
@@ -192,7 +197,19 @@ def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted:
         gpu_share=noted.share,
         strategy=noted.strategy,
         numa=_numa(spec, path, noted.numa_policy),
+        devices=_devices(containers, first, noted.device_wishes),
     )
+
+
+def _devices(containers: Iterable[Obj], first: Iterable[Obj], wishes: tuple[tuple[str, str], ...]) -> DeviceAsk | None:
+    """What containers may use of shared devices; the wishes of a pod that uses none say nothing."""
+    each, before = tuple(map(_device_limits, containers)), tuple(map(_device_limits, first))
+    return DeviceAsk(each, before, wishes) if any(each) or any(before) else None
+
+
+def _device_limits(container: Obj) -> Limits:
+    limits = (container.get("resources") or {}).get("limits") or {}
+    return tuple((name, whole_value(limits[name])) for name in sorted(limits) if is_shared_device(name))
 
 
 def _numa(spec: Obj, path: str, policy: str) -> NumaAsk | None:

@@ -1,0 +1,111 @@
+"""Devices that Volcano shares out card by card: what pods ask of them, and the annotations that say it.
+
+Names of resources and annotations are those of Volcano's ``deviceshare``, of its device plugins, and of HAMi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from pumice.model.resources import Resource
+
+GPU_MEMORY, GPU_NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
+UNHEALTHY_IDS_ANNOTATION = "volcano.sh/gpu-unhealthy-ids"
+GPU_INDEX_ANNOTATION, PREDICATE_TIME_ANNOTATION = "volcano.sh/gpu-index", "volcano.sh/predicate-time"
+
+VGPU_NUMBER, VGPU_MEMORY, VGPU_CORES = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores"
+VGPU_PERCENTAGE = "volcano.sh/vgpu-memory-percentage"
+REGISTER_ANNOTATION = "volcano.sh/node-vgpu-register"
+MODE_ANNOTATION = "volcano.sh/vgpu-mode"
+USE_TYPE_ANNOTATION, NO_USE_TYPE_ANNOTATION = "nvidia.com/use-gputype", "nvidia.com/nouse-gputype"
+USE_ID_ANNOTATION, NO_USE_ID_ANNOTATION = "volcano.sh/vgpu-use-gpuuuid", "volcano.sh/vgpu-nouse-gpuuuid"
+SPREAD_ANNOTATION, SPREAD = "volcano.sh/vgpu-podgroup-policy", "spread"
+ASSIGNED_NODE_ANNOTATION, ASSIGNED_TIME_ANNOTATION = "volcano.sh/vgpu-node", "volcano.sh/vgpu-time"
+ASSIGNED_IDS_ANNOTATION, TO_ALLOCATE_ANNOTATION = "volcano.sh/vgpu-ids-new", "volcano.sh/devices-to-allocate"
+BIND_PHASE_ANNOTATION, BIND_TIME_ANNOTATION = "volcano.sh/bind-phase", "volcano.sh/bind-time"
+ALLOCATING = "allocating"
+
+HAMI = "hami.io/"
+NPU_MODE_ANNOTATION, HAMI_CORE = "huawei.com/vnpu-mode", "hami-core"
+
+_COUNTED_BY_CARD = frozenset({VGPU_MEMORY, VGPU_PERCENTAGE, VGPU_CORES})
+_NPU, _PARTS_OF_NPUS = "huawei.com/", ("-memory", "-core")
+
+_ASKED = ("volcano.sh/gpu-", "volcano.sh/vgpu-", "huawei.com/")
+_WISHES = frozenset(
+    {
+        *(MODE_ANNOTATION, USE_TYPE_ANNOTATION, NO_USE_TYPE_ANNOTATION, USE_ID_ANNOTATION, NO_USE_ID_ANNOTATION),
+        *(SPREAD_ANNOTATION, NPU_MODE_ANNOTATION),
+    }
+)
+#: Characters of an annotation that are looked at: a longer one is a wish that nothing can fulfil.
+WISH_CHARACTERS_MAX = 4096
+
+#: Of one container, by the name of the resource: its limits, in whole units.
+Limits = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAsk:
+    """What a pod asks of shared devices: of each container, of each init container; and its ``wishes``, which are
+    annotations that say which cards would do."""
+
+    containers: tuple[Limits, ...] = ()
+    first: tuple[Limits, ...] = ()
+    wishes: tuple[tuple[str, str], ...] = ()
+
+    def wish(self, annotation: str) -> str | None:
+        """What an annotation says, None where the pod has none."""
+        return next((value for key, value in self.wishes if key == annotation), None)
+
+    @property
+    def too_long(self) -> str:
+        """The first annotation that is longer than is looked at, empty for none."""
+        return next((key for key, value in self.wishes if len(value) > WISH_CHARACTERS_MAX), "")
+
+    def most(self, name: str) -> int:
+        """What is asked of one resource at a time: by all containers together, or by one init container."""
+        first = max((dict(limits).get(name, 0) for limits in self.first), default=0)
+        return max(first, sum(dict(limits).get(name, 0) for limits in self.containers))
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceGrant:
+    """What a pod will say of itself, in ``annotations``, once the bind that is on its way is done: which cards it
+    got."""
+
+    namespace: str
+    name: str
+    annotations: tuple[tuple[str, str], ...]
+
+    @property
+    def key(self) -> str:
+        """``namespace/name`` of the pod."""
+        return f"{self.namespace}/{self.name}"
+
+
+def is_counted_by_card(resource: str) -> bool:
+    """Whether a resource is counted card by card, by whoever shares devices out, and by nobody else: a sum over a
+    pod's containers says nothing of it. Source: Volcano's list of ignored devices."""
+    return resource in _COUNTED_BY_CARD or (resource.startswith(_NPU) and resource.endswith(_PARTS_OF_NPUS))
+
+
+def counted_in_sums(amount: Resource) -> Resource:
+    """What is asked, without what is counted card by card."""
+    scalars = amount.scalars or {}
+    if not any(map(is_counted_by_card, scalars)):
+        return amount
+    return replace(amount, scalars={name: n for name, n in scalars.items() if not is_counted_by_card(name)})
+
+
+def is_shared_device(resource: str) -> bool:
+    """Whether a resource may be one of shared devices."""
+    return resource.startswith(_ASKED)
+
+
+def device_wishes(annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Which of a pod's annotations say what cards would do, sorted."""
+    found = _WISHES.intersection(annotations)
+    names: Iterable[str] = (key for key in annotations if key.startswith(HAMI) and key.endswith("-uuid"))
+    return tuple(sorted((key, annotations[key]) for key in (*found, *names)))

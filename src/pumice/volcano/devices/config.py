@@ -1,0 +1,188 @@
+"""What an administrator says of devices: how models of GPUs can be cut, and the kinds of NPUs.
+
+In the words of Volcano's ``device-config.yaml``, decoded: a mapping with ``nvidia`` and ``vnpus``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pumice.volcano.devices.mig import INSTANCES_MAX, Geometry, Instance
+
+_MEMORY_MAX, _LISTED_MAX, _FACTOR_MAX = 1 << 30, 64, 1 << 20
+
+
+class DeviceConfigError(ValueError):
+    """What cannot be used: where it is, what was found and what was wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """How cards of some models can be cut; a model is known by a part of the card's type."""
+
+    models: tuple[str, ...]
+    geometries: tuple[Geometry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A size in which a kind of NPU is shared out. ``memory`` in MiB."""
+
+    name: str
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class NpuKind:
+    """A kind of NPU. ``word``: how annotations name it. ``allocatable``, ``capacity``: MiB of a card. ``templates``:
+    small ones first."""
+
+    word: str
+    resource: str
+    memory_resource: str
+    allocatable: int
+    capacity: int
+    templates: tuple[Template, ...] = ()
+
+    @property
+    def core_resource(self) -> str:
+        return f"{self.resource}-core"
+
+    def template_for(self, memory: int) -> tuple[int, str]:
+        """So much memory rounded up to a template, and its name: empty for the whole card. (0, "") for more than
+        that."""
+        for each in self.templates:
+            if memory <= each.memory:
+                return each.memory, each.name
+        return (self.allocatable, "") if memory <= self.capacity else (0, "")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceConfig:
+    """``memory_factor``: MiB of one unit of ``volcano.sh/vgpu-memory``."""
+
+    models: tuple[Models, ...] = ()
+    memory_factor: int = 1
+    npus: tuple[NpuKind, ...] = ()
+
+    def geometries_of(self, card_type: str) -> tuple[Geometry, ...]:
+        """How a card can be cut; none where its model is not listed."""
+        return next((each.geometries for each in self.models if any(m in card_type for m in each.models)), ())
+
+
+_310P = NpuKind(
+    "Ascend310P",
+    "huawei.com/Ascend310P",
+    "huawei.com/Ascend310P-memory",
+    21_527,
+    24_576,
+    (Template("vir01", 3072), Template("vir02", 6144), Template("vir04", 12_288)),
+)
+#: Where nothing else is said. Source: Volcano's default configuration of devices.
+DEFAULT = DeviceConfig(npus=(_310P,))
+
+
+def read_device_config(given: object) -> DeviceConfig:
+    """A decoded configuration; None is the default one. Raises: DeviceConfigError."""
+    if given is None:
+        return DEFAULT
+    whole = _mapping(given, "deviceConfig")
+    nvidia = _mapping(whole.get("nvidia"), "nvidia")
+    models = tuple(
+        _models(each, f"nvidia.knownMigGeometries[{i}]")
+        for i, each in enumerate(_list(nvidia.get("knownMigGeometries"), "nvidia.knownMigGeometries"))
+    )
+    factor = _whole(nvidia, "gpuMemoryFactor", "nvidia", 1, _FACTOR_MAX)
+    return DeviceConfig(models, max(1, factor), _npus(whole.get("vnpus")) if "vnpus" in whole else DEFAULT.npus)
+
+
+def _models(given: object, where: str) -> Models:
+    each = _mapping(given, where)
+    names = tuple(_text_of(name, f"{where}.models") for name in _list(each.get("models"), f"{where}.models"))
+    groups = _list(each.get("allowedGeometries"), f"{where}.allowedGeometries")
+    return Models(names, tuple(_geometry(group, f"{where}.allowedGeometries[{i}]") for i, group in enumerate(groups)))
+
+
+def _geometry(given: object, where: str) -> Geometry:
+    group = _mapping(given, where)
+    found = tuple(
+        _instance(each, f"{where}.geometries[{i}]")
+        for i, each in enumerate(_list(group.get("geometries"), f"{where}.geometries"))
+    )
+    count = sum(each.count for each in found)
+    if count > INSTANCES_MAX:
+        raise DeviceConfigError(f"{where}: found {count} instances, wanted at most {INSTANCES_MAX}")
+    return Geometry(_text(group, "group", where), found)
+
+
+def _instance(given: object, where: str) -> Instance:
+    each = _mapping(given, where)
+    return Instance(
+        _text(each, "name", where),
+        _whole(each, "memory", where, 0, _MEMORY_MAX),
+        _whole(each, "count", where, 0, INSTANCES_MAX),
+    )
+
+
+def _npus(given: object) -> tuple[NpuKind, ...]:
+    """A list of kinds, or a mapping whose ``configs`` is one."""
+    where = "vnpus"
+    if isinstance(given, Mapping):
+        given, where = given.get("configs"), "vnpus.configs"
+    return tuple(_npu(each, f"{where}[{i}]") for i, each in enumerate(_list(given, where)))
+
+
+def _npu(given: object, where: str) -> NpuKind:
+    each = _mapping(given, where)
+    templates = [
+        Template(
+            _text(part, "name", f"{where}.templates[{i}]"),
+            _whole(part, "memory", f"{where}.templates[{i}]", 0, _MEMORY_MAX),
+        )
+        for i, raw in enumerate(_list(each.get("templates"), f"{where}.templates"))
+        for part in (_mapping(raw, f"{where}.templates[{i}]"),)
+    ]
+    return NpuKind(
+        _text(each, "commonWord", where),
+        _text(each, "resourceName", where),
+        _text(each, "resourceMemoryName", where),
+        _whole(each, "memoryAllocatable", where, 0, _MEMORY_MAX),
+        _whole(each, "memoryCapacity", where, 0, _MEMORY_MAX),
+        tuple(sorted(templates, key=lambda template: template.memory)),
+    )
+
+
+def _mapping(given: object, where: str) -> Mapping[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise DeviceConfigError(f"{where}: found {type(given).__name__}, wanted a mapping")
+    return given
+
+
+def _list(given: object, where: str) -> list[Any]:
+    if given is None:
+        return []
+    if not isinstance(given, list) or len(given) > _LISTED_MAX:
+        found = f"{len(given)} items" if isinstance(given, list) else type(given).__name__
+        raise DeviceConfigError(f"{where}: found {found}, wanted a list of at most {_LISTED_MAX}")
+    return given
+
+
+def _text(given: Mapping[str, Any], key: str, where: str) -> str:
+    return _text_of(given.get(key), f"{where}.{key}")
+
+
+def _text_of(given: object, where: str) -> str:
+    if not isinstance(given, str) or not given or len(given) > 253:
+        raise DeviceConfigError(f"{where}: found {given!r:.80}, wanted a text")
+    return given
+
+
+def _whole(given: Mapping[str, Any], key: str, where: str, least: int, most: int) -> int:
+    value = given.get(key, least)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise DeviceConfigError(f"{where}.{key}: found {value!r:.80}, wanted a whole number from {least} to {most}")
+    return value

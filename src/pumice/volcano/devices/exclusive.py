@@ -1,0 +1,57 @@
+"""Pods that share no card with each other: those of one PodGroup that says so, and those that match one rule.
+
+Source: Volcano's vGPU device, ``volcano.sh/vgpu-podgroup-policy`` and ``deviceshare.GPUExclusiveRules`` (spec 04 §24).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from pumice.model import shared_devices as words
+from pumice.model.pod import Pod
+from pumice.volcano.devices.config import DeviceConfigError
+from pumice.volcano.devices.vgpu import group_of
+
+#: Labels that a pod must have, all of them.
+Rule = tuple[tuple[str, str], ...]
+_RULES_MAX, _LABELS_MAX = 64, 64
+
+
+class Rules:
+    """Which pods keep apart."""
+
+    def __init__(self, rules: Sequence[Rule] = ()) -> None:
+        self._rules = tuple(rules)
+
+    def keys_of(self, pod: Pod) -> frozenset[Hashable]:
+        """What a pod has in common with those that must not share a card with it: its PodGroup, numbers of rules."""
+        return frozenset((group_of(pod), *matching(pod.labels, self._rules))) - {""}
+
+    def apart(self, pod: Pod) -> frozenset[Hashable]:
+        """Those of its keys that a card must not have yet for this pod."""
+        found: set[Hashable] = set(matching(pod.labels, self._rules))
+        if pod.annotations.get(words.SPREAD_ANNOTATION) == words.SPREAD:
+            found.add(group_of(pod))
+        return frozenset(found - {""})
+
+
+def matching(labels: Mapping[str, str], rules: Sequence[Rule]) -> list[int]:
+    """The numbers of the rules that labels match."""
+    return [i for i, rule in enumerate(rules) if all(labels.get(key) == value for key, value in rule)]
+
+
+def read_rules(given: object) -> tuple[Rule, ...]:
+    """A list of mappings from label to value, decoded; those without a label say nothing. Raises: DeviceConfigError."""
+    if given is None:
+        return ()
+    if not isinstance(given, list) or len(given) > _RULES_MAX:
+        raise DeviceConfigError(f"found {given!r:.80}, wanted a list of at most {_RULES_MAX} mappings")
+    return tuple(rule for i, each in enumerate(given) if (rule := _rule(each, i)))
+
+
+def _rule(given: object, i: int) -> Rule:
+    if not isinstance(given, Mapping) or len(given) > _LABELS_MAX:
+        raise DeviceConfigError(f"[{i}]: found {given!r:.80}, wanted a mapping from label to value")
+    if not all(isinstance(key, str) and isinstance(value, str) for key, value in given.items()):
+        raise DeviceConfigError(f"[{i}]: found {given!r:.80}, wanted texts for labels and values")
+    return tuple(sorted(given.items()))

@@ -1,0 +1,88 @@
+"""GPUs that pods share by memory, or take whole by number (GPU sharing). Source: Volcano's gpushare (spec 04 §24)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pumice.columns.dtypes import I64, Bool
+from pumice.framework.verdict import Unfit
+from pumice.model import shared_devices as words
+from pumice.model.node import Node
+from pumice.model.pod import Pod
+from pumice.model.shared_devices import DeviceAsk
+from pumice.volcano.devices.cards import (
+    AMOUNT_MAX,
+    CARDS_MAX,
+    MEMORY,
+    NUM,
+    Card,
+    Cards,
+    Part,
+    Placed,
+    Wanted,
+    unfit,
+)
+from pumice.volcano.devices.vgpu import whole
+
+
+class SharedGpus:
+    """The kind ``GpuShare``: pods ask for memory of one card or, ``by_number``, for empty cards."""
+
+    name = "GpuShare"
+
+    def __init__(self, *, by_number: bool) -> None:
+        self._by_number = by_number
+
+    def cards_of(self, node: Node) -> Cards | None:
+        """So many equal cards as the node's capacity names, less those that an annotation calls unhealthy."""
+        scalars = node.capacity.scalars or {}
+        if words.GPU_MEMORY not in scalars or words.GPU_NUMBER not in scalars:
+            return None
+        memory, count = int(scalars[words.GPU_MEMORY]) // 1000, int(scalars[words.GPU_NUMBER]) // 1000
+        if not 1 <= count <= CARDS_MAX or memory > AMOUNT_MAX:
+            return Cards(problem=f"{words.GPU_NUMBER}: found {count} cards, wanted 1 to {CARDS_MAX}")
+        listed = node.annotations.get(words.UNHEALTHY_IDS_ANNOTATION, "")
+        ill = {whole(each.strip()) for each in listed[: words.WISH_CHARACTERS_MAX].split(",")}
+        cards = tuple(Card(count, memory // count, healthy=i not in ill) for i in range(count))
+        return Cards(cards, tuple(map(str, range(count))))
+
+    def asked(self, ask: DeviceAsk) -> Wanted | None:
+        return ask.most(words.GPU_NUMBER if self._by_number else words.GPU_MEMORY) or None
+
+    def ids_barred(self, wanted: Wanted, cards: Cards) -> Bool | None:
+        return None
+
+    def place(self, wanted: Wanted, cards: Cards, used: I64, barred: Bool, policy: str) -> Placed | Unfit:
+        """The first card with so much memory left, or the first empty ones."""
+        assert isinstance(wanted, int)
+        open_to = [i for i, card in enumerate(cards.cards) if card.healthy and not barred[i]]
+        if self._by_number:
+            empty = [i for i in open_to if not used[i, NUM]]
+            if len(empty) < wanted:
+                return unfit("GpuNumber no enough gpu number")
+            return Placed((tuple(Part(i, 0) for i in empty[:wanted]),))
+        roomy = (i for i in open_to if cards.cards[i].memory - used[i, MEMORY] >= wanted)
+        first = next(roomy, None)
+        return unfit("GpuShare no enough gpu memory") if first is None else Placed(((Part(first, wanted),),))
+
+    def score(self, placed: Placed, cards: Cards, used: I64) -> float:
+        return 0.0
+
+    def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> Placed:
+        assert isinstance(wanted, int)
+        memory = 0 if self._by_number else wanted
+        found = (i for i in gpu_index(annotations) if i < len(cards.cards))
+        return Placed((tuple(Part(i, memory) for i in dict.fromkeys(found)),))
+
+    def said(self, placed: Placed, cards: Cards, node: str, now: float) -> dict[str, str]:
+        return {
+            words.GPU_INDEX_ANNOTATION: ",".join(str(part.card) for part in placed.parts),
+            words.PREDICATE_TIME_ANNOTATION: str(int(now * 1e9)),
+        }
+
+
+def gpu_index(annotations: Mapping[str, str]) -> list[int]:
+    """The cards that a pod's annotation ``volcano.sh/gpu-index`` names, ``0,1``; none where any of it is no number."""
+    text = annotations.get(words.GPU_INDEX_ANNOTATION, "")
+    found = [whole(each) for each in text[: words.WISH_CHARACTERS_MAX].split(",")]
+    return [each for each in found if each is not None] if None not in found else []

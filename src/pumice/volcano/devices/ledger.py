@@ -1,0 +1,315 @@
+"""Which pod has what of which card, for as long as a session lasts.
+
+Two sums are kept of each card: what is in use ``now``, and what will be when those that leave have left and those that
+were promised have come (``soon``). Where a pod goes is looked for in ``soon``; it is bound only beside both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.counting import HELD
+from pumice.columns.dtypes import I64, AnyArray, Bool
+from pumice.columns.tables import Tables
+from pumice.framework.session import Session
+from pumice.framework.verdict import Unfit
+from pumice.model.node import Node
+from pumice.model.shared_devices import DeviceAsk
+from pumice.model.status import TaskStatus
+from pumice.volcano.devices.cards import COLUMNS, Cards, Family, Part, Placed, Wanted, as_both, unfit
+from pumice.volcano.devices.exclusive import Rules
+from pumice.volcano.devices.vgpu import HAMI_CORE, Vgpus
+
+_NOWHERE, _PROMISED, _THERE, _LEAVING = range(4)
+_IN_SOON, _IN_NOW = (_PROMISED, _THERE), (_THERE, _LEAVING)
+#: Cards of one node: those of one task are bits of a whole number.
+_BITS = 62
+
+
+class Here(NamedTuple):
+    """Cards of one kind (``family``, by number) on a node, beginning at ``first`` among all of its cards."""
+
+    family: int
+    first: int
+    cards: Cards
+    kind: int  # equal for cards that differ in names alone
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.cards.cards)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a pod gets on a node: of each kind that it asks, by number of the kind; and how good that is."""
+
+    placed: tuple[tuple[int, Placed], ...] = ()
+    score: float = 0.0
+
+
+class Ask(NamedTuple):
+    """What a class asks of one kind, by number of the kind."""
+
+    family: int
+    wanted: Wanted
+
+
+_NONE = Fit()
+
+
+def asking_tasks(tables: Tables, families: Sequence[Family]) -> AnyArray:
+    """Rows of the tasks that ask for any of these."""
+    if not families:
+        return np.zeros(0, dtype=np.int64)
+    specs = tables.classes.specs
+    asks = [each is not None and each.devices is not None and bool(_asks(each.devices, families)) for each in specs]
+    rows = np.flatnonzero(tables.tasks.alive)
+    return rows[np.array(asks, dtype=bool)[tables.tasks.cls[rows]]] if any(asks) else rows[:0]
+
+
+def _asks(ask: DeviceAsk, families: Sequence[Family]) -> tuple[Ask, ...]:
+    each = ((i, family.asked(ask)) for i, family in enumerate(families))
+    return tuple(Ask(i, wanted) for i, wanted in each if wanted is not None)
+
+
+class CardLedger:
+    """``asks``: of each class, what it asks. ``now``, ``soon`` (N, D, 5): what is in use of each card of each node.
+
+    Of each of the K tasks that ask for cards, one column each (K,): its state, its node from 1, its cards there (a bit
+    each), and which ``Fit`` it has, by its place in a list that only grows: one that was made in vain harms nobody.
+    """
+
+    def __init__(self, ssn: Session, families: Sequence[Family], rows: AnyArray, policy: str, rules: Rules) -> None:
+        self.ssn, self._families, self._policy = ssn, families, policy
+        tables = self._tables = ssn.tables
+        kinds: dict[Hashable, int] = {}
+        self._here = [_cards_of(node, families, kinds) for node in tables.nodes.facts.objs]
+        specs = tables.classes.specs
+        self.asks = [() if each is None or each.devices is None else _asks(each.devices, families) for each in specs]
+        self._rows: list[int] = rows.tolist()
+        self._index = {row: i for i, row in enumerate(self._rows)}
+        pods = tables.tasks.pods
+        self._keys = [rules.keys_of(pods[row]) for row in self._rows]
+        self._apart = {row: keys for row in self._rows if (keys := rules.apart(pods[row]))}
+        self._fits: list[Fit] = [_NONE]
+        self._found: dict[Hashable, Placed | Unfit] = {}
+        self._leaving: tuple[tuple[int, int], bool] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """What pods that are there got, as they say, or will say once they are bound."""
+        tasks, count = self._tables.tasks, len(self._rows)
+        width = max((here[-1].end for here in self._here if here), default=0)
+        now = np.zeros((len(self._here), width, COLUMNS), dtype=np.int64)
+        soon = np.zeros_like(now)
+        state, on, got, cards = (np.zeros(count, dtype=np.int64) for _ in range(4))
+        unsaid = {grant.key: dict(grant.annotations) for grant in self._tables.device_grants.objs}
+        for i, row in enumerate(self._rows):
+            node, status = int(tasks.node[row]), int(tasks.status[row])
+            if node < 0 or not (HELD[status] or status == TaskStatus.RELEASING):
+                continue
+            pod = tasks.pods[row]
+            fit = self._had(row, node, pod.annotations if pod.node_name else unsaid.get(pod.key, {}))
+            state[i], on[i], got[i] = (_THERE if HELD[status] else _LEAVING), node + 1, len(self._fits)
+            cards[i] = self._bits(fit, node)
+            self._fits.append(fit)
+            self._add(fit, node, now[node], 1)
+            if HELD[status]:
+                self._add(fit, node, soon[node], 1)
+        column = self.ssn.column
+        self.now = column("deviceshare.now", "node", width, COLUMNS, values=now)
+        self.soon = column("deviceshare.soon", "node", width, COLUMNS, values=soon)
+        self._state, self._on = column("deviceshare.state", values=state), column("deviceshare.on", values=on)
+        self._got, self._cards = column("deviceshare.got", values=got), column("deviceshare.cards", values=cards)
+
+    def _had(self, row: int, node: int, annotations: Mapping[str, str]) -> Fit:
+        """What a pod has by its annotations."""
+        tasks, found = self._tables.tasks, []
+        for family, wanted in self.asks[int(tasks.cls[row])]:
+            here = self._of(node, family)
+            if here is not None:
+                had = self._families[family].had(annotations, tasks.pods[row], wanted, here.cards)
+                found.append((family, had))
+        return Fit(tuple(found))
+
+    # -- what there is room for ---------------------------------------------------------------------------------------
+
+    @property
+    def some_keep_apart(self) -> bool:
+        """Whether some task keeps away from others."""
+        return bool(self._apart)
+
+    def keeps_apart(self, row: int) -> bool:
+        """Whether a task keeps away from others."""
+        return row in self._apart
+
+    @property
+    def some_leave(self) -> bool:
+        """Whether somebody has a card now that he will not have soon, or the other way round."""
+        versions = self.now.version, self.soon.version
+        if self._leaving is None or self._leaving[0] != versions:
+            self._leaving = versions, bool((self.now.array != self.soon.array).any())
+        return self._leaving[1]
+
+    def fit(self, cls: int, node: int, in_use: I64, task: int = -1, further: int = 0) -> Fit | Unfit:
+        """What one more of a class gets of a node of whose cards so much is in use (D, 5), after that many ``further``
+        ones; ``task``: the one that it is for, which may keep away from others."""
+        found: Fit | Unfit = _NONE
+        for _ in range(further + 1):
+            found = self._fit(cls, node, in_use, task)
+            if isinstance(found, Unfit):
+                return found
+            if further:
+                in_use = in_use.copy()
+                self._add(found, node, in_use, 1)
+        return found
+
+    def at_once(self, row: int, node: int) -> Fit | Unfit:
+        """What a task gets beside those that are there and those that were promised."""
+        both = as_both(self.now.array[node], self.soon.array[node])
+        return self._fit(int(self._tables.tasks.cls[row]), node, both, row)
+
+    def _fit(self, cls: int, node: int, in_use: I64, task: int) -> Fit | Unfit:
+        found, score = [], 0.0
+        for number, wanted in self.asks[cls]:
+            family, here = self._families[number], self._of(node, number)
+            if here is None or here.cards.problem:
+                why = f": {here.cards.problem}" if here is not None else ""
+                return unfit(f"node not initialized with device {family.name}{why}")
+            used = in_use[here.first : here.end]
+            placed = self._placed(number, wanted, here, used, self._barred(number, wanted, here, node, task))
+            if isinstance(placed, Unfit):
+                return placed
+            found.append((number, placed))
+            score += family.score(placed, here.cards, used)
+        return Fit(tuple(found), score)
+
+    def _placed(self, number: int, wanted: Wanted, here: Here, used: I64, barred: Bool) -> Placed | Unfit:
+        """Cards that differ in names alone are looked at once."""
+        question = number, wanted, here.kind, used.tobytes(), barred.tobytes()
+        found = self._found.get(question)
+        if found is None:
+            place = self._families[number].place
+            found = self._found[question] = place(wanted, here.cards, used, barred, self._policy)
+        return found
+
+    def _barred(self, number: int, wanted: Wanted, here: Here, node: int, task: int) -> Bool:
+        """Cards that a pod does not want, or must not share with those that have them."""
+        family = self._families[number]
+        found = family.ids_barred(wanted, here.cards)
+        if found is None:
+            found = np.zeros(len(here.cards.cards), dtype=bool)
+        keys = self._apart.get(task)
+        if keys and isinstance(family, Vgpus):
+            of_rules = here.cards.mode == HAMI_CORE
+            keys = frozenset(key for key in keys if of_rules or not isinstance(key, int))
+            bits = self._held_by(keys, node, task) >> here.first
+            found |= np.array([bool(bits >> i & 1) for i in range(len(found))], dtype=bool)
+        return found
+
+    def _held_by(self, keys: frozenset[Hashable], node: int, but: int) -> int:
+        """The cards of a node that pods with one of these keys have, or will have; a bit each."""
+        there = (self._on.array == node + 1) & (self._state.array != _NOWHERE)
+        each = (i for i in there.nonzero()[0].tolist() if self._rows[i] != but and keys & self._keys[i])
+        return reduce(or_, (int(self._cards.array[i]) for i in each), 0)
+
+    # -- moves --------------------------------------------------------------------------------------------------------
+
+    def placed(self, row: int, node: int) -> bool:
+        """A task was placed, promised its place, or stays. Whether there are cards for it."""
+        i = self._index.get(row)
+        if i is None:
+            return True
+        promised = self._tables.tasks.status[row] == TaskStatus.PIPELINED
+        if self._state.array[i] == _LEAVING and self._on.array[i] == node + 1 and not promised:
+            self._write(i, _THERE)
+            return True
+        cls = int(self._tables.tasks.cls[row])
+        fit = self._fit(cls, node, self.soon.array[node], row) if promised else self.at_once(row, node)
+        if isinstance(fit, Unfit):
+            return False
+        self._write(i, _NOWHERE)
+        self._is_at(i, node + 1, len(self._fits), self._bits(fit, node))
+        self._fits.append(fit)
+        self._write(i, _PROMISED if promised else _THERE)
+        return True
+
+    def left(self, row: int) -> None:
+        """A task is about to leave its place, or is on none any more."""
+        i = self._index.get(row)
+        if i is not None:
+            leaves = self._tables.tasks.status[row] == TaskStatus.RELEASING
+            stays_there = leaves and self._state.array[i] in _IN_NOW
+            self._write(i, _LEAVING if stays_there else _NOWHERE)
+            if not stays_there:
+                self._is_at(i, 0, 0, 0)
+
+    def _is_at(self, i: int, node: int, got: int, cards: int) -> None:
+        """Write down where a task is, by its number from 1; 0: nowhere."""
+        for column, value in ((self._on, node), (self._got, got), (self._cards, cards)):
+            self.ssn.journal.put(column, i, value)
+
+    def _write(self, i: int, state: int) -> None:
+        """Count what a task has as its state says."""
+        before, node = int(self._state.array[i]), int(self._on.array[i]) - 1
+        if before == state:
+            return
+        fit = self._fits[int(self._got.array[i])]
+        for column, states in ((self.now, _IN_NOW), (self.soon, _IN_SOON)):
+            sign = (state in states) - (before in states)
+            if sign:
+                used = column.array[node].copy()
+                self._add(fit, node, used, sign)
+                self.ssn.journal.put(column, node, used)
+        self.ssn.journal.put(self._state, i, state)
+
+    def said(self, row: int, now: float) -> dict[str, str]:
+        """The annotations that say which cards a task got; none for one that asked for none."""
+        i, found = self._index.get(row), dict[str, str]()
+        if i is not None:
+            node = int(self._on.array[i]) - 1
+            for number, placed in self._fits[int(self._got.array[i])].placed:
+                here = self._of(node, number)
+                assert here is not None, "it was placed on these cards"
+                name = self._tables.nodes.facts.names[node]
+                found |= self._families[number].said(placed, here.cards, name, now)
+        return found
+
+    # -- cards --------------------------------------------------------------------------------------------------------
+
+    def _of(self, node: int, family: int) -> Here | None:
+        return next((here for here in self._here[node] if here.family == family), None)
+
+    def _parts(self, fit: Fit, node: int) -> Iterator[tuple[Here, Part]]:
+        for number, placed in fit.placed:
+            here = self._of(node, number)
+            if here is not None:
+                yield from ((here, part) for part in placed.parts)
+
+    def _bits(self, fit: Fit, node: int) -> int:
+        return reduce(or_, (1 << here.first + part.card for here, part in self._parts(fit, node)), 0)
+
+    def _add(self, fit: Fit, node: int, used: I64, sign: int) -> None:
+        for here, part in self._parts(fit, node):
+            part.add_to(used[here.first : here.end], sign)
+
+
+def _cards_of(node: Node, families: Sequence[Family], kinds: dict[Hashable, int]) -> tuple[Here, ...]:
+    """The cards of a node, those of one kind after those of the other."""
+    found, first = list[Here](), 0
+    for number, family in enumerate(families):
+        cards = family.cards_of(node)
+        if cards is None:
+            continue
+        if first + len(cards.cards) > _BITS:
+            cards = Cards(problem=f"more than {_BITS} cards on one node")
+        kind = kinds.setdefault((number, cards.cards, cards.mode), len(kinds))
+        found.append(Here(number, first, cards, kind))
+        first += len(cards.cards)
+    return tuple(found)

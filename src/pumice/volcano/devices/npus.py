@@ -1,0 +1,203 @@
+"""NPUs that pods share by templates of memory, one kind for each word of the configuration (HAMi Ascend).
+
+Source: Volcano's device ``ascend/hami`` (spec 04 §24).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import I64, Bool
+from pumice.framework.verdict import Code, Unfit
+from pumice.model import shared_devices as words
+from pumice.model.manifest.npus import listed_npus
+from pumice.model.node import Node
+from pumice.model.pod import Pod, is_true
+from pumice.model.shared_devices import DeviceAsk, Limits
+from pumice.volcano.devices.cards import CORES, MEMORY, NUM, Card, Cards, Part, Placed, Wanted, card_score, unfit
+from pumice.volcano.devices.config import NpuKind
+from pumice.volcano.devices.vgpu import decoded
+
+CORE_ANNOTATION = "hami-vnpu-core"
+#: Cores of a card in mode hami-core, where they are hundredths.
+_CORES_OF_A_CARD = 100
+_WITH_NETWORK = "Ascend910"
+_NETWORK_POINTS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class NpuAsk:
+    """What one container asks of each of ``count`` cards; ``memory`` in MiB, 0 for a whole card's."""
+
+    count: int
+    memory: int
+    cores: int = 0
+
+
+class NpuWanted(NamedTuple):
+    """What a pod asks, container by container. ``by_core``: in mode hami-core."""
+
+    asks: tuple[NpuAsk, ...]
+    by_core: bool = False
+    ids: tuple[str, ...] = ()
+    other_ids: tuple[str, ...] = ()
+
+
+class Npus:
+    """One kind, named by its word, such as ``Ascend310P``."""
+
+    def __init__(self, kind: NpuKind) -> None:
+        self.name, self._kind = kind.word, kind
+        self._register = f"{words.HAMI}node-register-{kind.word}"
+        self._use = f"{words.HAMI}use-{kind.word}-uuid", f"{words.HAMI}no-use-{kind.word}-uuid"
+        self._given = f"{words.HAMI}{kind.word}-devices-to-allocate"
+        self._allocated = f"{words.HAMI}{kind.word}-devices-allocated"
+
+    def cards_of(self, node: Node) -> Cards | None:
+        """As the agent lists them, where the kubelet offers some. Their mode is hami-core where the node says so."""
+        text = node.annotations.get(self._register)
+        if text is None or not node.allocatable.get(self._kind.resource) > 0:
+            return None
+        listed = listed_npus(text)
+        if isinstance(listed, str):
+            return Cards(problem=f"annotation {self._register}: {listed}")
+        cards = tuple(
+            Card(each.count, each.memory, self.name, each.healthy, each.cores, each.network) for each in listed
+        )
+        mode = words.HAMI_CORE if supports_core(node.annotations) else ""
+        return Cards(cards, tuple(each.id for each in listed), mode)
+
+    def asked(self, ask: DeviceAsk) -> Wanted | None:
+        asks = tuple(found for limits in ask.containers for found in self._of_container(limits))
+        if not asks:
+            return None
+        ids, others = (ask.wish(key) if not ask.too_long else None for key in self._use)
+        return NpuWanted(asks, ask.wish(words.NPU_MODE_ANNOTATION) == words.HAMI_CORE, _ids(ids), _ids(others))
+
+    def _of_container(self, limits: Limits) -> Iterator[NpuAsk]:
+        named, kind = dict(limits), self._kind
+        if kind.resource not in named and kind.memory_resource not in named:
+            return
+        memory = named.get(kind.memory_resource, 0)
+        yield NpuAsk(named.get(kind.resource, 1), memory, named.get(kind.core_resource, 0))
+
+    def ids_barred(self, wanted: Wanted, cards: Cards) -> Bool | None:
+        """By ``hami.io/use-<word>-uuid`` and ``hami.io/no-use-<word>-uuid``."""
+        assert isinstance(wanted, NpuWanted)
+        if not wanted.ids and not wanted.other_ids:
+            return None
+        return np.array(
+            [each in wanted.other_ids or (bool(wanted.ids) and each not in wanted.ids) for each in cards.ids]
+        )
+
+    # -- what they get ------------------------------------------------------------------------------------------------
+
+    def place(self, wanted: Wanted, cards: Cards, used: I64, barred: Bool, policy: str) -> Placed | Unfit:
+        """A card is given to one container of a pod at most."""
+        assert isinstance(wanted, NpuWanted)
+        if not cards.cards:
+            return unfit("no ascend device available", Code.ERROR)
+        scores = [card_score(policy, card.memory, used[i].tolist()) for i, card in enumerate(cards.cards)]
+        order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+        found: list[tuple[Part, ...]] = []
+        for ask in wanted.asks:
+            if not may_split(self._kind, ask):
+                return unfit("vNPU does not support partial memory allocation for multiple devices", Code.ERROR)
+            free = [i for i in order if not barred[i] and all(part.card != i for each in found for part in each)]
+            parts = [part for i in free if (part := self._part(ask, wanted, cards, used[i].tolist(), i)) is not None]
+            if len(parts) < ask.count:
+                return unfit("no enough ascend device available")
+            found.append(tuple(self._near(parts, cards)[: ask.count]))
+        return Placed(tuple(found), sum(scores[part.card] for each in found for part in each[:1]))
+
+    def _part(self, ask: NpuAsk, wanted: NpuWanted, cards: Cards, used: Sequence[int], at: int) -> Part | None:
+        card = cards.cards[at]
+        memory = self._kind.template_for(ask.memory or card.memory)[0]
+        if not card.healthy or not fits(card, used, memory, ask.cores, by_core=wanted.by_core, mode=cards.mode):
+            return None
+        return Part(at, memory, ask.cores)
+
+    def _near(self, parts: list[Part], cards: Cards) -> list[Part]:
+        """Those of the network with most of them first, where cards are in networks."""
+        if not self._has_networks(cards):
+            return parts
+        count = Counter(cards.cards[part.card].tag for part in parts)
+        first = {tag: place for place, tag in enumerate(dict.fromkeys(cards.cards[part.card].tag for part in parts))}
+        return sorted(parts, key=lambda part: (-count[tag := cards.cards[part.card].tag], first[tag]))
+
+    def _has_networks(self, cards: Cards) -> bool:
+        return self.name.startswith(_WITH_NETWORK) and all(card.tag is not None for card in cards.cards)
+
+    def score(self, placed: Placed, cards: Cards, used: I64) -> float:
+        """The larger the part of the pod's cards that are in one network, the better."""
+        parts = placed.parts
+        if not parts or not self._has_networks(cards):
+            return placed.score
+        most = max(Counter(cards.cards[part.card].tag for part in parts).values())
+        return placed.score + _NETWORK_POINTS * most / len(parts)
+
+    # -- what is written on pods --------------------------------------------------------------------------------------
+
+    def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> Placed:
+        return Placed((given_npus(annotations.get(self._given, ""), cards.ids),))
+
+    def said(self, placed: Placed, cards: Cards, node: str, now: float) -> dict[str, str]:
+        listed = ";".join("".join(self._said(part, cards) for part in parts) for parts in placed.containers)
+        sizes = ",".join(self._size(part, cards) for part in placed.parts)
+        at = str(int(now))
+        return {
+            self._given: listed,
+            self._allocated: listed,
+            f"huawei.com/{self.name}": f"[{sizes}]",
+            f"{words.HAMI}vgpu-node": node,
+            f"{words.HAMI}vgpu-time": at,
+            f"{words.HAMI}bind-phase": words.ALLOCATING,
+            f"{words.HAMI}bind-time": at,
+            "predicate-time": at,
+        }
+
+    def _said(self, part: Part, cards: Cards) -> str:
+        return f"{cards.ids[part.card]},{self.name},{part.memory},{part.cores}:"
+
+    def _size(self, part: Part, cards: Cards) -> str:
+        template = self._kind.template_for(part.memory)[1]
+        name = cards.ids[part.card].replace("\\", "\\\\").replace('"', '\\"')
+        return f'{{"UUID":"{name}","temp":"{template}"}}' if template else f'{{"UUID":"{name}"}}'
+
+
+def fits(card: Card, used: Sequence[int], memory: int, cores: int, *, by_core: bool, mode: str) -> bool:
+    """Whether a card has so much left. ``by_core``: for a pod in mode hami-core, whose cards must be of a node in that
+    ``mode`` and have 100 cores."""
+    if by_core and mode != words.HAMI_CORE:
+        return False
+    total = _CORES_OF_A_CARD if by_core else card.cores
+    left = used[NUM] < card.count and card.memory - used[MEMORY] >= memory and total - used[CORES] >= cores
+    alone = total == _CORES_OF_A_CARD and cores == _CORES_OF_A_CARD
+    full = total != 0 and used[CORES] == total and not cores
+    return memory > 0 and left and not (alone and used[NUM]) and not full
+
+
+def may_split(kind: NpuKind, ask: NpuAsk) -> bool:
+    """Several cards are taken whole only."""
+    return ask.count <= 1 or not ask.memory or kind.template_for(ask.memory)[0] == kind.allocatable
+
+
+def supports_core(annotations: Mapping[str, str]) -> bool:
+    """Whether a node's cards can be shared in mode hami-core."""
+    return is_true(annotations.get(CORE_ANNOTATION))
+
+
+def given_npus(text: str, ids: Sequence[str]) -> tuple[Part, ...]:
+    """The cards that a pod was given, of those of the node."""
+    at = {name: i for i, name in enumerate(ids)}
+    every = (each for container in text[: 1 << 17].split(";") for each in decoded(container))
+    return tuple(Part(at[each.id], each.memory, each.cores) for each in every if each.id in at)
+
+
+def _ids(text: str | None) -> tuple[str, ...]:
+    return tuple(filter(None, (each.strip() for each in (text or "").split(","))))

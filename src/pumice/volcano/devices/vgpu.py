@@ -1,0 +1,353 @@
+"""GPUs that pods share by parts of their memory and of their cores (vGPU), in the modes hami-core and mig.
+
+Source: Volcano's vGPU device (spec 04 §24).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import I64, Bool
+from pumice.framework.verdict import Unfit
+from pumice.model import shared_devices as words
+from pumice.model.node import Node
+from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, is_true
+from pumice.model.shared_devices import DeviceAsk, Limits
+from pumice.volcano.devices import mig
+from pumice.volcano.devices.cards import (
+    AMOUNT_MAX,
+    BINPACK,
+    CARDS_MAX,
+    CORES,
+    GROUP,
+    INSTANCES,
+    MEMORY,
+    NUM,
+    SPREAD,
+    Card,
+    Cards,
+    Part,
+    Placed,
+    Wanted,
+    card_score,
+    unfit,
+)
+from pumice.volcano.devices.config import DeviceConfig
+
+HAMI_CORE, MIG = "hami-core", "mig"
+_VENDOR = "NVIDIA"
+_WHOLE_CARD = 100
+_GROUP_ANNOTATIONS = (GROUP_NAME_ANNOTATION, "scheduling.volcano.sh/group-name")
+_FIELDS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class CardAsk:
+    """What one container asks of each of ``count`` cards. ``memory`` 0: ``percentage`` of the card's."""
+
+    count: int
+    memory: int
+    percentage: int
+    cores: int
+
+    def memory_of(self, card: Card) -> int:
+        return self.memory or card.memory * self.percentage // 100
+
+
+class VgpuWanted(NamedTuple):
+    """What a pod asks, container by container, and which cards would do. ``problem``: why none would."""
+
+    asks: tuple[CardAsk, ...]
+    mode: str | None = None
+    types: tuple[str, ...] | None = None
+    other_types: tuple[str, ...] | None = None
+    ids: tuple[str, ...] = ()
+    other_ids: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def id_annotation(self) -> str:
+        """The annotation that names cards, or rules them out; empty where none does."""
+        if self.ids:
+            return words.USE_ID_ANNOTATION
+        return words.NO_USE_ID_ANNOTATION if self.other_ids else ""
+
+
+class Vgpus:
+    """The kind ``hamivgpu``."""
+
+    name = "hamivgpu"
+
+    def __init__(self, config: DeviceConfig) -> None:
+        self._config = config
+
+    # -- what nodes have ----------------------------------------------------------------------------------------------
+
+    def cards_of(self, node: Node) -> Cards | None:
+        """As the node's annotation lists them, ``uuid,count,memory,type,health,mode:`` each; only where the kubelet
+        offers them, too."""
+        text = node.annotations.get(words.REGISTER_ANNOTATION)
+        offered = (words.VGPU_NUMBER, words.VGPU_CORES, words.VGPU_MEMORY)
+        if text is None or not all(node.allocatable.get(name) > 0 for name in offered):
+            return None
+        return listed_cards(text)
+
+    # -- what pods ask ------------------------------------------------------------------------------------------------
+
+    def asked(self, ask: DeviceAsk) -> Wanted | None:
+        return vgpu_wanted(ask)
+
+    def ids_barred(self, wanted: Wanted, cards: Cards) -> Bool | None:
+        """By ``volcano.sh/vgpu-use-gpuuuid`` and ``volcano.sh/vgpu-nouse-gpuuuid``."""
+        assert isinstance(wanted, VgpuWanted)
+        if not wanted.id_annotation:
+            return None
+        return np.array([not may_use_id(wanted, each) for each in cards.ids], dtype=bool)
+
+    # -- what they get ------------------------------------------------------------------------------------------------
+
+    def place(self, wanted: Wanted, cards: Cards, used: I64, barred: Bool, policy: str) -> Placed | Unfit:
+        assert isinstance(wanted, VgpuWanted)
+        if wanted.problem:
+            return _refused(wanted.problem)
+        if wanted.mode is not None and wanted.mode != cards.mode:
+            return _refused(
+                f"pod required sharing mode {wanted.mode[:40]} is not the same as the node mode {cards.mode}"
+            )
+        used, found, score = used.copy(), [], 0.0
+        for ask in wanted.asks:
+            if ask.count > len(cards.cards):
+                return _refused("no enough gpu cards")
+            parts = self._of_container(ask, wanted, cards, used, barred, policy)
+            if len(parts) < ask.count:
+                why = f", {wanted.id_annotation} allows no other" if wanted.id_annotation and barred.any() else ""
+                return _refused(f"not enough gpu fitted on this node{why}")
+            score += sum(card_score(policy, cards.cards[p.card].memory, used[p.card].tolist()) for p in parts)
+            found.append(tuple(parts))
+        return Placed(tuple(found), score)
+
+    def _of_container(
+        self, ask: CardAsk, wanted: VgpuWanted, cards: Cards, used: I64, barred: Bool, policy: str
+    ) -> list[Part]:
+        """As many parts as asked, or as there are; they are counted in ``used``."""
+        found: list[Part] = []
+        for card in in_order(used, policy):
+            if len(found) == ask.count:
+                break
+            part = None if barred[card] else self._part(ask, wanted, cards, used[card].tolist(), card)
+            if part is not None:
+                part.add_to(used)
+                found.append(part)
+        return found
+
+    def _part(self, ask: CardAsk, wanted: VgpuWanted, cards: Cards, used: list[int], at: int) -> Part | None:
+        card = cards.cards[at]
+        memory = ask.memory_of(card)
+        fits = card.healthy and used[NUM] < card.count and card.memory - used[MEMORY] >= memory
+        fits = fits and used[CORES] + ask.cores <= _WHOLE_CARD and not (ask.cores == _WHOLE_CARD and used[NUM])
+        fits = fits and not (used[CORES] == _WHOLE_CARD and not ask.cores)
+        if not fits or not is_type_wanted(wanted, card.type):
+            return None
+        if cards.mode != MIG:
+            return Part(at, memory, ask.cores)
+        factor = self._config.memory_factor
+        instance = mig.find(self._config.geometries_of(card.type), used[GROUP], used[INSTANCES], memory * factor)
+        if instance is None:
+            return None
+        return Part(at, instance.memory // factor, ask.cores, instance.group, instance.place)
+
+    def score(self, placed: Placed, cards: Cards, used: I64) -> float:
+        return placed.score
+
+    # -- what is written on pods --------------------------------------------------------------------------------------
+
+    def had(self, annotations: Mapping[str, str], pod: Pod, wanted: Wanted, cards: Cards) -> Placed:
+        text = annotations.get(words.ASSIGNED_IDS_ANNOTATION, "")[: words.WISH_CHARACTERS_MAX * CARDS_MAX]
+        at = {each: i for i, each in enumerate(cards.ids)}
+        found = []
+        for container in text.split(";"):
+            parts = [self._had(each, at, cards) for each in decoded(container)]
+            found.append(tuple(part for part in parts if part is not None))
+        return Placed(tuple(found))
+
+    def _had(self, given: Given, at: Mapping[str, int], cards: Cards) -> Part | None:
+        card = at.get(given.id.partition("[")[0])
+        if card is None:
+            return None
+        place = mig.place_in(given.id)
+        if place is None:
+            return Part(card, given.memory, given.cores)
+        geometries = self._config.geometries_of(cards.cards[card].type)
+        number = next((i for i, each in enumerate(geometries, 1) if each.group == place[0]), 0)
+        memory = geometries[number - 1].memory_at(place[1]) if number else 0
+        if not memory:
+            return Part(card, 0, given.cores)  # of a group that is not known any more
+        return Part(card, memory // self._config.memory_factor, given.cores, number, place[1])
+
+    def said(self, placed: Placed, cards: Cards, node: str, now: float) -> dict[str, str]:
+        listed = ";".join("".join(self._said(part, cards) for part in parts) for parts in placed.containers)
+        at = str(int(now))
+        return {
+            words.ASSIGNED_NODE_ANNOTATION: node,
+            words.ASSIGNED_TIME_ANNOTATION: at,
+            words.ASSIGNED_IDS_ANNOTATION: listed,
+            words.TO_ALLOCATE_ANNOTATION: listed,
+            words.BIND_PHASE_ANNOTATION: words.ALLOCATING,
+            words.BIND_TIME_ANNOTATION: at,
+        }
+
+    def _said(self, part: Part, cards: Cards) -> str:
+        name = cards.ids[part.card]
+        if part.group:
+            geometries = self._config.geometries_of(cards.cards[part.card].type)
+            name = mig.name_of(name, geometries[part.group - 1], part.instance)
+        return f"{name},{_VENDOR},{part.memory},{part.cores}:"
+
+
+def _refused(reason: str) -> Unfit:
+    return unfit(f"hami-vgpuDeviceSharing error: {reason}")
+
+
+def in_order(used: I64, policy: str) -> list[int]:
+    """Which cards are tried first: the fullest for binpack, those with fewest pods for spread, else the last one."""
+    cards = range(len(used))
+    if policy == BINPACK:
+        return sorted(cards, key=lambda card: (-int(used[card, MEMORY]), card))
+    if policy == SPREAD:
+        return sorted(cards, key=lambda card: (int(used[card, NUM]), card))
+    return list(reversed(cards))
+
+
+# -- cards of nodes
+
+
+@lru_cache(maxsize=65_536)
+def listed_cards(text: str) -> Cards:
+    """Cards as a node's annotation lists them; one that cannot be read takes them all."""
+    found, ids, mode = [], [], HAMI_CORE
+    entries = [entry for entry in text.split(":") if entry.strip()]
+    if not entries or len(entries) > CARDS_MAX:
+        return Cards(problem=_problem(f"{len(entries)} cards", f"1 to {CARDS_MAX}"))
+    for entry in entries:
+        fields = [each.strip() for each in entry.split(",")]
+        if len(fields) < _FIELDS or not fields[0]:
+            return Cards(problem=_problem(f'"{_shown(entry)}"', "uuid,count,memory,type,health,mode"))
+        count, memory = whole(fields[1]), whole(fields[2])
+        if count is None or memory is None:
+            return Cards(problem=_problem(f'"{_shown(entry)}"', "whole numbers for count and memory"))
+        found.append(Card(count, memory, fields[3], is_true(fields[4])))
+        ids.append(fields[0])
+        mode = MIG if fields[5] == MIG else HAMI_CORE
+    if len(set(ids)) < len(ids):
+        return Cards(problem=_problem("one card twice", "each uuid once"))
+    return Cards(tuple(found), tuple(ids), mode)
+
+
+def _problem(found: str, wanted: str) -> str:
+    return f"annotation {words.REGISTER_ANNOTATION}: found {found}, wanted {wanted}"
+
+
+def _shown(text: str) -> str:
+    shown = text[:40]
+    return shown if shown.isprintable() else ascii(shown)
+
+
+def whole(text: str) -> int | None:
+    """A whole number that is no negative one, and bounded; None for what is none."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 13):
+        return None
+    value = int(text)
+    return value if value <= AMOUNT_MAX else None
+
+
+# -- what pods ask and got
+
+
+@lru_cache(maxsize=4096)
+def vgpu_wanted(ask: DeviceAsk) -> VgpuWanted | None:
+    """What a pod asks of vGPUs; None for nothing."""
+    asks = tuple(found for limits in ask.containers for found in _card_ask(limits))
+    if not asks:
+        return None
+    if ask.too_long:
+        return VgpuWanted(asks, problem=f"annotation {ask.too_long} is longer than {words.WISH_CHARACTERS_MAX}")
+    return VgpuWanted(
+        asks,
+        ask.wish(words.MODE_ANNOTATION),
+        _types(ask.wish(words.USE_TYPE_ANNOTATION)),
+        _types(ask.wish(words.NO_USE_TYPE_ANNOTATION)),
+        _ids(ask.wish(words.USE_ID_ANNOTATION)),
+        _ids(ask.wish(words.NO_USE_ID_ANNOTATION)),
+    )
+
+
+def _card_ask(limits: Limits) -> Iterator[CardAsk]:
+    """What one container asks: one card where it says only how much memory; all the memory where it does not say."""
+    named = dict(limits)
+    if words.VGPU_NUMBER not in named and words.VGPU_MEMORY not in named:
+        return
+    memory = named.get(words.VGPU_MEMORY, 0)
+    yield CardAsk(
+        named.get(words.VGPU_NUMBER, 1),
+        memory,
+        named.get(words.VGPU_PERCENTAGE, 0 if memory else 100),
+        named.get(words.VGPU_CORES, 0),
+    )
+
+
+def _types(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(text.upper().split(","))
+
+
+def _ids(text: str | None) -> tuple[str, ...]:
+    return tuple(filter(None, (each.strip() for each in (text or "").split(","))))
+
+
+def is_type_wanted(wanted: VgpuWanted, card_type: str) -> bool:
+    """Whether a pod would run on a card of this type: parts of its name are compared, in any case."""
+    if _VENDOR not in card_type:
+        return False
+    upper = card_type.upper()
+    if wanted.types is not None:
+        return any(each in upper for each in wanted.types)
+    return wanted.other_types is None or not any(each in upper for each in wanted.other_types)
+
+
+def may_use_id(wanted: VgpuWanted, card: str) -> bool:
+    """Whether a pod would run on the card of this name; on one without a name only where it does not mind."""
+    if not wanted.id_annotation:
+        return True
+    return bool(card) and card not in wanted.other_ids and (not wanted.ids or card in wanted.ids)
+
+
+class Given(NamedTuple):
+    """A card or an instance that a container was given, by its name."""
+
+    id: str
+    type: str
+    memory: int
+    cores: int
+
+
+def decoded(container: str) -> list[Given]:
+    """What one container was given, ``uuid,type,memory,cores:`` each; entries that cannot be read are left out."""
+    found = []
+    for entry in container.split(":"):
+        fields = entry.split(",")
+        if len(fields) < 4:
+            continue
+        memory, cores = whole(fields[2]), whole(fields[3])
+        if memory is not None and cores is not None:
+            found.append(Given(fields[0], fields[1], memory, cores))
+    return found
+
+
+def group_of(pod: Pod) -> str:
+    """``namespace/podgroup`` of a pod by its annotations, empty for none."""
+    named = next((pod.annotations[key] for key in _GROUP_ANNOTATIONS if pod.annotations.get(key)), "")
+    return f"{pod.namespace}/{named}" if named else ""

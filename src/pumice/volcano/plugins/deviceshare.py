@@ -1,0 +1,192 @@
+"""deviceshare: cards that several pods share, by memory, by number, or by memory and cores (vGPU, NPU).
+
+Source: Volcano deviceshare (spec 04 §24). Which cards a pod gets is decided as it is placed, and rides along with its
+bind as annotations, which the device plugin of the node reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, Bool
+from pumice.columns.rows import NodeRows
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import Node, Task, TaskClass
+from pumice.framework.plugin import plugin
+from pumice.framework.point import NOW, PODS, ROWS
+from pumice.framework.session import Session
+from pumice.framework.verdict import Unfit, Verdict
+from pumice.model.decisions import DEVICES, Refusal
+from pumice.model.shared_devices import DeviceGrant
+from pumice.volcano import points
+from pumice.volcano.devices.cards import BINPACK, SPREAD, Family
+from pumice.volcano.devices.config import DeviceConfigError, read_device_config
+from pumice.volcano.devices.exclusive import Rules, read_rules
+from pumice.volcano.devices.gpushare import SharedGpus
+from pumice.volcano.devices.ledger import CardLedger, asking_tasks
+from pumice.volcano.devices.npus import Npus
+from pumice.volcano.devices.vgpu import Vgpus
+
+#: What a pod that keeps away from others is told rests on who has which card, too.
+_OTHERS = (ROWS, PODS, "deviceshare.state", "deviceshare.on", "deviceshare.cards")
+_NOT_THERE = Refusal("the cards that it would share have no room any more")
+
+
+@plugin("deviceshare")
+class DeviceShare:
+    """``deviceshare.GPUSharingEnable``: pods share a GPU by memory; ``GPUNumberEnable``: they take whole GPUs;
+    ``VGPUEnable``: vGPUs; ``AscendHAMiVNPUEnable``: NPUs. ``SchedulePolicy`` ``binpack`` or ``spread`` says which cards
+    are taken first, ``ScheduleWeight`` how much that counts among nodes. ``GPUExclusiveRules``: a list of labels; pods
+    that match one share no card with each other. ``DeviceConfig``: what Volcano has in ``device-config.yaml``. The
+    others are read and change nothing.
+    """
+
+    def __init__(
+        self,
+        ssn: Session,
+        *,
+        deviceshare_GPUSharingEnable: bool = False,
+        deviceshare_GPUNumberEnable: bool = False,
+        deviceshare_VGPUEnable: bool = False,
+        deviceshare_NodeLockEnable: bool = False,
+        deviceshare_AscendMindClusterVNPUEnable: bool = False,
+        deviceshare_AscendHAMiVNPUEnable: bool = False,
+        deviceshare_SchedulePolicy: str = "",
+        deviceshare_ScheduleWeight: int = 0,
+        deviceshare_KnownGeometriesCMName: str = "volcano-vgpu-device-config",
+        deviceshare_KnownGeometriesCMNamespace: str = "kube-system",
+        deviceshare_GPUExclusiveRules: Any = None,
+        deviceshare_DeviceConfig: Any = None,
+    ) -> None:
+        self.ssn, self._weight = ssn, deviceshare_ScheduleWeight
+        config = read_device_config(deviceshare_DeviceConfig)
+        families: list[Family] = []
+        if deviceshare_GPUSharingEnable or deviceshare_GPUNumberEnable:
+            families.append(SharedGpus(by_number=deviceshare_GPUNumberEnable))
+        if deviceshare_VGPUEnable:
+            families.append(Vgpus(config))
+        if deviceshare_AscendHAMiVNPUEnable:
+            families += map(Npus, config.npus)
+        rules = Rules(read_rules(deviceshare_GPUExclusiveRules))
+        self._policy = deviceshare_SchedulePolicy
+        rows = asking_tasks(ssn.tables, families)
+        self._ledger: CardLedger | None = None
+        if len(rows):
+            self._ledger = CardLedger(ssn, families, rows, self._policy, rules)
+        self.unused_hooks = (
+            *(() if self._ledger else ("fits", "waits", "on_allocate", "on_deallocate", "bind_context")),
+            *(() if self._ledger and self._weight > 0 else ("node_order",)),
+            *(() if self._ledger and self._ledger.some_keep_apart else ("apart",)),
+        )
+
+    @staticmethod
+    def problems(
+        *,
+        deviceshare_GPUSharingEnable: bool,
+        deviceshare_GPUNumberEnable: bool,
+        deviceshare_VGPUEnable: bool,
+        deviceshare_AscendMindClusterVNPUEnable: bool,
+        deviceshare_SchedulePolicy: str,
+        deviceshare_GPUExclusiveRules: Any,
+        deviceshare_DeviceConfig: Any,
+        **_: Any,
+    ) -> Iterator[str]:
+        """What cannot be used, or not together."""
+        each = {"GPUSharingEnable": deviceshare_GPUSharingEnable, "GPUNumberEnable": deviceshare_GPUNumberEnable}
+        for name in (name for name, on in each.items() if on):
+            if all(each.values()) or deviceshare_VGPUEnable:
+                other = "VGPUEnable" if deviceshare_VGPUEnable else next(key for key in each if key != name)
+                yield f"argument deviceshare.{name}: found true beside deviceshare.{other}, wanted one of them"
+        if deviceshare_SchedulePolicy not in ("", BINPACK, SPREAD):
+            found = deviceshare_SchedulePolicy[:40]
+            yield f"argument deviceshare.SchedulePolicy: found {found!r}, wanted {BINPACK} or {SPREAD}"
+        if deviceshare_AscendMindClusterVNPUEnable:
+            yield "argument deviceshare.AscendMindClusterVNPUEnable: found true, wanted false: not in this version yet"
+        for argument, read, given in (
+            ("GPUExclusiveRules", read_rules, deviceshare_GPUExclusiveRules),
+            ("DeviceConfig", read_device_config, deviceshare_DeviceConfig),
+        ):
+            try:
+                read(given)
+            except DeviceConfigError as error:
+                yield f"argument deviceshare.{argument}: {error}"
+
+    # -- filters ------------------------------------------------------------------------------------------------------
+
+    @points.predicate(reads=(ROWS,))
+    def fits(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+        """Nodes with cards for a pod, whoever the others on them are. Shape (rows,)."""
+        assert self._ledger is not None
+        return self._verdict(self._ledger, cls.row, nodes, -1)
+
+    @points.predicate(reads=_OTHERS)
+    def apart(self, task: Task, nodes: NodeRows) -> Verdict | None:
+        """The same for a pod that keeps away from some of the pods on them. Shape (rows,)."""
+        assert self._ledger is not None
+        return (
+            self._verdict(self._ledger, task.cls.row, nodes, task.row) if self._ledger.keeps_apart(task.row) else None
+        )
+
+    def _verdict(self, ledger: CardLedger, cls: int, nodes: NodeRows, task: int) -> Verdict | None:
+        if not ledger.asks[cls]:
+            return None
+        why: dict[Unfit, int] = {}
+        codes = np.zeros(len(nodes), dtype=np.int32)
+        soon = nodes.read(ledger.soon)
+        further = np.zeros(len(nodes)) if nodes.further is None else nodes.further
+        for i, node in enumerate(nodes.rows.tolist()):
+            found = ledger.fit(cls, node, soon[i], task, int(further[i]))
+            if isinstance(found, Unfit):
+                codes[i] = why.setdefault(found, len(why) + 1)
+        return Verdict(codes, ((), *((unfit,) for unfit in why)))
+
+    @points.waits(reads=_OTHERS)
+    def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
+        """Nodes whose cards others still have. Shape (rows,)."""
+        ledger, cls = self._ledger, task.cls.row
+        assert ledger is not None
+        if not ledger.asks[cls] or not ledger.some_leave:
+            return None
+        return np.array([isinstance(ledger.at_once(task.row, node), Unfit) for node in nodes.rows.tolist()], dtype=bool)
+
+    # -- scores -------------------------------------------------------------------------------------------------------
+
+    @points.node_order(reads=(ROWS,))
+    def node_order(self, cls: TaskClass, nodes: NodeRows) -> F64 | None:
+        """How good the cards are that it would get. Shape (rows,)."""
+        ledger = self._ledger
+        assert ledger is not None
+        if not ledger.asks[cls.row] or not self._policy:
+            return None
+        soon = nodes.read(ledger.soon)
+        further = np.zeros(len(nodes)) if nodes.further is None else nodes.further
+        each = [ledger.fit(cls.row, node, soon[i], -1, int(further[i])) for i, node in enumerate(nodes.rows.tolist())]
+        found: F64 = np.array([0.0 if isinstance(fit, Unfit) else fit.score for fit in each])
+        return np.floor(found + 0.5) * self._weight
+
+    # -- moves --------------------------------------------------------------------------------------------------------
+
+    @points.on_allocate
+    def on_allocate(self, run: TaskRun) -> Refusal | None:
+        assert self._ledger is not None
+        for row, node in zip(run.rows, run.nodes, strict=True):
+            if not self._ledger.placed(row, node):
+                return _NOT_THERE
+        return None
+
+    @points.on_deallocate
+    def on_deallocate(self, run: TaskRun) -> None:
+        assert self._ledger is not None
+        for row in run.rows:
+            self._ledger.left(row)
+
+    @points.bind_context(reads=(*_OTHERS, "deviceshare.got", NOW))
+    def bind_context(self, task: Task, node: Node) -> Mapping[str, object] | None:
+        """The annotations that say which cards it got."""
+        assert self._ledger is not None
+        said = self._ledger.said(task.row, self.ssn.now)
+        pod = task.pod
+        return {DEVICES: DeviceGrant(pod.namespace, pod.name, tuple(sorted(said.items())))} if said else None
