@@ -66,6 +66,7 @@ SCHEDULER = (
     | rights(PODS, "get")  # kube/resync
     | rights(PODS, "create", below="eviction")  # kube/evicting
     | rights(PODS, "delete")
+    | rights(PODS, "patch")  # kube/gates_out
     | rights(PODS, "patch", below="status")  # kube/evicting, kube/pod_status
     | rights(EVENTS, "create", "patch")  # kube/events_out: a repeated one is counted
     | rights(POD_GROUPS, "patch")  # kube/statuses: by the subresource where the CRD has one
@@ -92,7 +93,9 @@ CONTROLLERS = (
 KAI_SCHEDULER = (
     followed(KAI_FOLLOWED)
     | CLAIMED
-    | {right for right in SCHEDULER if right[0] == ""} - rights(RESOURCE_QUOTAS, "list", "watch")
+    | {right for right in SCHEDULER if right[0] == ""}
+    - rights(RESOURCE_QUOTAS, "list", "watch")
+    - rights(PODS, "patch")
     | rights(KAI_POD_GROUPS, "patch")  # kube/statuses: annotations
     | rights(KAI_POD_GROUPS, "patch", below="status")
     | rights(KAI_QUEUES, "patch", below="status")

@@ -32,6 +32,8 @@ def pod_objects(
         task, index = pod.annotations[TASK_SPEC_KEY], pod.annotations[TASK_INDEX_KEY]
         spec = copy.deepcopy(part(raw[task], "template", "spec"))
         _fill(spec, job, pod.scheduler_name)
+        if pod.gates:
+            spec["schedulingGates"] = [{"name": gate} for gate in pod.gates]
         _mount_volumes(spec, obj, job)
         _add_env(spec, variables(job, plugins, task, int(index)))
         if "svc" in plugins:
