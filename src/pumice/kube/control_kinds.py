@@ -20,6 +20,7 @@ STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet")
 CONFIG_MAPS = Kind("", "v1", "configmaps", "ConfigMap")
 SERVICES = Kind("", "v1", "services", "Service")
 CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+SECRETS = Kind("", "v1", "secrets", "Secret")
 NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 
 #: Kubernetes' own, where the server has it; it holds what the template in its Workload said.
@@ -55,6 +56,7 @@ _WRITTEN = (
     COMMANDS,
     CONFIG_MAPS,
     SERVICES,
+    SECRETS,
     CLAIMS,
     NETWORK_POLICIES,
 )

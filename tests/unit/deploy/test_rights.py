@@ -13,6 +13,7 @@ from pumice.kube.control_kinds import (
     JOBS,
     LOOKED_UP,
     NETWORK_POLICIES,
+    SECRETS,
     SERVICES,
     WATCHED_BY,
 )
@@ -87,6 +88,7 @@ CONTROLLERS = (
     | rights(JOBS, "update", below="finalizers")  # asked for by an admission plugin, not by us
     | rights(COMMANDS, "delete")
     | {right for kind in (CONFIG_MAPS, SERVICES, CLAIMS, NETWORK_POLICIES) for right in rights(kind, "get", "create")}
+    | rights(SECRETS, "create")  # runtime/controllers/job_ssh
     | rights(EVENTS, "create", "patch")  # kube/events_out
     | rights(LEASES, "get")  # kube/controlling
 )

@@ -542,7 +542,11 @@ def test_volumes_of_a_job_are_mounted_everywhere() -> None:
 @pytest.mark.parametrize(
     ("spec", "word"),
     [
-        ({"plugins": {"mpi": []}}, "mpi"),
+        ({"plugins": {"mpi": []}}, "no task master"),
+        ({"plugins": {"hcclrank": []}}, "hcclrank"),
+        ({"plugins": {"pytorch": ["--port=http"]}}, "a port from 1 to 65535"),
+        ({"plugins": {"ray": ["--head=w", "--dashboardPort=70000"]}}, "--dashboardPort=70000"),
+        ({"plugins": {"ssh": ["--ssh-public-key=k"]}}, "both --ssh-private-key"),
         ({"plugins": {"svc": 5}}, "spec.plugins.svc"),
         ({"plugins": ["svc"]}, "spec.plugins"),
         ({"minAvailable": 3}, "minAvailable"),
