@@ -10,6 +10,9 @@ from pumice.kube.control_kinds import (
     CLAIMS,
     COMMANDS,
     CONFIG_MAPS,
+    CRON_JOBS,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
     JOBS,
     LOOKED_UP,
     NETWORK_POLICIES,
@@ -83,7 +86,9 @@ CONTROLLERS = (
     | rights(POD_GROUPS, "get", "create", "patch", "delete")
     | rights(QUEUES, "get", "create", "patch")
     | rights(QUEUES, "patch", below="status")
-    | rights(JOBS, "delete")
+    | rights(JOBS, "get", "create", "delete")
+    | {right for kind in (CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES) for right in rights(kind, "patch", below="status")}
+    | {right for kind in (CRON_JOBS, JOB_FLOWS) for right in rights(kind, "update", below="finalizers")}
     | rights(JOBS, "patch", below="status")
     | rights(JOBS, "update", below="finalizers")  # asked for by an admission plugin, not by us
     | rights(COMMANDS, "delete")
