@@ -118,7 +118,8 @@ class _Wanted:
     default="auto",
     metavar="auto|on|off|LIST",
     show_default=True,
-    help="Controllers to run beside: all that Volcano's do not (auto), all, none, or some of podgroup,queue,job.",
+    help="Controllers to run beside: all that Volcano's do not (auto), all, none, or some of"
+    " podgroup,queue,job,cronjob,jobflow.",
 )
 @click.option(
     "--cache-dump-dir",

@@ -60,17 +60,18 @@ UNMET = {
     "scheduler-sharding-mode": Unmet(("none",), "nodes are not shared out yet, so pods would go to those of others"),
     "leader-elect-resource-lock": Unmet(("leases",), "a Lease is the only lock there is"),
 }
-#: Feature gates of vc-scheduler -> whether they are on here; None where nothing here hangs on them.
-GATES: Mapping[str, bool | None] = {
-    "WorkLoadSupport": None,
-    "VolcanoJobSupport": None,
-    "PodDisruptionBudgetsSupport": None,
-    "QueueCommandSync": None,
-    "ResourceTopology": None,
-    "CronVolcanoJobSupport": None,
-    "CSIStorage": None,
-    "SchedulingGatesQueueAdmission": False,
-    "PriorityClass": True,
+#: Feature gates of vc-scheduler -> the values that are obeyed here; any where nothing here hangs on it.
+_ANY = (False, True)
+GATES: Mapping[str, tuple[bool, ...]] = {
+    "WorkLoadSupport": _ANY,
+    "VolcanoJobSupport": _ANY,
+    "PodDisruptionBudgetsSupport": _ANY,
+    "QueueCommandSync": _ANY,
+    "ResourceTopology": _ANY,
+    "CronVolcanoJobSupport": _ANY,
+    "CSIStorage": _ANY,
+    "SchedulingGatesQueueAdmission": (True,),  # for the pods that ask for it, and for no others
+    "PriorityClass": _ANY,
 }
 _TRUE, _FALSE = ("1", "t", "true"), ("0", "f", "false")
 
@@ -148,8 +149,8 @@ def gates_of(texts: Sequence[str]) -> dict[str, bool]:
     for name, on in found.items():
         if name not in GATES:
             raise InputError(f"--feature-gates: {name[:60]}: not known here, so it is not obeyed")
-        if on and GATES[name] is False:
-            raise InputError(f"--feature-gates: {name}=true is not obeyed here: leave it out")
+        if on not in GATES[name]:
+            raise InputError(f"--feature-gates: {name}={str(on).lower()} is not obeyed here: leave it out")
     return found
 
 

@@ -22,7 +22,8 @@ class TaskTable(Table):
     ``role`` is a number per role name. ``node``: -1 none. ``view_node``: the node in kube-scheduler's view.
     ``nominated``: the node it waits for, -1 none. ``evicted_for``: its pipelining evicted somebody. ``was``: the state
     from which it was evicted, -1 for none. ``leaving``: the node that it leaves for the one it was promised, where
-    evicted tasks may be promised another; -1 none.
+    evicted tasks may be promised another; -1 none. ``asks_queue``: its queue decides when its gate comes off, as its
+    annotation says; ``gate_off``: it is taken off now, and the pod is placed in a later cycle.
     """
 
     pods: Sequence[Pod] = objects()
@@ -33,6 +34,7 @@ class TaskTable(Table):
     priority: I64 = number(np.int64)
     creation: F64 = number(np.float64)
     gate: I8 = number(np.int8, NO_GATE, below=GATED + 1)
+    asks_queue: Bool = number(np.bool_)
     best_effort: Bool = number(np.bool_)
     preemptable: Bool = number(np.bool_, True)
     status: I8 = number(np.int8, -1, moves=True, below=STATUS_COUNT)
@@ -41,6 +43,7 @@ class TaskTable(Table):
     nominated: I32 = number(np.int32, -1, moves=True, rows_of="nodes")
     evicted_for: Bool = number(np.bool_, moves=True)
     was: I8 = number(np.int8, -1, moves=True, below=STATUS_COUNT)
+    gate_off: Bool = number(np.bool_, moves=True)
     leaving: I32 = number(np.int32, -1, moves=True, rows_of="nodes")
     job_hypernode: I32 = number(np.int32, -1, moves=True, rows_of="tree")
 

@@ -12,7 +12,7 @@ from pumice.columns.dtypes import AnyArray
 from pumice.columns.tables import Tables
 from pumice.framework.policy import Policy
 from pumice.framework.story import Entry, Fault, GroupEvent, Story
-from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
+from pumice.model.decisions import GateRemoval, PodGroupUpdate, PodNotice, Writes
 from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
 
@@ -39,6 +39,11 @@ class Outcome:
     @property
     def queues(self) -> Mapping[str, Resource]:
         return self.writes.queues
+
+    @property
+    def gates(self) -> tuple[GateRemoval, ...]:
+        """Queue gates to take off pods."""
+        return self.writes.gates
 
     @property
     def entries(self) -> list[Entry]:

@@ -22,6 +22,7 @@ from pumice.kube.codec import Codec
 from pumice.kube.events_out import Teller, about_group
 from pumice.kube.evicting import Evictor
 from pumice.kube.flights import Flight, Flights
+from pumice.kube.gates_out import Gates
 from pumice.kube.gpu_reservations import GpuReservations, Reserving
 from pumice.kube.hint_conditions import HintConditions, without_hint
 from pumice.kube.kinds import PODS
@@ -33,7 +34,7 @@ from pumice.kube.sent import Sent
 from pumice.kube.statuses import Statuses
 from pumice.kube.truth import ENDED, Truth
 from pumice.model.bind_request import BindRequest
-from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, GateRemoval, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
@@ -118,6 +119,7 @@ class KubeCluster:
         self._sent = Sent(limits.confirm_s, time.monotonic)
         self._conditions = PodStatuses(client, truth, teller, self._sent, self._room)
         self._statuses = Statuses(client, truth, teller, limits.confirm_s)
+        self._gates = Gates(client, truth, limits.confirm_s)
         self._hints = HintConditions(self._statuses.groups.is_under_way)
         self._asking: RequestBinder | None = None
         self._binder: Binder | RequestBinder
@@ -151,6 +153,9 @@ class KubeCluster:
         )
         self._notice_lane: Lane[PodNotice] = Lane(
             "conditions", self._conditions.write, workers=limits.status_workers, waiting_max=limits.statuses
+        )
+        self._gate_lane: Lane[GateRemoval] = Lane(
+            "gates", self._gates.take_off, workers=limits.status_workers, waiting_max=limits.statuses
         )
         self._aged = aged
         self._stopping = False
@@ -211,6 +216,7 @@ class KubeCluster:
         if event.kind is Pod:
             self.flights.gone(event.key)
             self._conditions.gone(event.key)
+            self._gates.gone(event.key)
             self._devices.gone(event.key)
             self._forgive(event.key)
         elif event.kind is PodGroup:
@@ -275,6 +281,11 @@ class KubeCluster:
         status = allocated, usage
         if self._statuses.begin_queue(name, *status) and not self._queue_lane.put(name, (name, *status)):
             self._statuses.queues.gone(name)
+
+    def take_off_gate(self, removal: GateRemoval) -> None:
+        """As for a PodGroup. That the pod has no gate any more is news, though it is our own doing."""
+        if self._gates.begin(removal) and not self._gate_lane.put(removal.pod, removal):
+            self._gates.not_taken(removal)
 
     def notice(self, notice: PodNotice) -> None:
         """As for a PodGroup, with an event. While a pod is held back because its bind failed, that is why it waits."""
@@ -364,7 +375,7 @@ class KubeCluster:
 
     def _quiet_lanes(self) -> tuple[Lane[Any], ...]:
         """Statuses, then what people read."""
-        return self._group_lane, self._queue_lane, self._notice_lane, self.teller.lane
+        return self._gate_lane, self._group_lane, self._queue_lane, self._notice_lane, self.teller.lane
 
     async def _room(self) -> None:
         """Let binds go first, for a moment."""

@@ -14,12 +14,16 @@ from pumice.model.manifest import Decoder
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 
 JOBS = Kind("batch.volcano.sh", "v1alpha1", "jobs", "Job")
+CRON_JOBS = Kind("batch.volcano.sh", "v1alpha1", "cronjobs", "CronJob")
+JOB_FLOWS = Kind("flow.volcano.sh", "v1alpha1", "jobflows", "JobFlow")
+JOB_TEMPLATES = Kind("flow.volcano.sh", "v1alpha1", "jobtemplates", "JobTemplate")
 COMMANDS = Kind("bus.volcano.sh", "v1alpha1", "commands", "Command")
 REPLICA_SETS = Kind("apps", "v1", "replicasets", "ReplicaSet")
 STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet")
 CONFIG_MAPS = Kind("", "v1", "configmaps", "ConfigMap")
 SERVICES = Kind("", "v1", "services", "Service")
 CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+SECRETS = Kind("", "v1", "secrets", "Secret")
 NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 
 #: Kubernetes' own, where the server has it; it holds what the template in its Workload said.
@@ -30,6 +34,8 @@ WATCHED_BY: Final = {
     "podgroup": (PODS, POD_GROUPS, REPLICA_SETS, STATEFUL_SETS, NAMESPACES),
     "queue": (QUEUES, POD_GROUPS, COMMANDS),
     "job": (JOBS, PODS, POD_GROUPS, COMMANDS, PRIORITY_CLASSES, NAMESPACES),
+    "cronjob": (CRON_JOBS, JOBS),
+    "jobflow": (JOB_FLOWS, JOB_TEMPLATES, JOBS),
 }
 #: Owners of pods, and groups, that are looked up one by one: what they say about their gang is asked for once.
 LOOKED_UP: Final = (
@@ -52,9 +58,13 @@ _WRITTEN = (
     QUEUES,
     KAI_QUEUES,
     JOBS,
+    CRON_JOBS,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
     COMMANDS,
     CONFIG_MAPS,
     SERVICES,
+    SECRETS,
     CLAIMS,
     NETWORK_POLICIES,
 )

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pumice.kube.client import Client
-from pumice.kube.control_kinds import JOBS, LOOKED_UP, NATIVE_POD_GROUPS, PlainCodec, kind_of
+from pumice.kube.control_kinds import (
+    CRON_JOBS,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
+    JOBS,
+    LOOKED_UP,
+    NATIVE_POD_GROUPS,
+    WATCHED_BY,
+    PlainCodec,
+    kind_of,
+)
 from pumice.kube.control_view import Task, View
 from pumice.kube.control_writes import Writing
 from pumice.kube.errors import ApiError, KubeError
@@ -25,7 +35,9 @@ from pumice.model.events import Event, Seen
 from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.pod import Pod
+from pumice.runtime.controllers.cron_jobs import reconcile_cron_job
 from pumice.runtime.controllers.gang_owners import native_group_of
+from pumice.runtime.controllers.job_flows import reconcile_job_flow, reconcile_job_template
 from pumice.runtime.controllers.job_policies import Request
 from pumice.runtime.controllers.jobs import JobView, reconcile_job
 from pumice.runtime.controllers.podgroups import GroupSettings, group_name_for, reconcile_pod, reconcile_set
@@ -45,15 +57,18 @@ _RESTS = (
 )
 _RESTS_FROM_S = 0.005
 _SAID_MAX = 10_000
-_NEEDS = {"pod": POD_GROUPS, "set": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "queues": QUEUES}
+_NEEDS = {
+    **{"pod": POD_GROUPS, "set": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "queues": QUEUES},
+    **{"cronjob": JOBS, "flow": JOBS, "template": JOBS},
+}
 _log = logging.getLogger("pumice.controllers")
 
 
 @dataclass(frozen=True, slots=True)
 class ControlSettings:
-    """``controllers``: which of podgroup, queue and job run."""
+    """``controllers``: which of those that there are run."""
 
-    controllers: tuple[str, ...] = ("podgroup", "queue", "job")
+    controllers: tuple[str, ...] = tuple(WATCHED_BY)
     groups: GroupSettings = field(default_factory=GroupSettings)
     default_queue: str = "default"
 
@@ -163,6 +178,12 @@ class ControlLoop:
                 return self._for_set(task.key)
             case "job":
                 return self._for_job(task.key, requests)
+            case "cronjob":
+                return self._for_cron_job(task.key)
+            case "flow":
+                return self._for_flow(task.key)
+            case "template":
+                return self._for_template(task.key)
             case "queue":
                 return self._for_queue(task.key)
         return missing_queues(self.view.objects[QUEUES], self._settings.default_queue)
@@ -238,6 +259,26 @@ class ControlLoop:
         if took_s > _RESTS_FROM_S:
             self._rest_s[Task("job", key)] = _RESTS * took_s
         return writes
+
+    # -- what makes jobs
+
+    def _for_cron_job(self, key: str) -> list[Write]:
+        found = self.view.find(CRON_JOBS, key)
+        return [] if found is None else reconcile_cron_job(found, self._jobs_of(found), self._clock())
+
+    def _for_flow(self, key: str) -> list[Write]:
+        found = self.view.find(JOB_FLOWS, key)
+        if found is None:
+            return []
+        templates = self.view.templates_in(meta(found)["namespace"])
+        return reconcile_job_flow(found, self._jobs_of(found), templates, self._clock())
+
+    def _for_template(self, key: str) -> list[Write]:
+        found = self.view.find(JOB_TEMPLATES, key)
+        return [] if found is None else reconcile_job_template(found, list(self.view.made_of.get(key, {}).values()))
+
+    def _jobs_of(self, owner: Obj) -> list[Obj]:
+        return list(self.view.jobs_of.get(meta(owner).get("uid", ""), {}).values())
 
     # -- queues
 

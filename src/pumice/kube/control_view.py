@@ -6,25 +6,50 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pumice.kube.control_kinds import COMMANDS, JOBS, REPLICA_SETS, STATEFUL_SETS, WATCHED_BY
+from pumice.kube.control_kinds import (
+    COMMANDS,
+    CRON_JOBS,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
+    JOBS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    WATCHED_BY,
+)
 from pumice.kube.kinds import NAMESPACES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
 from pumice.model.manifest.fields import Obj
 from pumice.model.pod import GROUP_NAME_ANNOTATION
+from pumice.runtime.controllers.job_flows import TEMPLATE_KEY
 from pumice.runtime.controllers.job_policies import Request, lost
 from pumice.runtime.controllers.jobs import command_target
 from pumice.runtime.controllers.podgroups import group_name_for, queue_of_namespace
 from pumice.runtime.controllers.queues import ROOT
-from pumice.runtime.controllers.writes import JOB_API, Ref, annotations_of, controller_uid, merged, meta, part
+from pumice.runtime.controllers.writes import (
+    JOB_API,
+    Ref,
+    annotations_of,
+    controller_of,
+    controller_uid,
+    merged,
+    meta,
+    part,
+)
 
 
 class Task(NamedTuple):
-    """One thing to look at: a ``pod``, a ``set`` (by plural/namespace/name), a ``job``, a ``queue``, the ``queues``."""
+    """One thing to look at: a ``pod``, a ``set`` (by plural/namespace/name), a ``job``, ``cronjob``, ``flow`` or
+    ``template``, a ``queue``, the ``queues``."""
 
     what: str
     key: str
 
 
-_CONTROLLER = {"pod": "podgroup", "set": "podgroup", "job": "job", "queue": "queue", "queues": "queue"}
+_CONTROLLER = {
+    **{"pod": "podgroup", "set": "podgroup", "job": "job", "queue": "queue", "queues": "queue"},
+    **{"cronjob": "cronjob", "flow": "jobflow", "template": "jobflow"},
+}
+#: Who controls Jobs -> what there is to look at.
+_OF_JOBS = {(kind.api_version, kind.kind): what for kind, what in ((CRON_JOBS, "cronjob"), (JOB_FLOWS, "flow"))}
 
 
 class View:
@@ -34,6 +59,8 @@ class View:
         self.kinds = tuple(dict.fromkeys(kind for name in controllers for kind in WATCHED_BY[name]))
         self.objects: dict[Kind, dict[str, Obj]] = {kind: {} for kind in self.kinds}
         self.pods_of: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by the uid of the controlling owner
+        self.jobs_of: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # likewise
+        self.made_of: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # Jobs, by the key of their template
         self.groups_in: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by queue
         self.commands_for: defaultdict[str, dict[str, Obj]] = defaultdict(dict)  # by the uid of the target
         self.requests: dict[str, tuple[Request, ...]] = {}  # by job
@@ -105,6 +132,10 @@ class View:
             self.commands_for[_target_uid(obj)][key] = obj
         elif kind is JOBS:
             self._job_keys[meta(obj).get("uid", "")] = key
+            if owner := controller_uid(obj):
+                self.jobs_of[owner][key] = obj
+            if template := _template_of(obj):
+                self.made_of[template][key] = obj
 
     def _unlink(self, kind: Kind, key: str) -> Obj | None:
         obj = self.objects[kind].pop(key, None)
@@ -120,6 +151,8 @@ class View:
             _take_out(self.commands_for, _target_uid(obj), key)
         elif kind is JOBS:
             self._job_keys.pop(meta(obj).get("uid", ""), None)
+            _take_out(self.jobs_of, controller_uid(obj), key)
+            _take_out(self.made_of, _template_of(obj), key)
         return obj
 
     def _lost(self, pod: Obj, now: float) -> None:
@@ -147,6 +180,15 @@ class View:
             self._note_target(obj)
         elif kind is JOBS:
             self._note("job", key)
+            self._note_maker_of(obj)
+        elif kind is CRON_JOBS:
+            self._note("cronjob", key)
+        elif kind is JOB_FLOWS:
+            self._note("flow", key)
+        elif kind is JOB_TEMPLATES:
+            self._note("template", key)
+            for flow in [each for each in self.objects[JOB_FLOWS] if each.startswith(f"{meta(obj)['namespace']}/")]:
+                self._note("flow", flow)
         elif kind in (REPLICA_SETS, STATEFUL_SETS):
             self._note("set", f"{kind.plural}/{key}")
 
@@ -154,6 +196,14 @@ class View:
         for owner in meta(obj).get("ownerReferences") or ():
             if owner.get("controller") and (owner.get("apiVersion"), owner.get("kind")) == (JOB_API, "Job"):
                 self._note("job", f"{meta(obj).get('namespace', '')}/{owner.get('name', '')}")
+
+    def _note_maker_of(self, job: Obj) -> None:
+        """What made a Job: a CronJob, or a flow of a template."""
+        owner = controller_of(job)
+        if owner is not None and (owner.api_version, owner.kind) in _OF_JOBS:
+            self._note(_OF_JOBS[owner.api_version, owner.kind], f"{owner.namespace}/{owner.name}")
+        if template := _template_of(job):
+            self._note("template", template)
 
     def _note_target(self, command: Obj) -> None:
         kind, uid = command_target(command) or ("", "")
@@ -171,6 +221,11 @@ class View:
 
     # -- reading
 
+    def templates_in(self, namespace: str) -> dict[str, Obj]:
+        """The JobTemplates of a namespace, by name."""
+        found = self.objects.get(JOB_TEMPLATES, {})
+        return {meta(obj)["name"]: obj for obj in found.values() if meta(obj)["namespace"] == namespace}
+
     def namespace_queue(self, namespace: str) -> str:
         """The queue that a namespace names, empty where it does not."""
         return queue_of_namespace(self.find(NAMESPACES, namespace))
@@ -184,6 +239,13 @@ class View:
 def key_of(obj: Obj) -> str:
     m = meta(obj)
     return f"{m['namespace']}/{m['name']}" if m.get("namespace") else str(m["name"])
+
+
+def _template_of(job: Obj) -> str:
+    """The key of the JobTemplate that a Job says it was made of, empty where it says none."""
+    namespace = str(meta(job).get("namespace", ""))
+    said = annotations_of(job).get(TEMPLATE_KEY, "")
+    return f"{namespace}/{said.removeprefix(f'{namespace}.')}" if said.startswith(f"{namespace}.") else ""
 
 
 def _target_uid(command: Obj) -> str:

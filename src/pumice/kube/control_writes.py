@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from pumice.kube.client import Client
-from pumice.kube.control_kinds import kind_of
+from pumice.kube.control_kinds import SECRETS, kind_of
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.kinds import Kind
 from pumice.model.manifest.fields import Obj
@@ -99,6 +99,8 @@ class Writing:
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
+            if kind is SECRETS:  # it has its owner's uid in its name, and we may read none
+                return
             there = await self._client.get(kind.path(_key(metadata.get("namespace", ""), metadata["name"])))
             if _owner_uids(there) != _owner_uids(obj):
                 raise Taken(f"{kind.full_name} {metadata['name']} is there already and belongs to another") from None

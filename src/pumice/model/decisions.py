@@ -96,10 +96,17 @@ class PodNotice:
     nominated_node: str = ""
 
 
+class GateRemoval(NamedTuple):
+    """Take Volcano's queue gate off a pod that waits: its queue may take it on."""
+
+    pod: str  # namespace/name
+    uid: str
+
+
 @dataclass(frozen=True, slots=True)
 class Writes:
     """What differs from the snapshot and should be written: PodGroup statuses, ``status.allocated`` of queues by name,
-    and for the same queues ``usages``, in a language that writes such.
+    and for the same queues ``usages``, in a language that writes such; ``gates`` that are to be taken off pods.
     ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to remember, and so are
     ``notes``, which the next snapshot has again."""
 
@@ -109,3 +116,4 @@ class Writes:
     job_hypernodes: Mapping[int, int] = field(default_factory=dict)
     sub_hypernodes: Mapping[int, int] = field(default_factory=dict)
     notes: Mapping[str, float] = field(default_factory=dict)
+    gates: tuple[GateRemoval, ...] = ()

@@ -57,6 +57,11 @@ def is_true(text: str | None) -> bool:
     return text in _TRUE
 
 
+def without_queue_gate(gates: tuple[str, ...]) -> tuple[str, ...]:
+    """Scheduling gates without the one of Volcano's queues; the others stay. Source: Volcano."""
+    return tuple(gate for gate in gates if gate != QUEUE_GATE)
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """One ``matchExpressions`` (or ``matchFields``) entry. Operators: In NotIn Exists DoesNotExist Gt Lt."""

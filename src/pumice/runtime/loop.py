@@ -97,6 +97,8 @@ class Loop:
     def _write(self, outcome: Outcome) -> None:
         """Hand the cluster what changed in statuses, and the store what it should remember."""
         self.store.remember(outcome.writes)
+        for removal in outcome.gates:
+            self.cluster.take_off_gate(removal)
         for update in outcome.groups:
             self.cluster.write_group(update)
         for name, allocated in outcome.queues.items():

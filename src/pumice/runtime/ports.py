@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from pumice.model.decisions import Decision, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.decisions import Decision, GateRemoval, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
@@ -29,6 +29,10 @@ class Cluster(Protocol):
 
     def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
         """Write a queue's status.allocated, and what else the status of a queue of KAI's says."""
+        ...
+
+    def take_off_gate(self, removal: GateRemoval) -> None:
+        """Take the queue gate off a pod. One that fails comes again with a later cycle."""
         ...
 
     def notice(self, notice: PodNotice) -> None:

@@ -50,6 +50,8 @@ def why_pods_wait(outcome: Outcome) -> dict[str, str]:
             pod = pods[row]
             if UNREAD_GATE in pod.gates:
                 found[pod.key] = f"cannot be read: {'; '.join(pod.unread)}"
+            elif tasks.gate_off[row]:
+                found[pod.key] = "its queue takes it on: its scheduling gate is taken off now"
             elif pod.gates:
                 found[pod.key] = f"held back by its scheduling gate {', '.join(pod.gates)}"
             else:

@@ -11,11 +11,20 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, get_args
 
-from pumice.model.decisions import DEVICES, Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.decisions import (
+    DEVICES,
+    Bind,
+    Decision,
+    Evict,
+    GateRemoval,
+    PodGroupUpdate,
+    PodNotice,
+    Refusal,
+)
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.gang import gang_at
 from pumice.model.node import Node
-from pumice.model.pod import Pod, PodCondition
+from pumice.model.pod import QUEUE_GATE, Pod, PodCondition, without_queue_gate
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, QueueUsage
 from pumice.model.resources import Resource
@@ -188,6 +197,14 @@ class SimCluster:
             return
         queue = self.queues[name] = replace(queue, allocated=allocated, usage=usage)
         self.telling.tell(Seen(queue), Queue, name, news=False)
+
+    def take_off_gate(self, removal: GateRemoval) -> None:
+        """Take the queue's gate, and no other, off a pod that is still there."""
+        pod = self.pods.get(removal.pod)
+        if pod is None or pod.uid != removal.uid or QUEUE_GATE not in pod.gates:
+            return
+        pod = self.pods[removal.pod] = replace(pod, gates=without_queue_gate(pod.gates))
+        self._tell_pods({removal.pod: pod})
 
     def notice(self, notice: PodNotice) -> None:
         """Store why a waiting pod waits, and where it is nominated to."""

@@ -8,10 +8,11 @@ from pumice.model.pod import PREEMPTABLE_KEY, QUEUE_GATE, TASK_PRIORITY_ANNOTATI
 _INT32 = 2**31
 
 
-def task_fields(pod: Pod) -> tuple[int, int, bool]:
-    """Its priority, its gate and whether it is preemptable."""
+def task_fields(pod: Pod) -> tuple[int, int, bool, bool]:
+    """Its priority, its gate, whether it asks its queue to take that off, and whether it is preemptable."""
     mark = pod.annotations.get(PREEMPTABLE_KEY, pod.labels.get(PREEMPTABLE_KEY))
-    return task_priority(pod), gate_of(pod), (mark is None or is_true(mark)) and not pod.stays
+    may_go = (mark is None or is_true(mark)) and not pod.stays
+    return task_priority(pod), gate_of(pod), pod.annotations.get(QUEUE_GATE) == "true", may_go
 
 
 def task_priority(pod: Pod) -> int:

@@ -116,7 +116,7 @@ class TaskKeeper:
         first = pods[0]
         cls = self._classes.take(first.spec, count)
         job, sub = self._jobs.place_of(first)
-        priority, gate, preemptable = task_fields(first)
+        priority, gate, asks_queue, preemptable = task_fields(first)
         rows = tables.tasks.new_rows(
             count,
             pods=pods if count > 1 else first,
@@ -128,6 +128,7 @@ class TaskKeeper:
             sub=sub,
             priority=priority,
             gate=gate,
+            asks_queue=asks_queue,
             preemptable=preemptable,
             **self._state(pods),
         )

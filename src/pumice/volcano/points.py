@@ -171,6 +171,14 @@ job_enqueued: Point[[Job], None, None] = Point(
     {("Job",): "job"},
     switch="JobEnqueued",
 )
+gate_taken_off: Point[[Task], None, None] = Point(
+    "gate_taken_off",
+    "The gate behind which the task waited for its queue is taken off.",
+    "when a job has its first turn in allocate, before its tasks are placed",
+    combine.notify,
+    {("Task",): "task"},
+    switch="Allocatable",
+)
 job_starving: Point[[Job], bool, bool] = Point(
     "job_starving",
     "May the job preempt or reclaim?",

@@ -21,6 +21,7 @@ from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase, TaskStatus
 from pumice.volcano.queue_amounts import held_by_queue, held_rests_on
+from pumice.volcano.queue_gates import removals
 from pumice.volcano.queue_tree import QueueTree
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
@@ -93,6 +94,7 @@ def close(ssn: Session) -> Writes:
         job_hypernodes={job: int(jobs.hypernode[job]) for job in moved},
         sub_hypernodes={sub: int(subs.hypernode[sub]) for job in moved for sub in jobs.subs[job]},
         notes=ssn.notes,
+        gates=tuple(removals(ssn)),
     )
 
 

@@ -32,6 +32,7 @@ _API = {
     "PodDisruptionBudget": "policy/v1",
     "PriorityClass": "scheduling.k8s.io/v1",
     "Queue": "scheduling.volcano.sh/v1beta1",
+    "ResourceClaim": "resource.k8s.io/v1",
 }
 #: Volcano's bit flag of a task status -> ours.
 STATUS_OF_FLAG = {

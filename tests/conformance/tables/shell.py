@@ -5,6 +5,7 @@ from __future__ import annotations
 from pumice.cli.run_flags import labels_of
 from pumice.kube.ours import has_one_of
 from pumice.model.node import Node
+from pumice.model.pod import without_queue_gate
 from pumice.volcano.gang_eviction import limits_of
 from tests.conformance.tables.objects import decoded
 from tests.conformance.tables.table import Row, disagreement, table
@@ -30,3 +31,10 @@ def which_nodes_are_followed(row: Row) -> str | None:
     labels = labels_of(row.get("nodeSelector", ()))
     found = {each.name for each in nodes if each.name == row["nodeName"] and has_one_of(each, labels)}
     return disagreement({name: {"Name": name} for name in found}, row["expectedNodes"])
+
+
+@table("cache/TestRemoveVolcanoSchGate.yaml")
+def gates_that_stay(row: Row) -> str | None:
+    """What is written, and how an API server takes it, is in tests/unit/kube and tests/unit/apiserver."""
+    names = tuple(gate["name"] for gate in row.get("initialGates") or ())
+    return disagreement(without_queue_gate(names), tuple(gate["name"] for gate in row.get("want") or ()))

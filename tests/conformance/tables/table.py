@@ -25,6 +25,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 CHECK_MODULES = (
     "tests.conformance.tables.api",
     "tests.conformance.tables.books",
+    "tests.conformance.tables.claims",
     "tests.conformance.tables.cooldown",
     "tests.conformance.tables.devices",
     "tests.conformance.tables.extender",
@@ -50,6 +51,7 @@ _NO_ERROR = "an error where Volcano's maps of nodes and jobs disagree; Pumice ha
 _TASKS_LOST = "the recording left out tasks without fields, so the counts that the rows want cannot be derived"
 _FUNCTIONS = "the rows hold Go functions"
 _TYPE_LOST = "the rows are about a wrong Go type, which the recording lost; without it they contradict each other"
+_NO_CLOCK = "reads how long a filter may take; a cycle has no clock, Pumice bounds how much is tried, see decision 0185"
 _TIME = "measures how long it takes; the row wants no values"
 #: ``folder/TestName.yaml`` -> the detail of Go, or of the recording, that Pumice has no counterpart of.
 NOT_APPLICABLE: dict[str, str] = {
@@ -77,6 +79,11 @@ NOT_APPLICABLE: dict[str, str] = {
     "plugins-network-topology-aware/Test_batchNodeOrderFnForNormalPods.yaml": _TIME,
     "plugins-network-topology-aware/Test_initHyperNodeResourceCache.yaml": _TIME,
     "plugins-predicates/TestBatchNodeOrderRunsPreScorePlugins.yaml": "tests the order of calls to Go test doubles",
+    "plugins-predicates/TestInitPlugin.yaml": "lists at which of kube-scheduler's points its Go plugins are called; "
+    "Pumice's filters are its own and are called at its own points",
+    "plugins-predicates/TestSetUpDynamicResourcesArgs_OverideSeconds.yaml": _NO_CLOCK,
+    "plugins-predicates/TestSetUpVolumeBindingArgs.yaml": "reads how long a bind may wait, and a shape for"
+    " scores by storage capacity, which Volcano has off; Pumice has neither, see decision 0186",
     "plugins-resource-strategy-fit/TestResourceStrategyFitPlugin_OnSessionOpen.yaml": "the row wants nothing",
     "plugins-numaaware/TestNuma_OnSessionClose.yaml": "the recording left out what the mocks of the rows hold",
     "plugins-util-k8s/TestSnapshot.yaml": "reads back from a Go struct what it was made of",
@@ -95,12 +102,7 @@ NOT_APPLICABLE: dict[str, str] = {
 #: How the name of a table begins -> what its check needs. The longest that fits counts.
 _NEEDS: dict[str, str] = {
     "cache/TestAddUnassignedNumaPods": "NUMA information of nodes",
-    "cache/TestBuildTaskDRAResreq": "dynamic resources",
-    "cache/TestRemoveVolcanoSchGate": "taking the queue's gate off pods",
     "cache/TestSchedulerCache_SyncNode": "a scheduler that sees labelled nodes only",
-    "plugins-predicates/TestInitPlugin": "volumes and dynamic resources",
-    "plugins-predicates/TestSetUpDynamicResourcesArgs": "dynamic resources",
-    "plugins-predicates/TestSetUpVolumeBindingArgs": "volumes",
     "plugins-util-nodelock": "locks on nodes",
 }
 

@@ -63,7 +63,7 @@ def reached(told: Told) -> bool:
         pytest.param(("--enable-healthz=true", "--healthz-address=:0", "--listen-address=[::1]:0"), id="addresses"),
         pytest.param(("--lock-object-namespace=x", "--kube-api-qps=5", "--kube-api-burst=7"), id="old names"),
         pytest.param(("--node-selector=pool:batch,pool:gpu", "--node-selector=a.b/c:"), id="node labels"),
-        pytest.param(("--feature-gates=PriorityClass=false,SchedulingGatesQueueAdmission=false",), id="gates"),
+        pytest.param(("--feature-gates=PriorityClass=false,SchedulingGatesQueueAdmission=true",), id="gates"),
         pytest.param(
             ("--scheduler-sharding-mode=none", "--leader-elect-resource-lock=leases"), id="values that ask for nothing"
         ),
@@ -95,7 +95,7 @@ def test_an_environment_without_meaning_is_taken_with_a_note(nowhere: str, monke
         pytest.param("--scheduler-sharding-mode=hard", "nodes are not shared out", id="nodes of other shards"),
         pytest.param("--scheduler-sharding-mode=soft", "nodes are not shared out", id="nodes of other shards first"),
         pytest.param("--leader-elect-resource-lock=endpoints", "a Lease is the only lock", id="another lock"),
-        pytest.param("--feature-gates=SchedulingGatesQueueAdmission=true", "not obeyed", id="a gate that is off"),
+        pytest.param("--feature-gates=SchedulingGatesQueueAdmission=false", "not obeyed", id="a gate that is on"),
         pytest.param("--feature-gates=DynamicResourceAllocation=true", "not known here", id="a gate of Kubernetes"),
     ],
 )

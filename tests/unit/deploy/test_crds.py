@@ -22,6 +22,9 @@ TABLE = {
     "nodeshards.shard.volcano.sh": ("v1alpha1", "NodeShard", "Cluster", True, ["nsh"]),
     "jobs.batch.volcano.sh": ("v1alpha1", "Job", "Namespaced", True, ["vcjob", "vj"]),
     "commands.bus.volcano.sh": ("v1alpha1", "Command", "Namespaced", False, []),
+    "cronjobs.batch.volcano.sh": ("v1alpha1", "CronJob", "Namespaced", True, ["cronvcjob", "cronvj"]),
+    "jobflows.flow.volcano.sh": ("v1alpha1", "JobFlow", "Namespaced", True, ["jf"]),
+    "jobtemplates.flow.volcano.sh": ("v1alpha1", "JobTemplate", "Namespaced", True, ["jt"]),
     "queues.scheduling.run.ai": ("v2", "Queue", "Cluster", True, []),
     "podgroups.scheduling.run.ai": ("v2alpha2", "PodGroup", "Namespaced", True, ["pg"]),
     "bindrequests.scheduling.run.ai": ("v1alpha2", "BindRequest", "Namespaced", True, []),
@@ -203,6 +206,10 @@ def test_columns_are_those_of_their_makers_and_lead_somewhere(name: str) -> None
         ("jobs.batch.volcano.sh", ".spec.maxRetry", 3),
         ("jobs.batch.volcano.sh", ".spec.tasks[].maxRetry", 3),
         ("jobs.batch.volcano.sh", ".spec.schedulerName", "volcano"),
+        ("cronjobs.batch.volcano.sh", ".spec.concurrencyPolicy", "Allow"),
+        ("cronjobs.batch.volcano.sh", ".spec.successfulJobsHistoryLimit", 3),
+        ("cronjobs.batch.volcano.sh", ".spec.failedJobsHistoryLimit", 1),
+        ("jobflows.flow.volcano.sh", ".spec.jobRetainPolicy", "retain"),
     ],
 )
 def test_defaults_of_the_spec(name: str, path: str, wanted: object) -> None:

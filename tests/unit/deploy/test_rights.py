@@ -10,9 +10,13 @@ from pumice.kube.control_kinds import (
     CLAIMS,
     COMMANDS,
     CONFIG_MAPS,
+    CRON_JOBS,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
     JOBS,
     LOOKED_UP,
     NETWORK_POLICIES,
+    SECRETS,
     SERVICES,
     WATCHED_BY,
 )
@@ -66,6 +70,7 @@ SCHEDULER = (
     | rights(PODS, "get")  # kube/resync
     | rights(PODS, "create", below="eviction")  # kube/evicting
     | rights(PODS, "delete")
+    | rights(PODS, "patch")  # kube/gates_out
     | rights(PODS, "patch", below="status")  # kube/evicting, kube/pod_status
     | rights(EVENTS, "create", "patch")  # kube/events_out: a repeated one is counted
     | rights(POD_GROUPS, "patch")  # kube/statuses: by the subresource where the CRD has one
@@ -81,18 +86,23 @@ CONTROLLERS = (
     | rights(POD_GROUPS, "get", "create", "patch", "delete")
     | rights(QUEUES, "get", "create", "patch")
     | rights(QUEUES, "patch", below="status")
-    | rights(JOBS, "delete")
+    | rights(JOBS, "get", "create", "delete")
+    | {right for kind in (CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES) for right in rights(kind, "patch", below="status")}
+    | {right for kind in (CRON_JOBS, JOB_FLOWS) for right in rights(kind, "update", below="finalizers")}
     | rights(JOBS, "patch", below="status")
     | rights(JOBS, "update", below="finalizers")  # asked for by an admission plugin, not by us
     | rights(COMMANDS, "delete")
     | {right for kind in (CONFIG_MAPS, SERVICES, CLAIMS, NETWORK_POLICIES) for right in rights(kind, "get", "create")}
+    | rights(SECRETS, "create")  # runtime/controllers/job_ssh
     | rights(EVENTS, "create", "patch")  # kube/events_out
     | rights(LEASES, "get")  # kube/controlling
 )
 KAI_SCHEDULER = (
     followed(KAI_FOLLOWED)
     | CLAIMED
-    | {right for right in SCHEDULER if right[0] == ""} - rights(RESOURCE_QUOTAS, "list", "watch")
+    | {right for right in SCHEDULER if right[0] == ""}
+    - rights(RESOURCE_QUOTAS, "list", "watch")
+    - rights(PODS, "patch")
     | rights(KAI_POD_GROUPS, "patch")  # kube/statuses: annotations
     | rights(KAI_POD_GROUPS, "patch", below="status")
     | rights(KAI_QUEUES, "patch", below="status")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.kube.control_kinds import COMMANDS, JOBS, REPLICA_SETS, PlainCodec
+from pumice.kube.control_kinds import COMMANDS, CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES, JOBS, REPLICA_SETS, PlainCodec
 from pumice.kube.control_view import Task, View
 from pumice.kube.kinds import NAMESPACES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
 from pumice.runtime.controllers.writes import JOB_API, ref_of
@@ -186,3 +186,28 @@ def test_what_cannot_be_read_is_named(raw: bytes) -> None:
 
     with pytest.raises(BadObject):
         PlainCodec(PODS).read(raw)
+
+
+def test_who_made_a_job_hears_of_it() -> None:
+    noting = Noting("cronjob", "jobflow")
+    for kind, name in ((CRON_JOBS, "c"), (JOB_FLOWS, "f"), (JOB_FLOWS, "g"), (JOB_TEMPLATES, "t")):
+        noting.put(kind, name)
+    assert noting.taken() == {("cronjob", "ns/c"), ("flow", "ns/f"), ("flow", "ns/g"), ("template", "ns/t")}
+    noting.put(JOBS, "c-1", metadata=owned_by(CRON_JOBS.api_version, "CronJob", "c"))
+    assert noting.taken() == {("cronjob", "ns/c")}
+    of_template = {"annotations": {"volcano.sh/createdByJobTemplate": "ns.t"}}
+    noting.put(JOBS, "f-t", metadata={**owned_by(JOB_FLOWS.api_version, "JobFlow", "f"), **of_template})
+    assert noting.taken() == {("flow", "ns/f"), ("template", "ns/t")}
+    assert list(noting.view.jobs_of["uid-f"]) == list(noting.view.made_of["ns/t"]) == ["ns/f-t"]
+    noting.view.drop(JOBS, "ns/f-t", NOW)
+    assert noting.taken() == {("flow", "ns/f"), ("template", "ns/t")}
+    assert not noting.view.jobs_of["uid-f"] and not noting.view.made_of["ns/t"]
+
+
+def test_flows_of_its_namespace_hear_of_a_template() -> None:
+    noting = Noting("jobflow")
+    noting.put(JOB_FLOWS, "f")
+    noting.taken()
+    noting.put(JOB_TEMPLATES, "t")
+    assert noting.taken() == {("flow", "ns/f"), ("template", "ns/t")}
+    assert list(noting.view.templates_in("ns")) == ["t"] and noting.view.templates_in("other") == {}

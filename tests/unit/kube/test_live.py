@@ -31,6 +31,7 @@ from pumice.kube.lease import Election
 from pumice.kube.live import Live, Settings
 from pumice.kube.reload import ConfFile
 from pumice.kube.troubles import Cause
+from pumice.model.pod import QUEUE_GATE
 from pumice.runtime.listening import Place
 from pumice.runtime.metrics import Metrics
 from pumice.volcano.table import volcano_registry
@@ -179,6 +180,17 @@ async def test_volcanos_rhythm_is_woken_by_nothing(fault: Fault) -> None:
         await until(lambda: len(at.live.cluster.truth.pods) == 3 and at.live._rhythm.changed)
         assert at.live._rhythm.due() > time.monotonic() + 1800
         assert fault.opened == opened
+
+
+async def test_the_gate_of_a_queue_is_taken_off_and_the_pod_is_bound(fault: Fault) -> None:
+    """An API server binds no pod that is gated: the gate is gone before."""
+    async with scheduling(fault) as at:
+        waits = at.waiting("g-0", "g")
+        waits["metadata"]["annotations"][QUEUE_GATE] = "true"
+        waits["spec"]["schedulingGates"] = [{"name": QUEUE_GATE}]
+        await at.client.post(POD_GROUPS.namespace_path("default"), group("g", minMember=1, queue="q"))
+        await at.client.post(PODS.namespace_path("default"), waits)
+        await at.bound("g-0")
 
 
 async def test_how_long_pods_waited_is_measured(fault: Fault) -> None:

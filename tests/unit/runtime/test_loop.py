@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pumice.model.decisions import Decision, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.decisions import Decision, GateRemoval, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
@@ -35,6 +35,9 @@ class Vanishing:
         """Nobody reads it."""
 
     def write_queue(self, name: str, allocated: Resource, usage: QueueUsage | None = None) -> None:
+        """Nobody reads it."""
+
+    def take_off_gate(self, removal: GateRemoval) -> None:
         """Nobody reads it."""
 
     def notice(self, notice: PodNotice) -> None:

@@ -42,6 +42,7 @@ VOLCANO = {
     "sub_job_pipelined": ("SubJobPipelined", "vote"),
     "job_enqueueable": ("JobEnqueued", "rejection"),
     "job_enqueued": ("JobEnqueued", "notify"),
+    "gate_taken_off": ("Allocatable", "notify"),  # what its Allocatable hooks note where a gate is taken off
     "job_starving": ("JobStarving", "first_tier_agrees"),
     "job_valid": ("", "first_failure"),
     "target_job": ("TargetJob", "first_registered"),

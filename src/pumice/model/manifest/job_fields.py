@@ -5,7 +5,7 @@ Source: Volcano's ``/jobs/mutate`` and ``/jobs/validate``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pumice.model.job import JOB_PODS_MAX, BatchJob, JobTask, LifecyclePolicy, PartitionPolicy, PodTemplate, VolcanoJob
@@ -35,6 +35,7 @@ from pumice.model.manifest.groups import maybe_topology
 from pumice.model.manifest.pod_spec import SpecCache, gates, read_pod_spec
 from pumice.model.manifest.pods import namespace_of
 from pumice.model.manifest.terms import Owner
+from pumice.model.pod import QUEUE_GATE
 from pumice.model.quantity import DurationError, parse_duration
 
 _ACTIONS = (
@@ -138,8 +139,14 @@ class _Templates:
             labels=labels,
             annotations=annotations,
             scheduler_name=text(raw, "schedulerName", f"{path}.spec") or self.scheduler,
-            gates=gates(raw, f"{path}.spec"),
+            gates=_with_queue_gate(gates(raw, f"{path}.spec"), annotations),
         )
+
+
+def _with_queue_gate(written: tuple[str, ...], annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """The gates of a pod that asks its queue to let it in: Volcano's webhook adds that one where it is missing."""
+    asks = annotations.get(QUEUE_GATE) == "true" and QUEUE_GATE not in written
+    return (*written, QUEUE_GATE) if asks else written
 
 
 # -- tasks

@@ -1,11 +1,10 @@
-"""What a job asks for by the names of plugins, and the variables that they give each container.
+"""What a job asks for by the names of plugins, and their arguments.
 
 Source: Volcano's job plugins (spec 06 §10.6), with the arguments of their own documentation.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from pumice.model.job import VolcanoJob
@@ -13,12 +12,22 @@ from pumice.model.manifest.fields import FieldError, Obj, table, texts
 from pumice.runtime.controllers.writes import part
 
 #: Another plugin keeps a job from starting.
-PLUGINS = ("env", "svc", "pytorch", "tensorflow")
-_BY_HOST_NAME = ("pytorch", "tensorflow")  # they need svc, as Volcano's webhook adds it
+PLUGINS = ("env", "svc", "ssh", "pytorch", "tensorflow", "mpi", "ray")
+#: What others need beside them, as Volcano's webhook adds it.
+_NEEDS = {"pytorch": ("svc",), "tensorflow": ("svc",), "mpi": ("svc", "ssh"), "ray": ("svc",)}
 #: What may be given to them: name -> whether it stands for true by itself.
 _ARGUMENTS: Mapping[str, Mapping[str, bool]] = {
     "env": {},
     "svc": {"publish-not-ready-addresses": True, "disable-network-policy": True},
+    "ssh": dict.fromkeys(("ssh-key-file-path", "ssh-private-key", "ssh-public-key", "ssh-port"), False),
+    "mpi": dict.fromkeys(("master", "worker", "port"), False),
+    "ray": dict.fromkeys(
+        (
+            *("head", "worker", "headContainer", "workerContainer"),
+            *("port", "dashboardPort", "clientServerPort", "clientPort"),
+        ),
+        False,
+    ),
     "pytorch": dict.fromkeys(("master", "worker", "port"), False),
     "tensorflow": dict.fromkeys(("ps", "worker", "chief", "evaluator", "port"), False),
 }
@@ -37,8 +46,8 @@ def plugins_of(obj: Obj) -> Plugins:
     for name in found:
         if name not in PLUGINS:
             raise FieldError("spec.plugins", name, f"one of {', '.join(PLUGINS)}")
-    if any(name in found for name in _BY_HOST_NAME):
-        found.setdefault("svc", ())
+    for needed in [each for name in found for each in _NEEDS.get(name, ())]:
+        found.setdefault(needed, ())
     return found
 
 
@@ -51,49 +60,17 @@ def hosts(job: VolcanoJob, task: str, count: int) -> list[str]:
     return [f"{pod_name(job, task, i)}.{job.name}" for i in range(count)]
 
 
-def variables(job: VolcanoJob, plugins: Plugins, task: str, index: int) -> dict[str, str]:
-    """What is in the environment of one pod, beside what the service of ``svc`` brings."""
-    found: dict[str, str] = {}
-    if "env" in plugins:
-        found |= {"VK_TASK_INDEX": str(index), "VC_TASK_INDEX": str(index)}
-    if "pytorch" in plugins:
-        found |= _pytorch(job, plugins["pytorch"], task, index)
-    if "tensorflow" in plugins:
-        found |= _tensorflow(job, plugins["tensorflow"], task, index)
-    return found
-
-
-def _pytorch(job: VolcanoJob, arguments: tuple[str, ...], task: str, index: int) -> dict[str, str]:
-    """Ranks count the masters first. Pods of other tasks take no part."""
-    master, worker = _argument(arguments, "master", "master"), _argument(arguments, "worker", "worker")
-    sizes = {each.name: each.replicas for each in job.tasks if each.name in (master, worker)}
-    if task not in sizes or master not in sizes:
-        return {}
-    return {
-        "MASTER_ADDR": hosts(job, master, 1)[0],
-        "MASTER_PORT": _argument(arguments, "port", "23456"),
-        "WORLD_SIZE": str(sum(sizes.values())),
-        "RANK": str(index if task == master else sizes[master] + index),
-    }
-
-
-def _tensorflow(job: VolcanoJob, arguments: tuple[str, ...], task: str, index: int) -> dict[str, str]:
-    """Pods of tasks that have no role take no part."""
-    roles = {_argument(arguments, role, role): role for role in ("ps", "worker", "chief", "evaluator")}
-    if task not in roles:
-        return {}
-    port = _argument(arguments, "port", "2222")
-    cluster = {
-        roles[each.name]: [f"{host}:{port}" for host in hosts(job, each.name, each.replicas)]
-        for each in job.tasks
-        if each.name in roles
-    }
-    return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": roles[task], "index": index}})}
-
-
-def _argument(arguments: tuple[str, ...], name: str, default: str) -> str:
+def argument(arguments: tuple[str, ...], name: str, default: str) -> str:
     """The last ``--name=value``, or ``--name value``."""
     return _given(arguments, {name: False}).get(name, default)
+
+
+def port_of(plugins: Plugins, plugin: str, name: str, default: str) -> int:
+    """The port that an argument says. Raises: FieldError for what is none."""
+    written = argument(plugins[plugin], name, default)
+    if not (written.isascii() and written.isdecimal() and len(written) < 6 and 0 < int(written) < 65536):
+        raise FieldError(f"spec.plugins.{plugin}", f"--{name}={written[:20]}", "a port from 1 to 65535")
+    return int(written)
 
 
 def switched_on(plugins: Plugins, plugin: str, name: str) -> bool:

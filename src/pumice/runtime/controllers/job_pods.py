@@ -12,8 +12,11 @@ from pumice.model.job import VolcanoJob
 from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.jobs import JOB_NAME_KEY, JOB_NAMESPACE_KEY, TASK_INDEX_KEY, pods_of
 from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY
-from pumice.runtime.controllers.job_plugins import Plugins, hosts, plugins_of, switched_on, variables
+from pumice.runtime.controllers import job_ssh
+from pumice.runtime.controllers.job_frameworks import open_ports, ray_ports, start_ray, variables
+from pumice.runtime.controllers.job_plugins import Plugins, argument, hosts, plugins_of, switched_on
 from pumice.runtime.controllers.job_policies import VERSION_KEY
+from pumice.runtime.controllers.job_ssh import NewKeys
 from pumice.runtime.controllers.writes import Create, owner_reference, part
 
 _RETRY_KEY = "volcano.sh/job-retry-count"
@@ -32,10 +35,17 @@ def pod_objects(
         task, index = pod.annotations[TASK_SPEC_KEY], pod.annotations[TASK_INDEX_KEY]
         spec = copy.deepcopy(part(raw[task], "template", "spec"))
         _fill(spec, job, pod.scheduler_name)
+        if pod.gates:
+            spec["schedulingGates"] = [{"name": gate} for gate in pod.gates]
         _mount_volumes(spec, obj, job)
         _add_env(spec, variables(job, plugins, task, int(index)))
+        open_ports(spec, plugins)
+        if "ray" in plugins:
+            start_ray(spec, job, plugins, task)
         if "svc" in plugins:
             _add_hosts(spec, job, pod.name)
+        if "ssh" in plugins:
+            _mount(spec, f"{job.name}-ssh", job_ssh.volume(job), job_ssh.mount_path(plugins))
         own = {GROUP_NAME_ANNOTATION: group_name, VERSION_KEY: str(version), _RETRY_KEY: str(retries)}
         yield {
             "apiVersion": "v1",
@@ -51,20 +61,31 @@ def pod_objects(
         }
 
 
-def supporting_objects(obj: Obj, job: VolcanoJob) -> tuple[list[Create], dict[str, str]]:
-    """What must be there before the pods, and how ``status.controlledResources`` names it."""
+def supporting_objects(obj: Obj, job: VolcanoJob, new_keys: NewKeys) -> Iterator[Create]:
+    """What must be there before the pods. Raises: NoKeys."""
     plugins = plugins_of(obj)
-    creates: list[Create] = []
-    controlled = {f"plugin-{name}": name for name in plugins}
     if "svc" in plugins:
-        creates += [Create(each) for each in _network_objects(obj, job, plugins)]
+        yield from map(Create, _network_objects(obj, job, plugins))
+    if "ray" in plugins:
+        yield Create(_head_service(obj, job, plugins))
+    if "ssh" in plugins:
+        data = {"type": "Opaque", "data": job_ssh.secret_data(job, plugins, new_keys)}
+        yield Create(_owned(obj, job, "v1", "Secret", job_ssh.secret_name(job)) | data)
+    for name, claim in _claims(obj, job):
+        yield Create(_owned(obj, job, "v1", "PersistentVolumeClaim", name) | {"spec": claim})
+
+
+def controlled_resources(obj: Obj, job: VolcanoJob) -> dict[str, str]:
+    """How ``status.controlledResources`` names what must be there before the pods."""
+    claims = {f"volume-pvc-{name}": name for name, _ in _claims(obj, job)}
+    return {f"plugin-{name}": name for name in plugins_of(obj)} | claims
+
+
+def _claims(obj: Obj, job: VolcanoJob) -> Iterator[tuple[str, Obj]]:
+    """Claims that are made for volumes of the job: name, and what it says."""
     for i, volume in enumerate(part(obj, "spec").get("volumes") or ()):
-        claim = volume.get("volumeClaim")
-        if claim and not volume.get("volumeClaimName"):
-            name = claim_name(job, i)
-            creates.append(Create(_owned(obj, job, "v1", "PersistentVolumeClaim", name) | {"spec": claim}))
-            controlled[f"volume-pvc-{name}"] = name
-    return creates, controlled
+        if volume.get("volumeClaim") and not volume.get("volumeClaimName"):
+            yield claim_name(job, i), volume["volumeClaim"]
 
 
 def claim_name(job: VolcanoJob, index: int) -> str:
@@ -166,6 +187,17 @@ def _network_objects(obj: Obj, job: VolcanoJob, plugins: Plugins) -> Iterator[Ob
             "ingress": [{"from": [{"podSelector": {"matchLabels": mine}}]}],
         }
     }
+
+
+def _head_service(obj: Obj, job: VolcanoJob, plugins: Plugins) -> Obj:
+    """By which users reach the head of a Ray cluster."""
+    head = argument(plugins["ray"], "head", "head")
+    ports = [
+        {"name": name, "port": port, "targetPort": port, "protocol": "TCP"} for name, port in ray_ports(plugins).items()
+    ]
+    selector = {JOB_NAME_KEY: job.name, JOB_NAMESPACE_KEY: job.namespace, TASK_SPEC_KEY: head}
+    spec = {"selector": selector, "ports": ports}
+    return _owned(obj, job, "v1", "Service", f"{job.name}-head-svc") | {"spec": spec}
 
 
 def _owned(obj: Obj, job: VolcanoJob, api_version: str, kind: str, name: str) -> Obj:

@@ -17,6 +17,7 @@ from pumice.model.manifest.job_fields import read_volcano_job
 from pumice.model.manifest.jobs import NO_VALUES, Values, group_name_of, podgroup_of
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.model.pod import TASK_SPEC_KEY
+from pumice.runtime.controllers import job_frameworks, job_ssh
 from pumice.runtime.controllers.encode import podgroup_object
 from pumice.runtime.controllers.job_phases import (
     FINISHED,
@@ -31,7 +32,7 @@ from pumice.runtime.controllers.job_phases import (
     phase_by_pods,
 )
 from pumice.runtime.controllers.job_plugins import plugins_of, pod_name, unknown_arguments
-from pumice.runtime.controllers.job_pods import pod_objects, supporting_objects
+from pumice.runtime.controllers.job_pods import controlled_resources, pod_objects, supporting_objects
 from pumice.runtime.controllers.job_policies import (
     OUT_OF_SYNC,
     Request,
@@ -91,6 +92,7 @@ class _Case:
     standing: Standing
     priorities: Values
     now: float
+    new_keys: job_ssh.NewKeys
 
     @property
     def group_name(self) -> str:
@@ -103,14 +105,19 @@ def reconcile_job(
     cache: SpecCache,
     priorities: Values = NO_VALUES,
     scheduler_names: tuple[str, ...] = ("volcano",),
+    new_keys: job_ssh.NewKeys = job_ssh.new_keys,
 ) -> list[Write]:
-    """What to write for a job now. ``priorities``: the value of each PriorityClass."""
+    """What to write for a job now. ``priorities``: the value of each PriorityClass; ``new_keys``: makes a pair of keys
+    for a job whose pods come into each other by ssh."""
     obj = view.job
     if leaving(obj):
         return []
     try:
         job = _in_queue(read_volcano_job(obj, cache, _DEFAULT_QUEUE, scheduler_names[0]), view)
-        unknown = unknown_arguments(plugins_of(obj))
+        plugins = plugins_of(obj)
+        unknown = [*unknown_arguments(plugins), *job_frameworks.ray_doubts(obj, job, plugins)]
+        job_frameworks.check(job, plugins)
+        job_ssh.check(plugins)
         _check_order(job)
     except FieldError as error:
         text = f"{error.path}: found {error.found}, wanted {error.wanted}"
@@ -119,14 +126,17 @@ def reconcile_job(
         return []
     uid = meta(obj).get("uid", "")
     pods = sorted((p for p in view.pods if controller_uid(p) == uid), key=lambda p: str(meta(p)["name"]))
-    case = _Case(obj, job, pods, view.group, standing_of(obj), priorities, now)
+    case = _Case(obj, job, pods, view.group, standing_of(obj), priorities, now, new_keys)
     verdict, wakes = _verdict(case, view)
     found = move(case.standing.phase, verdict.action)
     consumed: list[Write] = [Delete(ref_of(command)) for command in view.commands if not leaving(command)]
     if found is not None:
         return [*_moved(case, found, verdict), *consumed, *wakes]
     if case.standing.phase in LIVE:
-        writes = _kept(case)
+        try:
+            writes = _kept(case)
+        except job_ssh.NoKeys as error:
+            return [Tell(ref_of(obj), "Warning", "PluginError", str(error)), *consumed, *wakes]
     elif case.standing.phase is JobPhase.RESTARTING:
         writes = _restarting(case)
     else:
@@ -229,9 +239,9 @@ def _group_deleted(case: _Case) -> list[Write]:
 def _kept(case: _Case) -> list[Write]:
     """PodGroup, pods and status as the job wants them."""
     job, standing = case.job, case.standing
-    creates, controlled = supporting_objects(case.obj, job)
-    if part(case.obj, "status").get("controlledResources", {}) == controlled:
-        creates = []
+    controlled = controlled_resources(case.obj, job)
+    there = part(case.obj, "status").get("controlledResources", {}) == controlled
+    creates = () if there else supporting_objects(case.obj, job, case.new_keys)
     doomed = _unwanted(case, surplus=True)
     counts = _counts_without(case, doomed)
     after = Standing(phase_by_pods(job, standing.phase, counts, standing.retries), standing.version, standing.retries)

@@ -21,6 +21,7 @@ from pumice.volcano.alike import Alike
 from pumice.volcano.attempts import Trying
 from pumice.volcano.domains import allocate_for_job
 from pumice.volcano.placement import Domain, Reached, allocate_tasks, try_nomination
+from pumice.volcano.queue_gates import gated_jobs, take_gates_off
 from pumice.volcano.readiness import job_ready
 from pumice.volcano.topology import has_hard
 from pumice.volcano.worksheet import Worksheet
@@ -70,7 +71,7 @@ class _Allocation:
         """Go on until no queue has a job that can still get something."""
         ssn = self.ssn
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, ssn.placing, ssn.story, "allocate", ASKS)
-        self.alike = Alike(ssn, failures)
+        self.alike, self.gated = Alike(ssn, failures), gated_jobs(ssn)
         if self.promised_first:
             rows = self._promised_first(rows)
         heaps = heaps_by(ssn.order.job_keys(), rows, ssn.tables.jobs.queue[rows])
@@ -116,11 +117,14 @@ class _Allocation:
         ssn = self.ssn
         worksheet = self.worksheets.get(job)
         if worksheet is None:
-            if self.alike.fails(job):
+            gated = job in self.gated
+            if not gated and self.alike.fails(job):
                 self.failed = True
                 return False
             if not self._eligible(job):
                 return False
+            if gated:
+                take_gates_off(ssn, job)
             worksheet = Worksheet(ssn, job)
         in_domain = bool(ssn.tables.jobs.has_policy[job]) or has_hard(ssn.tables, job)
         if not worksheet:

@@ -24,6 +24,7 @@ from pumice.volcano.device_quota import EXCEEDED, DeviceQuota, limited_classes
 from pumice.volcano.entitlements import Entitlements, in_tree, side_by_side
 from pumice.volcano.eviction import EvictionContext, EvictionKind
 from pumice.volcano.giving_back import GivingBack
+from pumice.volcano.kept_room import KeptRoom, asks_anybody
 from pumice.volcano.queue_amounts import queue_amounts
 from pumice.volcano.queue_tree import QueueTree
 from pumice.volcano.victims import eviction_order_by_node
@@ -75,14 +76,18 @@ class Capacity:
         self.allocated = ssn.column("capacity.allocated", "queue", values=allocated)
         self.inqueue = ssn.column("capacity.inqueue", "queue", values=up(amounts.inqueue))
         self.share = ssn.column("capacity.share", "queue", values=self.of.share(allocated))
+        self.kept = KeptRoom(ssn, self.tree) if asks_anybody(ssn) else None
         self.works = ssn.column("capacity.works", values=np.array([not self.problem]))
         self._empty: list[bool] = self.of.deserves_nothing().tolist()
         self._rank = list(zip((-queues.priority).tolist(), (~self.tree.is_leaf).tolist(), strict=True))
         self.unused_points = () if hierarchy else (points.victim_queue_order,)
         classes = limited_classes(ssn) if capacity_DynamicResourceAllocationEnable else ()
         self.devices = DeviceQuota(ssn, self.tree, classes) if classes else None
-        unused = "queue_key" if hierarchy else "queue_order"
-        self.unused_hooks = (unused,) if self.devices else (unused, "job_enqueueable_with_devices")
+        self.unused_hooks = (
+            "queue_key" if hierarchy else "queue_order",
+            *(() if self.devices else ("job_enqueueable_with_devices",)),
+            *(() if self.kept else ("gate_taken_off",)),
+        )
         if self.problem:
             ssn.story.tell("queues", "no hierarchy", self.problem)
 
@@ -161,8 +166,8 @@ class Capacity:
         if not queue.open or not self.tree.is_leaf[queue.row]:
             return 0
         line = self.tree.line(queue.row)
-        room = (self.most.array[line] - self.allocated.array[line]).min(axis=0)
-        count = fitting(tasks, room)
+        room = self.most.array[line] - self.allocated.array[line]
+        count = fitting(tasks, room.min(axis=0)) if self.kept is None else self.kept.fitting(line, tasks, room)
         return count if self.devices is None else min(count, self.devices.fitting(queue.row, tasks.rows.tolist()))
 
     @points.simulate_allocatable
@@ -254,13 +259,23 @@ class Capacity:
 
     # -- events -------------------------------------------------------------------------------------------------------
 
+    @points.gate_taken_off
+    def gate_taken_off(self, task: Task) -> None:
+        """Room is kept for it until it is placed."""
+        assert self.kept is not None
+        self.kept.keep(task)
+
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
         self._move(run, 1.0)
+        if self.kept is not None:
+            self.kept.placed(run)
 
     @points.on_deallocate
     def on_deallocate(self, run: TaskRun) -> None:
         self._move(run, -1.0)
+        if self.kept is not None:
+            self.kept.left(run)
 
     def _move(self, run: TaskRun, sign: float) -> None:
         if run.queue < 0:

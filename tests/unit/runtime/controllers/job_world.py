@@ -6,6 +6,7 @@ from typing import Any
 
 from pumice.model.manifest.pod_spec import SpecCache
 from pumice.runtime.controllers.job_policies import Request, lost
+from pumice.runtime.controllers.job_ssh import Keys, NewKeys
 from pumice.runtime.controllers.jobs import JobView, reconcile_job
 from pumice.runtime.controllers.writes import Create, Delete, Patch, Ref, Tell, Wake, Write, merged, stamp
 
@@ -34,6 +35,7 @@ class World:
         self.wakes: list[Wake] = []
         self.requests: tuple[Request, ...] = ()
         self.namespace_queue = ""
+        self.new_keys: NewKeys = lambda: Keys("private", "public")
         self._made = 0
         self.put(
             {
@@ -112,7 +114,7 @@ class World:
     def asked(self) -> list[Write]:
         commands = [obj for (kind, _), obj in self.objects.items() if kind == "Command"]
         view = JobView(self.job, list(self.pods.values()), self.group, commands, self.requests, self.namespace_queue)
-        return reconcile_job(view, self.now, SpecCache(), {"high": 100})
+        return reconcile_job(view, self.now, SpecCache(), {"high": 100}, new_keys=self.new_keys)
 
     def step(self) -> list[Write]:
         writes = self.asked()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pumice.model.pod import QUEUE_GATE
 from pumice.runtime.controllers.jobs import command_target
 from pumice.runtime.controllers.writes import Create, Delete, Patch
 from tests.unit.runtime.controllers.job_world import NOW, World, policy, task
@@ -541,7 +542,11 @@ def test_volumes_of_a_job_are_mounted_everywhere() -> None:
 @pytest.mark.parametrize(
     ("spec", "word"),
     [
-        ({"plugins": {"mpi": []}}, "mpi"),
+        ({"plugins": {"mpi": []}}, "no task master"),
+        ({"plugins": {"hcclrank": []}}, "hcclrank"),
+        ({"plugins": {"pytorch": ["--port=http"]}}, "a port from 1 to 65535"),
+        ({"plugins": {"ray": ["--head=w", "--dashboardPort=70000"]}}, "--dashboardPort=70000"),
+        ({"plugins": {"ssh": ["--ssh-public-key=k"]}}, "both --ssh-private-key"),
         ({"plugins": {"svc": 5}}, "spec.plugins.svc"),
         ({"plugins": ["svc"]}, "spec.plugins"),
         ({"minAvailable": 3}, "minAvailable"),
@@ -555,6 +560,18 @@ def test_what_cannot_be_done_is_told(spec: dict[str, Any], word: str) -> None:
     world.settle()
     (tell,) = world.told
     assert tell.type == "Warning" and word in tell.message and len(world.objects) == 1
+
+
+def test_pods_that_ask_their_queue_get_its_gate() -> None:
+    """Volcano's webhook adds it to any pod with the annotation."""
+    asks = task("w", 1)
+    asks["template"]["metadata"] = {"annotations": {QUEUE_GATE: "true"}}
+    asks["template"]["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
+    world = World(asks, task("v", 1))
+    world.admit()
+    gates = [{"name": "example.com/wait"}, {"name": QUEUE_GATE}]
+    assert world.pods["j-w-0"]["spec"]["schedulingGates"] == gates
+    assert "schedulingGates" not in world.pods["j-v-0"]["spec"]
 
 
 def test_the_job_tells_why_its_group_waits() -> None:

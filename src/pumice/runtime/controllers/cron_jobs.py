@@ -1,0 +1,205 @@
+"""A ``batch.volcano.sh`` CronJob: makes a Job whenever its schedule is due, and forgets finished ones.
+
+A Job is named after the minute for which it was due, so that making it twice is making it once.
+
+Source: Volcano's cronjob controller (spec 06 §11), which follows Kubernetes'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from pumice.model.manifest.fields import FieldError, Obj, choice, epoch_of, flag, maybe_whole, table, text, text_map
+from pumice.runtime.controllers.cron_schedule import Schedule, ScheduleError, read_schedule, zone_of
+from pumice.runtime.controllers.job_phases import FINISHED, JobPhase
+from pumice.runtime.controllers.writes import (
+    JOB_API,
+    Create,
+    Delete,
+    Patch,
+    Tell,
+    Wake,
+    Write,
+    controller_uid,
+    leaving,
+    merge_patch,
+    meta,
+    owner_reference,
+    part,
+    ref_of,
+    stamp,
+)
+
+SCHEDULED_AT = "volcano.sh/cronjob-scheduled-timestamp"
+_NAME_MAX = 52  # with the minute behind it, it is a label
+_WAKE_MAX_S = 86_400.0  # looked at once a day at least: clocks are set
+_NEVER_S = 2**31 - 1
+_MISSED_MANY = 100
+
+
+@dataclass(frozen=True, slots=True)
+class CronJob:
+    """What a CronJob says. ``deadline_s``: how late a Job may be made. ``keeps``: finished Jobs to keep, those that
+    succeeded and those that did not."""
+
+    name: str
+    schedule: Schedule
+    zone: str
+    concurrency: str
+    suspended: bool
+    deadline_s: int | None
+    keeps: tuple[int, int]
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    spec: Obj
+
+
+def read_cron_job(obj: Obj) -> CronJob:
+    """Raises: FieldError, ScheduleError."""
+    metadata, spec = table(obj, "metadata", ""), table(obj, "spec", "")
+    name = text(metadata, "name", "metadata")
+    if len(name) > _NAME_MAX:
+        raise FieldError("metadata.name", name, f"at most {_NAME_MAX} characters")
+    template = table(spec, "jobTemplate", "spec")
+    written = table(template, "metadata", "spec.jobTemplate")
+    job_spec = table(template, "spec", "spec.jobTemplate")
+    if not job_spec.get("tasks"):
+        raise FieldError("spec.jobTemplate.spec.tasks", "none", "at least one task")
+    zone = text(spec, "timeZone", "spec")
+    kept = [maybe_whole(spec, f"{which}JobsHistoryLimit", "spec", 0) for which in ("successful", "failed")]
+    return CronJob(
+        name=name,
+        schedule=read_schedule(text(spec, "schedule", "spec"), zone),
+        zone=zone,
+        concurrency=choice(spec, "concurrencyPolicy", "spec", ("Allow", "Forbid", "Replace"), "Allow"),
+        suspended=flag(spec, "suspend", "spec"),
+        deadline_s=maybe_whole(spec, "startingDeadlineSeconds", "spec", 0, _NEVER_S),
+        keeps=(3 if kept[0] is None else kept[0], 1 if kept[1] is None else kept[1]),
+        labels=dict(text_map(written, "labels", "spec.jobTemplate.metadata")),
+        annotations=dict(text_map(written, "annotations", "spec.jobTemplate.metadata")),
+        spec=job_spec,
+    )
+
+
+def reconcile_cron_job(obj: Obj, jobs: list[Obj], now: float) -> list[Write]:
+    """What to write for a CronJob now. ``jobs``: those that it controls, and others maybe; ``now``: seconds since the
+    epoch."""
+    if leaving(obj):
+        return []
+    try:
+        cron = read_cron_job(obj)
+    except (FieldError, ScheduleError) as error:
+        found = isinstance(error, FieldError)
+        why = (
+            f"{error.path}: found {error.found}, wanted {error.wanted}" if isinstance(error, FieldError) else str(error)
+        )
+        return [Tell(ref_of(obj), "Warning", "InvalidSpec" if found else "UnparseableSchedule", why)]
+    uid = meta(obj).get("uid", "")
+    own = sorted((job for job in jobs if controller_uid(job) == uid), key=_age)
+    begun, last = _begin(obj, cron, own, now) if not cron.suspended else ([], None)
+    kept = [*_forgotten(cron, own)]
+    gone = {write.ref.name for write in (*begun, *kept) if isinstance(write, Delete)}
+    active = [job for job in own if phase_of(job) not in FINISHED and str(meta(job)["name"]) not in gone]
+    return [*begun, *kept, *_status(obj, active, own, last), *_wake(obj, cron, now)]
+
+
+def phase_of(job: Obj) -> str:
+    """The phase of a Job, empty for one that has just been made."""
+    return str(part(job, "status", "state").get("phase", ""))
+
+
+def _age(job: Obj) -> tuple[str, str]:
+    return str(meta(job).get("creationTimestamp", "")), str(meta(job)["name"])
+
+
+# -- what is due
+
+
+def _begin(obj: Obj, cron: CronJob, own: list[Obj], now: float) -> tuple[list[Write], float | None]:
+    """What making the Job that is due takes, and for when it was due; None: nothing is made."""
+    last = epoch_of(str(part(obj, "status").get("lastScheduleTime", "")))
+    since = last if last is not None else epoch_of(str(meta(obj).get("creationTimestamp", ""))) or now
+    due = cron.schedule.latest(since, now)
+    if due is None:
+        return [], None
+    ref = ref_of(obj)
+    if cron.deadline_s is not None and due + cron.deadline_s < now:
+        why = f"Missed scheduled time to start a job: {stamp(due)}"
+        return [Tell(ref, "Warning", "MissSchedule", why)], None
+    name = f"{cron.name}-{int(due) // 60}"
+    if any(meta(job)["name"] == name for job in own):
+        return [], due
+    active = [job for job in own if phase_of(job) not in FINISHED]
+    if active and cron.concurrency == "Forbid":
+        why = "Not starting job because prior execution is running and concurrency policy is Forbid"
+        return [Tell(ref, "Normal", "JobAlreadyActive", why)], None
+    writes: list[Write] = []
+    for job in active if cron.concurrency == "Replace" else ():
+        if not leaving(job):
+            writes += [Delete(ref_of(job)), Tell(ref, "Normal", "SuccessfulDelete", f"Deleted job {meta(job)['name']}")]
+    made = Create(_job(obj, cron, name, due))
+    return [*writes, made, Tell(ref, "Normal", "SuccessfulCreate", f"Created job {name}")], due
+
+
+def _job(obj: Obj, cron: CronJob, name: str, due: float) -> Obj:
+    """The time is shown as clocks in the zone of the schedule show it."""
+    at = datetime.fromtimestamp(due, zone_of(cron.zone)).isoformat(timespec="seconds").replace("+00:00", "Z")
+    metadata: Obj = {
+        "name": name,
+        "namespace": meta(obj)["namespace"],
+        "annotations": {**cron.annotations, SCHEDULED_AT: at},
+        "ownerReferences": [owner_reference(obj)],
+    }
+    if cron.labels:
+        metadata["labels"] = cron.labels
+    return {"apiVersion": JOB_API, "kind": "Job", "metadata": metadata, "spec": cron.spec}
+
+
+# -- what is over
+
+
+def _forgotten(cron: CronJob, own: list[Obj]) -> Iterator[Write]:
+    """Finished Jobs beyond those that are kept, the oldest first."""
+    succeeded = [job for job in own if phase_of(job) == JobPhase.COMPLETED]
+    failed = [job for job in own if phase_of(job) in FINISHED - {JobPhase.COMPLETED}]
+    for jobs, keeps in zip((succeeded, failed), cron.keeps, strict=True):
+        for job in jobs[: max(0, len(jobs) - keeps)]:
+            if not leaving(job):
+                yield Delete(ref_of(job))
+
+
+def _status(obj: Obj, active: list[Obj], own: list[Obj], last: float | None) -> list[Write]:
+    old = part(obj, "status")
+    new = {**old, "active": [_reference(job) for job in active] or None}
+    if last is not None:
+        new["lastScheduleTime"] = stamp(last)
+    ends = [end for job in own if phase_of(job) == JobPhase.COMPLETED and (end := _ended(job))]
+    if ends:
+        new["lastSuccessfulTime"] = max([*ends, str(old.get("lastSuccessfulTime", ""))])
+    patch = merge_patch(old, new)
+    if not patch:
+        return []
+    return [Patch(ref_of(obj), {"status": patch}, "status", str(meta(obj).get("resourceVersion", "")))]
+
+
+def _reference(job: Obj) -> Obj:
+    m = meta(job)
+    return {
+        "apiVersion": JOB_API,
+        "kind": "Job",
+        "namespace": m["namespace"],
+        "name": m["name"],
+        "uid": m.get("uid", ""),
+    }
+
+
+def _ended(job: Obj) -> str:
+    """When a Job came to its phase."""
+    return str(part(job, "status", "state").get("lastTransitionTime", ""))
+
+
+def _wake(obj: Obj, cron: CronJob, now: float) -> list[Write]:
+    following = None if cron.suspended else cron.schedule.after(now)
+    return [] if following is None else [Wake(ref_of(obj), min(max(following - now, 0.0), _WAKE_MAX_S))]

@@ -1,0 +1,177 @@
+"""A ``flow.volcano.sh`` JobFlow from its decoded object: which Jobs wait for which, and how often they are tried.
+
+Source: Volcano's JobFlow, its webhook, and its design of retries (spec 06 §11, §12).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pumice.model.manifest.fields import FieldError, Obj, choice, maybe_table, table, tables, text, texts, whole, wrong
+from pumice.model.quantity import DurationError, parse_duration
+
+#: A tenant writes how many Jobs a flow has; more are an error.
+FLOWS_MAX = 1_000
+_RETRIES_MAX = 100
+_NAME_MAX = 63  # a Job's name is a label of its pods
+_BASE_S, _MOST_S = 30.0, 300.0
+_ASKED = ("httpGetList", "tcpSocketList")
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Up to ``most`` times more, each after ``base_s`` seconds; twice as long as before, up to ``cap_s``, where it
+    ``doubles``."""
+
+    most: int = 0
+    base_s: float = _BASE_S
+    cap_s: float = _MOST_S
+    doubles: bool = True
+
+    def delay_s(self, tried: int) -> float:
+        """How long to wait before trying again, after so many further tries."""
+        return min(self.base_s * 2.0 ** min(tried, 64), self.cap_s) if self.doubles else self.base_s
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One Job, of the JobTemplate of its name. It waits for ``targets``, all or ``any_target`` of them; until they have
+    completed, or until their tasks have come to phases: ``task_phases``, pairs of a task and its phase."""
+
+    name: str
+    targets: tuple[str, ...] = ()
+    any_target: bool = False
+    task_phases: tuple[tuple[str, str], ...] = ()
+    patch: Obj = field(default_factory=dict)
+    retry: Retry = Retry()
+
+
+@dataclass(frozen=True, slots=True)
+class JobFlow:
+    """``deletes``: whether its Jobs go when all have completed."""
+
+    name: str
+    flows: tuple[Flow, ...]
+    deletes: bool = False
+
+
+def read_job_flow(obj: Obj) -> JobFlow:
+    """Raises: FieldError for what cannot be meant, Jobs that would wait for each other for ever among it."""
+    metadata, spec = table(obj, "metadata", ""), table(obj, "spec", "")
+    name = text(metadata, "name", "metadata")
+    items = tables(spec, "flows", "spec")
+    if len(items) > FLOWS_MAX:
+        raise FieldError("spec.flows", f"{len(items)} flows", f"at most {FLOWS_MAX}")
+    retry = _retry(spec, "spec", Retry())
+    flows = tuple(_flow(item, f"spec.flows[{i}]", name, retry) for i, item in enumerate(items))
+    _check_names(flows)
+    _check_order(flows)
+    deletes = choice(spec, "jobRetainPolicy", "spec", ("retain", "delete"), "retain") == "delete"
+    return JobFlow(name, flows, deletes)
+
+
+def _flow(item: Obj, path: str, flow_name: str, retry: Retry) -> Flow:
+    name = text(item, "name", path)
+    if not name:
+        raise wrong(item, "name", path, "the name of a JobTemplate")
+    if len(flow_name) + 1 + len(name) > _NAME_MAX:
+        raise wrong(item, "name", path, f"one that is with the flow's name at most {_NAME_MAX - 1} characters long")
+    depends = table(item, "dependsOn", path)
+    path_of_probe = f"{path}.dependsOn.probe"
+    probe = table(depends, "probe", f"{path}.dependsOn")
+    for asked in _ASKED:
+        if probe.get(asked):
+            raise FieldError(
+                f"{path_of_probe}.{asked}",
+                "addresses to ask",
+                "taskStatusList: these controllers ask nobody's addresses",
+            )
+    phases = tables(probe, "taskStatusList", path_of_probe)
+    place = f"{path_of_probe}.taskStatusList"
+    return Flow(
+        name=name,
+        targets=tuple(dict.fromkeys(texts(depends, "targets", f"{path}.dependsOn"))),
+        any_target=choice(depends, "strategy", f"{path}.dependsOn", ("all", "any"), "all") == "any",
+        task_phases=tuple((text(each, "taskName", place), text(each, "phase", place)) for each in phases),
+        patch=table(table(item, "patch", path), "spec", f"{path}.patch"),
+        retry=_retry(item, path, retry),
+    )
+
+
+def _retry(obj: Obj, path: str, default: Retry) -> Retry:
+    """A policy to try again. ``Always``, which runs again what went well, is not there."""
+    found = maybe_table(obj, "retryPolicy", path)
+    if found is None:
+        return default
+    path = f"{path}.retryPolicy"
+    never = choice(found, "policy", path, ("OnFailure", "Never"), "OnFailure") == "Never"
+    backoff, place = table(found, "backoff", path), f"{path}.backoff"
+    doubles = choice(backoff, "type", place, ("Exponential", "Constant"), "Exponential") == "Exponential"
+    return Retry(
+        most=0 if never else whole(found, "maxRetries", path, 0, 0, _RETRIES_MAX),
+        base_s=_seconds(backoff, "baseDelay", place, _BASE_S),
+        cap_s=_seconds(backoff, "maxDelay", place, _MOST_S),
+        doubles=doubles,
+    )
+
+
+def _seconds(obj: Obj, key: str, path: str, default: float) -> float:
+    written = text(obj, key, path)
+    if not written:
+        return default
+    try:
+        return max(parse_duration(written), 0.0)
+    except DurationError:
+        raise wrong(obj, key, path, "a duration such as 1h30m") from None
+
+
+def _check_names(flows: tuple[Flow, ...]) -> None:
+    names: set[str] = set()
+    for i, flow in enumerate(flows):
+        if flow.name in names:
+            raise FieldError(f"spec.flows[{i}].name", f"{flow.name} a second time", "a name of its own")
+        names.add(flow.name)
+    for i, flow in enumerate(flows):
+        for target in flow.targets:
+            if target not in names:
+                wanted = f"one of {', '.join(sorted(names)[:20])}"
+                raise FieldError(f"spec.flows[{i}].dependsOn.targets", target, wanted)
+
+
+def _check_order(flows: tuple[Flow, ...]) -> None:
+    """Raises: FieldError for flows that wait for each other. Each edge is looked at once."""
+    waits = {flow.name: len(flow.targets) for flow in flows}
+    followers: dict[str, list[str]] = {flow.name: [] for flow in flows}
+    for flow in flows:
+        for target in flow.targets:
+            followers[target].append(flow.name)
+    free = [name for name, count in waits.items() if not count]
+    while free:
+        name = free.pop()
+        del waits[name]
+        for follower in followers[name]:
+            waits[follower] -= 1
+            if not waits[follower]:
+                free.append(follower)
+    if waits:
+        names = ", ".join(list(waits)[:20])
+        raise FieldError("spec.flows", f"{names}, which wait for each other", "dependsOn without a circle")
+
+
+def patched(spec: Any, patch: Any) -> Any:
+    """A template's spec with a flow's patch: objects are merged, and so are items of lists that have names; all else is
+    replaced."""
+    if isinstance(spec, dict) and isinstance(patch, dict):
+        return {**spec, **{key: patched(spec.get(key), value) for key, value in patch.items()}}
+    if not (_are_named(spec) and _are_named(patch)):
+        return patch
+    by_name = {each["name"]: each for each in patch}
+    kept = [patched(each, by_name.pop(each["name"], {})) for each in spec]
+    return [*kept, *by_name.values()]
+
+
+def _are_named(items: Any) -> bool:
+    return isinstance(items, list) and all(
+        isinstance(each, dict) and isinstance(each.get("name"), str) for each in items
+    )

@@ -1,0 +1,295 @@
+"""A ``flow.volcano.sh`` JobFlow: Jobs of templates, each made when those that it waits for have come far enough.
+
+A Job is named after its flow and its template, so that making it twice is making it once. Once one has failed for good
+no others are made.
+
+Source: Volcano's jobflow and jobtemplate controllers (spec 06 §11), and the design of its retries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from pumice.model.manifest.fields import FieldError, Obj, epoch_of
+from pumice.runtime.controllers.job_flow_spec import Flow, JobFlow, patched, read_job_flow
+from pumice.runtime.controllers.job_phases import JobPhase
+from pumice.runtime.controllers.writes import (
+    JOB_API,
+    Create,
+    Delete,
+    Patch,
+    Tell,
+    Wake,
+    Write,
+    annotations_of,
+    controller_uid,
+    leaving,
+    merge_patch,
+    meta,
+    owner_reference,
+    part,
+    ref_of,
+    stamp,
+)
+
+FLOW_API = "flow.volcano.sh/v1alpha1"
+TEMPLATE_KEY = "volcano.sh/createdByJobTemplate"
+_LABEL_MAX = 63
+_HISTORY_MAX = 20
+_BROKEN = (JobPhase.FAILED, JobPhase.TERMINATED, JobPhase.ABORTED)
+#: Lists of the status, and the phases of the Jobs in them; the last takes those that are in no other.
+_LISTS: Mapping[str, tuple[str, ...]] = {
+    "pendingJobs": (JobPhase.PENDING,),
+    "runningJobs": (JobPhase.RUNNING,),
+    "failedJobs": (JobPhase.FAILED,),
+    "completedJobs": (JobPhase.COMPLETED, JobPhase.COMPLETING),
+    "terminatedJobs": (JobPhase.TERMINATED, JobPhase.TERMINATING),
+    "unKnowJobs": (),
+}
+
+
+class FlowPhase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEED = "Succeed"
+    FAILED = "Failed"
+
+
+class Retried(NamedTuple):
+    """How often a Job was made anew, and in whose place last: until that one is gone it is not counted again."""
+
+    times: int
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """``jobs``: those that the flow controls, by the name of their flow; ``retries``: likewise, if tried again."""
+
+    obj: Obj
+    flow: JobFlow
+    jobs: Mapping[str, Obj]
+    templates: Mapping[str, Obj]
+    retries: Mapping[str, Retried]
+    now: float
+
+    def phase(self, name: str) -> str:
+        """Of a Job: empty for one that has just been made, or is not there."""
+        return _phase_of(self.jobs.get(name, {}))
+
+
+def reconcile_job_flow(obj: Obj, jobs: list[Obj], templates: Mapping[str, Obj], now: float) -> list[Write]:
+    """What to write for a JobFlow now. ``jobs``: those that it controls, and others maybe; ``templates``: those of its
+    namespace by name; ``now``: seconds since the epoch."""
+    if leaving(obj):
+        return []
+    try:
+        flow = read_job_flow(obj)
+    except FieldError as error:
+        why = f"{error.path}: found {error.found}, wanted {error.wanted}"
+        return [Tell(ref_of(obj), "Warning", "InvalidSpec", why)]
+    uid = meta(obj).get("uid", "")
+    own = {str(meta(job)["name"]): job for job in jobs if controller_uid(job) == uid}
+    by_flow = {each.name: own[name] for each in flow.flows if (name := job_name(flow, each)) in own}
+    case = _Case(obj, flow, by_flow, templates, _retries(obj), now)
+    if part(obj, "status", "state").get("phase") == FlowPhase.SUCCEED:
+        return [Delete(ref_of(job)) for job in own.values() if flow.deletes and not leaving(job)]
+    again = [each for each in flow.flows if _is_tried_again(case, each)]
+    phase = _phase(case, again)
+    made = [] if phase is FlowPhase.FAILED else [*_made(case)]
+    waits = {each.name: _waits_s(case, each) for each in again if not _is_counted(case, each.name)}
+    due = [name for name, wait in waits.items() if wait <= 0]
+    return [
+        *made,
+        *_status(case, phase, {**case.retries, **{name: _counted(case, name) for name in due}}),
+        *(Delete(ref_of(by_flow[name])) for name in due),
+        *(Wake(ref_of(obj), wait) for wait in waits.values() if wait > 0),
+    ]
+
+
+def job_name(flow: JobFlow, of: Flow) -> str:
+    return f"{flow.name}-{of.name}"
+
+
+def _phase_of(job: Obj) -> str:
+    return str(part(job, "status", "state").get("phase", ""))
+
+
+def _phase(case: _Case, again: list[Flow]) -> FlowPhase:
+    """``again``: Jobs that failed, and for which that is not the end."""
+    phases = [case.phase(each.name) for each in case.flow.flows]
+    trying = [each.name for each in again]
+    if all(phase == JobPhase.COMPLETED for phase in phases):
+        return FlowPhase.SUCCEED
+    if any(case.phase(each.name) in _BROKEN and each.name not in trying for each in case.flow.flows):
+        return FlowPhase.FAILED
+    return FlowPhase.RUNNING if any(phase not in ("", JobPhase.PENDING) for phase in phases) else FlowPhase.PENDING
+
+
+# -- what is made
+
+
+def _made(case: _Case) -> Iterator[Write]:
+    for each in case.flow.flows:
+        if each.name in case.jobs or not _may_begin(case, each):
+            continue
+        template = case.templates.get(each.name)
+        if template is None:
+            why = f"JobTemplate {each.name} is not there; its Job is made when it is"
+            yield Tell(ref_of(case.obj), "Warning", "TemplateNotFound", why)
+            continue
+        job = _job(case, each, template)
+        yield Create(job)
+        yield Tell(ref_of(case.obj), "Normal", "Created", f"create a job named {job['metadata']['name']}!")
+
+
+def _may_begin(case: _Case, flow: Flow) -> bool:
+    if not flow.targets:
+        return True
+    answers = (_is_far_enough(case, flow, target) for target in flow.targets)
+    return any(answers) if flow.any_target else all(answers)
+
+
+def _is_far_enough(case: _Case, flow: Flow, target: str) -> bool:
+    """Whether a Job has completed or, where tasks are named, of each of these that it has as many pods as it must have
+    are in the phase."""
+    job = case.jobs.get(target)
+    if job is None:
+        return False
+    if case.phase(target) == JobPhase.COMPLETED:
+        return True
+    tasks = {str(each.get("name")): each for each in part(job, "spec").get("tasks") or () if isinstance(each, dict)}
+    asked = [(tasks[name], phase) for name, phase in flow.task_phases if name in tasks]
+    return bool(asked) and all(_count(job, task, phase) >= _least(task) for task, phase in asked)
+
+
+def _count(job: Obj, task: Obj, phase: str) -> int:
+    found = part(job, "status", "taskStatusCount", str(task["name"]), "phase").get(phase, 0)
+    return found if isinstance(found, int) else 0
+
+
+def _least(task: Obj) -> int:
+    """How many pods a task must have, one at least."""
+    given = task.get("minAvailable", task.get("replicas", 1))
+    return max(given, 1) if isinstance(given, int) else 1
+
+
+def _job(case: _Case, flow: Flow, template: Obj) -> Obj:
+    namespace = str(meta(case.obj)["namespace"])
+    origin = f"{namespace}.{flow.name}"
+    metadata: Obj = {
+        "name": job_name(case.flow, flow),
+        "namespace": namespace,
+        "annotations": {TEMPLATE_KEY: origin},
+        "ownerReferences": [owner_reference(case.obj)],
+    }
+    if len(origin) <= _LABEL_MAX:
+        metadata["labels"] = {TEMPLATE_KEY: origin}
+    spec = patched(part(template, "spec"), flow.patch)
+    return {"apiVersion": JOB_API, "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+# -- what is tried again
+
+
+def _retries(obj: Obj) -> dict[str, Retried]:
+    found = {}
+    for name, said in part(obj, "status", "retries").items():
+        times, uid = (said.get("times"), said.get("uid")) if isinstance(said, dict) else (None, None)
+        if isinstance(times, int) and times > 0:
+            found[name] = Retried(times, str(uid))
+    return found
+
+
+def _is_tried_again(case: _Case, flow: Flow) -> bool:
+    """A Job that failed, and has tries left or goes for one. Who aborts or terminates a Job means it."""
+    if case.phase(flow.name) != JobPhase.FAILED:
+        return False
+    return _is_counted(case, flow.name) or _tried(case, flow.name) < flow.retry.most
+
+
+def _is_counted(case: _Case, name: str) -> bool:
+    """Whether the Job that is there is the one in whose place another is made."""
+    return name in case.retries and case.retries[name].uid == meta(case.jobs[name]).get("uid")
+
+
+def _tried(case: _Case, name: str) -> int:
+    return case.retries[name].times if name in case.retries else 0
+
+
+def _counted(case: _Case, name: str) -> Retried:
+    return Retried(_tried(case, name) + 1, str(meta(case.jobs[name]).get("uid", "")))
+
+
+def _waits_s(case: _Case, flow: Flow) -> float:
+    """Until a Job that failed is made anew."""
+    ended = epoch_of(str(part(case.jobs[flow.name], "status", "state").get("lastTransitionTime", "")))
+    delay = flow.retry.delay_s(_tried(case, flow.name))
+    return (case.now if ended is None else ended) + delay - case.now
+
+
+# -- status
+
+
+def _status(case: _Case, phase: FlowPhase, retries: Mapping[str, Retried]) -> list[Write]:
+    """One write, none where the status says all that. It fails if the flow is no longer what was looked at."""
+    obj, old = case.obj, part(case.obj, "status")
+    jobs = [case.jobs[each.name] for each in case.flow.flows if each.name in case.jobs]
+    lists: dict[str, list[str]] = {name: [] for name in _LISTS}
+    for job in jobs:
+        found = next((name for name, phases in _LISTS.items() if _phase_of(job) in phases), "unKnowJobs")
+        lists[found].append(str(meta(job)["name"]))
+    new = {
+        **old,
+        **{name: names or None for name, names in lists.items()},
+        "conditions": {str(meta(job)["name"]): _condition(job) for job in jobs} or None,
+        "jobStatusList": [_job_status(case, each, retries) for each in case.flow.flows if each.name in case.jobs]
+        or None,
+        "retries": {name: retried._asdict() for name, retried in retries.items()} or None,
+        "state": {"phase": phase.value},
+    }
+    change = merge_patch(old, new)
+    if not change:
+        return []
+    return [Patch(ref_of(obj), {"status": change}, "status", str(meta(obj).get("resourceVersion", "")))]
+
+
+def _condition(job: Obj) -> Obj:
+    found: Obj = {"createTime": meta(job).get("creationTimestamp", ""), "phase": _phase_of(job)}
+    for name in ("runningDuration", "taskStatusCount"):
+        if value := part(job, "status").get(name):
+            found[name] = value
+    return found
+
+
+def _job_status(case: _Case, flow: Flow, retries: Mapping[str, Retried]) -> Obj:
+    job = case.jobs[flow.name]
+    name, phase = str(meta(job)["name"]), _phase_of(job)
+    known = part(case.obj, "status").get("jobStatusList") or ()
+    before = next((each for each in known if isinstance(each, dict) and each.get("name") == name), {})
+    history = list(before.get("runningHistories") or ())
+    if phase and (not history or history[-1].get("state") != phase):
+        at = stamp(case.now)
+        if history:
+            history[-1] = {**history[-1], "endTimestamp": at}
+        history.append({"state": phase, "startTimestamp": at})
+    found: Obj = {"name": name, "state": phase, "startTimestamp": meta(job).get("creationTimestamp", "")}
+    if flow.name in retries:
+        found["restartCount"] = retries[flow.name].times
+    return found | ({"runningHistories": history[-_HISTORY_MAX:]} if history else {})
+
+
+# -- templates
+
+
+def reconcile_job_template(obj: Obj, jobs: list[Obj]) -> list[Write]:
+    """What to write for a JobTemplate: who was made of it. ``jobs``: those of its namespace."""
+    if leaving(obj):
+        return []
+    origin = f"{meta(obj)['namespace']}.{meta(obj)['name']}"
+    made = sorted(str(meta(job)["name"]) for job in jobs if annotations_of(job).get(TEMPLATE_KEY) == origin)
+    change = merge_patch(part(obj, "status"), {"jobDependsOnList": made or None})
+    return [Patch(ref_of(obj), {"status": change}, "status")] if change else []
