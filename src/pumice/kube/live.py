@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pumice.kube.claim_binding import ClaimBinding
 from pumice.kube.client import Client, Counts
@@ -30,7 +30,7 @@ from pumice.kube.languages import KAI, VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.lease import Election
 from pumice.kube.ours import taken
 from pumice.kube.patience import Patience
-from pumice.kube.reload import ConfFile
+from pumice.kube.reload import Conf, ConfFile
 from pumice.kube.reminders import Reminders, tell_of_unread
 from pumice.kube.rhythm import Rhythm
 from pumice.kube.troubles import Troubles
@@ -50,6 +50,7 @@ from pumice.runtime.usage.feed import UsageFeed
 from pumice.state.store import Store
 
 _log = logging.getLogger("pumice.run")
+T = TypeVar("T")
 _TIDY_S = 60.0  # how often freed memory is given back
 _STUCK_S = 300.0  # a cycle that takes so long will not end
 
@@ -129,6 +130,10 @@ class Live:
     def dump(self, folder: Path) -> None:
         """Write what is known below ``folder``, between two cycles."""
         self._thread.submit(self._dump, folder)
+
+    async def look(self, find: Callable[[Store, Conf], T]) -> T:
+        """What can be found out between two cycles of what is known then, and the policy in force."""
+        return await asyncio.wrap_future(self._thread.submit(find, self.loop.store, self.conf.current))
 
     async def run(self) -> None:
         """Until ``stop``. Raises: KubeError, and whatever is a fault of this program."""
