@@ -20,7 +20,7 @@ _HEALTH = ("/healthz", "/readyz")
 
 
 class Pages:
-    """Nothing here changes anything, and but for those of plugins no answer costs more than reading the metrics once."""
+    """Nothing here changes anything, and but for pages of plugins no answer costs more than reading the metrics."""
 
     def __init__(self, live: Live) -> None:
         self._live = live

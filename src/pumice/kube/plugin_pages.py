@@ -44,7 +44,7 @@ class PluginPages:
 
     def __init__(self, live: Live) -> None:
         self._live, self._one = live, asyncio.Lock()
-        self.pages = {path: self.answer for path in _PAGES}
+        self.pages = dict.fromkeys(_PAGES, self.answer)
 
     async def answer(self, request: web.Request) -> web.Response:
         options = self._live.conf.current.policy.options

@@ -1,5 +1,7 @@
-"""reflectjoborder: in which order jobs would have their turn, at ``/get-job-order`` of a scheduler that runs. Source: KAI
-reflectjoborder."""
+"""reflectjoborder: in which order jobs would have their turn, at ``/get-job-order`` of a scheduler that runs.
+
+Source: KAI reflectjoborder.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""snapshot: the cycle that would run now, as a file, at ``/get-snapshot`` of a scheduler that runs. Source: KAI snapshot."""
+"""snapshot: the cycle that would run now, as a file, at ``/get-snapshot`` of a scheduler that runs.
+
+Source: KAI snapshot.
+"""
 
 from __future__ import annotations
 
