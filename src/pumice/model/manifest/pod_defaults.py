@@ -15,7 +15,7 @@ _LISTS = ("containers", "initContainers")
 def with_requests(spec: Obj) -> Obj:
     """A spec whose resources were checked, with a request for every limit: itself where nothing is missing."""
     lists = {key: [_filled(each) for each in spec.get(key) or ()] for key in _LISTS}
-    filled = {key: each for key, each in lists.items() if any(map(_differ, each, spec.get(key) or ()))}
+    filled: dict[str, Any] = {key: each for key, each in lists.items() if any(map(_differ, each, spec.get(key) or ()))}
     own = spec.get("resources")
     if own and own.get("limits"):
         asked = {name for each in lists["containers"] for name in _requests(each)}
