@@ -37,6 +37,7 @@ from pumice.kai.plugins.taskorder import taskorder
 from pumice.kai.plugins.topology import TopologyPlugin
 from pumice.kai.points import POINTS
 from pumice.kai.status import close, notices
+from pumice.scenario.turns import QUEUE_DEPTH, depth_problems
 
 NAME = "kai"
 
@@ -115,6 +116,7 @@ def kai_dialect() -> Dialect:
         accounting=ACCOUNTING,
         opens=open_devices,
         closes=close,
+        sections={QUEUE_DEPTH: depth_problems, "usageDBConfig": lambda section: iter(())},
         notices=notices,
         default_actions=DEFAULT_ACTIONS,
         default_plugins=tuple(name for name in DEFAULT_PLUGINS),

@@ -21,7 +21,7 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
-from pumice.model.usage import NodeUsage
+from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.runtime.problems import Problem, Severity
 from pumice.sim.scene import Scene
@@ -34,7 +34,7 @@ MADE_PODS_MAX = 500_000
 _NAMED_MAX = 3
 _BESIDE = (
     *(Topology, PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass),
-    *(ResourceQuota, NodeUsage, Numatopology),
+    *(ResourceQuota, NodeUsage, QueueHistory, Numatopology),
     *(PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIStorageCapacity),
 )
 _FIRST = (PriorityClass, Queue, Node, HyperNode, *_BESIDE)  # they come before what refers to them
