@@ -88,6 +88,7 @@ class _Stage:
         self._leave_out_what_collides()
         priorities = {c.name: c.value for c in self.standing if isinstance(c, PriorityClass)}
         members: dict[str, list[Pod]] = {key: [] for key in self._groups}
+        declared = frozenset(self._groups)
         for pod in self._all_pods(priorities):
             if is_bare(pod, self.scheduler_names):
                 group, pod = podgroup_for_bare_pod(pod)
@@ -104,7 +105,8 @@ class _Stage:
             )  # a job whose PodGroup is there already: what is there counts, the job says how long
             if job is not None:
                 group = replace(group, annotations={**_spans(job.job.annotations), **group.annotations})
-            yield LooseGang(group, tuple(sorted(members[key], key=lambda pod: (len(pod.name), pod.name))))
+            pods = sorted(members[key], key=lambda pod: (len(pod.name), pod.name))
+            yield LooseGang(group, tuple(pods), kept=key in declared)
         yield from jobs.values()
 
     def _leave_out_what_is_too_much(self) -> None:
