@@ -100,9 +100,7 @@ class PluginSpec:
         return {point: tuple(hook[1:] for hook in self.hooks if hook[0] is point) for point in points}
 
 
-def plugin(
-    name: str, *, keeps: str = "columns", adds: tuple[Question, ...] = (), page: str = ""
-) -> Callable[[P], P]:
+def plugin(name: str, *, keeps: str = "columns", adds: tuple[Question, ...] = (), page: str = "") -> Callable[[P], P]:
     """Name a plugin as conf files do."""
 
     def mark(target: P) -> P:
@@ -128,7 +126,7 @@ def spec_of(name: str, target: Callable[..., Any], keeps: str, page: str = "") -
         parameters = _keywords(target, name)
     if not hooks and not page and not hasattr(target, "on_session_open"):
         raise PluginError(f"plugin {name}: no hook found; put @<point> under @plugin, or define on_session_open(ssn)")
-    return PluginSpec(name, target, parameters, hooks, keeps, page)
+    return PluginSpec(name, target, parameters, hooks, keeps, page=page)
 
 
 def _marks(function: Callable[..., Any]) -> list[Mark]:
