@@ -18,7 +18,7 @@ from pumice.model.pod import QUEUE_GATE, LabelSelector, Pod
 from pumice.model.podgroup import NetworkTopology, PodGroup, PodGroupStatus, SubGroupPolicy
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
-from pumice.model.usage import NodeUsage
+from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.testing.build import hypernode, node, resource, spec
 from pumice.testing.devices import asked, offered
@@ -36,7 +36,7 @@ PHASES = ("", "Pending", "Succeeded", "Failed")
 BESIDE: tuple[type[Object], ...] = (
     *(PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass, Topology),
     *(PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIStorageCapacity),
-    *(ResourceQuota, NodeUsage, Numatopology, BindRequest),
+    *(ResourceQuota, NodeUsage, QueueHistory, Numatopology, BindRequest),
 )
 
 
@@ -59,6 +59,8 @@ def beside(draw: st.DrawFn) -> Object:
         return Numatopology("n0", "static")
     if kind is NodeUsage:
         return NodeUsage(draw(st.sampled_from(["n0", "gone"])), 50.0, 60.0, 1.0)
+    if kind is QueueHistory:
+        return QueueHistory(draw(st.sampled_from(["q0", "gone"])), 0.5, 0.5, 0.25, 1.0)
     if kind is ResourceSlice:
         return replace(offered("n0", draw(st.integers(0, 2))), name=name)
     if kind in (DeviceClass, PersistentVolume, StorageClass, CSINode):
@@ -123,6 +125,8 @@ def changed(draw: st.DrawFn, item: Any, node_names: list[str]) -> Object:
             return replace(item, node=draw(st.sampled_from(["n0", "n1", "gone"])), phase=draw(st.sampled_from(PHASES)))
         case NodeUsage():
             return replace(item, cpu=draw(st.sampled_from([0.0, 50.0, 90.0])), at=draw(st.sampled_from([0.0, 2.0])))
+        case QueueHistory():
+            return replace(item, gpu=draw(st.sampled_from([0.0, 0.3, 2.0])))
         case ResourceClaim() | ResourceClaimTemplate():
             return replace(item, requests=asked(**{"gpu.example.com": draw(st.integers(1, 3))}))
         case ResourceSlice():

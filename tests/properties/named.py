@@ -34,6 +34,7 @@ def named(store: Store) -> Named:
         "storage_capacities": dict(enumerate(tables.storage_capacities.objs)),
         "quotas": dict(enumerate(tables.quotas.objs)),
         "usages": dict(enumerate(tables.usages.objs)),
+        "histories": dict(enumerate(tables.histories.objs)),
         "numas": dict(enumerate(tables.numas.objs)),
         "device_grants": dict(enumerate(tables.device_grants.objs)),
         "tree": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pumice.model.manifest.fields import Obj
+from pumice.model.manifest.pod_defaults import requests_and_limits
 
 _SPEC: Final[dict[str, Any]] = {
     "restartPolicy": "Always",
@@ -25,8 +26,8 @@ def fill_pod(spec: Obj) -> None:
 
 def fill_container(container: Obj) -> None:
     resources = container.setdefault("resources", {})
-    if isinstance(resources, dict) and isinstance(limits := resources.get("limits"), dict):
-        resources["requests"] = {**limits, **(resources.get("requests") or {})}
+    if isinstance(resources, dict) and isinstance(resources.get("limits"), dict):
+        resources["requests"] = requests_and_limits(resources)
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
     tag = str(container["image"]).rpartition("/")[2].partition(":")[2]

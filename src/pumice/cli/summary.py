@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from pumice.cli.output import console
-from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, waiting_groups
+from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, left_of, waiting_groups
 from pumice.report.units import amount, counted, duration, label_of, percent, some, unit_of
 from pumice.runtime.printing import escaped, escaped_lines
 from pumice.sim.window import ALWAYS
@@ -47,9 +47,7 @@ def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
         "stuck": "until nothing moved any more",
     }
     never = sum(each.impossible is not None for each in run.stuck)
-    rest = [f"{len(result.unfinished):,} running"] * bool(result.unfinished) + [
-        f"{len(result.pending):,} waiting"
-    ] * bool(result.pending)
+    rest = list(left_of(result))
     rest += [f"{never:,} of them can never run"] * bool(never) + [f"{len(result.to_come):,} to come"] * bool(
         result.to_come
     )

@@ -29,6 +29,7 @@ _NEEDED = {
     "claims": ("objs",),
     "quotas": ("objs",),
     "usages": ("names",),
+    "histories": ("names",),
     "numas": ("objs",),
     "device_grants": ("objs",),
 }

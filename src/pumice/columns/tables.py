@@ -29,12 +29,12 @@ from pumice.columns.standing import (
     VolumeTable,
 )
 from pumice.columns.tasks import TaskTable
-from pumice.columns.usages import UsageTable
+from pumice.columns.usages import HistoryTable, UsageTable
 
 #: The tables by name, in the order in which one speaks of them.
 NAMES = (
     *("nodes", "tasks", "jobs", "subs", "queues", "classes"),
-    *("budgets", "topologies", "quotas", "usages", "numas", "claims", "slices", "device_classes"),
+    *("budgets", "topologies", "quotas", "usages", "histories", "numas", "claims", "slices", "device_classes"),
     *("volumes", "volume_claims", "storage_classes", "csi_nodes", "storage_capacities", "device_grants"),
 )
 
@@ -55,6 +55,7 @@ class Tables:
     topologies: TopologyTable
     quotas: QuotaTable
     usages: UsageTable
+    histories: HistoryTable
     numas: NumaTable
     claims: ClaimTable
     slices: SliceTable
@@ -84,6 +85,7 @@ class Tables:
             TopologyTable(versions),
             QuotaTable(versions),
             UsageTable(versions),
+            HistoryTable(versions),
             NumaTable(versions),
             ClaimTable(versions),
             SliceTable(versions),
@@ -120,6 +122,7 @@ class Tables:
             self.topologies,
             self.quotas,
             self.usages,
+            self.histories,
             self.numas,
             self.claims,
             self.slices,

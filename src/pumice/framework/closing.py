@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.dtypes import AnyArray
+from pumice.columns.snapshot import Snapshot
 from pumice.framework import points
 from pumice.framework.errors import WrongAnswer
 from pumice.framework.memo import Memo
 from pumice.framework.observer import Observer, nobody
 from pumice.framework.outcome import Outcome
+from pumice.framework.policy import Policy
 from pumice.framework.session import PUBLISHED, Figures, Session
 from pumice.model.decisions import Decision, Refusal, Writes
 
@@ -68,7 +70,7 @@ def _figures_later(ssn: Session) -> Figures:
     others = [position for position in policy.publishing if position not in policy.heard_when_idle]
 
     def find() -> Figures:
-        later = Session(snapshot, policy, now, _Nobody(), Memo(keeps=False))
+        later = looking(snapshot, policy, now)
         for position in others:
             with later.turn("figures"):
                 later.hooks.open(later, (position,))
@@ -79,11 +81,16 @@ def _figures_later(ssn: Session) -> Figures:
     return _Later(find)
 
 
+def looking(snapshot: Snapshot, policy: Policy, now: float) -> Session:
+    """A session that decides nothing, not opened yet: to ask what plugins would say."""
+    return Session(snapshot, policy, now, _Nobody(), Memo(keeps=False))
+
+
 class _Nobody:
     """The planner of a session that decides nothing."""
 
     def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
-        raise AssertionError("nothing is decided where nothing waits")
+        raise AssertionError("nothing is decided by who only looks")
 
 
 def _tell(ssn: Session, observe: Observer) -> None:

@@ -7,7 +7,8 @@
 
 An instance may name points that its arguments switch off in ``unused_points``, and single methods in ``unused_hooks``;
 it may have ``figures()``, numbers that it publishes by name for metrics and reports, and ``wakes_at()``, the next
-moment (seconds since the epoch) at which it may answer otherwise though nothing has happened, None for never.
+moment (seconds since the epoch) at which it may answer otherwise though nothing has happened, None for never. One that
+is only there so that a scheduler that runs serves a page names its path, and needs no hook.
 
 Keyword parameters are the arguments; a class may have a static method ``problems(**arguments)``, which gives a sentence
 for each value that it cannot use. A name in the conf matches when it is the same after ``.`` and ``-`` become ``_``; a
@@ -45,7 +46,8 @@ class PluginSpec:
 
     ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python``
     (plain state: a rollback then tells ``on_deallocate`` and ``on_allocate``). ``adds``: points at which it may add
-    hooks while it opens, beside those at which its class has some.
+    hooks while it opens, beside those at which its class has some. ``page``: the path of what is served while it is in
+    the policy that is in force, empty for none.
     """
 
     name: str
@@ -55,6 +57,7 @@ class PluginSpec:
     hooks: tuple[tuple[Question, str, Reads | None, str | None, str], ...]
     keeps: str
     adds: tuple[Question, ...] = ()
+    page: str = ""
 
     def may_answer_at(self, point: Question) -> bool:
         """Whether it has hooks at the point, or may add some."""
@@ -97,18 +100,21 @@ class PluginSpec:
         return {point: tuple(hook[1:] for hook in self.hooks if hook[0] is point) for point in points}
 
 
-def plugin(name: str, *, keeps: str = "columns", adds: tuple[Question, ...] = ()) -> Callable[[P], P]:
+def plugin(name: str, *, keeps: str = "columns", adds: tuple[Question, ...] = (), page: str = "") -> Callable[[P], P]:
     """Name a plugin as conf files do."""
 
     def mark(target: P) -> P:
-        setattr(target, PLUGIN_ATTRIBUTE, replace(spec_of(name, target, keeps), adds=adds))
+        setattr(target, PLUGIN_ATTRIBUTE, replace(spec_of(name, target, keeps, page), adds=adds))
         return target
 
     return mark
 
 
-def spec_of(name: str, target: Callable[..., Any], keeps: str) -> PluginSpec:
-    """Read a plugin's hooks and arguments. Raises: PluginError when it has no hook or an argument without default."""
+def spec_of(name: str, target: Callable[..., Any], keeps: str, page: str = "") -> PluginSpec:
+    """Read a plugin's hooks and arguments.
+
+    Raises: PluginError when it has neither a hook nor a page, or an argument without default.
+    """
     if inspect.isclass(target):
         if hasattr(target, "on_session_open"):
             keeps = "python"
@@ -118,9 +124,9 @@ def spec_of(name: str, target: Callable[..., Any], keeps: str) -> PluginSpec:
     else:
         hooks = tuple((*mark, "") for mark in _marks(target))
         parameters = _keywords(target, name)
-    if not hooks and not hasattr(target, "on_session_open"):
+    if not hooks and not page and not hasattr(target, "on_session_open"):
         raise PluginError(f"plugin {name}: no hook found; put @<point> under @plugin, or define on_session_open(ssn)")
-    return PluginSpec(name, target, parameters, hooks, keeps)
+    return PluginSpec(name, target, parameters, hooks, keeps, page=page)
 
 
 def _marks(function: Callable[..., Any]) -> list[Mark]:

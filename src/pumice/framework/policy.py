@@ -50,16 +50,22 @@ class ActionOption:
 @dataclass(frozen=True)
 class Policy:
     """What decides: actions in order, plugins in tiers, in a language. ``warnings`` are the problems that a lenient
-    reading put aside."""
+    reading put aside, ``sections`` what else the file says in the words of its dialect."""
 
     actions: tuple[ActionOption, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
     dialect: Dialect = field(default_factory=Dialect)
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    sections: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     def has_action(self, name: str) -> bool:
         return any(action.name == name for action in self.actions)
+
+    def section(self, name: str) -> Mapping[str, Any]:
+        """One of ``sections``, empty where it is not there."""
+        found: Mapping[str, Any] = self.sections.get(name) or {}
+        return found
 
     @cached_property
     def accounting(self) -> Accounting:
@@ -160,9 +166,6 @@ class _Reader:
         if not isinstance(conf, Mapping):
             self.fatal.append(f"conf: found {type(conf).__name__}, wanted a mapping with actions and tiers")
             return Policy((), ())
-        for key in conf:
-            if key not in _TOP_KEYS:
-                self.problems.append(f'conf: unknown key "{key}"{did_you_mean(str(key), _TOP_KEYS)}')
         dialect = conf.get("dialect", DEFAULT_DIALECT)
         if not isinstance(dialect, str) or dialect not in self.registry.dialects:
             self.fatal.append(
@@ -170,6 +173,10 @@ class _Reader:
             )
             return Policy((), ())
         self.language = self.registry.dialects[dialect]
+        known = (*_TOP_KEYS, *self.language.sections)
+        self.problems += [
+            f'conf: unknown key "{key}"{did_you_mean(str(key), known)}' for key in conf if key not in known
+        ]
         self.switch_of = {
             prefix + stem.lower(): stem for stem in self.language.switches for prefix in ("enable", "enabled")
         }
@@ -180,7 +187,18 @@ class _Reader:
         if not isinstance(metrics, Mapping):
             self.problems.append(f"conf: metrics: found {type(metrics).__name__}, wanted a mapping")
             metrics = {}
-        return Policy(actions, tiers, self.language, metrics, tuple(self.problems))
+        sections = dict(self._sections(conf))
+        return Policy(actions, tiers, self.language, metrics, sections, tuple(self.problems))
+
+    def _sections(self, conf: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        for name, problems_of in self.language.sections.items():
+            found = conf.get(name) or {}
+            problems = (
+                list(problems_of(found)) if isinstance(found, Mapping) else [f"found {found!r:.80}, wanted a mapping"]
+            )
+            self.problems += [f"conf: {name}: {problem}" for problem in problems]
+            if not problems:
+                yield name, found
 
     def _actions(self, conf: Mapping[str, Any], dialect: str) -> tuple[ActionOption, ...]:
         text = conf.get("actions", ", ".join(self.language.default_actions) or None)

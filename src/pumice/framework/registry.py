@@ -51,7 +51,7 @@ class Dialect:
     ``missing`` maps names that the dialect's home knows, but this version does
     not have, to a sentence that says so. ``features``: switches that gate no point but are an argument of the plugins
     that have one of that name (in lower case), with their defaults. ``conflict`` says what is wrong with the plugins of
-    one tier together, empty for nothing.
+    one tier together, empty for nothing. ``sections``: further keys of a conf file, each with what is wrong with it.
 
     ``nothing_waits``: whether a session on these tables would move nothing, as long as its actions only work for jobs
     that wait. ``opens`` is called before the plugins of a session are opened, ``closes`` when they have been told that
@@ -68,6 +68,7 @@ class Dialect:
     missing: Mapping[str, str] = field(default_factory=dict)
     points: Mapping[str, Question] = field(default_factory=dict)
     features: Switches = field(default_factory=dict)
+    sections: Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]] = field(default_factory=dict, kw_only=True)
     conflict: Callable[[Mapping[str, Switches]], str] = lambda plugins: ""
     accounting: Accounting = field(default_factory=Accounting)
     nothing_waits: Callable[[Tables], bool] = lambda tables: False

@@ -29,12 +29,15 @@ from pumice.kai.plugins.predicates import Predicates
 from pumice.kai.plugins.priority import priority
 from pumice.kai.plugins.proportion import Proportion
 from pumice.kai.plugins.ray import ray
+from pumice.kai.plugins.reflectjoborder import reflectjoborder
 from pumice.kai.plugins.resourcetype import resourcetype
+from pumice.kai.plugins.snapshot import snapshot
 from pumice.kai.plugins.subgrouporder import subgrouporder
 from pumice.kai.plugins.taskorder import taskorder
 from pumice.kai.plugins.topology import TopologyPlugin
 from pumice.kai.points import POINTS
 from pumice.kai.status import close, notices
+from pumice.scenario.turns import QUEUE_DEPTH, depth_problems
 
 NAME = "kai"
 
@@ -66,6 +69,8 @@ PLUGINS: tuple[Callable[..., Any], ...] = (
     MinRuntime,
     DynamicResources,
     PodAffinity,
+    snapshot,
+    reflectjoborder,
 )
 
 #: KAI's own order of actions and of plugins.
@@ -90,19 +95,13 @@ DEFAULT_PLUGINS = (
     "topology",
     "snapshot",
 )
-#: KAI has these; this version of Pumice does not, and says so instead of ignoring them.
-PLUGINS_NOT_YET = (
-    "snapshot",
-    "reflectjoborder",
-)
-
 DEFAULT_CONF = "\n".join(
     (
         "dialect: kai",
         f'actions: "{", ".join(DEFAULT_ACTIONS)}"',
         "tiers:",
         "- plugins:",
-        *(f"  - name: {name}" for name in DEFAULT_PLUGINS if name not in PLUGINS_NOT_YET),
+        *(f"  - name: {name}" for name in DEFAULT_PLUGINS),
         "",
     )
 )
@@ -110,18 +109,17 @@ DEFAULT_CONF = "\n".join(
 
 def kai_dialect() -> Dialect:
     """KAI's policy language."""
-    missing = {name: f'plugin "{name}" is KAI\'s and not in this version of Pumice yet' for name in PLUGINS_NOT_YET}
     return Dialect(
         ACTIONS,
         plugin_specs(PLUGINS),
-        missing,
-        POINTS,
+        points=POINTS,
         accounting=ACCOUNTING,
         opens=open_devices,
         closes=close,
+        sections={QUEUE_DEPTH: depth_problems, "usageDBConfig": lambda section: iter(())},
         notices=notices,
         default_actions=DEFAULT_ACTIONS,
-        default_plugins=tuple(name for name in DEFAULT_PLUGINS if name not in PLUGINS_NOT_YET),
+        default_plugins=tuple(name for name in DEFAULT_PLUGINS),
         name=NAME,
         scheduler="kai-scheduler",
         default_queue="default-queue",

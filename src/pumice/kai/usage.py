@@ -47,6 +47,16 @@ def summed_up(tree: QueueTree, own: F64) -> F64:
     return found
 
 
+def past_shares(tables: Tables) -> F64:
+    """Which part of the cluster queues had lately, 0 of whom nothing is known. Shape (Q, 3)."""
+    found, histories = np.zeros((len(tables.queues), 3)), tables.histories
+    row_of = {name: row for row, name in enumerate(tables.queues.names)}
+    for row, name in enumerate(histories.names):
+        if name in row_of:
+            found[row_of[name]] = histories.cpu[row], histories.memory[row], histories.gpu[row]
+    return found
+
+
 def _of_shared_gpus(tables: Tables) -> F64:
     """What parts of GPUs jobs hold, which is not in what they ask nodes for. Shape (J, R)."""
     tasks, classes, found = tables.tasks, tables.classes, np.zeros_like(tables.jobs.allocated)

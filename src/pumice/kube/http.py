@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -12,6 +11,7 @@ from prometheus_client.core import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
 from pumice.kube.live import Live
+from pumice.kube.plugin_pages import PluginPages
 from pumice.runtime.listening import ConnectionLimits, Connections, Place, connections_here, listening
 from pumice.runtime.metrics import CONTENT_TYPE
 
@@ -20,16 +20,16 @@ _HEALTH = ("/healthz", "/readyz")
 
 
 class Pages:
-    """Nothing here changes anything, and no answer costs more than reading the metrics once."""
+    """Nothing here changes anything, and but for pages of plugins no answer costs more than reading the metrics."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
-        self._began = time.monotonic()
+        self._of_plugins = PluginPages(live)
 
     def application(self) -> web.Application:
         app = web.Application(client_max_size=1 << 10)
         pages = (("/metrics", self.metrics), ("/healthz", self.health), ("/readyz", self.ready), ("/conf", self.conf))
-        app.add_routes([web.get(path, page) for path, page in pages])
+        app.add_routes([web.get(path, page) for path, page in (*pages, *self._of_plugins.pages.items())])
         return app
 
     async def metrics(self, request: web.Request) -> web.Response:

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pumice.kube.claim_binding import ClaimBinding
 from pumice.kube.client import Client, Counts
@@ -30,12 +30,12 @@ from pumice.kube.languages import KAI, VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.lease import Election
 from pumice.kube.ours import taken
 from pumice.kube.patience import Patience
-from pumice.kube.reload import ConfFile
+from pumice.kube.reload import Conf, ConfFile
 from pumice.kube.reminders import Reminders, tell_of_unread
 from pumice.kube.rhythm import Rhythm
 from pumice.kube.troubles import Troubles
 from pumice.kube.unread import Unread
-from pumice.kube.usage import ApiServerAsk
+from pumice.kube.usage import usage_feeds
 from pumice.kube.volume_binding import VolumeBinding
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
@@ -46,10 +46,10 @@ from pumice.runtime.kai_metrics import report_kai_cycle
 from pumice.runtime.loop import Loop
 from pumice.runtime.memory import give_back_freed
 from pumice.runtime.metrics import Metrics
-from pumice.runtime.usage.feed import UsageFeed
 from pumice.state.store import Store
 
 _log = logging.getLogger("pumice.run")
+T = TypeVar("T")
 _TIDY_S = 60.0  # how often freed memory is given back
 _STUCK_S = 300.0  # a cycle that takes so long will not end
 
@@ -129,6 +129,10 @@ class Live:
     def dump(self, folder: Path) -> None:
         """Write what is known below ``folder``, between two cycles."""
         self._thread.submit(self._dump, folder)
+
+    async def look(self, find: Callable[[Store, Conf], T]) -> T:
+        """What can be found out between two cycles of what is known then, and the policy in force."""
+        return await asyncio.wrap_future(self._thread.submit(find, self.loop.store, self.conf.current))
 
     async def run(self) -> None:
         """Until ``stop``. Raises: KubeError, and whatever is a fault of this program."""
@@ -220,19 +224,13 @@ class Live:
             told=self._tell_of_unread,
         )
         self._reminders = Reminders(self.cluster.truth, self.cluster.teller, self.following.unread)
-        self._usage = UsageFeed(
-            lambda: self.conf.current.policy.metrics,
-            lambda: list(self.cluster.truth.nodes.values()),
-            self.cluster.sink,
-            time.time,
-            of_api_server=ApiServerAsk(self._client),
-        )
+        self._feeds = usage_feeds(lambda: self.conf.current.policy, self.cluster, self._client)
         self.synced, self._decided = asyncio.Event(), asyncio.Event()
         self.cluster.is_synced = self.synced.is_set
 
     async def _lead(self) -> None:
         """Until it is to stop. Cancelled where leadership is lost: then nothing more is written, at once."""
-        works = (self.cluster.run(), self._reminders.run(), self._run_beside(), self._usage.run())
+        works = (self.cluster.run(), self._reminders.run(), self._run_beside(), *(feed.run() for feed in self._feeds))
         tasks = [asyncio.create_task(work) for work in works]
         stopping = asyncio.create_task(self._stopping.wait())
         self.leads = True

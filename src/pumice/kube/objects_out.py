@@ -42,7 +42,7 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import CPU, MEMORY, PODS, Resource
 from pumice.model.topology import HyperNode, HyperNodeMember, Topology
-from pumice.model.usage import NodeUsage
+from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.runtime.controllers.encode import podgroup_object
 
@@ -92,6 +92,8 @@ def object_of(value: Object) -> Obj:
             return _resource_quota(value)
         case NodeUsage():
             return _node_usage(value)
+        case QueueHistory():
+            return _queue_history(value)
         case Numatopology():
             return _numa_topology(value)
 
@@ -407,6 +409,16 @@ def _node_usage(usage: NodeUsage) -> Obj:
         "kind": "NodeUsage",
         "metadata": {"name": usage.name},
         "status": status,
+    }
+
+
+def _queue_history(history: QueueHistory) -> Obj:
+    shares = {"cpuShare": history.cpu, "memoryShare": history.memory, "gpuShare": history.gpu}
+    return {
+        "apiVersion": "pumice.dev/v1alpha1",
+        "kind": "QueueHistory",
+        "metadata": {"name": history.name},
+        "status": shares | _some(measuredAt=_instant(history.at)),
     }
 
 

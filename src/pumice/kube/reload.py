@@ -46,6 +46,7 @@ def described(policy: Policy) -> dict[str, Any]:
         "actions": [{"name": action.name, "arguments": dict(action.arguments)} for action in policy.actions],
         "tiers": [[_plugin(option) for option in tier] for tier in policy.tiers],
         "metrics": without_secrets(policy.metrics),
+        **without_secrets(dict(policy.sections)),
     }
 
 

@@ -1,12 +1,19 @@
-"""What the API server knows of how busy nodes are, asked through the client that everything else goes through."""
+"""Who measures nodes and queues for a scheduler that runs; the API server is asked through the client that everything
+else goes through."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from pumice.framework.policy import Policy
 from pumice.kube.client import Client
+from pumice.kube.cluster import KubeCluster
 from pumice.kube.errors import KubeError
 from pumice.runtime.usage.asking import ANSWER_BYTES_MAX, ANSWER_S, SourceError
+from pumice.runtime.usage.feed import UsageFeed, of_nodes, of_queues
+from pumice.runtime.usage.histories import HISTORY
 
 
 class ApiServerAsk:
@@ -25,3 +32,13 @@ class ApiServerAsk:
         if len(answer) > ANSWER_BYTES_MAX:
             raise SourceError(f"answered more than {ANSWER_BYTES_MAX:,} bytes")
         return answer
+
+
+def usage_feeds(policy: Callable[[], Policy], cluster: KubeCluster, client: Client) -> Sequence[UsageFeed]:
+    """Those that the policy in force may ask for."""
+    truth, api_server = cluster.truth, ApiServerAsk(client)
+    nodes, queues = of_nodes(lambda: policy().metrics), of_queues(lambda: policy().section(HISTORY))
+    return (
+        UsageFeed(nodes, lambda: list(truth.nodes.values()), cluster.sink, time.time, of_api_server=api_server),
+        UsageFeed(queues, lambda: list(truth.queues.values()), cluster.sink, time.time),
+    )

@@ -13,7 +13,7 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
-from pumice.model.usage import NodeUsage
+from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 Object = (
@@ -36,6 +36,7 @@ Object = (
     | CSIStorageCapacity
     | ResourceQuota
     | NodeUsage
+    | QueueHistory
     | BindRequest
     | Numatopology
 )

@@ -1,4 +1,4 @@
-"""How busy nodes really are, as somebody measured it."""
+"""How busy nodes really are, and what queues had of the cluster lately, as somebody measured it."""
 
 from __future__ import annotations
 
@@ -13,4 +13,17 @@ class NodeUsage:
     name: str
     cpu: float
     memory: float
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueHistory:
+    """Which part of all ``cpu``, ``memory`` and ``gpu`` of the cluster a queue had over a window that ended ``at`` a
+    moment, seconds since the epoch: 0 to 1, more where the cluster was larger than is known. Source: KAI usage
+    database."""
+
+    name: str
+    cpu: float
+    memory: float
+    gpu: float
     at: float = 0.0

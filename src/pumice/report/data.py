@@ -14,7 +14,7 @@ import numpy as np
 from pumice.report.curves import QUEUES_CHARTED, largest_queues, queue_curves, resource_curves, rest_curves, rounded
 from pumice.report.job_data import cut, job_data
 from pumice.report.spread import Spread
-from pumice.report.summary import FAIRNESS_OF, QueueSummary, Summary, waiting_groups
+from pumice.report.summary import FAIRNESS_OF, QueueSummary, Summary, left_of, waiting_groups
 from pumice.report.units import amount, counted, duration, label_of, percent, some
 from pumice.sim.history import History
 from pumice.sim.inputs import Inputs
@@ -108,9 +108,7 @@ def _headlines(summary: Summary) -> list[dict[str, str]]:
         if use.loaded is not None:
             note += f"; {percent(use.loaded)} while jobs waited"
         found.append(_headline(f"{label_of(use.resource)} utilisation", percent(use.mean), note))
-    left = [f"{len(result.unfinished):,} running"] * bool(result.unfinished) + [
-        f"{len(result.pending):,} waiting"
-    ] * bool(result.pending)
+    left = list(left_of(result))
     left += [f"{len(result.to_come):,} to come"] * bool(result.to_come)
     found.append(_headline("Jobs done", f"{result.completed:,}", ", ".join([f"of {result.jobs:,}", *left])))
     if wait is not None:

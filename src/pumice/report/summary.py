@@ -7,7 +7,7 @@ count as far as they are (``algorithms.survival``): a scheduler which lets the s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from pumice.sim.fairness import QueueShares
 from pumice.sim.figures import Amount, Figures
 from pumice.sim.history import History, JobRecord
 from pumice.sim.run import Run, Waiting
+from pumice.sim.world import SimResult
 
 #: A job shorter than this counts as this long in its slowdown: a second of waiting is nothing to a job of a second.
 SLOWDOWN_BOUND_S = 10.0
@@ -163,7 +164,9 @@ class Summary:
             "jobs": result.jobs,
             "completed": result.completed,
             "pending": len(result.pending),
-            "running": len(result.unfinished),
+            "running": len(result.running),
+            "broken": len(result.broken),
+            "gone": len(result.gone),
             "to_come": len(result.to_come),
             "simulated_s": round(result.simulated_s, 6),
             "wall_s": round(run.wall_s, 3),
@@ -210,6 +213,18 @@ class Summary:
         }
 
 
+def left_of(result: SimResult) -> Iterator[str]:
+    """How many jobs that arrived have not ended, by what became of them, in words."""
+    for keys, words in (
+        (result.running, "running"),
+        (result.pending, "waiting"),
+        (result.broken, "to run again"),
+        (result.gone, "evicted, whose pods nobody makes again"),
+    ):
+        if keys:
+            yield f"{len(keys):,} {words}"
+
+
 def summarise(run: Run) -> Summary:
     """The numbers of a simulation."""
     history = run.history
@@ -219,7 +234,7 @@ def summarise(run: Run) -> Summary:
         run,
         _measured(history, len(counted)),
         tuple(_utilisation(figures)),
-        tuple(_queues(history)),
+        tuple(_queues(history, frozenset(run.result.running))),
         waits(counted, history.now),
         completions(counted, history.now),
         slowdowns(counted, history.now),
@@ -378,7 +393,7 @@ def in_units(amounts: Mapping[str, float]) -> dict[str, float]:
 # -- queues
 
 
-def _queues(history: History) -> Iterable[QueueSummary]:
+def _queues(history: History, running_now: Collection[str]) -> Iterable[QueueSummary]:
     by_queue: dict[str, list[JobRecord]] = {}
     for record in history.jobs:
         by_queue.setdefault(record.queue, []).append(record)
@@ -388,7 +403,7 @@ def _queues(history: History) -> Iterable[QueueSummary]:
         records = by_queue[name]
         counted = [record for record in records if record.submitted in figures.window]
         completed = sum(record.ended is not None for record in records)
-        running = sum(record.ended is None and record.started is not None for record in records)
+        running = sum(record.key in running_now for record in records)
         share, deserved = _means(shares.get(name), figures.seconds)
         yield QueueSummary(
             name,

@@ -15,6 +15,7 @@ from pumice.framework.registry import Registry
 from pumice.runtime.conf_quotes import hint_on_quotes
 from pumice.runtime.documents import yaml_documents
 from pumice.runtime.problems import Problem, unforeseen
+from pumice.runtime.usage.histories import HISTORY, history_problems
 from pumice.runtime.usage.settings import source_problems
 
 SIZE_MAX = 1 << 20
@@ -95,7 +96,8 @@ def _loaded(text: str, registry: Registry, where: str, strict: bool, unset_switc
     except PolicyError as error:
         problems = (problem + hint_on_quotes(document, problem) for problem in error.problems)
         raise PolicyError(f"{where}{problem.removeprefix('conf')}" for problem in problems) from None
-    unusable = tuple(source_problems(policy.metrics))
+    histories = (f"{HISTORY}: {problem}" for problem in history_problems(policy.section(HISTORY)))
+    unusable = (*source_problems(policy.metrics), *histories)
     if unusable and strict:
         raise PolicyError(f"{where}: {problem}" for problem in unusable)
     warnings = (*(f"actions: {why}; it is left out" for why in left_out.values()), *unusable)

@@ -25,7 +25,17 @@ from pumice.scenario.points import Turn, turn_order
 #: Of so many jobs that come after each other the tasks are put in order together.
 _TOGETHER = 32
 
+#: The section of a policy file that says, by action, how many jobs of each queue have a turn. Source: KAI's name.
+QUEUE_DEPTH = "queueDepthPerAction"
+
 Entry = tuple[Any, int]  # a job with its key
+
+
+def depth_problems(section: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each bound that is none."""
+    for action, depth in section.items():
+        if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
+            yield f"{action}: found {depth!r:.80}, wanted a whole number of jobs, 1 or more"
 
 
 class QueueTree:
@@ -160,7 +170,7 @@ class Line:
 
 class Turns:
     """Waiting jobs, given out one after the other with what is to be placed of each. What is given out may be pushed
-    back."""
+    back. Of each queue only the first are, where the policy bounds that for the action under way."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
         self._ssn, self._keys = ssn, ssn.order.job_keys()
@@ -169,7 +179,8 @@ class Turns:
         ordered = list(ssn.order.jobs_in_order(rows))
         for job, leaf in zip(ordered, queue[ordered].tolist(), strict=True):
             in_order[leaf].append(job)
-        self._lines = {leaf: Line(self._keys, jobs) for leaf, jobs in in_order.items()}
+        depth = ssn.policy.section(QUEUE_DEPTH).get(ssn.story.action)
+        self._lines = {leaf: Line(self._keys, jobs[:depth]) for leaf, jobs in in_order.items()}
         self._turns: dict[int, tuple[Turn, int, Part | None]] = {}  # of a queue, with its job's stamp and part
 
     def __iter__(self) -> Iterator[tuple[int, Part | None]]:

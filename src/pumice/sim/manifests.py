@@ -21,7 +21,7 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
-from pumice.model.usage import NodeUsage
+from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.runtime.problems import Problem, Severity
 from pumice.sim.scene import Scene
@@ -34,7 +34,7 @@ MADE_PODS_MAX = 500_000
 _NAMED_MAX = 3
 _BESIDE = (
     *(Topology, PodDisruptionBudget, ResourceClaim, ResourceClaimTemplate, ResourceSlice, DeviceClass),
-    *(ResourceQuota, NodeUsage, Numatopology),
+    *(ResourceQuota, NodeUsage, QueueHistory, Numatopology),
     *(PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIStorageCapacity),
 )
 _FIRST = (PriorityClass, Queue, Node, HyperNode, *_BESIDE)  # they come before what refers to them
@@ -88,6 +88,7 @@ class _Stage:
         self._leave_out_what_collides()
         priorities = {c.name: c.value for c in self.standing if isinstance(c, PriorityClass)}
         members: dict[str, list[Pod]] = {key: [] for key in self._groups}
+        declared = frozenset(self._groups)
         for pod in self._all_pods(priorities):
             if is_bare(pod, self.scheduler_names):
                 group, pod = podgroup_for_bare_pod(pod)
@@ -104,7 +105,8 @@ class _Stage:
             )  # a job whose PodGroup is there already: what is there counts, the job says how long
             if job is not None:
                 group = replace(group, annotations={**_spans(job.job.annotations), **group.annotations})
-            yield LooseGang(group, tuple(sorted(members[key], key=lambda pod: (len(pod.name), pod.name))))
+            pods = sorted(members[key], key=lambda pod: (len(pod.name), pod.name))
+            yield LooseGang(group, tuple(pods), kept=key in declared)
         yield from jobs.values()
 
     def _leave_out_what_is_too_much(self) -> None:

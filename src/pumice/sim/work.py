@@ -195,10 +195,12 @@ class ManifestJob:
 
 @dataclass(frozen=True, slots=True)
 class LooseGang:
-    """A PodGroup and pods that exist without a job. Only pods that some controller owns are made again."""
+    """A PodGroup and pods that exist without a job. ``kept``: whoever made the PodGroup makes pods of it again; else,
+    as for pods that came without one, only what a controller owns is."""
 
     group: PodGroup
     pods: tuple[Pod, ...]
+    kept: bool = True
 
     @property
     def key(self) -> str:
@@ -219,7 +221,7 @@ class LooseGang:
 
     @property
     def recreates(self) -> bool:
-        return any(pod.owner is not None for pod in self.pods)
+        return self.kept or any(pod.owner is not None for pod in self.pods)
 
     @property
     def waits_for_admission(self) -> bool:

@@ -63,7 +63,8 @@ class Ending(StrEnum):
 @dataclass(frozen=True, slots=True)
 class SimResult:
     """How it ended. ``pending`` jobs never ran, ``unfinished`` ones ran and have not ended, ``to_come`` have not
-    arrived; in order of arrival. ``waiting``: all that have arrived and do not run, also those that were broken up."""
+    arrived; in order of arrival. ``waiting``: all that have arrived and do not run, also those that were broken up.
+    ``gone``: those of them that ran and of which nobody makes anew what was evicted."""
 
     ending: Ending
     start: float
@@ -74,6 +75,7 @@ class SimResult:
     pending: tuple[str, ...]
     unfinished: tuple[str, ...]
     waiting: tuple[str, ...]
+    gone: tuple[str, ...]
     to_come: tuple[Work, ...]
     binds: int
     evictions: int
@@ -84,6 +86,18 @@ class SimResult:
     @property
     def simulated_s(self) -> float:
         return self.now - self.start
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """Jobs whose gang runs in the end."""
+        waiting = frozenset(self.waiting)
+        return tuple(key for key in self.unfinished if key not in waiting)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Jobs that ran, were broken up, and wait to run again."""
+        others = frozenset((*self.running, *self.gone))
+        return tuple(key for key in self.unfinished if key not in others)
 
 
 class Simulation:
@@ -225,6 +239,7 @@ class Simulation:
             pending=tuple(run.key for run in live if run.started is None),
             unfinished=tuple(run.key for run in live if run.started is not None),
             waiting=tuple(run.key for run in live if not run.whole),
+            gone=tuple(run.key for run in live if run.started is not None and not run.whole and not run.recreates),
             to_come=tuple(sorted(controller.to_come.values(), key=lambda work: work.arrival_s)),
             binds=cluster.binds_done,
             evictions=cluster.evictions_done,

@@ -24,7 +24,7 @@ from pumice.columns.standing import (
 )
 from pumice.columns.table import Table
 from pumice.columns.tables import Tables
-from pumice.columns.usages import UsageTable
+from pumice.columns.usages import HistoryTable, UsageTable
 from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
@@ -33,7 +33,7 @@ from pumice.model.numa import Numatopology
 from pumice.model.queue import ResourceQuota
 from pumice.model.shared_devices import DeviceGrant
 from pumice.model.topology import Topology
-from pumice.model.usage import NodeUsage
+from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.state.grants import Grants
 
@@ -44,6 +44,7 @@ _TABLES: Mapping[type[Any], tuple[str, Callable[[Versions, Any], Table]]] = Mapp
         ResourceQuota: ("quotas", QuotaTable),
         Topology: ("topologies", TopologyTable),
         NodeUsage: ("usages", UsageTable),
+        QueueHistory: ("histories", HistoryTable),
         Numatopology: ("numas", NumaTable),
         ResourceClaim: ("claims", ClaimTable),
         ResourceSlice: ("slices", SliceTable),

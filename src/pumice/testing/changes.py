@@ -15,7 +15,7 @@ from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
-from pumice.model.usage import NodeUsage
+from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.testing.build import pod, resource
 from pumice.testing.clusters import DISK, Alter, apart, key_of
 
@@ -211,6 +211,10 @@ def _usage(dice: Random, one: NodeUsage, objects: Objects) -> NodeUsage:
     return replace(one, cpu=dice.choice((5.0, 50.0, 95.0)), at=dice.choice((0.0, 900.0, 1000.0, 1100.0)))
 
 
+def _history(dice: Random, one: QueueHistory, objects: Objects) -> QueueHistory:
+    return replace(one, gpu=dice.choice((0.0, 0.2, 0.7)), cpu=dice.choice((0.0, 0.5)))
+
+
 def _numa(dice: Random, one: Numatopology, objects: Objects) -> Numatopology:
     return replace(one, free=dice.choice((None, (0, 1), (0, 1, 2, 3), (2,))))
 
@@ -226,5 +230,6 @@ _CHANGED: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {
 _SELDOM: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {
     ResourceQuota: _quota,
     NodeUsage: _usage,
+    QueueHistory: _history,
     Numatopology: _numa,
 }

@@ -5,7 +5,7 @@ import pytest
 from pumice.framework.errors import PolicyError
 from pumice.framework.policy import read_policy
 from pumice.kai.accounting import ACCOUNTING
-from pumice.kai.table import ACTIONS, DEFAULT_ACTIONS, DEFAULT_CONF, DEFAULT_PLUGINS, PLUGINS, PLUGINS_NOT_YET
+from pumice.kai.table import ACTIONS, DEFAULT_ACTIONS, DEFAULT_CONF, DEFAULT_PLUGINS, PLUGINS
 from pumice.model.status import TaskStatus
 from pumice.runtime.conf import policy_of
 from pumice.runtime.languages import builtin_registry
@@ -25,14 +25,15 @@ def test_one_line_is_kais_default_policy() -> None:
     assert read_policy({"dialect": "kai", "tiers": []}, REGISTRY).tiers == ()
 
 
-def test_every_plugin_of_kais_is_there_or_told_as_not_yet() -> None:
+def test_every_plugin_of_kais_is_there() -> None:
     there = set(REGISTRY.plugins("kai"))
-    assert there.isdisjoint(PLUGINS_NOT_YET)
-    assert set(DEFAULT_PLUGINS) <= there | set(PLUGINS_NOT_YET)
+    assert set(DEFAULT_PLUGINS) <= there
     assert len(there) == len(PLUGINS)
-    for name in PLUGINS_NOT_YET:
-        with pytest.raises(PolicyError, match="not in this version of Pumice yet"):
-            read_policy({"dialect": "kai", "tiers": [{"plugins": [{"name": name}]}]}, REGISTRY)
+
+
+def test_plugins_that_serve_a_page_need_no_hook() -> None:
+    pages = {spec.page for spec in REGISTRY.dialects["kai"].plugins.values() if not spec.hooks}
+    assert pages == {"/get-snapshot", "/get-job-order"}
 
 
 def test_the_default_conf_runs() -> None:

@@ -11,11 +11,15 @@ import pytest
 from pumice.kube.access import Access
 from pumice.kube.client import Client
 from pumice.kube.http import serving
+from pumice.kube.languages import KAI
 from pumice.kube.live import Live, Settings
 from pumice.kube.reload import ConfFile
+from pumice.runtime.languages import builtin_registry
 from pumice.runtime.listening import Place
 from pumice.runtime.metrics import Metrics
+from pumice.runtime.snapshot_file import from_bytes
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
+from tests.unit.kai.cluster import job, queue, store
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n"], ids=["silent", "half a head"])
@@ -40,3 +44,25 @@ async def test_health_is_answered_beside_300_half_open_connections(said: bytes) 
 async def ended(reader: asyncio.StreamReader) -> None:
     with suppress(ConnectionError):
         assert await reader.read() == b""
+
+
+async def test_plugins_of_the_policy_say_which_pages_there_are() -> None:
+    conf = "dialect: kai\ntiers: [{plugins: [{name: priority}, {name: reflectjoborder}, {name: snapshot}]}]"
+    live = Live(
+        Client(Access("http://127.0.0.1:1")),
+        ConfFile(None, builtin_registry(), conf),
+        Settings(language=KAI),
+        Metrics(),
+    )
+    live.loop.store = store(queue("q"), job("low", "q", [""], priority=1), job("high", "q", [""], priority=2))
+    async with serving(live, [Place()]) as (url,):
+        async with aiohttp.request("GET", f"{url}/get-job-order") as answer:
+            order = await answer.json()
+        async with aiohttp.request("GET", f"{url}/get-snapshot") as answer:
+            cycle = from_bytes(await answer.read())
+        live.conf = ConfFile(None, builtin_registry(), "dialect: kai\ntiers: []")
+        async with aiohttp.request("GET", f"{url}/get-snapshot") as answer:
+            assert answer.status == 404
+    assert [each["id"] for each in order["global_order"]] == ["high", "low"]
+    assert [each["name"] for each in order["queue_order"]["q"]] == ["ns/high", "ns/low"]
+    assert list(cycle.snapshot.tables.jobs.uids)[:2] == ["ns/low", "ns/high"]

@@ -130,12 +130,29 @@ def test_decoding_leaves_the_object_alone() -> None:
         ([{"requests": {"cpu": "1", "memory": "1"}, "limits": {"cpu": "1000m", "memory": "1"}}], "Guaranteed"),
         ([{"requests": {"cpu": "1", "memory": "1"}, "limits": {"cpu": "2", "memory": "1"}}], "Burstable"),
         ([{"requests": {"cpu": "1", "memory": "1"}, "limits": {"cpu": "1", "memory": "1"}}, {}], "Burstable"),
-        ([{"limits": {"cpu": "1", "memory": "1"}}], "Burstable"),  # without the API server's defaults
+        ([{"limits": {"cpu": "1", "memory": "1"}}], "Guaranteed"),
         ([{"requests": {"nvidia.com/gpu": "1"}}], "BestEffort"),
     ],
 )
 def test_quality_of_service(containers: list[Obj], qos: str) -> None:
     assert spec_of(containers=[{"name": f"c{i}", "resources": r} for i, r in enumerate(containers)]).qos == qos
+
+
+def test_who_only_has_limits_asks_for_as_much() -> None:
+    found = spec_of(
+        containers=[
+            {"name": "a", "resources": {"limits": {"cpu": "2", "nvidia.com/gpu": "1"}, "requests": {"cpu": "1"}}},
+            {"name": "b", "resources": {"limits": {"memory": "1Gi"}}},
+        ],
+        initContainers=[{"name": "i", "resources": {"limits": {"cpu": "4"}}}],
+    ).request
+    assert (found.milli_cpu, found.memory, found.get("nvidia.com/gpu")) == (4000.0, 2.0**30, 1000.0)
+
+
+def test_limits_of_a_whole_pod_are_its_requests_where_no_container_names_one() -> None:
+    containers = [{"name": "a", "resources": {"requests": {"memory": "1Gi"}}}]
+    found = spec_of(containers=containers, resources={"limits": {"cpu": "2", "memory": "2Gi"}}).request
+    assert (found.milli_cpu, found.memory) == (2000.0, 2.0**30)
 
 
 def test_host_ports_of_containers_and_sidecars() -> None:

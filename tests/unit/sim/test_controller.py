@@ -168,7 +168,8 @@ def test_a_pod_whose_name_is_taken_is_named_and_not_made() -> None:
 def test_a_gang_without_a_job_ends_with_its_pods_and_nobody_makes_them_again() -> None:
     cluster, controller = world(node("n0"))
     notes = {"scheduling.k8s.io/group-name": "g", "pumice.dev/duration": "30s"}
-    gang = LooseGang(PodGroup("ns", "g", "u", min_member=1), (pod("a", annotations=notes), pod("b", annotations=notes)))
+    pods = (pod("a", annotations=notes), pod("b", annotations=notes))
+    gang = LooseGang(PodGroup("ns", "g", "u", min_member=1), pods, kept=False)
     assert math.isinf(gang.duration_s)
     controller.submit(gang)
     cluster.engine.advance(0)
@@ -179,6 +180,21 @@ def test_a_gang_without_a_job_ends_with_its_pods_and_nobody_makes_them_again() -
     assert (cluster.pods["ns/a"].phase, cluster.pods["ns/b"].phase) == ("Succeeded", "Running")
     cluster.engine.advance(40)
     assert (controller.ended_count, cluster.pods) == (1, {})
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_who_made_the_pod_group_makes_what_was_evicted_again(kept: bool) -> None:
+    cluster, controller = world(node("n0"))
+    bare = pod("a", annotations={"scheduling.k8s.io/group-name": "g"})
+    controller.submit(LooseGang(PodGroup("ns", "g", "u", min_member=1), (bare,), kept=kept))
+    cluster.engine.advance(0)
+    bind(cluster, "ns/a", "n0")
+    cluster.engine.advance(1)
+    cluster.submit([Evict("ns/a", bare.uid, "n0", "ns/g", "test")])
+    cluster.engine.advance(2)
+    assert [(each.uid != bare.uid, each.node_name) for each in cluster.pods.values()] == [(True, "")] * kept
+    run = controller.live["ns/g"]
+    assert (run.started, run.whole, run.recreates) == (0.0, False, kept)
 
 
 def test_a_job_without_pods_stays_and_waits() -> None:

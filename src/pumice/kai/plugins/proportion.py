@@ -25,7 +25,7 @@ from pumice.kai.amounts import shared, shared_by_one
 from pumice.kai.devices import reservations
 from pumice.kai.lumps import victim_lumps
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT
-from pumice.kai.usage import amounts_by_queue, summed_up
+from pumice.kai.usage import amounts_by_queue, past_shares, summed_up
 from pumice.scenario.parts import Scenario, amount_of
 from pumice.scenario.points import Turn
 from pumice.scenario.turns import queue_tree
@@ -89,7 +89,7 @@ class Proportion:
             queues.limit / _UNIT,
             request / _UNIT,
             queues.over_weight,
-            np.zeros_like(request),
+            past_shares(self.ssn.tables),
             k,
             np.arange(len(queues)),
         )

@@ -44,7 +44,7 @@ from pumice.model.manifest.unreadable import (
     salvaged_resource_quota,
     salvaged_topology,
 )
-from pumice.model.manifest.usages import read_node_usage
+from pumice.model.manifest.usages import read_node_usage, read_queue_history
 from pumice.model.manifest.volumes import (
     read_csi_node,
     read_storage_capacity,
@@ -58,7 +58,7 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
-from pumice.model.usage import NodeUsage
+from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
 
 Value = (
@@ -82,6 +82,7 @@ Value = (
     | CSINode
     | CSIStorageCapacity
     | NodeUsage
+    | QueueHistory
     | Numatopology
     | VolcanoJob
     | BatchJob
@@ -197,6 +198,7 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("kai.scheduler/v1alpha1", "Topology"): lambda _, obj: read_topology(obj),
     ("nodeinfo.volcano.sh/v1alpha1", "Numatopology"): lambda _, obj: read_numa_topology(obj),
     ("pumice.dev/v1alpha1", "NodeUsage"): lambda _, obj: read_node_usage(obj),
+    ("pumice.dev/v1alpha1", "QueueHistory"): lambda _, obj: read_queue_history(obj),
     ("batch.volcano.sh/v1alpha1", "Job"): lambda decoder, obj: read_volcano_job(
         obj, decoder.specs, decoder.default_queue, decoder.default_scheduler
     ),

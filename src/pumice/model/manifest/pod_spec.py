@@ -32,6 +32,7 @@ from pumice.model.manifest.fields import (
     text_map,
     whole,
 )
+from pumice.model.manifest.pod_defaults import with_requests
 from pumice.model.manifest.qos import qos_class
 from pumice.model.manifest.terms import Owner, affinity, spread, tolerations
 from pumice.model.numa import NumaAsk, numa_policy
@@ -163,9 +164,10 @@ def _resizes(status: Obj) -> list[Any]:
 
 
 def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted: Noted) -> PodSpec:
+    _check_amounts(spec, status, path)
+    spec = with_requests(spec)
     containers = tables(spec, "containers", path)
     first = tables(spec, "initContainers", path)
-    _check_amounts(spec, status, path)
     try:
         request, limit = pod_request(spec, status), pod_limit(spec, status)
         nonzero_milli_cpu, nonzero_memory = nonzero_request(spec)

@@ -1,12 +1,15 @@
-"""How busy a node is, from its decoded object: Pumice's own kind, for clusters that are files."""
+"""How busy a node is and what a queue had, from decoded objects: kinds of Pumice's own, for clusters that are files."""
 
 from __future__ import annotations
 
 from pumice.model.manifest.fields import Obj, amount, instant, name, table
-from pumice.model.usage import NodeUsage
+from pumice.model.usage import NodeUsage, QueueHistory
 
 #: Of one machine, in percent: what programs ask for more than once may be counted so.
 PERCENT_MAX = 1e4
+#: Parts of a cluster: one that shrank had more than it has.
+SHARE_MAX = 1e4
+_SHARES = ("cpuShare", "memoryShare", "gpuShare")
 
 
 def read_node_usage(obj: Obj) -> NodeUsage:
@@ -17,6 +20,13 @@ def read_node_usage(obj: Obj) -> NodeUsage:
         memory=_percent(status, "memoryPercent"),
         at=instant(status, "measuredAt", "status") or 0.0,
     )
+
+
+def read_queue_history(obj: Obj) -> QueueHistory:
+    status = table(obj, "status", "")
+    cpu, memory, gpu = (amount(status, key, "status", 0.0, 0.0, SHARE_MAX, or_else=SHARE_MAX) for key in _SHARES)
+    at = instant(status, "measuredAt", "status") or 0.0
+    return QueueHistory(name(table(obj, "metadata", ""), "name", "metadata"), cpu, memory, gpu, at)
 
 
 def _percent(status: Obj, key: str) -> float:

@@ -1,4 +1,4 @@
-"""Round after round, what nodes really use: asked beside the cycles, and told as events.
+"""Round after round, what is measured of nodes or of queues: asked beside the cycles, and told as events.
 
 A round that fails tells nothing: what was measured last stays in the snapshot, with its age, and plugins look at that.
 No cycle waits for a source.
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Any
 
 from pumice.model.events import Event, Gone, Seen
 from pumice.model.node import Node
-from pumice.model.usage import NodeUsage
+from pumice.model.queue import Queue
+from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.runtime.usage.asking import HttpAsk, SourceError
+from pumice.runtime.usage.histories import HistorySettings, queue_histories
 from pumice.runtime.usage.settings import INTERVAL_S, OF_API_SERVER, SourceSettings
 from pumice.runtime.usage.sources import Ask, source_of, usages
 
@@ -23,31 +26,60 @@ _log = logging.getLogger("pumice.usage")
 _ROUND_S = 25.0  # all questions of one round together
 
 
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """``what`` is measured, and as values of which ``kind``. ``settings``: whom to ask, as the policy in force says;
+    ``measure(settings, ask, those that are there, now)`` asks."""
+
+    what: str
+    kind: type[NodeUsage | QueueHistory]
+    settings: Callable[[], SourceSettings]
+    measure: Callable[[SourceSettings, Ask, Sequence[Any], float], Awaitable[Sequence[NodeUsage | QueueHistory]]]
+
+
+def of_nodes(metrics: Callable[[], Mapping[str, Any]]) -> Measuring:
+    """``metrics`` gives that section of the policy."""
+
+    async def measure(settings: SourceSettings, ask: Ask, nodes: Sequence[Node], now: float) -> list[NodeUsage]:
+        return usages(await source_of(settings)(ask, nodes), nodes, now)
+
+    return Measuring("usage of nodes", NodeUsage, lambda: SourceSettings.read(metrics()), measure)
+
+
+def of_queues(section: Callable[[], Mapping[str, Any]]) -> Measuring:
+    """``section`` gives ``usageDBConfig`` of the policy."""
+
+    async def measure(_: SourceSettings, ask: Ask, queues: Sequence[Queue], now: float) -> list[QueueHistory]:
+        return await queue_histories(HistorySettings.read(section()), ask, queues, now)
+
+    return Measuring("history of queues", QueueHistory, lambda: HistorySettings.read(section()).source, measure)
+
+
 class UsageFeed:
-    """``metrics`` gives the section of the policy that is in force, ``nodes`` those that are there, ``tell`` takes
-    events. ``of_api_server``: who asks the API server. ``trouble``: why the last round failed, empty where it did not;
-    ``measured_at``: when the last one did not, 0 for never."""
+    """``there`` gives the nodes or queues that are there, ``tell`` takes events. ``of_api_server``: who asks the API
+    server. ``trouble``: why the last round failed, empty where it did not; ``measured_at``: when the last
+    one did not, 0 for never."""
 
     def __init__(
         self,
-        metrics: Callable[[], Mapping[str, Any]],
-        nodes: Callable[[], Sequence[Node]],
+        measuring: Measuring,
+        there: Callable[[], Sequence[Node | Queue]],
         tell: Callable[[list[Event]], None],
         clock: Callable[[], float],
         *,
         of_api_server: Ask | None = None,
         http: Callable[[SourceSettings], AbstractAsyncContextManager[Ask]] = HttpAsk,
     ) -> None:
-        self._metrics, self._nodes, self._tell, self._clock = metrics, nodes, tell, clock
+        self._measuring, self._there, self._tell, self._clock = measuring, there, tell, clock
         self._of_api_server, self._http = of_api_server, http
-        self._known: dict[str, NodeUsage] = {}
+        self._known: dict[str, NodeUsage | QueueHistory] = {}
         self.trouble = ""
         self.measured_at = 0.0
 
     async def run(self) -> None:
-        """For ever, until cancelled. The section is read anew each round."""
+        """For ever, until cancelled. The policy is read anew each round."""
         while True:
-            settings = SourceSettings.read(self._metrics())
+            settings = self._measuring.settings()
             if settings.type:
                 await self.round(settings)
             else:
@@ -56,11 +88,11 @@ class UsageFeed:
 
     async def round(self, settings: SourceSettings) -> None:
         """Ask once, and tell what is new. What goes wrong is told once for each reason."""
-        nodes = self._nodes()
-        self._forget(node.name for node in nodes)
+        there = self._there()
+        self._forget(each.name for each in there)
         try:
             async with asyncio.timeout(_ROUND_S):
-                found = await self._asked(settings, nodes)
+                found = await self._asked(settings, there)
         except (SourceError, TimeoutError) as error:
             self._failed(settings, str(error) or f"no answer within {_ROUND_S:g} s")
             return
@@ -68,35 +100,38 @@ class UsageFeed:
             self._failed(settings, f"{type(error).__name__}: {str(error)[:200]}")
             return
         if self.trouble:
-            _log.info("usage of nodes: %s answers again", settings.type)
+            _log.info("%s: %s answers again", self._measuring.what, settings.type)
         self.trouble, self.measured_at = "", self._clock()
         self._known |= {usage.name: usage for usage in found}
         if found:
             self._tell([Seen(usage) for usage in found])
 
-    async def _asked(self, settings: SourceSettings, nodes: Sequence[Node]) -> list[NodeUsage]:
-        source = source_of(settings)
+    async def _asked(
+        self, settings: SourceSettings, there: Sequence[Node | Queue]
+    ) -> Sequence[NodeUsage | QueueHistory]:
+        measure, now = self._measuring.measure, self._clock()
         if settings.type in OF_API_SERVER:
             if self._of_api_server is None:
                 raise SourceError("there is no API server to ask")
-            percents = await source(self._of_api_server, nodes)
-        else:
-            async with self._http(settings) as ask:
-                percents = await source(ask, nodes)
-        return usages(percents, nodes, self._clock())
+            return await measure(settings, self._of_api_server, there, now)
+        async with self._http(settings) as ask:
+            return await measure(settings, ask, there, now)
 
     def _failed(self, settings: SourceSettings, why: str) -> None:
         if why != self.trouble:
             _log.warning(
-                "usage of nodes: %s: %s; what was measured last stays for as long as it is fresh", settings.type, why
+                "%s: %s: %s; what was measured last stays for as long as it is fresh",
+                self._measuring.what,
+                settings.type,
+                why,
             )
         self.trouble = why
 
     def _forget(self, names: Any) -> None:
-        """Tell the end of what was measured of nodes that are not among these."""
+        """Tell the end of what was measured of those that are not among these."""
         there = frozenset(names)
         gone = [name for name in self._known if name not in there]
         for name in gone:
             del self._known[name]
         if gone:
-            self._tell([Gone(NodeUsage, name) for name in gone])
+            self._tell([Gone(self._measuring.kind, name) for name in gone])

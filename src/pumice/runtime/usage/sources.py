@@ -4,6 +4,7 @@ nothing that can be used is left out."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import isfinite
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
@@ -99,22 +100,29 @@ async def prometheus(ask: Ask, nodes: Sequence[Node]) -> Percents:
     names = _by_address(nodes)
     found = []
     for query in (_CPU, _MEMORY):
-        answer = _decoded(await ask(f"/api/v1/query?query={quote(query, safe='')}"), _PrometheusAnswer)
-        if answer.status != "success" or answer.data.result_type != "vector":
-            raise SourceError(f"answered {answer.status[:40]!r} with a {answer.data.result_type[:40]!r}")
-        found.append(dict(_named(answer.data.result, names)))
+        samples = await prometheus_vector(ask, f"/api/v1/query?query={quote(query, safe='')}")
+        found.append(dict(_named(samples, names)))
     return _both(*found)
 
 
-def _named(samples: Iterable[_Sample], names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    for sample in samples:
-        instance = sample.metric.get("instance", "")
+async def prometheus_vector(ask: Ask, path: str) -> list[tuple[dict[str, str], float]]:
+    """Labels and value of each series that a question is answered with. Raises: SourceError."""
+    answer = _decoded(await ask(path), _PrometheusAnswer)
+    if answer.status != "success" or answer.data.result_type != "vector":
+        raise SourceError(f"answered {answer.status[:40]!r} with a {answer.data.result_type[:40]!r}")
+    found = []
+    for sample in answer.data.result:
+        with suppress(ValueError):
+            found.append((sample.metric, float(sample.value[1])))
+    return found
+
+
+def _named(samples: Iterable[tuple[Mapping[str, str], float]], names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    for labels, value in samples:
+        instance = labels.get("instance", "")
         name = names.get(instance) or names.get(instance.rpartition(":")[0])
         if name is not None:
-            try:
-                yield name, float(sample.value[1])
-            except ValueError:
-                continue
+            yield name, value
 
 
 def _by_address(nodes: Iterable[Node]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from pumice.model.events import Event, Gone, Seen
 from pumice.model.node import Node
 from pumice.model.usage import NodeUsage
 from pumice.runtime.usage.asking import HttpAsk, SourceError
-from pumice.runtime.usage.feed import UsageFeed
+from pumice.runtime.usage.feed import UsageFeed, of_nodes
 from pumice.runtime.usage.settings import SourceSettings, source_problems
 from pumice.runtime.usage.sources import source_of
 from pumice.testing.build import node
@@ -168,7 +168,9 @@ class World:
         self.now, self.told, self.answers = 100.0, list[Event](), dict[str, Any]()
 
     def feed(self, **more: Any) -> UsageFeed:
-        return UsageFeed(dict, lambda: self.nodes, self.told.extend, lambda: self.now, of_api_server=self.ask, **more)
+        return UsageFeed(
+            of_nodes(dict), lambda: self.nodes, self.told.extend, lambda: self.now, of_api_server=self.ask, **more
+        )
 
     async def ask(self, path: str, body: Any = None) -> bytes:
         answer: bytes | Exception = self.answers["now"]
@@ -209,7 +211,7 @@ async def test_a_node_that_is_gone_is_forgotten() -> None:
 
 async def test_without_an_api_server_it_says_so() -> None:
     world = World()
-    feed = UsageFeed(dict, lambda: world.nodes, world.told.extend, lambda: 0.0)
+    feed = UsageFeed(of_nodes(dict), lambda: world.nodes, world.told.extend, lambda: 0.0)
     await feed.round(SETTINGS)
     assert (feed.trouble, world.told) == ("there is no API server to ask", [])
 

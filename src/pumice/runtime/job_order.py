@@ -1,0 +1,29 @@
+"""In which order waiting jobs would have their turn, if nothing could be placed: what somebody asks who waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pumice.columns.snapshot import Snapshot
+from pumice.framework.closing import looking
+from pumice.framework.policy import Policy
+from pumice.scenario.turns import Turns, waiting_jobs
+
+
+def job_order(snapshot: Snapshot, policy: Policy, now: float) -> dict[str, Any]:
+    """Of all queues together, and of each by its name. Jobs by the UID of their PodGroup, with its key and priority.
+
+    Raises: PluginFault. Source: KAI reflectjoborder, whose fields these are; ``name`` is ours.
+    """
+    ssn, every, by_queue = looking(snapshot, policy, now), [], dict[str, list[dict[str, Any]]]()
+    try:
+        ssn.open()
+        jobs, queues = ssn.tables.jobs, ssn.tables.queues
+        for job, _ in Turns(ssn, waiting_jobs(ssn)):
+            group = jobs.groups[job]
+            entry = {"id": group.uid, "name": group.key, "priority": int(jobs.priority[job])}
+            every.append(entry)
+            by_queue.setdefault(queues.names[jobs.queue[job]], []).append(entry)
+    finally:
+        ssn.close()
+    return {"global_order": every, "queue_order": by_queue}
