@@ -110,7 +110,7 @@ class Scheduling:
     async def settled(self) -> None:
         """Wait until everything that was handed over is written, and nothing is in flight."""
         await until(lambda: not len(self.cluster.flights), what="decisions are still in flight")
-        lanes = (self.cluster.binds, self.cluster.evictions, *self.cluster._quiet_lanes())
+        lanes = (self.cluster.binds, self.cluster.evictions.lane, *self.cluster._quiet_lanes())
         for lane in lanes:
             await asyncio.wait_for(lane.empty(), 60)
 
@@ -120,6 +120,7 @@ class Scheduling:
             self.loop = Loop(Store(), policy_of(POLICY, volcano_registry()), self.cluster)
         outcome = await asyncio.to_thread(self.loop.step, now)
         self.cluster.tell(outcome)
+        self.cluster.let_evictions_go()
         return outcome
 
 

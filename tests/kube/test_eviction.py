@@ -119,6 +119,6 @@ async def test_the_eviction_api_keeps_disruption_budgets(client: Client, namespa
         await at_work.given_back("victim")
         await client.delete(f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/it")
         await until(lambda: at_work.cluster.evict(at_work.evict_of("victim")) is None)
-        await until(lambda: at_work.cluster.evictions.left == 0)
+        await until(lambda: at_work.cluster.evictions.lane.left == 0)
         left = await client.get(PODS.namespace_path(namespace))
     assert left["items"] == []

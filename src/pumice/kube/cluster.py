@@ -1,8 +1,8 @@
 """The cluster port over an API server: the cycle's thread hands over and goes on, tasks on the event loop do the rest.
 
 What a cycle needs to know comes in by ``sink``, from reflectors; what it decided goes out through lanes: binds first,
-then evictions and statuses, then what people read. Every decision that is taken comes back in bounded time as an event:
-the pod as it became, its end, or ``Undone``.
+then nominations, then evictions and statuses, then what people read. Every decision that is taken comes back in bounded
+time as an event: the pod as it became, its end, or ``Undone``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pumice.kube.client import Client
 from pumice.kube.codec import Codec
 from pumice.kube.events_out import Teller, about_group
 from pumice.kube.evicting import Evictor
+from pumice.kube.evictions import Evictions
 from pumice.kube.flights import Flight, Flights
 from pumice.kube.gates_out import Gates
 from pumice.kube.gpu_reservations import GpuReservations, Reserving
@@ -55,7 +56,7 @@ class Limits:
 
     ``binds``, ``evictions``: waiting; more are refused. A gang that began to be taken is taken whole, up to twice as
     many. ``confirm_s``: a decision that the API server accepted and that no watch has confirmed by then is looked up.
-    ``hold_s``: how long events and conditions wait for binds to go first.
+    ``hold_s``: how long events and conditions wait for binds to go first, and each eviction for nominations.
     """
 
     binds: int = 20_000
@@ -80,8 +81,9 @@ class KubeCluster:
     """Implements ``runtime.ports.Cluster``. One object, with one store, serves one term of leadership.
 
     * ``sink(events)``: what reflectors tell; from any thread, oldest first. Every kind that the store takes goes here.
-    * ``drain``, ``bind``, ``evict``, ``write_group``, ``write_queue``, ``notice``, ``tell``: from the thread of the
-      cycle; they return at once. ``Loop.step`` calls the first five; ``tell(outcome)`` after it is for what users read.
+    * ``drain``, ``submit``, ``write_group``, ``write_queue``, ``notice``, ``tell``: from the thread of the cycle; they
+      return at once. ``Loop.step`` calls the first four; ``tell(outcome)`` after it is for what users read, and
+      ``let_evictions_go`` in any case: those that were submitted wait for it.
     * ``changed``: a hook, called from whichever thread brings news that may change a decision; it must not wait.
     * ``is_synced``: a hook, whether everything was listed: before, nobody knows what is not needed.
     * ``run()``: the workers; once, until cancelled. What is handed over before it runs waits; what is under way when it
@@ -142,8 +144,13 @@ class KubeCluster:
         self.shared_binds: Lane[Flight] = Lane(  # of pods that wait for a device: nobody else waits with them
             "shared binds", self._send, workers=limits.shared_bind_workers, waiting_max=2 * limits.binds
         )
-        self.evictions: Lane[Flight] = Lane(
-            "evictions", self._send, workers=limits.evict_workers, waiting_max=limits.evictions
+        self.evictions = Evictions(
+            self._send,
+            self._conditions.write_at_once,
+            workers=limits.evict_workers,
+            waiting_max=limits.evictions,
+            nominations_max=limits.statuses,
+            hold_s=limits.hold_s,
         )
         self._group_lane: Lane[PodGroupUpdate] = Lane(
             "podgroups", self._statuses.write_group, workers=limits.status_workers, waiting_max=limits.statuses
@@ -237,7 +244,7 @@ class KubeCluster:
     def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
         """Take decisions on, one by one: each may be refused for a reason of its own."""
         answers = (
-            self.bind(decision) if isinstance(decision, Bind) else self.evict(decision) for decision in decisions
+            self.bind(decision) if isinstance(decision, Bind) else self._hold(decision) for decision in decisions
         )
         return {place: refusal for place, refusal in enumerate(answers) if refusal is not None}
 
@@ -257,7 +264,16 @@ class KubeCluster:
         return None
 
     def evict(self, decision: Evict) -> Refusal | None:
-        """Take an eviction on."""
+        """Take an eviction on, and let it go."""
+        refusal = self._hold(decision)
+        self.let_evictions_go()
+        return refusal
+
+    def let_evictions_go(self) -> None:
+        """The cycle has said whom it promised which nodes, or will say nothing more."""
+        self.evictions.let_go()
+
+    def _hold(self, decision: Evict) -> Refusal | None:
         flight, before = Flight(decision), self.flights.of(decision.pod)
         why = self._not_this(self.truth.pods.get(decision.pod), decision)
         if why is None and before is not None and isinstance(before.decision, Evict):
@@ -267,7 +283,7 @@ class KubeCluster:
         if why is not None:
             return Refusal(why)
         self.flights.add(flight)
-        self.evictions.put(flight.key, flight)
+        self.evictions.hold(flight)
         return None
 
     def write_group(self, update: PodGroupUpdate) -> None:
@@ -294,7 +310,8 @@ class KubeCluster:
             notice = replace(notice, reason=SCHEDULER_ERROR, message=failed[1])
         if self.flights.of(notice.pod) is not None or not self._conditions.begin(notice):
             return
-        if not self._notice_lane.put(notice.pod, notice):
+        lane = self.evictions.nominations if self._conditions.nominates(notice) else self._notice_lane
+        if not lane.put(notice.pod, notice):
             self._sent.gone(notice.pod)
 
     def tell(self, outcome: Outcome) -> None:
@@ -351,7 +368,7 @@ class KubeCluster:
     async def run(self) -> None:
         """Work until cancelled. What is not done by then is known to the API server, or never happened."""
         async with asyncio.TaskGroup() as group:
-            for lane in (self.binds, self.shared_binds, self.evictions, self._resync.lane, *self._quiet_lanes()):
+            for lane in (self.binds, self.shared_binds, self.evictions.lane, self._resync.lane, *self._quiet_lanes()):
                 group.create_task(lane.run())
             if self._asking is not None:
                 group.create_task(self._asking.deletes.run())
@@ -363,7 +380,7 @@ class KubeCluster:
         Returns how many decisions are still under way.
         """
         self._stopping = True
-        deciding = (self.binds, self.shared_binds, self.evictions, self._resync.lane)
+        deciding = (self.binds, self.shared_binds, self.evictions.lane, self._resync.lane)
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while any(lane.left for lane in deciding):
@@ -375,7 +392,10 @@ class KubeCluster:
 
     def _quiet_lanes(self) -> tuple[Lane[Any], ...]:
         """Statuses, then what people read."""
-        return self._gate_lane, self._group_lane, self._queue_lane, self._notice_lane, self.teller.lane
+        return (
+            *(self._gate_lane, self._group_lane, self._queue_lane),
+            *(self.evictions.nominations, self._notice_lane, self.teller.lane),
+        )
 
     async def _room(self) -> None:
         """Let binds go first, for a moment."""

@@ -78,10 +78,21 @@ class PodStatuses:
         self._sent.gone(pod)
         self._refusals.gone(pod)
 
+    def nominates(self, notice: PodNotice) -> bool:
+        """Whether the notice promises the pod a node that it is not nominated to yet."""
+        pod = self._truth.pods.get(notice.pod)
+        return pod is not None and notice.nominated_node not in ("", pod.nominated_node)
+
     async def write(self, notice: PodNotice) -> None:
-        """Write a notice and tell an event, unless the pod has changed meanwhile."""
+        """Write a notice and tell an event, unless the pod has changed meanwhile, or another notice was written."""
         await self._room()
         await self._bucket.take()
+        await self.write_at_once(notice)
+
+    async def write_at_once(self, notice: PodNotice) -> None:
+        """As ``write``, and wait for nobody."""
+        if not self._sent.is_newest(notice.pod, notice):
+            return
         pod = self._truth.pods.get(notice.pod)
         if pod is None or pod.uid != notice.uid or pod.node_name or not await self.say(pod, notice):
             self._sent.failed(notice.pod, notice)

@@ -80,6 +80,11 @@ class Sent:
         self._by_key.pop(key, None)
         return version == last[1]
 
+    def is_newest(self, key: str, said: object) -> bool:
+        """Whether this is what was begun last, and not done yet."""
+        last = self._by_key.get(key)
+        return last is not None and last[0] == said
+
     def is_under_way(self, key: str) -> bool:
         """Whether something was written to it of which no echo has come."""
         return key in self._by_key

@@ -184,10 +184,16 @@ def quota(name: str, hard: Resource, used: Resource | None = None, *, namespace:
 
 
 def cluster(*objects: Object | Iterable[Object]) -> Store:
-    """A store that has seen these objects (and lists of objects); queue ``default`` comes with it if no queue does."""
+    """A store that has seen these objects (and lists of objects); queue ``default`` comes with it if no queue does.
+
+    Raises: TypeError for anything else, lists in lists included.
+    """
     flat: list[Object] = []
     for item in objects:
-        flat += [item] if isinstance(item, Object) else item
+        flat += item if isinstance(item, Iterable) and not isinstance(item, Object) else [item]
+    for item in flat:
+        if not isinstance(item, Object):
+            raise TypeError(f"cluster() takes objects and lists of objects; among these is a {type(item).__name__}")
     if not any(isinstance(item, Queue) for item in flat):
         flat.insert(0, queue())
     store = Store()

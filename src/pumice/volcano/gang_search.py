@@ -29,11 +29,13 @@ from pumice.volcano.worksheet import Worksheet
 
 class Limits(NamedTuple):
     """``domains``: how many are tried. ``whole``: whether jobs may be broken. ``only_in_need``: nobody is evicted for a
-    gang that has room without."""
+    gang that has room without. ``promised_kept``: domains that hold all nodes to which its tasks are nominated are
+    tried before others (decision 0173)."""
 
     domains: int
     whole: bool
     only_in_need: bool = False
+    promised_kept: bool = True
 
 
 class GangSearch:
@@ -54,7 +56,7 @@ class GangSearch:
         if self._kind is EvictionKind.GANG_RECLAIM and not self._may_take(job, waiting):
             self.told.append(("queue may not reclaim", self._ssn.tables.queues.names[self._ssn.tables.jobs.queue[job]]))
             return {}
-        need, domains = amount_of(self._ssn, waiting), self._domains(job)
+        need, domains = amount_of(self._ssn, waiting), self._domains(job, waiting)
         if self._limits.only_in_need and any(self._plan(stmt, job, each, []) is not None for each in domains):
             self.told.append(("there is room", "nobody has to leave for it"))
             return {}
@@ -83,11 +85,16 @@ class GangSearch:
         queue = Queue(tables, int(tables.jobs.queue[job]))
         return self._ssn.ask(points.preemptive, queue, TaskRows(tables, np.array(rows)))
 
-    def _domains(self, job: int) -> list[int]:
+    def _domains(self, job: int, waiting: list[int]) -> list[int]:
+        tables = self._ssn.tables
         flat = [hypernode for gradient in gradients_for_job(self._ssn, job, EVICT) for hypernode in gradient]
-        if not flat and not has_hard(self._ssn.tables, job):
-            return [self._ssn.tables.tree.top]
-        return list(dict.fromkeys(flat))[: self._limits.domains]
+        if not flat and not has_hard(tables, job):
+            return [tables.tree.top]
+        found, promised = list(dict.fromkeys(flat)), tables.tasks.nominated[waiting]
+        promised = promised[promised >= 0]
+        if self._limits.promised_kept and len(promised):
+            found.sort(key=lambda hypernode: not np.isin(promised, tables.tree.nodes[hypernode]).all())
+        return found[: self._limits.domains]
 
     def _victims(self, job: int, hypernode: int, need: F64) -> Iterator[list[int]]:
         """Whom to evict in a domain: ever more bundles, from where there could be enough room."""

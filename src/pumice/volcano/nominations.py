@@ -3,11 +3,14 @@ eligibility (spec 03 §4.4; kube-scheduler's PodEligibleToPreemptOthers)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
 from pumice.framework.session import Session
+from pumice.framework.statement import Statement
 from pumice.framework.verdict import Code, Unfit
 from pumice.model.pod import Pod
 from pumice.volcano import points
@@ -44,6 +47,16 @@ def why_not_eligible(ssn: Session, task: Task, *, was_tried: bool, is_void: bool
     if any(unfit.code is Code.UNRESOLVABLE for unfit in reasons):
         return ""
     return f"others leave node {name} for it" if _makes_room(ssn, task, node) else ""
+
+
+def promised_again(stmt: Statement, task: Task, fits: Callable[[Task, int], bool]) -> bool:
+    """Whether the task was promised its nominated node again, which it ``fits`` without anybody's leaving.
+
+    Volcano has such a task wait for ``allocate``, which places nobody of a gang that is not whole: one that a
+    scheduler was killed over, with only some of its nodes free, would wait for ever (decision 0173).
+    """
+    node = int(task.tables.tasks.nominated[task.row])
+    return node >= 0 and fits(task, node) and stmt.pipeline([task.row], [node], evicted=False) is None
 
 
 def _reasons(ssn: Session, task: Task, node: int) -> list[Unfit]:

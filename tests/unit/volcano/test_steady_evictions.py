@@ -6,7 +6,8 @@ import pytest
 
 from pumice.model.pod import HostPort
 from pumice.model.queue import PriorityClass
-from pumice.testing.build import budget, cluster, node, pod, podgroup, queue, run
+from pumice.state.store import Store
+from pumice.testing.build import budget, cluster, hypernode, node, pod, podgroup, queue, run
 
 HIGH, LOW = PriorityClass("high", 100), PriorityClass("low", 1)
 TIER = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: proportion}]\n"
@@ -131,3 +132,56 @@ def test_a_gang_goes_on_with_what_was_freed_for_a_part_of_it(
     )
     found = run(state, conf, actions="allocate, preempt")
     assert (found.evicted, found.pipelined) == (evicted, pipelined)
+
+
+def half_freed() -> Store:
+    """A scheduler was killed after it had evicted for the first pod of a gang of another queue, before the second."""
+    return cluster(
+        HIGH,
+        LOW,
+        [node("a", cpu=1), node("b", cpu=1), node("c", cpu=2)],
+        [queue("rich"), queue("poor")],
+        podgroup("low", 1, phase="Running", queue="rich", priority_class="low"),
+        pod("low-1", "low", on="b", phase="Running"),
+        pod("low-2", "low", on="c", phase="Running", cpu=2),
+        podgroup("gang", 2, phase="Inqueue", queue="poor", priority_class="high"),
+        [pod("gang-0", "gang", nominated_node="a"), pod("gang-1", "gang", nominated_node="b")],
+    )
+
+
+@pytest.mark.parametrize(
+    ("kept", "evicted", "pipelined"),
+    [
+        pytest.param("true", ["ns/low-1"], {"ns/gang-0": "a", "ns/gang-1": "b"}, id="its node is kept"),
+        pytest.param("false", [], {}, id="only nodes with victims are looked at, as in Volcano"),
+    ],
+)
+def test_reclaim_goes_on_with_what_was_freed_for_a_part_of_a_gang(
+    kept: str, evicted: list[str], pipelined: dict[str, str]
+) -> None:
+    conf = TIER + f"configurations: [{{name: reclaim, arguments: {{promisedKept: {kept}}}}}]\n"
+    found = run(half_freed(), conf, actions="allocate, reclaim")
+    assert (found.evicted, found.pipelined) == (evicted, pipelined)
+
+
+def test_gangreclaim_goes_on_with_what_was_freed_for_a_part_of_a_gang() -> None:
+    found = run(half_freed(), TIER, actions="allocate, gangreclaim")
+    assert (found.evicted, found.pipelined) == (["ns/low-1"], {"ns/gang-0": "a", "ns/gang-1": "b"})
+
+
+def test_gangpreempt_goes_on_in_the_domain_where_others_left_for_the_gang() -> None:
+    """Two domains would do; in the second one somebody has left for it already."""
+    state = cluster(
+        HIGH,
+        LOW,
+        [node(name, cpu=1) for name in "abcd"],
+        hypernode("first", 1, "ab"),
+        hypernode("second", 1, "cd"),
+        [podgroup(f"low-{name}", 0, phase="Running", priority_class="low") for name in "abd"],
+        [pod(f"low-{name}-0", f"low-{name}", on=name, phase="Running") for name in "abd"],
+        podgroup("gang", 2, phase="Inqueue", priority_class="high", tier=1),
+        [pod("gang-0", "gang", nominated_node="c"), pod("gang-1", "gang", nominated_node="d")],
+    )
+    conf = TIER.replace("{name: proportion}", "{name: proportion}, {name: network-topology-aware}")
+    found = run(state, conf, actions="allocate, gangpreempt")
+    assert (found.evicted, found.pipelined) == (["ns/low-d-0"], {"ns/gang-0": "c", "ns/gang-1": "d"})

@@ -11,13 +11,19 @@ REASON = "gangpreempt"
 
 
 def gangpreempt(
-    ssn: Session, *, maxDomains: int = DOMAINS_DEFAULT, allowWholeBundle: bool = True, onlyInNeed: bool = False
+    ssn: Session,
+    *,
+    maxDomains: int = DOMAINS_DEFAULT,
+    allowWholeBundle: bool = True,
+    onlyInNeed: bool = False,
+    promisedKept: bool = True,
 ) -> None:
     """Each starving job is placed as a whole, in a trial, before anybody is evicted for it.
 
     ``maxDomains``: how many domains are tried for a job; below 1 counts as 8. ``allowWholeBundle``: jobs may lose more
     than they can spare. ``onlyInNeed``: nobody is evicted for a gang that has room without; Volcano does not have this,
-    and evicts somebody in any case.
+    and evicts somebody in any case. ``promisedKept``: domains in which others were evicted for the gang before are
+    tried first (decision 0173).
     """
-    limits = limits_of(maxDomains, whole=allowWholeBundle, only_in_need=onlyInNeed)
+    limits = limits_of(maxDomains, whole=allowWholeBundle, only_in_need=onlyInNeed, promised_kept=promisedKept)
     evict_for_gangs(ssn, EvictionKind.GANG_PREEMPT, REASON, limits)

@@ -20,7 +20,7 @@ from pumice.volcano.eviction_failures import alike_failures, note_failure
 from pumice.volcano.exchanges import Before, Exchanges
 from pumice.volcano.least_harm import Limits, least_harmful
 from pumice.volcano.making_room import RoomMaking, WhyNot
-from pumice.volcano.nominations import why_not_eligible
+from pumice.volcano.nominations import promised_again, why_not_eligible
 from pumice.volcano.search import Found, NodeSearch, Victims, waiting_tasks
 from pumice.volcano.starving import starving_jobs
 from pumice.volcano.victims import eviction_order
@@ -102,21 +102,9 @@ class _Preemption:
     def _from_other_jobs(self, stmt: Statement, rows: Sequence[int]) -> int | WhyNot:
         job = int(self.ssn.tables.tasks.job[rows[0]])
         queue = int(self.ssn.tables.jobs.queue[job])
-        if self.promised_kept and self._keep(stmt, rows[0]):
+        if self.promised_kept and promised_again(stmt, Task(self.ssn.tables, rows[0]), self._fits):
             return 1
         return self._preempt(stmt, rows, evictable(self.ssn).of_queue(queue), but_job=job)
-
-    def _keep(self, stmt: Statement, row: int) -> bool:
-        """Promise the task again the node that it is nominated to, where that has room without anybody's leaving.
-
-        Volcano has such a task wait for ``allocate``, which places nobody of a gang that is not whole: one that a
-        scheduler was killed over, with only some of its nodes free, would wait for ever.
-        """
-        tables, task = self.ssn.tables, Task(self.ssn.tables, row)
-        node = int(tables.tasks.nominated[row])
-        if node < 0 or not self._fits(task, node):
-            return False
-        return stmt.pipeline([row], [node], evicted=False) is None
 
     def _is_promise_void(self, task: Task) -> bool:
         """Whether the node that the task is nominated to is not getting room for it: nobody was evicted there after

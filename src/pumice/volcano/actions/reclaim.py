@@ -16,7 +16,7 @@ from pumice.volcano import points
 from pumice.volcano.candidates import evictable
 from pumice.volcano.exchanges import Exchanges
 from pumice.volcano.making_room import RoomMaking, WhyNot
-from pumice.volcano.nominations import never_preempts
+from pumice.volcano.nominations import never_preempts, promised_again
 from pumice.volcano.search import NodeSearch, Victims
 from pumice.volcano.starving import starving_jobs
 from pumice.volcano.victims import eviction_order
@@ -25,20 +25,22 @@ from pumice.volcano.why_no_victims import why_no_victims
 REASON = "reclaim"
 
 
-def reclaim(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
+def reclaim(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedKept: bool = True) -> None:
     """Best queue first, best starving job first: room is made for its tasks one after the other, all or nothing.
 
-    ``predicateErrorCacheEnable`` changes nothing: every task asks for itself.
+    ``predicateErrorCacheEnable`` changes nothing: every task asks for itself. ``promisedKept``: a gang counts nodes
+    that earlier evictions freed for its pods (decision 0173).
     """
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
-        _Reclaiming(ssn).run(starving)
+        _Reclaiming(ssn, promised_kept=promisedKept).run(starving)
 
 
 class _Reclaiming:
-    def __init__(self, ssn: Session) -> None:
+    def __init__(self, ssn: Session, *, promised_kept: bool) -> None:
         self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
-        self.making = RoomMaking(ssn, REASON, REASON, points.reclaimable)
+        self.promised_kept = promised_kept
+        self.making = RoomMaking(ssn, REASON, f"{REASON} {promised_kept}", points.reclaimable)
         self.exchanges = Exchanges(ssn, REASON, points.reclaimable)
 
     def run(self, starving: dict[int, list[int]]) -> None:
@@ -67,6 +69,8 @@ class _Reclaiming:
         if unfit is not None:
             reason = unfit.reason
             return lambda: reason
+        if self.promised_kept and promised_again(stmt, task, self._fits):
+            return 1
         supply = evictable(ssn).of_other_queues(queue.row)
         victims = Victims(ssn, task, supply, points.reclaimable_victims, somebody=True)
         reachable = search.reachable(task)
@@ -94,7 +98,9 @@ class _Reclaiming:
                     break
                 stmt.evict([row], REASON)
                 evicted = True
-            fits = self.search.has_room(task, node) and self.search.passes(task, node)
-            if fits and stmt.pipeline([task.row], [node], evicted=evicted) is None:
+            if self._fits(task, node) and stmt.pipeline([task.row], [node], evicted=evicted) is None:
                 trial.keep()
         return trial.kept
+
+    def _fits(self, task: Task, node: int) -> bool:
+        return self.search.has_room(task, node) and self.search.passes(task, node)
