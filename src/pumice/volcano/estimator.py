@@ -86,13 +86,13 @@ def _read(given: Any) -> Iterator[tuple[str, float | None]]:
 
 def _amount(name: str, value: Any) -> float | None:
     if type(value) is int:
-        found = float(value) * (_MIB if name == "be_mem" else 1)
+        found: int = value * (_MIB if name == "be_mem" else 1)
     else:
         try:
-            found = float(milli_value(value) if name == "be_cpu" else whole_value(value))
+            found = milli_value(value) if name == "be_cpu" else whole_value(value)
         except (QuantityError, TypeError, ValueError):
             return None
-    return found if 0 <= found <= _AMOUNT_MAX else None
+    return float(found) if 0 <= found <= _AMOUNT_MAX else None
 
 
 # -- what is wrong

@@ -1,4 +1,5 @@
-"""predicates that look at one node: cordons, node affinity, taints, number of pods. Texts are kube-scheduler 1.36's."""
+"""predicates that look at one node: which are asked, in which order, and the number of pods. What node objects say:
+``framework/test_node_filters``."""
 
 from __future__ import annotations
 
@@ -9,12 +10,11 @@ from pumice.columns.rows import NodeRows
 from pumice.framework import points
 from pumice.framework.verdict import Code
 from pumice.model.node import Taint
-from pumice.model.pod import NodeSelectorTerm, Requirement, Toleration
+from pumice.model.pod import NodeSelectorTerm, Requirement
 from pumice.volcano.plugins.predicates import TOO_MANY_PODS
 from tests.unit.volcano.cluster import Cluster, node, pod, spec
 
 CORDONED = "node(s) were unschedulable"
-ELSEWHERE = "node(s) didn't match Pod's node affinity/selector"
 TAINTED = "node(s) had untolerated taint(s)"
 FULL = "node(s) pod number exceeded"
 
@@ -29,63 +29,11 @@ NODES = [
     node("avoided", taints=[Taint("team", "c", "PreferNoSchedule")]),
 ]
 CORDONS = {"cordoned": [CORDONED], "cordoned-only": [CORDONED]}
-TAINTS = {"tainted": [TAINTED], "evicting": [TAINTED]}
 NAMES = {n.name for n in NODES}
-
-
-def others(*fit: str) -> dict[str, list[str]]:
-    """Everything but the named nodes is out: a cordon is said first, then that the node is not meant."""
-    return {n: CORDONS.get(n, [ELSEWHERE]) for n in NAMES - set(fit)}
 
 
 def term(*labels: Requirement, names: tuple[str, ...] = (), operator: str = "In") -> NodeSelectorTerm:
     return NodeSelectorTerm(labels, (Requirement("metadata.name", operator, names),) if names else ())
-
-
-@pytest.mark.parametrize(
-    ("terms", "expected"),
-    [
-        pytest.param({}, CORDONS | TAINTS, id="no terms"),
-        pytest.param({"node_selector": (("disk", "ssd"),)}, others("ssd"), id="selector"),
-        pytest.param({"node_selector": (("disk", "ssd"), ("rank", "8"))}, others(), id="selector: all of it"),
-        pytest.param({"node_required": (term(Requirement("disk", "Exists")),)}, others("ssd", "hdd"), id="affinity"),
-        pytest.param(
-            {"node_required": (term(Requirement("disk", "In", ("ssd",))), term(Requirement("disk", "In", ("hdd",))))},
-            others("ssd", "hdd"),
-            id="terms are alternatives",
-        ),
-        pytest.param({"node_required": (term(Requirement("rank", "Gt", ("6",))),)}, others("ssd"), id="greater than"),
-        pytest.param({"node_required": (term(),)}, others(), id="an empty term matches no node"),
-        pytest.param({"node_required": ()}, others(), id="no terms match no node"),
-        pytest.param({"node_required": (term(names=("hdd",)),)}, others("hdd"), id="by name"),
-        pytest.param(
-            {"node_required": (term(Requirement("disk", "Exists"), names=("hdd",), operator="NotIn"),)},
-            others("ssd"),
-            id="not by name",
-        ),
-        pytest.param(
-            {"node_selector": (("disk", "hdd"),), "node_required": (term(Requirement("disk", "Exists")),)},
-            others("hdd"),
-            id="selector and affinity",
-        ),
-        pytest.param(
-            {"tolerations": (Toleration("team", "Equal", "a"),)}, CORDONS | {"evicting": [TAINTED]}, id="equal"
-        ),
-        pytest.param({"tolerations": (Toleration("team", "Exists"),)}, CORDONS, id="exists"),
-        pytest.param(
-            {"tolerations": (Toleration("team", "Exists", effect="NoExecute"),)},
-            CORDONS | {"tainted": [TAINTED]},
-            id="one effect",
-        ),
-        pytest.param({"tolerations": (Toleration(operator="Exists"),)}, {}, id="tolerates everything, cordons too"),
-        pytest.param(
-            {"tolerations": (Toleration("node.kubernetes.io/unschedulable", "Exists"),)}, TAINTS, id="tolerates cordons"
-        ),
-        pytest.param({"tolerations": (Toleration("team", "Near"),)}, CORDONS | TAINTS, id="unknown operator"),
-    ],
-)
-def test_stable_filters(terms: dict[str, object], expected: dict[str, list[str]]) -> None:
-    assert Cluster(NODES, [pod("p", spec=spec(**terms))], "predicates").reasons("p") == expected
 
 
 def test_filters_can_be_turned_off() -> None:
