@@ -18,7 +18,7 @@ from pumice.runtime.controllers.job_plugins import Plugins, argument, hosts, por
 
 _BITS, _EXPONENT = "2048", 65537
 _TIMEOUT_S = 20
-_PATH = "/root/.ssh"
+_HOME = "/root"  # of the user as whom containers run, where their image says no other
 
 
 class Keys(NamedTuple):
@@ -109,4 +109,4 @@ def volume(job: VolcanoJob) -> Obj:
 
 def mount_path(plugins: Plugins) -> str:
     """The folder in every container."""
-    return argument(plugins["ssh"], "ssh-key-file-path", _PATH)
+    return argument(plugins["ssh"], "ssh-key-file-path", f"{_HOME}/.ssh")

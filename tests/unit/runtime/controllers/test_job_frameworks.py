@@ -86,7 +86,7 @@ def test_a_task_without_the_container_for_ray_is_named() -> None:
 
 
 def test_pods_come_into_each_other_by_keys_of_their_job() -> None:
-    world = World(task("w", 2), plugins={"ssh": ["--ssh-port=2222", "--ssh-key-file-path=/home/u/.ssh"], "svc": []})
+    world = World(task("w", 2), plugins={"ssh": ["--ssh-port=2222", "--ssh-key-file-path=/keys"], "svc": []})
     world.admit()
     secret = world.objects["Secret", "j-ssh-job-uid"]
     files = {name: base64.b64decode(text).decode() for name, text in secret["data"].items()}
@@ -97,7 +97,7 @@ def test_pods_come_into_each_other_by_keys_of_their_job() -> None:
         (volume,) = [each for each in pod["spec"]["volumes"] if "secret" in each]
         assert volume["secret"] == {"secretName": "j-ssh-job-uid", "defaultMode": 0o600}
         mounts = {each["name"]: each["mountPath"] for each in container(pod)["volumeMounts"]}
-        assert mounts[volume["name"]] == "/home/u/.ssh"
+        assert mounts[volume["name"]] == "/keys"
 
 
 def test_keys_are_made_once_and_given_ones_are_taken() -> None:
