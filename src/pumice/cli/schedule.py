@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,7 +115,7 @@ def _on_manifests(paths: Sequence[str], options: _Options) -> _Asked:
 
     found = read_inputs(paths)
     chosen = choose_policy(options.conf, found.confs, strict=options.strict, plugins_dir=options.plugins_dir)
-    problems = found.scene.problems
+    problems = (*found.scene.problems, *_idle(found))
     tell_problems(problems)
     if not found.scene.objects and not found.scene.works:
         raise InputError("nothing in the input can be used")
@@ -151,6 +151,17 @@ def _on_snapshot(paths: Sequence[str], options: _Options) -> _Asked:
     moment = cycle.now if options.now is None else options.now
     objects = objects_in(cycle.snapshot, moment)
     return _Asked(decide(cycle.snapshot, chosen.policy, moment, objects), objects, chosen)
+
+
+def _idle(found: Inputs) -> Iterator[Problem]:
+    """What would make Jobs as time goes by."""
+    from pumice.model.job_makers import JOB_TEMPLATE
+    from pumice.runtime.problems import Problem, Severity
+
+    for maker in found.scene.makers:
+        if maker.kind != JOB_TEMPLATE:
+            what = "makes no Jobs in a single cycle; see pumice simulate"
+            yield Problem(f"{maker.kind} {maker.key}", what, Severity.NOTE)
 
 
 def _objects(found: Inputs, now: float) -> list[Object]:

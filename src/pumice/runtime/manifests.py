@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from pumice.model.job_makers import JobMaker
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind, Value
 from pumice.model.manifest.decoder import where as object_name
 from pumice.model.manifest.keys import UnknownKey, unknown_keys
@@ -135,7 +136,8 @@ class _Reading:
             self._take(f"{where} item {i + 1}", item, depth + 1)
 
     def _keep(self, where: str, value: Value) -> None:
-        key = (type(value).__name__, getattr(value, "namespace", ""), value.name)
+        kind = value.kind if isinstance(value, JobMaker) else type(value).__name__
+        key = (kind, getattr(value, "namespace", ""), value.name)
         held = self.objects.get(key)
         if held is None:
             self.objects[key] = (value, where)

@@ -134,11 +134,14 @@ def _merged(scenes: Sequence[Scene], nodes: Sequence[Node] | None) -> Scene:
                 problems.append(Problem(f"job {work.key}", "comes twice; the first is kept", Severity.WARNING))
     for node in nodes or ():
         objects["Node", node.name] = node
-    if ("Queue", DEFAULT_QUEUE) not in objects and any(work.queue == DEFAULT_QUEUE for work in works.values()):
+    makers = tuple(maker for scene in scenes for maker in scene.makers)  # whose Jobs name no queue, as a rule
+    asked_for = bool(makers) or any(work.queue == DEFAULT_QUEUE for work in works.values())
+    if asked_for and ("Queue", DEFAULT_QUEUE) not in objects:
         objects["Queue", DEFAULT_QUEUE] = Queue(DEFAULT_QUEUE)
     return Scene(
         tuple(objects.values()),
         tuple(works.values()),
         tuple(note for scene in scenes for note in scene.notes),
         tuple(problems),
+        makers,
     )

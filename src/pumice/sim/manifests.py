@@ -13,6 +13,7 @@ from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplat
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object
 from pumice.model.job import BatchJob, VolcanoJob
+from pumice.model.job_makers import JobMaker
 from pumice.model.manifest.decoder import Value
 from pumice.model.manifest.jobs import group_name_of, is_bare, podgroup_for_bare_pod, pods_of_batch_job
 from pumice.model.node import Node
@@ -48,7 +49,8 @@ def scene_of(objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volc
     works = sorted(stage.works(), key=lambda work: (work.arrival_s, work.key))
     rank = {kind: i for i, kind in enumerate((*_FIRST, PodGroup, Pod))}
     standing = sorted(stage.standing, key=lambda obj: (rank[type(obj)], key_of(obj)))
-    return Scene(tuple(standing), tuple(works), problems=tuple(sorted(stage.problems, key=str)))
+    makers = tuple(sorted(stage.makers, key=lambda maker: (maker.kind, maker.key)))
+    return Scene(tuple(standing), tuple(works), problems=tuple(sorted(stage.problems, key=str)), makers=makers)
 
 
 class _Stage:
@@ -57,6 +59,7 @@ class _Stage:
         self.standing: list[Object] = []
         self.problems: list[Problem] = []
         self._groups: dict[str, PodGroup] = {}
+        self.makers: list[JobMaker] = []
         self._pods: list[Pod] = []
         self._jobs: list[VolcanoJob] = []
         self._batch_jobs: list[BatchJob] = []
@@ -75,6 +78,9 @@ class _Stage:
                 self._jobs.append(obj)
             case BatchJob():
                 self._batch_jobs.append(obj)
+            case JobMaker():
+                self.makers.append(obj)
+                return
             case _:
                 what = "is not used by a simulation yet"
                 name = f"{namespace}/{obj.name}" if (namespace := getattr(obj, "namespace", "")) else obj.name

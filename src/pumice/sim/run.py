@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pumice.framework.policy import Policy
+from pumice.model.queue import PriorityClass
 from pumice.runtime.memory import old_objects_left_alone
 from pumice.runtime.why import Why
 from pumice.sim.cluster import SimCluster
@@ -16,12 +17,13 @@ from pumice.sim.engine import Engine
 from pumice.sim.event_log import EventLog
 from pumice.sim.faults import FaultPlan, Faults
 from pumice.sim.history import History
+from pumice.sim.makers import Makers
 from pumice.sim.scene import Scene
 from pumice.sim.shake import shaken
 from pumice.sim.shell import Began, Shell
 from pumice.sim.stuck import Stuck, Stuckness
 from pumice.sim.window import ALWAYS, Window
-from pumice.sim.work import Moved
+from pumice.sim.work import Moved, Work
 from pumice.sim.world import CIRCLES_MAX, Ending, Progress, SimResult, Simulation
 
 #: A job needs so many periods where nothing stands in its way: one cycle admits it, one places its pods, and the first
@@ -102,6 +104,10 @@ def simulate(
         EventLog(cluster, controller, tell, lambda: shell.cycles)
     stuckness = Stuckness(controller)
     scene.enter(cluster, controller)
+    made: Mapping[str, Work] = {}
+    if scene.makers:
+        priorities = {each.name: each.value for each in scene.objects if isinstance(each, PriorityClass)}
+        made = Makers(controller, scene.makers, priorities, until).made
     history = History(cluster, controller, window=window, patience_s=PROMPT_PERIODS * period_s)
     shell.causes.tell = history.note_causes
     laws = shell.laws(controller, history) if check_laws else None
@@ -127,15 +133,17 @@ def simulate(
         wait_causes=shell.causes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
         stuck=stuckness.find(
-            lambda key: _why_not_alone(scene, key, policy, result.now, circles_max),
+            lambda key: _why_not_alone(scene, made, key, policy, result.now, circles_max),
             nothing_moves=result.ending == Ending.STUCK,
         ),
     )
 
 
-def _why_not_alone(scene: Scene, key: str, policy: Policy, now: float, circles_max: int) -> str | None:
+def _why_not_alone(
+    scene: Scene, made: Mapping[str, Work], key: str, policy: Policy, now: float, circles_max: int
+) -> str | None:
     """Why a job does not run even when it is the only one, from now on; None when it does."""
-    work = next(work for work in scene.works if work.key == key)
+    work = made.get(key) or next(work for work in scene.works if work.key == key)
     cluster = SimCluster(Engine(now))
     controller = Controller(cluster)
     shell = Shell(cluster, policy)

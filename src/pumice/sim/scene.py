@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pumice.model.events import Object
+from pumice.model.job_makers import JobMaker
 from pumice.runtime.problems import Problem
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
@@ -15,13 +16,14 @@ from pumice.sim.work import Work
 class Scene:
     """``objects`` are there from the start, ``works`` arrive at their times.
 
-    ``notes``: what was assumed. ``problems``: what could not be used.
+    ``notes``: what was assumed. ``problems``: what could not be used. ``makers``: objects of which Jobs are made.
     """
 
     objects: tuple[Object, ...]
     works: tuple[Work, ...]
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+    makers: tuple[JobMaker, ...] = ()
 
     def enter(self, cluster: SimCluster, controller: Controller) -> None:
         """Put it all on a cluster."""

@@ -9,6 +9,7 @@ from pumice.model.bind_request import BindRequest
 from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.job import BatchJob, VolcanoJob
+from pumice.model.job_makers import CRON_JOB, JOB_FLOW, JOB_TEMPLATE, JobMaker
 from pumice.model.manifest.claims import (
     read_device_class,
     read_resource_claim,
@@ -20,6 +21,7 @@ from pumice.model.manifest.fields import FieldError, ManifestError, Obj, Unsuppo
 from pumice.model.manifest.groups import read_pod_group, read_priority_class, read_queue, read_resource_quota
 from pumice.model.manifest.hypernodes import read_hypernode
 from pumice.model.manifest.job_fields import read_batch_job, read_volcano_job
+from pumice.model.manifest.job_makers import read_job_maker
 from pumice.model.manifest.kai import (
     read_bind_request,
     read_kai_pod_group,
@@ -86,6 +88,7 @@ Value = (
     | Numatopology
     | VolcanoJob
     | BatchJob
+    | JobMaker
 )
 
 
@@ -202,6 +205,9 @@ _READERS: dict[tuple[str, str], Callable[[Decoder, Obj], Value]] = {
     ("batch.volcano.sh/v1alpha1", "Job"): lambda decoder, obj: read_volcano_job(
         obj, decoder.specs, decoder.default_queue, decoder.default_scheduler
     ),
+    ("batch.volcano.sh/v1alpha1", CRON_JOB): lambda _, obj: read_job_maker(obj, CRON_JOB),
+    ("flow.volcano.sh/v1alpha1", JOB_FLOW): lambda _, obj: read_job_maker(obj, JOB_FLOW),
+    ("flow.volcano.sh/v1alpha1", JOB_TEMPLATE): lambda _, obj: read_job_maker(obj, JOB_TEMPLATE),
     ("batch/v1", "Job"): lambda decoder, obj: read_batch_job(obj, decoder.specs, decoder.default_scheduler),
     ("v1", "PersistentVolume"): lambda _, obj: read_volume(obj),
     ("v1", "PersistentVolumeClaim"): lambda _, obj: read_volume_claim(obj),

@@ -1,0 +1,16 @@
+"""CronJobs, JobFlows and JobTemplates from their decoded objects. Who makes Jobs of them refuses what cannot be."""
+
+from __future__ import annotations
+
+from pumice.model.job_makers import JobMaker
+from pumice.model.manifest.fields import Obj, instant, name, table, text_map
+from pumice.model.manifest.pods import namespace_of
+
+
+def read_job_maker(obj: Obj, kind: str) -> JobMaker:
+    """Raises: FieldError."""
+    metadata = table(obj, "metadata", "")
+    text_map(metadata, "annotations", "metadata")
+    table(obj, "spec", "")
+    creation = instant(metadata, "creationTimestamp", "metadata") or 0.0
+    return JobMaker(kind, namespace_of(metadata), name(metadata, "name", "metadata"), obj, creation)
