@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from pumice.model.pod import QUEUE_GATE, Pod
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
 from pumice.testing.build import cluster, node, podgroup, pods, policy, queue, resource, run
+from pumice.testing.check import check_plugin
 
 CONF = "actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: capacity}]}]"
 ASKS = {QUEUE_GATE: "true"}
@@ -106,3 +109,15 @@ def test_a_simulated_cluster_takes_off_this_gate_and_no_other() -> None:
     assert simulated.pods[pod.key].gates == (OTHER, QUEUE_GATE)
     simulated.take_off_gate(GateRemoval(pod.key, pod.uid))
     assert simulated.pods[pod.key].gates == (OTHER,)
+
+
+def asks_its_queue(obj: Any, dice: Random) -> Any:
+    """Half of all pods ask, whether they are gated, wait or run."""
+    if not isinstance(obj, Pod) or dice.random() < 0.5:
+        return obj
+    return replace(obj, annotations={**obj.annotations, **ASKS})
+
+
+@pytest.mark.parametrize("hierarchy", [False, True])
+def test_capacity_keeps_the_contract_where_room_is_kept(hierarchy: bool) -> None:
+    check_plugin("capacity", switches={"enableHierarchy": hierarchy}, seeds=range(3), alter=asks_its_queue)
