@@ -38,6 +38,7 @@ _TASK = _plain(
     partitionPolicy=_plain("totalPartitions", "partitionSize", "minPartitions", networkTopology=_TOPOLOGY),
     policies=_POLICY,
 )
+_RETRY = _plain("maxRetries", "policy", backoff=_plain("type", "baseDelay", "maxDelay"))
 #: Of ``spec``, by apiVersion and kind.
 SPEC_KEYS: Mapping[tuple[str, str], Keys] = {
     ("batch.volcano.sh/v1alpha1", "Job"): _plain(
@@ -47,6 +48,24 @@ SPEC_KEYS: Mapping[tuple[str, str], Keys] = {
         volumes=_plain("mountPath", "volumeClaimName", "volumeClaim"),
         policies=_POLICY,
         tasks=_TASK,
+    ),
+    ("batch.volcano.sh/v1alpha1", "CronJob"): _plain(
+        *("schedule", "timeZone", "startingDeadlineSeconds", "concurrencyPolicy", "suspend"),
+        *("successfulJobsHistoryLimit", "failedJobsHistoryLimit"),
+        jobTemplate=_plain("spec", metadata=_plain("labels", "annotations")),
+    ),
+    ("flow.volcano.sh/v1alpha1", "JobFlow"): _plain(
+        "jobRetainPolicy",
+        retryPolicy=_RETRY,
+        flows=_plain(
+            "name",
+            dependsOn=_plain(
+                *("targets", "strategy"),
+                probe=_plain("httpGetList", "tcpSocketList", taskStatusList=_plain("taskName", "phase")),
+            ),
+            patch=_plain("spec"),
+            retryPolicy=_RETRY,
+        ),
     ),
     ("scheduling.volcano.sh/v1beta1", "PodGroup"): _plain(
         *("minMember", "minTaskMember", "queue", "priorityClassName", "minResources"),
