@@ -12,6 +12,7 @@ _POD: Final = {"containers": _CONTAINERS}
 _TEMPLATE: Final = {"metadata": {"labels": _LABELS}, "spec": _POD}
 _WORKLOAD: Final = {"spec": {"selector": {"matchLabels": _LABELS}, "template": _TEMPLATE}}
 _ONCE: Final = {**_POD, "restartPolicy": "Never"}
+_JOB: Final = {"minAvailable": 1, "tasks": [{"name": "t", "replicas": 1, "template": {"spec": _ONCE}}]}
 _ABOUT: Final = {"kind": "Pod", "name": "p", "namespace": "default"}
 _ROLE: Final = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"}
 _WIDGET: Final = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
@@ -40,9 +41,10 @@ _BODIES: Final[dict[tuple[str, str], dict[str, Any]]] = {
     ("apps", "ReplicaSet"): _WORKLOAD,
     ("apps", "StatefulSet"): {"spec": {**_WORKLOAD["spec"], "serviceName": "s"}},
     ("batch", "Job"): {"spec": {"template": {"spec": _ONCE}}},
-    ("batch.volcano.sh", "Job"): {
-        "spec": {"minAvailable": 1, "tasks": [{"name": "t", "replicas": 1, "template": {"spec": _ONCE}}]}
-    },
+    ("batch.volcano.sh", "CronJob"): {"spec": {"schedule": "@daily", "jobTemplate": {"spec": _JOB}}},
+    ("batch.volcano.sh", "Job"): {"spec": _JOB},
+    ("flow.volcano.sh", "JobFlow"): {"spec": {"flows": [{"name": "t"}], "jobRetainPolicy": "retain"}},
+    ("flow.volcano.sh", "JobTemplate"): {"spec": _JOB},
     ("bus.volcano.sh", "Command"): {
         "action": "AbortJob",
         "target": {
