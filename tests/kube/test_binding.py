@@ -401,19 +401,19 @@ async def test_cards_are_written_with_the_node_or_not_at_all(
     through: Client, client: Client, proxy: FaultProxy, namespace: str
 ) -> None:
     """What a pod got of shared devices is part of its binding: one that is refused leaves nothing on the pod."""
-    await create(client, pod(namespace, "a"))
-    proxy.on("POST", BINDING, answer(403, "Forbidden"))
+    await create(client, pod(namespace, "a"), pod(namespace, "b"))
+    proxy.on("POST", "/pods/a/binding$", answer(403, "Forbidden"))
     given = {ASSIGNED_IDS_ANNOTATION: "GPU-0,NVIDIA,4000,0:", BIND_PHASE_ANNOTATION: ALLOCATING}
-    context = {DEVICES: DeviceGrant(namespace, "a", tuple(given.items()))}
     async with scheduling(through, client, namespace, "n1", follow=(PODS, NODES)) as at_work:
-        await at_work.heard("a")
-        at_work.cluster.bind(at_work.bind_of("a", "n1")._replace(context=context))
+        await at_work.heard("a", "b")
+        for name in ("a", "b"):
+            context = {DEVICES: DeviceGrant(namespace, name, tuple(given.items()))}
+            at_work.cluster.bind(at_work.bind_of(name, "n1")._replace(context=context))
         await at_work.given_back("a")
+        await at_work.bound("b")
         assert "annotations" not in (await at_work.pod("a"))["metadata"]
-        at_work.cluster.bind(at_work.bind_of("a", "n1")._replace(context=context))
-        await at_work.bound("a")
-        assert (await at_work.pod("a"))["metadata"]["annotations"] == given
-        assert dict(at_work.cluster.truth.pods[f"{namespace}/a"].annotations) == given, "heard of together"
+        assert (await at_work.pod("b"))["metadata"]["annotations"] == given
+        assert dict(at_work.cluster.truth.pods[f"{namespace}/b"].annotations) == given, "heard of together"
 
 
 async def test_a_hook_that_fails_undoes_those_before_it(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from pumice.sim.manifests import scene_of
 from pumice.sim.scene import Scene
 from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
 from pumice.sim.work import LooseGang, SimJob, SimTask
+from pumice.testing.devices import shared_gpus, vgpu
 from pumice.volcano.table import DEFAULT_CONF
 
 GPU = "nvidia.com/gpu"
@@ -33,6 +35,18 @@ POLICIES = {
     ),
     "bare": 'actions: "allocate, backfill"\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n',
 }
+
+SHARES_CARDS = """
+actions: "enqueue, allocate"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins:
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+  - name: deviceshare
+    arguments: {deviceshare.VGPUEnable: true, deviceshare.SchedulePolicy: binpack, deviceshare.ScheduleWeight: 10}
+"""
 
 SPECS = [
     PodSpec(Resource(1000.0 * cpu, 2.0**30 * memory, {GPU: 1000.0 * gpu, PODS: 1.0} if gpu else {PODS: 1.0}))
@@ -69,6 +83,30 @@ def manifests(rng: np.random.Generator) -> Scene:
     """Volcano Jobs of YAML's shape: selectors, tolerations, ports, anti-affinity, spread, pods that ask for nothing."""
     decoder = Decoder()
     return scene_of(decoder.decode(raw) for raw in raw_objects(rng))
+
+
+def shared_cards(rng: np.random.Generator) -> Scene:
+    """Gangs whose pods share cards, of more memory and cores than there is at a time."""
+    each = [
+        SimJob(
+            "ns",
+            f"job-{j:02d}",
+            "left",
+            (SimTask("worker", size := int(rng.integers(1, 4)), _on_cards(rng)),),
+            size,
+            duration_s=float(rng.integers(10, 300)),
+            arrival_s=float(rng.uniform(0, LAST_ARRIVAL_S)),
+            priority_class="high" if rng.random() < 0.3 else "low",
+        )
+        for j in range(JOBS)
+    ]
+    nodes = [shared_gpus(f"n{i}", 2) for i in range(3)]
+    return Scene((*CLASSES, Queue("left", uid="left"), *nodes), tuple(each))
+
+
+def _on_cards(rng: np.random.Generator) -> PodSpec:
+    ask = vgpu(int(rng.choice((4000, 9000, 16_000))), int(rng.integers(1, 3)), int(rng.choice((0, 30, 100))))
+    return replace(SPECS[0], devices=ask)
 
 
 SCENES: dict[str, Callable[[np.random.Generator], Scene]] = {

@@ -15,7 +15,7 @@ from pumice.sim.faults import KINDS, FaultPlan
 from pumice.sim.run import Run, simulate
 from pumice.sim.world import Ending
 from pumice.volcano.table import volcano_registry
-from tests.simulation.scenes import JOBS, POLICIES, SCENES
+from tests.simulation.scenes import JOBS, POLICIES, SCENES, SHARES_CARDS, shared_cards
 
 QUIET_AFTER_S = 3000.0
 PLANS = {
@@ -61,6 +61,13 @@ def test_the_laws_hold_and_every_job_ends(scene: str, policy: str, plan: str) ->
     result = ran.result
     assert (result.ending, result.pending, result.unfinished, ran.waiting) == (Ending.DONE, (), (), ())
     assert (result.completed, result.jobs, result.problems) == (JOBS, JOBS, ())
+
+
+def test_cards_are_shared_in_a_storm_and_every_job_ends() -> None:
+    """Binds are refused, news is late, the scheduler begins anew: no card is ever given twice, and none is lost."""
+    conf = policy_of(SHARES_CARDS, volcano_registry())
+    ran = simulate(shared_cards(np.random.default_rng(7)), conf, seed=7, faults=PLANS["storm"], check_laws=True)
+    assert (ran.result.ending, ran.result.completed, ran.result.problems) == (Ending.DONE, JOBS, ())
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ Names of resources and annotations are those of Volcano's ``deviceshare``, of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pumice.model.resources import Resource
@@ -32,6 +32,8 @@ NPU_MODE_ANNOTATION, HAMI_CORE = "huawei.com/vnpu-mode", "hami-core"
 _COUNTED_BY_CARD = frozenset({VGPU_MEMORY, VGPU_PERCENTAGE, VGPU_CORES})
 _NPU, _PARTS_OF_NPUS = "huawei.com/", ("-memory", "-core")
 
+#: Of the resources of shared devices.
+DEVICE_DOMAINS = ("volcano.sh/", "huawei.com/")
 _ASKED = ("volcano.sh/gpu-", "volcano.sh/vgpu-", "huawei.com/")
 _WISHES = frozenset(
     {
@@ -106,6 +108,7 @@ def is_shared_device(resource: str) -> bool:
 
 def device_wishes(annotations: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Which of a pod's annotations say what cards would do, sorted."""
-    found = _WISHES.intersection(annotations)
-    names: Iterable[str] = (key for key in annotations if key.startswith(HAMI) and key.endswith("-uuid"))
-    return tuple(sorted((key, annotations[key]) for key in (*found, *names)))
+    found = [key for key in annotations if key in _WISHES or key.startswith(HAMI)]
+    if not found:
+        return ()
+    return tuple(sorted((key, annotations[key]) for key in found if key in _WISHES or key.endswith("-uuid")))

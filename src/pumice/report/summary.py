@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pumice.model.resources import PODS
+from pumice.model.shared_devices import is_counted_by_card
 from pumice.report.problems import problems_of
 from pumice.report.spread import Spread, spread
 from pumice.report.units import per_unit, unit_of
@@ -341,7 +342,7 @@ def _measured(history: History, jobs: int) -> Measured:
 
 def _utilisation(figures: Figures) -> Iterable[Utilisation]:
     for resource, capacity in sorted(figures.capacity.items(), key=lambda item: _order(item[0])):
-        if resource == PODS or capacity.peak <= 0:
+        if resource == PODS or capacity.peak <= 0 or is_counted_by_card(resource):
             continue
         used = figures.used.get(resource, Amount())
         crowded = used.crowded_area / capacity.crowded_area if capacity.crowded_area > 0 else None

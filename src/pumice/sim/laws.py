@@ -3,7 +3,8 @@
 S1 no node is overcommitted, and no queue is bound beyond its capability. S2 no bind unless the gang's minimum is bound
 by the same cycle. S3 no pod is bound twice or to a vanished node. S4 no pod is lost. S5 to S7 are about evictions
 (``sim.eviction_laws``). S9 sums kept up to date equal sums made anew. S11 and S12, of gangs that hold nodes below
-their minimum, are in ``half_laws``. Each check walks the whole cluster.
+their minimum, are in ``half_laws``, S13, of cards that pods share, in ``card_laws``. Each check walks the whole
+cluster.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pumice.model.podgroup import NetworkTopology, PodGroup
 from pumice.model.resources import MIN_RESOURCE, PODS
 from pumice.model.selectors import matches
 from pumice.model.subgroups import SubJobKey, sub_job_of
+from pumice.sim.card_laws import overcommitted_card
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.eviction_laws import EvictionLaws
@@ -76,10 +78,13 @@ class Laws:
         cluster.hooks.answered.append(self._answered)
 
     def after_event(self) -> None:
-        """S1, S3, S4 and S9 as things are now. Raises: LawBroken."""
+        """S1, S3, S4, S9 and S13 as things are now. Raises: LawBroken."""
         self.checks += 1
         used = self._recomputed()
         self._no_overcommit(used)
+        broken = overcommitted_card(self.cluster.nodes, self._placed())
+        if broken:
+            raise LawBroken(f"S13: {broken}")
         self._bound_once()
         self._none_lost()
         if self.usage is not None:

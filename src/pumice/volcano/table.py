@@ -82,10 +82,6 @@ PLUGINS: tuple[type, ...] = (
     Usage,
 )
 
-#: Volcano has these; this version of Pumice does not, and says so instead of ignoring them.
-ACTIONS_NOT_YET: tuple[str, ...] = ()
-PLUGINS_NOT_YET: tuple[str, ...] = ()
-
 DEFAULT_CONF = """\
 actions: "enqueue, allocate, backfill"
 tiers:
@@ -111,14 +107,10 @@ def _conflict(plugins: Mapping[str, Switches]) -> str:
 
 def volcano_registry() -> Registry:
     """A registry with the Volcano dialect."""
-    missing = {name: f'action "{name}" is Volcano\'s and not in this version of Pumice yet' for name in ACTIONS_NOT_YET}
-    missing |= {
-        name: f'plugin "{name}" is Volcano\'s and not in this version of Pumice yet' for name in PLUGINS_NOT_YET
-    }
     dialect = Dialect(
         ACTIONS,
         plugin_specs(PLUGINS),
-        missing,
+        {},  # Volcano has no action and no plugin that is not here
         POINTS,
         FEATURE_SWITCHES,
         _conflict,

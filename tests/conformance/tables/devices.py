@@ -1,4 +1,4 @@
-"""Checks of the function tables of shared devices: GPU sharing, vGPUs and NPUs."""
+"""Checks of the function tables of GPUs that pods share, and of what is written on pods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pumice.model.shared_devices import DeviceAsk, DeviceGrant
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
 from pumice.state.store import Store
-from pumice.testing.build import cluster, node, pod, podgroup, resource
+from pumice.testing.build import cluster, node, pod, podgroup
 from pumice.testing.devices import shared_gpus, vgpu
 from pumice.volcano.devices.cards import COLUMNS, Card, Cards, Part, Placed, card_score
 from pumice.volcano.devices.config import (
@@ -28,14 +28,11 @@ from pumice.volcano.devices.config import (
     DeviceConfig,
     DeviceConfigError,
     Models,
-    NpuKind,
-    Template,
     read_device_config,
 )
 from pumice.volcano.devices.exclusive import matching
 from pumice.volcano.devices.gpushare import gpu_index
 from pumice.volcano.devices.mig import Geometry, Instance, find, name_of
-from pumice.volcano.devices.npus import NpuAsk, Npus, fits, given_npus, may_split
 from pumice.volcano.devices.vgpu import (
     HAMI_CORE,
     MIG,
@@ -51,12 +48,12 @@ from pumice.volcano.devices.vgpu import (
 from pumice.volcano.plugins.deviceshare import DeviceShare
 from tests.conformance.tables.objects import decoded as read
 from tests.conformance.tables.objects import opened
-from tests.conformance.tables.table import Row, difference, disagreement, table
+from tests.conformance.tables.table import Row, disagreement, table
 
-_VGPU, _GPUSHARE, _NPU = "api-devices-nvidia-vgpu", "api-devices-nvidia-gpushare", "api-devices-ascend-hami"
+_VGPU, _GPUSHARE = "api-devices-nvidia-vgpu", "api-devices-nvidia-gpushare"
 
 
-def _pod(raw: Mapping[str, Any] | None) -> Pod:
+def pod_of(raw: Mapping[str, Any] | None) -> Pod:
     metadata = {"name": "p", "namespace": "ns", **((raw or {}).get("metadata") or {})}
     found = read(
         Pod=[{"metadata": metadata, "spec": {"containers": [{"name": "c"}], **((raw or {}).get("spec") or {})}}]
@@ -65,8 +62,8 @@ def _pod(raw: Mapping[str, Any] | None) -> Pod:
     return found
 
 
-def _ask(raw: Mapping[str, Any]) -> DeviceAsk:
-    found = _pod(raw).spec.devices
+def ask_of(raw: Mapping[str, Any]) -> DeviceAsk:
+    found = pod_of(raw).spec.devices
     assert found is not None
     return found
 
@@ -77,12 +74,12 @@ def _ask(raw: Mapping[str, Any]) -> DeviceAsk:
 @table(f"{_GPUSHARE}/TestGetGPUMemoryOfPod.yaml", resource=words.GPU_MEMORY)
 @table(f"{_GPUSHARE}/TestGetGPUNumberOfPod.yaml", resource=words.GPU_NUMBER)
 def asked_of_gpus(row: Row, *, resource: str) -> str | None:
-    return disagreement(_ask(row["pod"]).most(resource), row["want"])
+    return disagreement(ask_of(row["pod"]).most(resource), row["want"])
 
 
 @table("api/TestGetGPUIndex.yaml")
 def cards_by_index(row: Row) -> str | None:
-    return disagreement(gpu_index(_pod(row["pod"]).annotations) or None, row.get("want"))
+    return disagreement(gpu_index(pod_of(row["pod"]).annotations) or None, row.get("want"))
 
 
 # -- vGPUs
@@ -90,7 +87,7 @@ def cards_by_index(row: Row) -> str | None:
 
 @table(f"{_VGPU}/TestGetGPUMemoryOfPod.yaml")
 def vgpus_asked(row: Row) -> str | None:
-    wanted = vgpu_wanted(_ask(row["pod"]))
+    wanted = vgpu_wanted(ask_of(row["pod"]))
     return disagreement(sum(ask.count for ask in wanted.asks) if wanted else 0, row["want"])
 
 
@@ -129,7 +126,7 @@ def _unused(count: int) -> Any:
     return np.zeros((count, COLUMNS), dtype=np.int64)
 
 
-def _used(
+def used_of(
     raw: Mapping[str, Any], number: str = "UsedNum", memory: str = "UsedMem", cores: str = "UsedCore"
 ) -> list[int]:
     return [raw.get(number, 0), raw.get(memory, 0), raw.get(cores, 0), 0, 0]
@@ -138,7 +135,7 @@ def _used(
 @table(f"{_VGPU}/TestGPUScore.yaml")
 def score_of_a_card(row: Row) -> str | None:
     device = row["device"]
-    return disagreement(card_score(row.get("policy", ""), device["Memory"], _used(device)), row.get("want", 0))
+    return disagreement(card_score(row.get("policy", ""), device["Memory"], used_of(device)), row.get("want", 0))
 
 
 #: What the functions of the recording that set up the cards did: how much is in use of each.
@@ -166,13 +163,13 @@ def devices_decoded(row: Row) -> str | None:
 def card_of_a_pod(row: Row) -> str | None:
     ids = tuple(device["UUID"] for device in row["devices"].values())
     cards = Cards((Card(10, 32_768, "NVIDIA"),) * len(ids), ids, HAMI_CORE)
-    had = Vgpus(DEFAULT).had(row["annotations"], _pod(row["pod"]), _wanted(None), cards)
+    had = Vgpus(DEFAULT).had(row["annotations"], pod_of(row["pod"]), _wanted(None), cards)
     return disagreement(bool(had.parts), row.get("wantAdded", False))
 
 
 @table(f"{_VGPU}/TestGetPodGroupKey.yaml")
 def group_of_a_pod(row: Row) -> str | None:
-    return disagreement(group_of(_pod(row.get("pod"))) if "pod" in row else "", row.get("want", ""))
+    return disagreement(group_of(pod_of(row.get("pod"))) if "pod" in row else "", row.get("want", ""))
 
 
 def _on_card(name: str, group: str, given: str) -> Pod:
@@ -230,7 +227,7 @@ def pod_fits_cards(row: Row) -> str | None:
     devices = row["Devices"]["Device"]
     listed = tuple(Card(each["Number"], each["Memory"], each["Type"]) for each in devices.values())
     cards = Cards(listed, tuple(devices), HAMI_CORE)
-    wanted = vgpu_wanted(_ask(row["Pod"]))
+    wanted = vgpu_wanted(ask_of(row["Pod"]))
     assert wanted is not None
     found = Vgpus(DEFAULT).place(wanted, cards, _unused(len(listed)), np.zeros(len(listed), dtype=bool), "")
     return disagreement(found.reason if isinstance(found, Unfit) else None, row.get("expected"))
@@ -242,12 +239,12 @@ _RULES = ((("app", "training"), ("team", "ml")), (("workload", "inference"),))
 
 @table("plugins-deviceshare/TestMatchingRules.yaml")
 def rules_that_match(row: Row) -> str | None:
-    return disagreement(len(matching(_pod(row["pod"]).labels, _RULES)), row.get("expectedLen", 0))
+    return disagreement(len(matching(pod_of(row["pod"]).labels, _RULES)), row.get("expectedLen", 0))
 
 
 @table("plugins-deviceshare/TestPodMatchesRule.yaml")
 def rule_matches(row: Row) -> str | None:
-    found = row.get("ruleIdx", 0) in matching(_pod(row["pod"]).labels, _RULES)
+    found = row.get("ruleIdx", 0) in matching(pod_of(row["pod"]).labels, _RULES)
     return disagreement(found, row.get("expected", False))
 
 
@@ -355,98 +352,6 @@ def configuration_read(row: Row) -> str | None:
     named = [model for each in text["nvidia"]["knownMigGeometries"] for model in each["models"]]
     unknown = [model for model in named if not found.geometries_of(f"NVIDIA-{model}")]
     return disagreement(unknown or None, row.get("expected"))
-
-
-# -- NPUs
-
-
-def _kind(raw: Mapping[str, Any]) -> NpuKind:
-    templates = tuple(Template(each["Name"], each["Memory"]) for each in raw.get("Templates", ()))
-    names = raw["CommonWord"], raw["ResourceName"], raw["ResourceMemoryName"]
-    return NpuKind(*names, raw["MemoryAllocatable"], raw["MemoryCapacity"], templates)
-
-
-def _npu(raw: Mapping[str, Any]) -> Card:
-    info = raw["DeviceInfo"]
-    return Card(info["Count"], info["Devmem"], cores=info["Devcore"])
-
-
-def _of_npu(raw: Mapping[str, Any]) -> list[int]:
-    return _used(raw.get("DeviceUsage", {}), "Used", "Usedmem", "Usedcores")
-
-
-@table(f"{_NPU}/TestAscendDevice_GetNodeDevices_HAMiVnpuCore.yaml")
-def npus_of_a_node(row: Row) -> str | None:
-    kind = Npus(NpuKind("Ascend910A", "huawei.com/Ascend910A", "huawei.com/Ascend910A-memory", 32_768, 32_768))
-    there = replace(node("n", annotations=row["annotations"]), allocatable=resource(1, **{"huawei.com/Ascend910A": 1}))
-    cards = kind.cards_of(there)
-    assert cards is not None
-    assert cards.ids == ("dev-1",)
-    return disagreement(cards.mode == words.HAMI_CORE, row.get("expectSupport", False))
-
-
-@table(f"{_NPU}/TestAscendDevicesFilterNodeErrorClassification.yaml", wants=("status",))
-def why_npus_do_not_fit(row: Row) -> str | None:
-    devices = row["devices"]
-    config = {
-        "CommonWord": "Ascend910A",
-        "ResourceName": "huawei.com/Ascend910A",
-        "ResourceMemoryName": "huawei.com/Ascend910A-memory",
-        "MemoryAllocatable": 32_768,
-        "MemoryCapacity": 32_768,
-    }
-    kind = Npus(_kind(next((each["config"] for each in devices.values()), config)))
-    cards = Cards(tuple(map(_npu, devices.values())), tuple(devices))
-    used = np.array([_of_npu(each) for each in devices.values()], dtype=np.int64).reshape(-1, COLUMNS)
-    found = kind.place(kind.asked(_ask(row["pod"])), cards, used, np.zeros(len(devices), dtype=bool), "")
-    return disagreement(int(found.code) if isinstance(found, Unfit) else 0, row["status"])
-
-
-@table(f"{_NPU}/TestAscendDevices_AddResource.yaml")
-def npus_of_a_pod(row: Row) -> str | None:
-    devices = row.get("ascendDevices", {}).get("Devices", {})
-    used = np.array([_of_npu(each) for each in devices.values()], dtype=np.int64).reshape(-1, COLUMNS)
-    before = used.copy()
-    for part in given_npus(_pod(row["pod"]).annotations.get("", ""), tuple(devices)):
-        part.add_to(used)
-    found = {
-        name: dict(zip(("Used", "Usedmem", "Usedcores"), used[i].tolist(), strict=False))
-        for i, name in enumerate(devices)
-        if (used[i] != before[i]).any()
-    }
-    return difference(found, row.get("expectedUsage", {}))
-
-
-@table(f"{_NPU}/TestCalScore.yaml")
-def score_of_an_npu(row: Row) -> str | None:
-    used = _used(row["usage"], "Used", "Usedmem", "Usedcores")
-    return disagreement(card_score(row["policy"], row["info"].get("Devmem", 0), used), row.get("want", 0))
-
-
-@table(f"{_NPU}/Test_fit.yaml")
-def npu_fits(row: Row) -> str | None:
-    device, asked = row["dev"], row["req"]
-    mode = words.HAMI_CORE if device.get("hamiVnpuCore") else ""
-    found = asked["Type"] == device["config"]["CommonWord"] and fits(
-        _npu(device),
-        _of_npu(device),
-        asked["Memreq"],
-        asked.get("Coresreq", 0),
-        by_core=row.get("isHAMiCore", False),
-        mode=mode,
-    )
-    return disagreement(found, row.get("result", False))
-
-
-@table(f"{_NPU}/Test_trimMemory.yaml")
-def memory_rounded_up(row: Row) -> str | None:
-    return disagreement(DEFAULT.npus[0].template_for(row.get("inputMem", 0))[0], row.get("wantMem", 0))
-
-
-@table(f"{_NPU}/Test_verifyReq.yaml", wants=("pass",))
-def npus_whole(row: Row) -> str | None:
-    found = may_split(DEFAULT.npus[0], NpuAsk(row["req"]["Nums"], row["req"]["Memreq"]))
-    return disagreement(found, row.get("pass", False))
 
 
 # -- what is written on pods

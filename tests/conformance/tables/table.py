@@ -31,6 +31,7 @@ CHECK_MODULES = (
     "tests.conformance.tables.extender",
     "tests.conformance.tables.fit",
     "tests.conformance.tables.jobs",
+    "tests.conformance.tables.npus",
     "tests.conformance.tables.numa",
     "tests.conformance.tables.placing",
     "tests.conformance.tables.plugins",

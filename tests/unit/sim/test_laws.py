@@ -10,12 +10,14 @@ from pumice.model.decisions import Bind
 from pumice.model.pod import LabelSelector, Pod, Requirement
 from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 from pumice.model.queue import Queue
+from pumice.model.shared_devices import ASSIGNED_IDS_ANNOTATION
 from pumice.model.topology import HyperNode, HyperNodeMember
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.history import History
 from pumice.sim.laws import LawBroken, Laws
 from pumice.sim.world import Simulation
+from pumice.testing.devices import shared_gpus
 from tests.unit.sim.kit import FirstFit, bind, job, node, pod, resource, world
 
 
@@ -58,6 +60,20 @@ def test_s1_overcommit() -> None:
     laws.after_event()
     bind(cluster, "ns/b", "n0")
     with pytest.raises(LawBroken, match=r"S1: node n0 has cpu 8000 of 4000 taken by ns/a, ns/b"):
+        laws.after_event()
+
+
+def test_s13_a_card_that_is_overcommitted() -> None:
+    cluster, _ = world(shared_gpus("n0"))
+    laws = Laws(cluster)
+    for name in ("a", "b"):
+        cluster.put(pod(name, annotations={ASSIGNED_IDS_ANNOTATION: "n0-0,NVIDIA,9000,60:"}))
+    bind(cluster, "ns/a", "n0")
+    laws.after_event()
+    bind(cluster, "ns/b", "n0")
+    with pytest.raises(
+        LawBroken, match=r"S13: card n0-0 of node n0 has memory 18000 of 16384, 120 cores, 2 of 10: ns/a"
+    ):
         laws.after_event()
 
 

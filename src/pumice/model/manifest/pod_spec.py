@@ -39,8 +39,18 @@ from pumice.model.numa import NumaAsk, numa_policy
 from pumice.model.pod import EMPTY_MAP, HostPort, PodSpec
 from pumice.model.pod_request import declared, nonzero_request, pod_limit, pod_request
 from pumice.model.quantity import QuantityError, whole_value
-from pumice.model.shared_devices import DeviceAsk, Limits, counted_in_sums, device_wishes, is_shared_device
+from pumice.model.shared_devices import (
+    DEVICE_DOMAINS,
+    DeviceAsk,
+    Limits,
+    counted_in_sums,
+    device_wishes,
+    is_shared_device,
+)
 from pumice.model.strategy import ResourceStrategy, resource_strategy
+
+#: In a key of a pod that may ask for shared devices.
+_DEVICE_DOMAINS = tuple(domain.encode() for domain in DEVICE_DOMAINS)
 
 
 class SpecCache:
@@ -74,7 +84,6 @@ class Noted(NamedTuple):
     share: GpuShare | None
     strategy: ResourceStrategy | None
     numa_policy: str
-    device_wishes: tuple[tuple[str, str], ...]
 
 
 def read_pod_spec(
@@ -88,20 +97,26 @@ def read_pod_spec(
 ) -> PodSpec:
     """The interned value of a raw ``spec`` found at ``path``. ``pod_name`` names the claims of ephemeral volumes,
     ``annotations`` may ask for parts of GPUs, or say how nodes are to be scored."""
-    noted = Noted(
-        gpu_share(annotations), resource_strategy(annotations), numa_policy(annotations), device_wishes(annotations)
-    )
-    key = _key(spec, status, path, owner, pod_name, noted)
+    noted = Noted(gpu_share(annotations), resource_strategy(annotations), numa_policy(annotations))
+    key = _key(spec, status, path, owner, pod_name, noted, annotations)
     known = cache.known(key)
     if known is not None:
         return known
-    return cache.intern(_read(spec, status, path, owner, pod_name, noted), key)
+    return cache.intern(_read(spec, status, path, owner, pod_name, noted, annotations), key)
 
 
 # -- the key
 
 
-def _key(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted: Noted) -> bytes | None:
+def _key(
+    spec: Obj,
+    status: Obj,
+    path: str,
+    owner: Owner,
+    pod_name: str,
+    noted: Noted,
+    annotations: Mapping[str, str],
+) -> bytes | None:
     """A digest of the raw fields that matter; None where they hold what JSON does not.
 
     Two keys may stand for equal values (another order of fields), one key never for two.
@@ -132,12 +147,13 @@ def _key(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted: 
         None if noted.share is None else astuple(noted.share),
         None if noted.strategy is None else astuple(noted.strategy),
         noted.numa_policy,
-        noted.device_wishes,
     )
     try:
         key = marshal.dumps(parts, 0)
         if b"atchLabelKeys" in key:  # matchLabelKeys and mismatchLabelKeys refer to the pod's own labels
             key += marshal.dumps(dict(owner.labels), 0)
+        if any(domain in key for domain in _DEVICE_DOMAINS):
+            key += marshal.dumps(device_wishes(annotations), 0)
     except ValueError:
         return None
     return blake2b(key, digest_size=16).digest()
@@ -163,7 +179,15 @@ def _resizes(status: Obj) -> list[Any]:
 # -- the value
 
 
-def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted: Noted) -> PodSpec:
+def _read(
+    spec: Obj,
+    status: Obj,
+    path: str,
+    owner: Owner,
+    pod_name: str,
+    noted: Noted,
+    annotations: Mapping[str, str],
+) -> PodSpec:
     _check_amounts(spec, status, path)
     spec = with_requests(spec)
     containers = tables(spec, "containers", path)
@@ -199,14 +223,14 @@ def _read(spec: Obj, status: Obj, path: str, owner: Owner, pod_name: str, noted:
         gpu_share=noted.share,
         strategy=noted.strategy,
         numa=_numa(spec, path, noted.numa_policy),
-        devices=_devices(containers, first, noted.device_wishes),
+        devices=_devices(containers, first, annotations),
     )
 
 
-def _devices(containers: Iterable[Obj], first: Iterable[Obj], wishes: tuple[tuple[str, str], ...]) -> DeviceAsk | None:
+def _devices(containers: Iterable[Obj], first: Iterable[Obj], annotations: Mapping[str, str]) -> DeviceAsk | None:
     """What containers may use of shared devices; the wishes of a pod that uses none say nothing."""
     each, before = tuple(map(_device_limits, containers)), tuple(map(_device_limits, first))
-    return DeviceAsk(each, before, wishes) if any(each) or any(before) else None
+    return DeviceAsk(each, before, device_wishes(annotations)) if any(each) or any(before) else None
 
 
 def _device_limits(container: Obj) -> Limits:

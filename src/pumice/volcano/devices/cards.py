@@ -6,7 +6,7 @@ what a pod asks, which cards it would get, and how that is written down on the p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -91,9 +91,17 @@ Wanted = object
 
 
 class Family(Protocol):
-    """A kind of shared device. ``name`` is Volcano's."""
+    """A kind of shared device."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Volcano's name of it."""
+        ...
+
+    @property
+    def question(self) -> Hashable:
+        """What stands for all that ``cards_of`` rests on beside the node."""
+        ...
 
     def cards_of(self, node: Node) -> Cards | None:
         """What a node has; None where it says nothing of it."""

@@ -28,7 +28,7 @@ from pumice.volcano.devices.vgpu import whole
 class SharedGpus:
     """The kind ``GpuShare``: pods ask for memory of one card or, ``by_number``, for empty cards."""
 
-    name = "GpuShare"
+    name = question = "GpuShare"
 
     def __init__(self, *, by_number: bool) -> None:
         self._by_number = by_number

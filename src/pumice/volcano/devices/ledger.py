@@ -6,7 +6,7 @@ were promised have come (``soon``). Where a pod goes is looked for in ``soon``; 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -17,6 +17,7 @@ import numpy as np
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.tables import Tables
+from pumice.framework.derived import derived
 from pumice.framework.session import Session
 from pumice.framework.verdict import Unfit
 from pumice.model.node import Node
@@ -88,8 +89,8 @@ class CardLedger:
     def __init__(self, ssn: Session, families: Sequence[Family], rows: AnyArray, policy: str, rules: Rules) -> None:
         self.ssn, self._families, self._policy = ssn, families, policy
         tables = self._tables = ssn.tables
-        kinds: dict[Hashable, int] = {}
-        self._here = [_cards_of(node, families, kinds) for node in tables.nodes.facts.objs]
+        facts, question = derived(ssn), ("cards", *(family.question for family in families))
+        self._here = facts.get(question, lambda: _cards_of_all(facts.facts.objs, families))
         specs = tables.classes.specs
         self.asks = [() if each is None or each.devices is None else _asks(each.devices, families) for each in specs]
         self._rows: list[int] = rows.tolist()
@@ -298,6 +299,11 @@ class CardLedger:
     def _add(self, fit: Fit, node: int, used: I64, sign: int) -> None:
         for here, part in self._parts(fit, node):
             part.add_to(used[here.first : here.end], sign)
+
+
+def _cards_of_all(nodes: Iterable[Node], families: Sequence[Family]) -> list[tuple[Here, ...]]:
+    kinds: dict[Hashable, int] = {}
+    return [_cards_of(node, families, kinds) for node in nodes]
 
 
 def _cards_of(node: Node, families: Sequence[Family], kinds: dict[Hashable, int]) -> tuple[Here, ...]:

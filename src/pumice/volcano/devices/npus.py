@@ -52,7 +52,7 @@ class Npus:
     """One kind, named by its word, such as ``Ascend310P``."""
 
     def __init__(self, kind: NpuKind) -> None:
-        self.name, self._kind = kind.word, kind
+        self.name, self.question, self._kind = kind.word, kind, kind
         self._register = f"{words.HAMI}node-register-{kind.word}"
         self._use = f"{words.HAMI}use-{kind.word}-uuid", f"{words.HAMI}no-use-{kind.word}-uuid"
         self._given = f"{words.HAMI}{kind.word}-devices-to-allocate"

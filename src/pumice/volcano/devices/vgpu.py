@@ -81,7 +81,7 @@ class VgpuWanted(NamedTuple):
 class Vgpus:
     """The kind ``hamivgpu``."""
 
-    name = "hamivgpu"
+    name = question = "hamivgpu"
 
     def __init__(self, config: DeviceConfig) -> None:
         self._config = config
