@@ -56,10 +56,7 @@ class Sla:
     @points.job_enqueueable(reads=(ROWS, NOW), concerns="has_deadline")
     def overdue(self, job: Job) -> Vote:
         """Permit once the waiting time is over; no opinion before."""
-        wait = self.waits[job.row]
-        if wait <= 0 or self.ssn.now - job.creation < wait:
-            return Vote.ABSTAIN
-        return Vote.PERMIT
+        return Vote.PERMIT if self._is_overdue(job) else Vote.ABSTAIN
 
     @points.job_pipelined(reads=(ROWS, NOW, PODS), concerns="has_deadline")
     def holds_room(self, job: Job) -> Vote:
@@ -68,7 +65,11 @@ class Sla:
         tasks = self.ssn.tables.tasks
         if not self.evicts_for_part and tasks.evicted_for[job.tasks].any():
             return Vote.ABSTAIN
-        return self.overdue(job)
+        return Vote.PERMIT if self._is_overdue(job) else Vote.ABSTAIN
+
+    def _is_overdue(self, job: Job) -> bool:
+        wait = self.waits[job.row]
+        return bool(wait > 0 and self.ssn.now - job.creation >= wait)
 
 
 def _own(group: PodGroup | None) -> float:
