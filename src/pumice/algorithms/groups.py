@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,19 @@ def in_turn(group: npt.NDArray[Any]) -> Iterator[tuple[I64, I64]]:
         if step:
             left = left[lengths[left] > step]
         yield order[starts[left] + step], left
+
+
+def of_equal(columns: Sequence[npt.NDArray[Any]]) -> list[I64]:
+    """Rows that are equal in every column, each (rows,), in groups: rising within each, the group of the first row
+    first."""
+    count = len(columns[0])
+    order = np.lexsort(columns)  # stable: equal rows keep their order
+    begins = np.zeros(count, dtype=bool)
+    begins[:1] = True
+    for column in columns:
+        ordered = column[order]
+        begins[1:] |= ordered[1:] != ordered[:-1]
+    return sorted(np.split(order, begins.nonzero()[0][1:]), key=lambda rows: int(rows[0])) if count else []
 
 
 def _sorted(group: npt.NDArray[Any]) -> tuple[I64, I64, I64]:

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.algorithms.groups import of_equal
 from pumice.columns.counting import ALLOCATED, PENDING
+from pumice.columns.dtypes import AnyArray
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job
 from pumice.framework.outcome import Outcome
@@ -101,6 +103,14 @@ class FitTexts:
         if row is None:
             return ""
         return f". Origin reason is {tables.tasks.pods[row].name}: {error_text(tables, row, errors[row])}"
+
+    def alike(self, jobs: AnyArray) -> list[AnyArray]:
+        """Some jobs (rows,) in groups of which the same is to be said, but for the pods that an origin names."""
+        tables, failed = self._tables.jobs, self._story.failed_with(jobs)
+        together = (failed >= 0) & (tables.counts[jobs, PENDING] == tables.size[jobs])  # in one order: none has a place
+        alike = jobs[together]
+        columns = (failed[together], tables.size[alike], tables.min_available[alike], tables.best_effort[alike])
+        return [*(alike[rows] for rows in of_equal(columns)), *jobs[~together][:, None]]
 
     def fared(self, job: int) -> Fared:
         """How a job's tasks fared."""

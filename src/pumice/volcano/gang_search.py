@@ -50,19 +50,20 @@ class GangSearch:
         """Evict and promise, in the statement, what makes the job complete; nothing where that cannot be done. The
         hypernode of each sub-job that was placed. ``told`` says what stood against it."""
         self.told = []
-        waiting = self._waiting(job)
+        sheets = list(_sheets_of(self._ssn, job))
+        waiting = self._waiting(job, sheets)
         if not waiting:
             return {}
         if self._kind is EvictionKind.GANG_RECLAIM and not self._may_take(job, waiting):
             self.told.append(("queue may not reclaim", self._ssn.tables.queues.names[self._ssn.tables.jobs.queue[job]]))
             return {}
         need, domains = amount_of(self._ssn, waiting), self._domains(job, waiting)
-        if self._limits.only_in_need and any(self._plan(stmt, job, each, []) is not None for each in domains):
+        if self._limits.only_in_need and any(self._plan(stmt, job, sheets, each, []) is not None for each in domains):
             self.told.append(("there is room", "nobody has to leave for it"))
             return {}
         for hypernode in domains:
             for victims in self._victims(job, hypernode, need):
-                found = self._plan(stmt, job, hypernode, victims)
+                found = self._plan(stmt, job, sheets, hypernode, victims)
                 if found is None:
                     continue
                 mark = stmt.mark()
@@ -73,12 +74,9 @@ class GangSearch:
 
     # -- what is asked for, and where ---------------------------------------------------------------------------------
 
-    def _waiting(self, job: int) -> list[int]:
+    def _waiting(self, job: int, sheets: Sequence[_Sheet]) -> list[int]:
         """Tasks to be placed: all of them, of a job that is ready those of its next sub-job."""
-        sheets = _Sheets(self._ssn, job)
-        if job_ready(self._ssn, job):
-            return next((rows for _, rows in sheets.in_order()), [])
-        return [row for _, rows in sheets.in_order() for row in rows]
+        return [row for sheet in (sheets[:1] if job_ready(self._ssn, job) else sheets) for row in sheet.rows]
 
     def _may_take(self, job: int, rows: Sequence[int]) -> bool:
         tables = self._ssn.tables
@@ -132,37 +130,36 @@ class GangSearch:
     # -- would it do
     # ----------------------------------------------------------------------------------------------------
 
-    def _plan(self, stmt: Statement, job: int, hypernode: int, victims: list[int]) -> _Plan | None:
+    def _plan(
+        self, stmt: Statement, job: int, sheets: Sequence[_Sheet], hypernode: int, victims: list[int]
+    ) -> _Plan | None:
         """Evict the victims and place the job in the domain, in a trial. None where it does not become complete."""
         ssn, found = self._ssn, None
-        sheets, future = list(_Sheets(ssn, job).in_order()), self._future_without(victims)
-        if not self._could_place(job, sheets, hypernode, future):
+        if not self._could_place(job, sheets, hypernode, self._future_without(victims)):
             return None
         with stmt.trial():
             mark, was_ready, hypernodes = stmt.mark(), job_ready(ssn, job), {}
             self._evict(stmt, victims)
-            for sub, rows in sheets:
-                took = self._place_sub_job(stmt, job, sub, rows, hypernode, evicts=bool(victims))
+            for sheet in sheets:
+                took = self._place_sub_job(stmt, job, sheet, hypernode, evicts=bool(victims))
                 if took < 0:
                     return None
-                hypernodes[sub] = took
+                hypernodes[sheet.sub] = took
                 if was_ready or job_pipelined(ssn, job):
                     break
             if hypernodes and job_pipelined(ssn, job):
                 found = _Plan(stmt.save(mark), hypernodes)
         return found
 
-    def _place_sub_job(
-        self, stmt: Statement, job: int, sub: int, rows: list[int], hypernode: int, *, evicts: bool
-    ) -> int:
+    def _place_sub_job(self, stmt: Statement, job: int, sheet: _Sheet, hypernode: int, *, evicts: bool) -> int:
         """Place a sub-job in the first hypernode of the domain that takes all of it. That one, -1 for none."""
         ssn = self._ssn
-        for each in self._trials(job, sub, hypernode):
+        for each in self._trials(job, sheet.sub, hypernode):
             nodes = Domain(ssn, each).nodes
-            if not self._could_hold(nodes.rows, rows, ssn.tables.nodes.books[:, FUTURE]):
+            if not self._could_hold(nodes.rows, sheet, ssn.tables.nodes.books[:, FUTURE]):
                 continue
             with stmt.trial() as trial:
-                if self._place_all(stmt, sub, rows, nodes, evicts=evicts):
+                if self._place_all(stmt, sheet.sub, sheet.rows, nodes, evicts=evicts):
                     trial.keep()
                     return each
         return -1
@@ -186,26 +183,23 @@ class GangSearch:
         np.add.at(future, tables.tasks.node[victims], tables.classes.req[tables.tasks.cls[victims]])
         return future
 
-    def _could_place(self, job: int, sheets: list[tuple[int, list[int]]], hypernode: int, future: F64) -> bool:
+    def _could_place(self, job: int, sheets: Sequence[_Sheet], hypernode: int, future: F64) -> bool:
         """Whether every sub-job that is needed has a hypernode in the domain that would have room for it alone."""
         tree = self._ssn.tables.tree
         needed = sheets if not self._ssn.tables.jobs.has_policy[job] else sheets[:1]
         return all(
-            any(self._could_hold(tree.nodes[each], rows, future) for each in self._trials(job, sub, hypernode))
-            for sub, rows in needed
+            any(self._could_hold(tree.nodes[each], sheet, future) for each in self._trials(job, sheet.sub, hypernode))
+            for sheet in needed
         )
 
-    def _could_hold(self, nodes: AnyArray, rows: list[int], future: F64) -> bool:
+    def _could_hold(self, nodes: AnyArray, sheet: _Sheet, future: F64) -> bool:
         """Whether nodes would have room for all of the tasks, whatever filters say: class by class, as many as each
         node could take of that class alone. ``future`` (N, R): what will be idle."""
-        tables = self._ssn.tables
-        classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
         future = future[nodes]
-        for cls, count in zip(classes.tolist(), counts.tolist(), strict=True):
+        for count, asks in sheet.wanted:
             fitting = np.full(len(nodes), float(count))
-            for dimension, asked in enumerate(tables.classes.req[cls].tolist()):
-                if asked > 0:
-                    fitting = np.minimum(fitting, np.floor((future[:, dimension] + EPS) / asked))
+            for dimension, asked in asks:
+                np.minimum(fitting, np.floor((future[:, dimension] + EPS) / asked), out=fitting)
             if fitting.sum() < count:
                 return False
         return True
@@ -243,18 +237,27 @@ class _Plan(NamedTuple):
     hypernodes: dict[int, int]
 
 
-class _Sheets:
-    """The sub-jobs of a job that have tasks to place, without those that a gate holds."""
+class _Sheet(NamedTuple):
+    """The tasks of a sub-job that are to be placed, in order. ``wanted``: of each class how many, and what one of them
+    asks for: (dimension, amount), of which there is any."""
 
-    def __init__(self, ssn: Session, job: int) -> None:
-        self._worksheet = Worksheet(ssn, job)
+    sub: int
+    rows: list[int]
+    wanted: list[tuple[int, list[tuple[int, float]]]]
 
-    def in_order(self) -> Iterator[tuple[int, list[int]]]:
-        """Each sub-job with its tasks, in order."""
-        left = self._worksheet.copy()
-        while left:
-            sub = left.pop()
-            sheet = left.sheets[sub]
-            rows = [row for row in sheet.rows if not sheet.is_gated(row)]
-            if rows:
-                yield sub, rows
+
+def _sheets_of(ssn: Session, job: int) -> Iterator[_Sheet]:
+    """The sub-jobs of a job that have tasks to place, in order, without those that a gate holds."""
+    tables, left = ssn.tables, Worksheet(ssn, job)
+    while left:
+        sub = left.pop()
+        sheet = left.sheets[sub]
+        rows = [row for row in sheet.rows if not sheet.is_gated(row)]
+        if rows:
+            classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
+            asks = [list(_asked(tables.classes.req[cls])) for cls in classes.tolist()]
+            yield _Sheet(sub, rows, list(zip(counts.tolist(), asks, strict=True)))
+
+
+def _asked(req: F64) -> Iterator[tuple[int, float]]:
+    return ((dimension, amount) for dimension, amount in enumerate(req.tolist()) if amount > 0)

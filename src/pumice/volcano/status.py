@@ -5,6 +5,7 @@ Source: Volcano CloseSession, job updater (phase rules, when to write) and queue
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,8 +38,13 @@ class Conditions:
 
     def set(self, job: int, kind: str, reason: str, message: str) -> None:
         """Set a condition True as of this session."""
+        self.set_all([job], kind, reason, message)
+
+    def set_all(self, jobs: Sequence[int], kind: str, reason: str, message: str) -> None:
+        """Set the same condition of some jobs."""
         condition = PodGroupCondition(kind, "True", reason, message, self.uid, self.now)
-        self.by_job.setdefault(job, {})[kind] = condition
+        for job in jobs:
+            self.by_job.setdefault(job, {})[kind] = condition
 
 
 def conditions(ssn: Session) -> Conditions:
@@ -84,7 +90,8 @@ def _written(ssn: Session) -> Bool:
 def close(ssn: Session) -> Writes:
     """What should be written."""
     rows = jobs_to_close(ssn)
-    updates = [new_status(ssn, facts) for facts in facts_of(ssn, rows)]
+    fresh = conditions(ssn).by_job
+    updates = [new_status(ssn, facts, fresh.get(facts.job, {})) for facts in facts_of(ssn, rows)]
     _settle(ssn, rows[[update is None for update in updates]] if len(rows) else rows)
     jobs, subs = ssn.tables.jobs, ssn.tables.subs
     moved = sorted(ssn.story.moved)
@@ -127,13 +134,12 @@ def facts_of(ssn: Session, jobs: AnyArray) -> list[Facts]:
     return [Facts(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def new_status(ssn: Session, facts: Facts) -> PodGroupUpdate | None:
-    """The status a PodGroup should have now; None when it has it already.
+def new_status(ssn: Session, facts: Facts, fresh: dict[str, PodGroupCondition]) -> PodGroupUpdate | None:
+    """The status a PodGroup should have now, with ``fresh`` conditions by type; None when it has it already.
 
     Conditions are compared without their time and transition.
     """
     group = ssn.tables.jobs.groups[facts.job]
-    fresh = conditions(ssn).by_job.get(facts.job, {})
     old = group.status
     phase = phase_of(ssn, facts, UNSCHEDULABLE in fresh).value
     if (phase, facts.running, facts.succeeded, facts.failed) == (

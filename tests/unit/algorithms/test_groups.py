@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.algorithms.groups import in_turn, nth_of_its_group
+from pumice.algorithms.groups import in_turn, nth_of_its_group, of_equal
 
 GROUPS = st.lists(st.integers(-2, 5), max_size=80).map(lambda each: np.array(each, dtype=np.int64))
 
@@ -32,3 +32,13 @@ def test_rows_come_in_the_order_of_their_group_each_once(group: np.ndarray) -> N
             by_number.setdefault(number, []).append(row)
     wanted = [[row for row, each in enumerate(group.tolist()) if each == one] for one in sorted(set(group.tolist()))]
     assert [by_number[number] for number in sorted(by_number)] == wanted
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=40))
+@settings(max_examples=30)
+def test_equal_rows_are_together_in_their_order(rows: list[tuple[int, int]]) -> None:
+    found = of_equal([np.array([row[column] for row in rows], dtype=np.int64) for column in range(2)])
+    wanted: dict[tuple[int, int], list[int]] = {}
+    for at, row in enumerate(rows):
+        wanted.setdefault(row, []).append(at)
+    assert [each.tolist() for each in found] == list(wanted.values())

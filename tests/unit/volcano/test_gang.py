@@ -11,7 +11,7 @@ from pumice.columns.rows import Candidates, JobRows
 from pumice.columns.views import Job, Task
 from pumice.framework.combine import Vote
 from pumice.framework.session import Session
-from pumice.testing.build import cluster, node, pod, podgroup, pods, session
+from pumice.testing.build import cluster, node, pod, podgroup, pods, run, session
 
 CONF = "tiers: [{plugins: [{name: gang, arguments: {halvesFirst: HALVES}}]}]"
 
@@ -97,3 +97,19 @@ def test_figures_say_how_many_each_job_lacks() -> None:
     ssn = opened(podgroup("g", 3), pods("g", 1, on="n"))
     figures, row = ssn.hooks.plugin("gang").figures(), job_of(ssn).row
     assert (figures["job.lacking"][row], bool(figures["job.ready"][row])) == (2, False)
+
+
+def test_equal_gangs_are_each_told_of_their_own_pods() -> None:
+    """They fail alike and are worked out together; what is said of one names none of another."""
+    state = cluster(
+        [node(f"n{i}", cpu=1) for i in range(8)],
+        [podgroup(name, minimum, phase="Inqueue") for name, minimum in (("a", 2), ("b", 2), ("c", 3))],
+        [pod(f"{name}-{i}", name, cpu=2) for name, size in (("a", 2), ("b", 2), ("c", 3)) for i in range(size)],
+    )
+    said = {update.job: update.status.conditions[0].message for update in run(state).outcome.groups}
+    origin = "Origin reason is {}-0: 0/8 nodes are unavailable: 8 Insufficient cpu."
+    assert said == {
+        f"ns/{name}": f"{size}/{size} tasks in gang unschedulable: pod group is not ready, {size} Pending, "
+        f"{size} minAvailable; Pending: {size} Unschedulable. {origin.format(name)}"
+        for name, size in (("a", 2), ("b", 2), ("c", 3))
+    }

@@ -9,7 +9,8 @@ import pytest
 from pumice.columns.views import Job, Queue
 from pumice.framework.combine import Vote
 from pumice.framework.session import Session
-from pumice.testing.build import cluster, node, podgroup, pods, resource, session
+from pumice.testing.build import cluster, node, podgroup, pods, resource, run, session
+from tests.unit.volcano.evicting import LEVELS, gang
 
 OVER = "resource in cluster is overused: overused cpu"
 
@@ -52,3 +53,22 @@ def test_who_is_admitted_counts_from_then_on() -> None:
     row = list(ssn.tables.jobs.uids).index("ns/w")
     ssn.hooks.plugin("overcommit").job_enqueued(Job(ssn.tables, row))
     assert (answer(ssn, 12), answer(ssn, 15)) == (Vote.PERMIT, OVER)
+
+
+@pytest.mark.parametrize(
+    ("factor", "evicted"),
+    [
+        pytest.param(1.2, [], id="not admitted: what runs counts in full"),
+        pytest.param(2.0, ["ns/low-1", "ns/low-0"], id="admitted beside what runs, and others leave"),
+    ],
+)
+def test_whom_it_does_not_admit_nobody_leaves_for(factor: float, evicted: list[str]) -> None:
+    """The node is full: a job that would preempt must fit what the factor adds."""
+    conf = f"""
+tiers:
+- plugins: [{{name: priority}}, {{name: gang}}, {{name: overcommit, arguments: {{overcommit-factor: {factor}}}}}]
+- plugins: [{{name: predicates}}]
+"""
+    coming = podgroup("high", 2, min_resources=resource(2), priority_class="high")
+    state = cluster(LEVELS, node("n", 2), gang("low", 2, on="n"), coming, pods("high", 2, priority=9))
+    assert run(state, conf, actions="enqueue, allocate, preempt").evicted == evicted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -72,3 +73,22 @@ def test_pods_go_to_the_own_shard_first(action: str, hard: bool) -> None:
         pods("g", count, **more),
     )
     assert set(ran(state, action, False, hard=hard).binds.values()) == {"n1"}
+
+
+@pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim"])
+@pytest.mark.parametrize("hard", [False, True])
+def test_gangs_go_to_the_own_shard_where_victims_leave_both(action: str, hard: bool) -> None:
+    """In a soft shard the bundle of one job may be on both nodes; the gang is promised the own one all the same."""
+    theirs = "other" if action == "gangreclaim" else "default"
+    low = gang("low", 4, of=theirs)
+    low[1:] = [replace(each, node_name=f"n{i % 2}", phase="Running") for i, each in enumerate(low[1:])]
+    state = cluster(
+        LEVELS,
+        [queue("default"), queue("other")],
+        [node(f"n{i}", 2, creation=float(i)) for i in range(2)],
+        low,
+        gang("high", 2, 2, level="high", creation=9.0),
+    )
+    found = ran(state, action, False, hard=hard)
+    assert found.pipelined == {"ns/high-0": "n1", "ns/high-1": "n1"}
+    assert sorted(found.evicted) == (["ns/low-1", "ns/low-3"] if hard else [f"ns/low-{i}" for i in range(4)])

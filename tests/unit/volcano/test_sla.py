@@ -12,7 +12,8 @@ from pumice.columns.views import Job
 from pumice.framework.combine import Vote
 from pumice.framework.session import Session
 from pumice.model.podgroup import SLA_ANNOTATIONS
-from pumice.testing.build import cluster, node, podgroup, pods, session
+from pumice.testing.build import cluster, node, podgroup, pods, run, session
+from tests.unit.volcano.evicting import LEVELS, gang
 
 KEY = SLA_ANNOTATIONS[0]
 
@@ -66,3 +67,38 @@ def test_the_earliest_deadline_comes_first_and_none_last() -> None:
 def test_it_wakes_at_the_next_deadline(now: float, wakes: float | None) -> None:
     ssn = opened(group("late", "3m"), group("early", "1m"), group("none"), now=now)
     assert ssn.hooks.plugin("sla").wakes_at() == wakes
+
+
+@pytest.mark.parametrize(
+    ("for_part", "size", "now", "evicted", "pipelined"),
+    [
+        pytest.param("false", 3, 20.0, [], {}, id="it would not be whole"),
+        pytest.param("true", 3, 20.0, ["ns/low-1"], {"ns/high-0": "n"}, id="as Volcano does"),
+        pytest.param("false", 1, 20.0, ["ns/low-1"], {"ns/high-0": "n"}, id="it is whole then"),
+        pytest.param("true", 3, 5.0, [], {}, id="it is not overdue"),
+    ],
+)
+def test_who_leaves_for_an_overdue_gang(
+    for_part: str, size: int, now: float, evicted: list[str], pipelined: dict[str, str]
+) -> None:
+    """Of two pods that run one may go, and the gang has pods of one core each."""
+    state = cluster(LEVELS, node("n", 2), gang("low", 2, 1, on="n"), gang("high", size, size, level="high"))
+    conf = f"""
+tiers:
+- plugins: [{{name: sla, arguments: {{sla-waiting-time: 10s, evictsForPart: {for_part}}}}}]
+- plugins: [{{name: priority}}, {{name: gang}}, {{name: predicates}}]
+"""
+    found = run(state, conf, actions="allocate, preempt", now=now)
+    assert (found.evicted, found.pipelined) == (evicted, pipelined)
+
+
+def test_what_a_part_of_an_overdue_gang_was_promised_stays_reserved() -> None:
+    """That is what the plugin is for: nobody else takes what is being freed."""
+    leaving = gang("old", 1, on="n", deletion=1.0)
+    state = cluster(LEVELS, node("n", 1), leaving, gang("late", 2, 2, creation=1.0), gang("other", 1, 1, creation=15.0))
+    conf = """
+tiers:
+- plugins: [{name: sla, arguments: {sla-waiting-time: 10s}}]
+- plugins: [{name: gang}, {name: predicates}]
+"""
+    assert run(state, conf, actions="allocate", now=20.0).pipelined == {"ns/late-0": "n"}

@@ -146,16 +146,20 @@ class Gang:
         ssn, rows = self.ssn, jobs_to_close(self.ssn)
         texts, said = FitTexts(ssn.tables, ssn.story), conditions(ssn)
         rows = rows[ssn.tables.jobs.size[rows] > 0]
-        for row, is_ready in zip(rows.tolist(), JobRows(ssn.tables, rows).ready.tolist(), strict=True):
-            if is_ready:
-                said.set(row, SCHEDULED, "tasks in gang are ready to be scheduled", "")
+        ready = JobRows(ssn.tables, rows).ready
+        said.set_all(rows[ready].tolist(), SCHEDULED, "tasks in gang are ready to be scheduled", "")
+        for alike in texts.alike(rows[~ready]):
+            job = Job(ssn.tables, int(alike[0]))
+            if self._is_leaving(job):
                 continue
-            job = Job(ssn.tables, row)
-            if not self._is_leaving(job):
-                fared = texts.fared(row)
-                unready = job.min_available - job.ready_count - fared.placed
-                text = f"{unready}/{job.size} tasks in gang unschedulable: {fared.text}{texts.origin(row)}"
-                said.set(row, UNSCHEDULABLE, "NotEnoughResources", text)
+            fared = texts.fared(job.row)
+            unready = job.min_available - job.ready_count - fared.placed
+            text = f"{unready}/{job.size} tasks in gang unschedulable: {fared.text}"
+            if not texts.origin(job.row):
+                said.set_all(alike.tolist(), UNSCHEDULABLE, "NotEnoughResources", text)
+                continue
+            for row in alike.tolist():
+                said.set(row, UNSCHEDULABLE, "NotEnoughResources", text + texts.origin(row))
 
     def _is_leaving(self, job: Job) -> bool:
         """Only below its minimum because tasks are on their way out: the old condition stays."""

@@ -9,7 +9,7 @@ from pumice.columns.rows import JobRows
 from pumice.columns.views import Job
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
-from pumice.framework.point import NOW, ROWS
+from pumice.framework.point import NOW, PODS, ROWS
 from pumice.framework.session import Session
 from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.quantity import DurationError, parse_duration
@@ -19,10 +19,14 @@ from pumice.volcano import points
 @plugin("sla")
 class Sla:
     """``sla-waiting-time`` is the waiting time of jobs that have none of their own; unreadable or not above 0 means
-    none. ``waits`` (J,): seconds, 0 for none."""
+    none. ``waits`` (J,): seconds, 0 for none.
 
-    def __init__(self, ssn: Session, *, sla_waiting_time: str = "") -> None:
-        self.ssn = ssn
+    ``evictsForPart``: also for an overdue job of which only some pods would be placed others are evicted, as Volcano
+    does; such a job is not whole when they have left, and what was freed stays idle (decision 0200).
+    """
+
+    def __init__(self, ssn: Session, *, sla_waiting_time: str = "", evictsForPart: bool = False) -> None:
+        self.ssn, self.evicts_for_part = ssn, evictsForPart
         self.common = _seconds(sla_waiting_time)
         stamps = ssn.tables.jobs.stamps
         assert stamps is not None
@@ -50,13 +54,22 @@ class Sla:
         return np.asarray(self.waits[jobs.rows] > 0)
 
     @points.job_enqueueable(reads=(ROWS, NOW), concerns="has_deadline")
-    @points.job_pipelined(reads=(ROWS, NOW), concerns="has_deadline")
     def overdue(self, job: Job) -> Vote:
         """Permit once the waiting time is over; no opinion before."""
-        wait = self.waits[job.row]
-        if wait <= 0 or self.ssn.now - job.creation < wait:
+        return Vote.PERMIT if self._is_overdue(job) else Vote.ABSTAIN
+
+    @points.job_pipelined(reads=(ROWS, NOW, PODS), concerns="has_deadline")
+    def holds_room(self, job: Job) -> Vote:
+        """As ``overdue``: what a part of the job was promised stays reserved. But for what others would have to leave:
+        whether that is worth it the plugins decide that know when the job is whole."""
+        tasks = self.ssn.tables.tasks
+        if not self.evicts_for_part and tasks.evicted_for[job.tasks].any():
             return Vote.ABSTAIN
-        return Vote.PERMIT
+        return Vote.PERMIT if self._is_overdue(job) else Vote.ABSTAIN
+
+    def _is_overdue(self, job: Job) -> bool:
+        wait = self.waits[job.row]
+        return bool(wait > 0 and self.ssn.now - job.creation >= wait)
 
 
 def _own(group: PodGroup | None) -> float:
