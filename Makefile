@@ -41,8 +41,9 @@ kube-assets: setup ## build kube-apiserver, etcd, kwok and kubectl for test-kube
 test-kube: setup ## the tests against a real Kubernetes API server on loopback (see kube-assets)
 	$(BIN)/python -m pytest -m kube $(TEST_ARGS) tests/kube
 
-fuzz: setup ## small worlds by seed, a law checked after every event (FUZZ_SEEDS): about an hour and a half
+fuzz: setup ## small worlds by seed, a law checked after every event (FUZZ_SEEDS), in both languages: hours
 	$(BIN)/pumice fuzz --seeds $(FUZZ_SEEDS)
+	$(BIN)/pumice fuzz --seeds $(FUZZ_SEEDS) --dialect kai
 
 fuzz-input: setup ## hostile inputs by the thousand (FUZZ_COUNT, FUZZ_SEED): a quarter of an hour; what is found is kept
 	$(BIN)/python -m tests.fuzz --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from pumice.cli.main import main
+from pumice.runtime.languages import builtin_registry
 from pumice.sim.fuzz.case import FuzzCase, draw, play
 from pumice.sim.fuzz.shrink import shrunk
-from pumice.volcano.table import volcano_registry
 
-REGISTRY = volcano_registry()
+REGISTRY = builtin_registry()
 KEPT = sorted((Path(__file__).parents[1] / "cases" / "fuzz").glob("*.json"))
 SEEDS = range(8)
 
@@ -22,6 +22,13 @@ SEEDS = range(8)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_world_breaks_a_law(seed: int) -> None:
     assert play(draw(seed, REGISTRY), REGISTRY) == "", f"pumice fuzz --seeds {seed}"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_world_of_kais_breaks_a_law(seed: int) -> None:
+    case = draw(seed, REGISTRY, dialect="kai")
+    assert {"Queue", "PodGroup", "Topology"} <= {raw["kind"] for raw in case.objects}
+    assert play(case, REGISTRY) == "", f"pumice fuzz --dialect kai --seeds {seed}"
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)

@@ -38,6 +38,13 @@ class Seeds(click.ParamType[range]):
     "--confs", "confs", metavar="PATH", multiple=True, help="Policy files to draw from, instead of any policy."
 )
 @click.option(
+    "--dialect",
+    type=click.Choice(["volcano", "kai"]),
+    default="volcano",
+    show_default=True,
+    help="Whose policies, and whose kinds of objects, where no --confs are given.",
+)
+@click.option(
     "--faults", metavar="PLAN", default="", help="What goes wrong, as in simulate; none for nothing.  [default: any]"
 )
 @click.option(
@@ -62,6 +69,7 @@ def fuzz(
     ctx: click.Context,
     seeds: range,
     confs: tuple[str, ...],
+    dialect: str,
     faults: str,
     save: Path,
     replay: tuple[Path, ...],
@@ -76,18 +84,18 @@ def fuzz(
 
     \b
     Examples:
-      pumice fuzz --seeds 0..499
+      pumice fuzz --seeds 0..499 --dialect kai
       pumice fuzz --seeds 17 --confs volcano-scheduler.conf --faults refused=5%,restart=2m
       pumice fuzz --replay fuzz-findings/17.json
     """
     from pumice.cli.progress import counting
-    from pumice.volcano.table import volcano_registry
+    from pumice.runtime.languages import builtin_registry
 
-    registry = volcano_registry()
+    registry = builtin_registry()
     if replay:
         cases = [(str(path), _read(path)) for path in replay]
     else:
-        makes = _maker(registry, confs, faults)
+        makes = _maker(registry, confs, faults, dialect)
         cases = ((str(seed), makes(seed)) for seed in seeds)  # type: ignore[assignment]
     count = len(replay) if replay else len(seeds)
     findings: dict[str, str] = {}
@@ -108,7 +116,7 @@ def fuzz(
     ctx.exit(FAILED if findings else 0)
 
 
-def _maker(registry: Registry, confs: tuple[str, ...], faults: str) -> Any:
+def _maker(registry: Registry, confs: tuple[str, ...], faults: str, dialect: str) -> Any:
     import yaml
 
     from pumice.cli.faults import parse_faults
@@ -125,7 +133,7 @@ def _maker(registry: Registry, confs: tuple[str, ...], faults: str) -> Any:
         plan = (
             {} if wrong is None else {name: getattr(wrong, name) for name in wrong.__slots__ if name != "quiet_after_s"}
         )
-    return lambda seed: draw(seed, registry, given, plan)
+    return lambda seed: draw(seed, registry, given, plan, dialect=dialect)
 
 
 def _read(path: Path) -> FuzzCase:

@@ -128,7 +128,7 @@ class DeviceLedger:
         used = sums.sum(axis=1) / self.mib[node]
         books = self.tables.nodes.books[node, :, self._gpu] / _MILLI
         free = (sums <= _EPS).all(axis=1).nonzero()[0].tolist()
-        whole = min(int(books[FUTURE] + _EPS), len(free))
+        whole = min(max(int(books[FUTURE] + _EPS), 0), len(free))  # more may be promised than will be free
         joined = soon.nonzero()[0].tolist()
         scores = order(np.append(used[joined], np.zeros(whole))).tolist()
         slots = joined + free[:whole]

@@ -203,8 +203,7 @@ class Placer:
         while key[node := self._best(key)] > -np.inf:
             choice = devices.choose(node, share, partial(self._order_of, row, node))
             if choice is not None:
-                self._put_shared(stmt, row, node, choice, at_once=not virtual and bool(fit.idle_fits[node]))
-                return True
+                return self._put_shared(stmt, row, node, choice, at_once=not virtual and bool(fit.idle_fits[node]))
             key[node] = -np.inf
         self.why = "no node takes it"
         return False
@@ -230,17 +229,21 @@ class Placer:
                 found[devices.mib == mib] = not ssn.ask(may_take, queue, amount, preemptible)
         return found
 
-    def _put_shared(self, stmt: Statement, row: int, node: int, choice: Choice, *, at_once: bool) -> None:
+    def _put_shared(self, stmt: Statement, row: int, node: int, choice: Choice, *, at_once: bool) -> bool:
+        """Place a task on devices of a node, as ``_put`` does."""
         tasks, devices = self.ssn.tables.tasks, self.ssn.ledger.devices
         assert devices is not None
         if tasks.status[row] != _RELEASING:
             devices.assign(row, node, choice.slots)
-            (stmt.allocate if at_once and choice.at_once else stmt.pipeline)([row], [node])
+            refusal = (stmt.allocate if at_once and choice.at_once else stmt.pipeline)([row], [node])
+            self.why = refusal.reason if refusal is not None else self.why
+            return refusal is None
         elif tasks.node[row] == node and devices.may_stay(row, choice):
             stmt.stay([row])
         else:
             devices.reassign(row, node, choice.slots)
             stmt.promise_another([row], [node])
+        return True
 
     def _best(self, key: F64) -> int:
         """The node with the largest key; of equals the one whose name comes first."""

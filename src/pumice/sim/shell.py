@@ -72,10 +72,10 @@ class Shell:
             evictions=self._eviction_laws(),
         )
 
-    def _eviction_laws(self) -> EvictionLaws | None:
-        """Those of Volcano's evictions."""
+    def _eviction_laws(self) -> EvictionLaws:
+        """Those of evictions: a gang of KAI's may be left below its minimum, until its grace is over."""
         if self.loop.policy.dialect.name != "volcano":
-            return None
+            return EvictionLaws(self.cluster, self._promised, keeps_gangs=False)
         return EvictionLaws(self.cluster, self._promised, keeps_gangs=self._gangs_are_asked_about())
 
     def _promised(self) -> dict[str, str]:

@@ -6,10 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from pumice.model.decisions import GPU_GROUPS, Bind
+from pumice.columns.runs import TaskRun
+from pumice.framework.plugin import plugin
+from pumice.framework.policy import read_policy
+from pumice.framework.session import Session
+from pumice.kai import points
+from pumice.model.decisions import GPU_GROUPS, Bind, Refusal
 from pumice.model.events import Object
 from pumice.model.gpu import GPU_GROUP_LABEL, RESERVATION_NAMESPACE, GpuShare, gpu_share
 from pumice.model.pod import Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
+from pumice.runtime.languages import builtin_registry
 from tests.unit.kai.cluster import PLUGINS, cycle, job, node, policy, queue, store
 
 HALF = GpuShare(0.5)
@@ -41,6 +47,20 @@ def test_halves_share_a_device_and_a_third_one_takes_another() -> None:
     groups = [each.context[GPU_GROUPS] for each in ran.decisions if isinstance(each, Bind)]
     assert len(groups) == 3 and groups[0] == groups[1] != groups[2]
     assert ran.binds == {"j-0": "a", "j-1": "a", "j-2": "a"}
+
+
+@plugin("refuses")
+@points.on_allocate
+def refuses(ssn: Session, run: TaskRun) -> Refusal | None:
+    return Refusal("not today")
+
+
+def test_who_is_refused_a_part_of_a_gpu_is_not_placed() -> None:
+    tiers = [{"plugins": [*({"name": name} for name in SHARING), {"name": "refuses"}]}]
+    registry = builtin_registry().with_plugins("kai", (refuses,))
+    refusing = read_policy({"dialect": "kai", "actions": "allocate", "tiers": tiers}, registry)
+    ran = cycle(store(node("a", 2, labels=MEMORY), queue("q"), *job_of("j", [""])), refusing)
+    assert (ran.decisions, ran.states) == ([], {"j-0": "Pending"})
 
 
 def test_a_device_that_is_shared_is_no_whole_one() -> None:

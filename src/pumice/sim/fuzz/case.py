@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-from pumice.framework.policy import read_policy
+from pumice.framework.policy import DEFAULT_DIALECT, read_policy
 from pumice.framework.registry import Registry
 from pumice.model.manifest import Decoder
 from pumice.sim.faults import FaultPlan
 from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, draw_objects
 from pumice.sim.fuzz.confs import Conf, draw_conf
 from pumice.sim.fuzz.dice import Dice
+from pumice.sim.fuzz.kai_clusters import draw_kai_conf, draw_kai_objects
 from pumice.sim.laws import LawBroken
 from pumice.sim.manifests import scene_of
 from pumice.sim.run import simulate
@@ -61,17 +62,29 @@ class FuzzCase:
 
 
 def draw(
-    seed: int, registry: Registry, confs: Sequence[Conf] = (), faults: Mapping[str, float] | None = None
+    seed: int,
+    registry: Registry,
+    confs: Sequence[Conf] = (),
+    faults: Mapping[str, float] | None = None,
+    *,
+    dialect: str = DEFAULT_DIALECT,
 ) -> FuzzCase:
-    """The case of a seed. ``confs``: policies to draw from instead of any; ``faults``: what goes wrong instead of any
-    of what may."""
+    """The case of a seed. ``confs``: policies to draw from instead of any in a ``dialect``; ``faults``: what goes wrong
+    instead of any of what may."""
     dice = Dice(seed)
     conf = dice.one(confs) if confs else None
+    if (dialect if conf is None else conf.get("dialect")) == "kai":
+        kai_objects, drawn = draw_kai_objects(dice), draw_kai_conf(dice, registry)
+        return FuzzCase(seed, conf or drawn, tuple(kai_objects), _faults(dice) if faults is None else faults)
     tree = dice.chance(0.25) if conf is None else _has_tree(conf)
     objects = draw_objects(dice, tree=tree)
     drawn = draw_conf(dice, registry, tree=tree)
-    wrong = {name: dice.one(often) for name, often in _FAULTS.items() if dice.chance(0.25)} if dice.chance(0.7) else {}
+    wrong = _faults(dice)
     return FuzzCase(seed, drawn if conf is None else conf, tuple(objects), wrong if faults is None else faults)
+
+
+def _faults(dice: Dice) -> dict[str, float]:
+    return {name: dice.one(often) for name, often in _FAULTS.items() if dice.chance(0.25)} if dice.chance(0.7) else {}
 
 
 def _has_tree(conf: Conf) -> bool:

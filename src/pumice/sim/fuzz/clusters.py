@@ -26,17 +26,15 @@ def draw_objects(dice: Dice, *, tree: bool) -> list[Raw]:
     return [
         *nodes,
         *(_racks(dice, len(nodes)) if dice.chance(0.4) else ()),
-        *(
-            _raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value)
-            for name, value in (("low", 1), ("high", 9))
-        ),
+        *(raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in (("low", 1), ("high", 9))),
         *queues,
         *_budgets(dice),
         *(_job(dice, j, leaves) for j in range(dice.number(3, 9))),
     ]
 
 
-def _raw(api: str, kind: str, name: str, **rest: Any) -> Raw:
+def raw(api: str, kind: str, name: str, **rest: Any) -> Raw:
+    """An object as decoded."""
     metadata = {"name": name, "uid": name, **rest.pop("metadata", {})}
     return {"apiVersion": api, "kind": kind, "metadata": metadata, **rest}
 
@@ -49,7 +47,7 @@ def _nodes(dice: Dice) -> Iterator[Raw]:
         room = {"cpu": str(dice.number(3, 8)), "memory": f"{dice.number(8, 24)}Gi", "pods": "20"}
         if dice.chance(0.4):
             room["nvidia.com/gpu"] = str(dice.one((2, 4)))
-        yield _raw("v1", "Node", f"n{i}", metadata={"labels": labels}, status={"allocatable": room})
+        yield raw("v1", "Node", f"n{i}", metadata={"labels": labels}, status={"allocatable": room})
 
 
 def _racks(dice: Dice, nodes: int) -> Iterator[Raw]:
@@ -59,10 +57,10 @@ def _racks(dice: Dice, nodes: int) -> Iterator[Raw]:
         found = [{"type": "Node", "selector": {"exactMatch": {"name": f"n{i}"}}} for i in members]
         if found:
             names.append(f"rack{r}")
-            yield _raw("topology.volcano.sh/v1alpha1", "HyperNode", names[-1], spec={"tier": 1, "members": found})
+            yield raw("topology.volcano.sh/v1alpha1", "HyperNode", names[-1], spec={"tier": 1, "members": found})
     over = [{"type": "HyperNode", "selector": {"exactMatch": {"name": name}}} for name in names]
     if dice.chance(0.5):
-        yield _raw("topology.volcano.sh/v1alpha1", "HyperNode", "row", spec={"tier": 2, "members": over})
+        yield raw("topology.volcano.sh/v1alpha1", "HyperNode", "row", spec={"tier": 2, "members": over})
 
 
 # -- queues
@@ -75,18 +73,18 @@ def _queues(dice: Dice) -> Iterator[Raw]:
             spec["reclaimable"] = False
         if dice.chance(0.2):
             spec["priority"] = dice.number(1, 5)
-        yield _raw(_VOLCANO, "Queue", f"q{q}", spec=spec, status={"state": "Open"})
+        yield raw(_VOLCANO, "Queue", f"q{q}", spec=spec, status={"state": "Open"})
 
 
 def _tree(dice: Dice) -> Iterator[Raw]:
-    yield _raw(_VOLCANO, "Queue", "root", spec={"weight": 1}, status={"state": "Open"})
+    yield raw(_VOLCANO, "Queue", "root", spec={"weight": 1}, status={"state": "Open"})
     for p in range(dice.number(1, 2)):
-        yield _raw(
+        yield raw(
             _VOLCANO, "Queue", f"p{p}", spec={"weight": 1, "parent": "root", **_amounts(dice)}, status={"state": "Open"}
         )
         for c in range(dice.number(1, 2)):
             spec = {"weight": 1, "parent": f"p{p}", **_amounts(dice)}
-            yield _raw(_VOLCANO, "Queue", f"p{p}-c{c}", spec=spec, status={"state": "Open"})
+            yield raw(_VOLCANO, "Queue", f"p{p}-c{c}", spec=spec, status={"state": "Open"})
 
 
 def _amounts(dice: Dice) -> Raw:
@@ -109,7 +107,7 @@ def _budgets(dice: Dice) -> Iterator[Raw]:
     if dice.chance(0.3):
         status = {"disruptionsAllowed": dice.number(0, 3)}
         spec = {"selector": {"matchLabels": {"tier": "web"}}}
-        yield _raw("policy/v1", "PodDisruptionBudget", "web", metadata={"namespace": "ns"}, spec=spec, status=status)
+        yield raw("policy/v1", "PodDisruptionBudget", "web", metadata={"namespace": "ns"}, spec=spec, status=status)
 
 
 # -- jobs
@@ -138,7 +136,7 @@ def _job(dice: Dice, j: int, queues: list[str]) -> Raw:
     if dice.chance(0.25):
         notes[_PREEMPTABLE] = dice.one(("true", "false"))
     metadata = {"namespace": "ns", "annotations": notes}
-    return _raw("batch.volcano.sh/v1alpha1", "Job", name, metadata=metadata, spec=spec)
+    return raw("batch.volcano.sh/v1alpha1", "Job", name, metadata=metadata, spec=spec)
 
 
 def _task(dice: Dice, role: str, job: str, replicas: int) -> Raw:

@@ -1,0 +1,144 @@
+"""Small clusters in KAI's kinds, and policies of its language: queues in a tree with quotas, gangs of sub-groups, parts
+of GPUs, racks; crowded, so that there is something to evict for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pumice.framework.registry import Registry
+from pumice.model.gang import SUB_GROUP_LABEL
+from pumice.model.pod import GROUP_NAME_ANNOTATION
+from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, raw
+from pumice.sim.fuzz.confs import Conf
+from pumice.sim.fuzz.dice import Dice
+from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
+
+_GPU = "nvidia.com/gpu"
+_LEVELS = ("zone", "rack")
+#: By which name: priority. From 100 on, jobs are not preemptible.
+_CLASSES = {"train": 50, "interactive": 75, "build": 100, "inference": 125}
+#: Plugins that no law rests on.
+_OPTIONAL = (
+    "elastic",
+    "kubeflow",
+    "ray",
+    "gpusharingorder",
+    "resourcetype",
+    "nominatednode",
+    "minruntime",
+    "podaffinity",
+)
+
+
+def draw_kai_conf(dice: Dice, registry: Registry) -> Conf:
+    """KAI's own order, with some actions and plugins left out and other arguments."""
+    dialect = registry.dialects["kai"]
+    actions = [name for name in dialect.default_actions if name == "allocate" or dice.chance(0.8)]
+    arguments: dict[str, Raw] = {
+        "proportion": {"kValue": dice.one((0.0, 1.0)), "relcaimerSaturationMultiplier": dice.one((1.0, 1.5))},
+        "nodeplacement": {"gpu": dice.one(("binpack", "spread")), "cpu": dice.one(("binpack", "spread"))},
+        "minruntime": {f"default{what}MinRuntime": dice.one(("0s", "20s")) for what in ("Preempt", "Reclaim")},
+    }
+    names = [name for name in (*dialect.default_plugins, "podaffinity") if name not in _OPTIONAL or dice.chance(0.7)]
+    if dice.chance(0.3):
+        names[names.index("gpupack")] = "gpuspread"
+    plugins = [{"name": name, **({"arguments": arguments[name]} if name in arguments else {})} for name in names]
+    limits = {"maxConsolidationPreemptees": dice.one((-1, 1, 16))}
+    settings = [{"name": "consolidation", "arguments": limits}] if "consolidation" in actions else []
+    depth = {"queueDepthPerAction": {"allocate": dice.number(1, 3)}} if dice.chance(0.1) else {}
+    tiers = [{"plugins": plugins}]
+    return {"dialect": "kai", "actions": ", ".join(actions), "tiers": tiers, "configurations": settings, **depth}
+
+
+def draw_kai_objects(dice: Dice) -> list[Raw]:
+    """Nodes, a Topology, priority classes, queues, PodGroups with their pods."""
+    queues, leaves = [], []
+    for p in range(dice.number(1, 2)):
+        queues.append(_queue(dice, f"p{p}", ""))
+        children = [f"p{p}-c{c}" for c in range(dice.number(0, 2))]
+        queues += [_queue(dice, child, f"p{p}") for child in children]
+        leaves += children or [f"p{p}"]
+    levels = {"levels": [{"nodeLabel": label} for label in _LEVELS]}
+    return [
+        *_nodes(dice),
+        raw("kai.scheduler/v1alpha1", "Topology", "racks", spec=levels),
+        *(raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in _CLASSES.items()),
+        *queues,
+        *(each for j in range(dice.number(3, 10)) for each in _job(dice, f"job{j}", leaves)),
+    ]
+
+
+def _nodes(dice: Dice) -> Iterator[Raw]:
+    for i in range(dice.number(1, 4)):
+        labels = {"kubernetes.io/hostname": f"n{i}", "zone": f"z{i % 2}", "nvidia.com/gpu.memory": "40000"}
+        if dice.chance(0.9):
+            labels["rack"] = f"r{i % 3}"
+        room = {"cpu": str(dice.number(4, 16)), "memory": f"{dice.number(8, 32)}Gi", "pods": "20"}
+        if dice.chance(0.8):
+            room[_GPU] = str(dice.one((1, 2, 4)))
+        yield raw("v1", "Node", f"n{i}", metadata={"labels": labels}, status={"allocatable": room})
+
+
+def _queue(dice: Dice, name: str, parent: str) -> Raw:
+    def amounts(high: int, unit: int) -> Raw:
+        quota = -1 if dice.chance(0.2) else unit * dice.number(0, high)
+        limit = -1 if dice.chance(0.8) or quota < 0 else quota + unit * dice.number(0, high)
+        return {"quota": quota, "limit": limit, "overQuotaWeight": dice.number(0, 3)}
+
+    resources = {"gpu": amounts(4, 1), "cpu": amounts(8, 1000), "memory": amounts(16, 1000)}
+    if dice.chance(0.6):
+        resources |= {key: {"quota": -1, "limit": -1, "overQuotaWeight": 1} for key in ("cpu", "memory")}
+    spec: Raw = {"resources": resources, "priority": dice.one((100, 100, 200)), "parentQueue": parent}
+    if dice.chance(0.1):
+        spec["reclaimMinRuntime"] = "30s"
+    return raw("scheduling.run.ai/v2", "Queue", name, spec=spec)
+
+
+def _job(dice: Dice, name: str, leaves: list[str]) -> Iterator[Raw]:
+    """A PodGroup and its pods, all alike but for their sub-group."""
+    size = dice.number(1, 5)
+    least = size if dice.chance(0.6) else dice.number(1, size)
+    spec: Raw = {"queue": dice.one(leaves), "minMember": least, "priorityClassName": dice.one(list(_CLASSES))}
+    parts = [""] * size
+    if size > 1 and dice.chance(0.2):
+        first = dice.number(1, size - 1)
+        parts, second = ["a"] * first + ["b"] * (size - first), dice.number(1, size - first)
+        spec["subGroups"] = [{"name": "a", "minMember": first}, {"name": "b", "minMember": second}]
+        spec["minMember"] = first + second
+    if dice.chance(0.25):
+        level = dice.one(("requiredTopologyLevel", "preferredTopologyLevel"))
+        spec["topologyConstraint"] = {"topology": "racks", level: dice.one(_LEVELS)}
+    if dice.chance(0.15):
+        spec["preemptibility"] = dice.one(("preemptible", "non-preemptible"))
+    notes = {
+        ARRIVAL_ANNOTATION: f"{dice.number(0, LAST_ARRIVAL_S)}s",
+        DURATION_ANNOTATION: f"{dice.number(5, 200)}s",
+    }
+    metadata = {"namespace": "ns", "annotations": notes}
+    yield raw("scheduling.run.ai/v2alpha2", "PodGroup", name, metadata=metadata, spec=spec)
+    pod, sharing = _pod(dice)
+    pod["priorityClassName"] = spec["priorityClassName"]
+    for i, part in enumerate(parts):
+        labels = {"app": name, **({SUB_GROUP_LABEL: part} if part else {})}
+        metadata = {"namespace": "ns", "annotations": {GROUP_NAME_ANNOTATION: name, **sharing}, "labels": labels}
+        yield raw("v1", "Pod", f"{name}-{i}", metadata=metadata, spec=pod, status={"phase": "Pending"})
+
+
+def _pod(dice: Dice) -> tuple[Raw, dict[str, str]]:
+    """Its spec, and the annotations by which it shares GPUs."""
+    requests: Raw = {"cpu": str(dice.number(1, 4)), "memory": f"{dice.number(1, 4)}Gi"}
+    sharing = {}
+    match dice.number(0, 9):
+        case 0 | 1 | 2 | 3 | 4:
+            requests[_GPU] = str(dice.one((1, 1, 2)))
+        case 5 | 6:
+            sharing["gpu-fraction"] = dice.one(("0.25", "0.5", "0.7"))
+        case 7:
+            sharing["gpu-memory"] = dice.one(("10000", "25000"))
+    if sharing and dice.chance(0.15):
+        sharing["gpu-fraction-num-devices"] = "2"
+    resources = {"limits" if dice.chance(0.2) else "requests": requests}
+    pod: Raw = {"schedulerName": "kai-scheduler", "containers": [{"name": "main", "resources": resources}]}
+    if dice.chance(0.1):
+        pod["nodeSelector"] = {"zone": f"z{dice.number(0, 1)}"}
+    return pod, sharing
