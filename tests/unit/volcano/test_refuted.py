@@ -31,6 +31,12 @@ def unlike(ssn: Session, preemptor: Task, candidates: Candidates) -> Bool:
     return nobody(ssn, preemptor, candidates)
 
 
+@plugin("rows")
+@points.preemptable(reads=(ROWS,))
+def rows_alone(ssn: Session, preemptor: Task, candidates: Candidates) -> Bool:
+    return nobody(ssn, preemptor, candidates)
+
+
 class World:
     """``x`` runs on n0 and n1, ``y`` on n1; ``a``, ``b`` and ``c`` wait, ``c`` with a higher rank."""
 
@@ -39,7 +45,7 @@ class World:
         waiting = [gang("a", 2, 2), gang("b", 2, 2, creation=1.0), gang("c", 2, 2, level="high", creation=2.0)]
         runs = [*gang("x", 1, on="n0"), *gang("x", 2, on="n1")[2:], *gang("y", 1, on="n1")]
         conf = f"tiers: [{{plugins: [{{name: gang, enablePreemptable: false}}, {{name: {hook}}}]}}]"
-        self.ssn = session(cluster(LEVELS, nodes, *waiting, runs), conf, plugins=[like, unlike])
+        self.ssn = session(cluster(LEVELS, nodes, *waiting, runs), conf, plugins=[like, unlike, rows_alone])
         self.tasks = self.ssn.tables.tasks
         rows = np.array([self.row(name) for name in ("x-0", "x-1", "y-0")])
         self.refuted = Refuted(self.ssn.world, self.ssn.hooks, points.preemptable, rows, self.tasks.node[rows])
@@ -65,7 +71,8 @@ class World:
     ("hook", "alike"),
     [
         pytest.param("like", {"a-1", "b-0"}, id="hooks that read the signature say it of all that are alike"),
-        pytest.param("unlike", set(), id="others of the one that was asked about"),
+        pytest.param("rows", set(), id="hooks that read what the signature does not say of one alone"),
+        pytest.param("unlike", set(), id="and those that do not say what they read"),
     ],
 )
 def test_of_whom_it_is_known(hook: str, alike: set[str]) -> None:

@@ -74,6 +74,7 @@ def test_devices_of_those_who_leave_are_waited_for_and_promised_once() -> None:
     with ssn.statement() as stmt:
         stmt.evict([task(ssn, "x").row], "make room")
         assert against(ssn) == [(), NO]
+        assert claims.verdict(task(ssn, "a"), nodes(ssn)) is not None
         waits = claims.waits(task(ssn, "a"), nodes(ssn))
         assert waits is not None
         assert waits.tolist() == [True, True]
@@ -83,9 +84,11 @@ def test_devices_of_those_who_leave_are_waited_for_and_promised_once() -> None:
 
 
 def test_one_who_leaves_does_not_come_back_to_what_was_promised_away() -> None:
-    ssn = leaving()
+    """Not even where another device of the node is free."""
+    claims = held("old", "n1"), claim("new", gpu_com=1)
+    ssn = opened(world(offered("n1", 2), claims, claiming("x", "old", on="n1"), claiming("a", "new"), names="xa"))
     with ssn.statement() as stmt:
         stmt.evict([task(ssn, "x").row], "make room")
         assert against(ssn, "x")[0] == ()
         stmt.pipeline([task(ssn, "a").row], [0])
-        assert against(ssn, "x")[0] != ()
+        assert against(ssn, "x")[0] == NO
