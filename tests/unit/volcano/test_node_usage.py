@@ -8,7 +8,7 @@ import pytest
 from pumice.framework.memo import Memo
 from pumice.model.events import Seen
 from pumice.model.usage import NodeUsage
-from pumice.testing.build import cluster, node, session
+from pumice.testing.build import cluster, node, policy, session
 from pumice.volcano.node_usage import FRESH_S, NodeUsages, node_usage
 
 NOW = 1000.0
@@ -36,10 +36,13 @@ def test_what_was_never_measured_is_not_fresh_at_the_beginning_of_time() -> None
 def test_it_lies_along_the_nodes_and_follows_them() -> None:
     nodes = [node(name, creation=float(i)) for i, name in enumerate("abc")]
     usages = NodeUsage("c", 30.0, 40.0, 7.0), NodeUsage("gone", 99.0, 99.0, 9.0)
-    store, memo = cluster(nodes, usages, NodeUsage("a", float("nan"), 20.0, float("inf"))), Memo()
-    found = node_usage(session(store, memo=memo))
+    store = cluster(nodes, usages, NodeUsage("a", float("nan"), 20.0, float("inf")))
+    memo, under = Memo(), policy()
+    found = node_usage(session(store, under, memo=memo))
     assert [each.tolist() for each in found] == [[0.0, 0.0, 30.0], [20.0, 0.0, 40.0], [0.0, 0.0, 7.0]]
     with pytest.raises(ValueError, match="read-only"):
         found.cpu[0] = 1.0
     store.apply(Seen(NodeUsage("b", 50.0, 60.0, 8.0)))
-    assert node_usage(session(store, memo=memo)).cpu.tolist() == [0.0, 50.0, 30.0], "what is kept holds no longer"
+    assert node_usage(session(store, under, memo=memo)).cpu.tolist() == [0.0, 50.0, 30.0], (
+        "what is kept holds no longer"
+    )

@@ -38,11 +38,13 @@ def rows_alone(ssn: Session, preemptor: Task, candidates: Candidates) -> Bool:
 
 
 class World:
-    """``x`` runs on n0 and n1, ``y`` on n1; ``a``, ``b`` and ``c`` wait, ``c`` with a higher rank."""
+    """``x`` runs on n0 and n1, ``y`` on n1; ``a`` to ``d`` wait, ``c`` and ``d`` with a higher rank, of ``d`` the
+    job alone."""
 
     def __init__(self, hook: str = "like") -> None:
         nodes = [node(f"n{i}", 4, creation=float(i)) for i in range(3)]
         waiting = [gang("a", 2, 2), gang("b", 2, 2, creation=1.0), gang("c", 2, 2, level="high", creation=2.0)]
+        waiting.append(gang("d", 2, 2, level="high", creation=3.0, priority=1))
         runs = [*gang("x", 1, on="n0"), *gang("x", 2, on="n1")[2:], *gang("y", 1, on="n1")]
         conf = f"tiers: [{{plugins: [{{name: gang, enablePreemptable: false}}, {{name: {hook}}}]}}]"
         self.ssn = session(cluster(LEVELS, nodes, *waiting, runs), conf, plugins=[like, unlike, rows_alone])
@@ -79,12 +81,16 @@ def test_of_whom_it_is_known(hook: str, alike: set[str]) -> None:
     world = World(hook)
     world.refute("a-0", 0, 1)
     assert world.nodes("a-0") == [0, 1]
-    assert {name for name in ("a-1", "b-0", "c-0") if world.nodes(name)} == alike
+    assert {name for name in ("a-1", "b-0", "c-0", "d-0") if world.nodes(name)} == alike
     assert world.nodes("a-0", "another question") == []
 
 
 def evict(world: World, name: str) -> None:
     world.ssn.statement().evict([world.row(name)], "go")
+
+
+def place(world: World, name: str, node_row: int) -> None:
+    world.ssn.statement().allocate([world.row(name)], [node_row])
 
 
 @pytest.mark.parametrize("hook", ["like", "unlike"])
@@ -94,6 +100,7 @@ def evict(world: World, name: str) -> None:
         pytest.param(lambda world: None, [0, 1, 2], id="nothing"),
         pytest.param(lambda world: evict(world, "y-0"), [0, 2], id="a node on which somebody left"),
         pytest.param(lambda world: evict(world, "x-0"), [2], id="all nodes of a job that lost one"),
+        pytest.param(lambda world: place(world, "b-0", 2), [0, 1], id="a node where somebody came"),
     ],
 )
 def test_how_long_it_is_known(hook: str, change: Callable[[World], None], left: list[int]) -> None:
