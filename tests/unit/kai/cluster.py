@@ -10,6 +10,7 @@ from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy, read_policy
+from pumice.framework.session import Session
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.events import Object, Seen
 from pumice.model.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint
@@ -163,3 +164,16 @@ def cycle(found: Store, under: Policy | None = None, refuses: Iterable[str] = ()
     outcome = run_cycle(found.snapshot(), under or policy(), NOW, planner, memo=Memo())
     assert not outcome.faults
     return Ran(outcome, planner.taken)
+
+
+def opened(found: Store, under: Policy | None = None) -> Session:
+    """A session on the cluster, for trying single steps."""
+    ssn = Session(found.snapshot(), under or policy(), NOW, Planner(), Memo())
+    ssn.open()
+    return ssn
+
+
+def rows_of(ssn: Session) -> dict[str, int]:
+    """Rows of tasks by the name of the pod."""
+    pods, alive = ssn.tables.tasks.pods, ssn.tables.tasks.alive.nonzero()[0].tolist()
+    return {pods[row].name: row for row in alive}

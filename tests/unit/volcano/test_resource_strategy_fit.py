@@ -14,7 +14,6 @@ from pumice.framework.errors import PolicyError
 from pumice.framework.points import class_scores
 from pumice.model.strategy import ResourceStrategy, resource_strategy
 from pumice.testing.build import cluster, node, pod, podgroup, policy, session
-from pumice.volcano.strategies import Rule, Strategies
 
 RULES = {
     "cpu": {"type": "LeastAllocated", "weight": 1},
@@ -102,9 +101,3 @@ def test_weights_of_a_pod_that_cannot_be_read_score_no_node(weights: str) -> Non
 def test_what_a_policy_gets_wrong_is_said(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(PolicyError, match=said.replace("*", r"\*")):
         policy(conf(**arguments))
-
-
-def test_the_longest_prefix_counts() -> None:
-    rules = {"a/*": Rule(False, 1.0), "a/b/*": Rule(True, 2.0), "a/b/c": Rule(False, 3.0)}
-    found = [Strategies(1, rules).of(name) for name in ("a/x", "a/b/x", "a/b/c", "b")]
-    assert [None if rule is None else rule.weight for rule in found] == [1.0, 2.0, 3.0, None]

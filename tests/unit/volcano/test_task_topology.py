@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -12,61 +11,9 @@ from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.session import Session
 from pumice.testing.build import cluster, node, pod, podgroup, run, session
-from pumice.volcano.task_groups import Member, Roles, TaskTopology, buckets_of, removals
 
 CONF = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: task-topology}]}]"
 NEAR, APART = "volcano.sh/task-topology-affinity", "volcano.sh/task-topology-anti-affinity"
-
-
-def members(*texts: str) -> list[Member]:
-    """``role name node``, with roles and nodes by number."""
-    each = (text.split() for text in texts)
-    return [Member(i, int(role), int(on), name, 1.0) for i, (role, name, on) in enumerate(each)]
-
-
-def names(found: list[Member], topology: TaskTopology) -> list[str]:
-    buckets = buckets_of(found, Roles(topology))
-    return [" ".join(found[row].name for row in rows.tolist()) for rows in buckets.members]
-
-
-@pytest.mark.parametrize(
-    ("topology", "found"),
-    [
-        pytest.param(TaskTopology((("ps", "worker"),)), ["p0 p1 w0 w1"], id="near"),
-        pytest.param(
-            TaskTopology((("ps", "worker"),), (("ps",),)),
-            ["p0 w0", "p1 w1"],
-            id="of equals the one that asks least",
-        ),
-        pytest.param(TaskTopology((), (("ps",), ("worker",))), ["p0 w0", "p1 w1"], id="apart from their like"),
-        pytest.param(TaskTopology((("ps",), ("worker",)), (("ps", "worker"),)), ["p0 p1", "w0 w1"], id="by role"),
-        pytest.param(TaskTopology((("ps", "worker"),), (), ("worker",)), ["w0 w1 p0 p1"], id="in the order of roles"),
-    ],
-)
-def test_which_tasks_go_together(topology: TaskTopology, found: list[str]) -> None:
-    ps, worker = (Roles(topology).names[role] for role in ("ps", "worker"))
-    each = members(f"{worker} w1 -1", f"{ps} p1 -1", f"{worker} w0 -1", f"{ps} p0 -1")
-    assert names(each, topology) == found
-
-
-def test_tasks_of_a_node_are_together_and_come_first() -> None:
-    topology = TaskTopology((), (("ps",),))
-    assert names(members("0 c -1", "0 b 1", "0 a 0", "0 d 1"), topology) == ["a", "b d", "c"]
-
-
-def test_how_many_must_go_elsewhere() -> None:
-    dice = Random(1)
-    for _ in range(200):
-        others = np.array([[dice.randint(0, 4), dice.randint(0, 4)] for _ in range(dice.randint(0, 5))]).reshape(-1, 2)
-        own = np.array([dice.randint(0, 4), dice.randint(0, 4)])
-        room = np.array([[dice.randint(0, 12), dice.randint(0, 12)] for _ in range(3)])
-        asked = others.sum(axis=0) + own
-        found = removals(asked.astype(float), others.astype(float), room.astype(float)).tolist()
-        for nth, here in enumerate(room.tolist()):
-            left, gone = asked.copy(), 0
-            while gone < len(others) and (left > here).any():
-                left, gone = left - others[gone], gone + 1
-            assert found[nth] == gone
 
 
 def opened(notes: dict[str, str], *objects: Any) -> Session:
@@ -112,9 +59,3 @@ def test_the_order_of_roles_is_the_order_of_tasks() -> None:
 def test_what_cannot_be_meant_changes_nothing(text: str) -> None:
     objects = [podgroup("g", 2, phase="Inqueue", annotations={APART: text}), pod("ps-0", "g", role="ps"), pod("x", "g")]
     assert len(run(cluster(node("a"), objects), CONF).binds) == 2
-
-
-def test_a_job_of_many_tasks_that_are_all_apart_costs_little() -> None:
-    topology = TaskTopology((), (("ps",),))
-    each = [Member(i, 0, -1, f"p{i:05}", 1.0) for i in range(2000)]
-    assert len(buckets_of(each, Roles(topology)).members) == 2000

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.model.node import Taint
 from pumice.model.pod import LabelSelector, TopologySpreadConstraint
-from tests.unit.volcano.cluster import HOST, ZONE
+from tests.unit.volcano.cluster import HOST, ZONE, node
 from tests.unit.volcano.pods import NODES, keep, web
 from tests.unit.volcano.scorers.scoring import scores
 
@@ -31,3 +32,11 @@ def wish(skew: int, key: str = ZONE, **more: object) -> TopologySpreadConstraint
 def test_spread(there: list[str], constraints: tuple[TopologySpreadConstraint, ...], expected: tuple[int, ...]) -> None:
     pods = [web(f"w{i}", on) for i, on in enumerate(there)] + [web("p", spread=constraints)]
     assert tuple(scores(NODES, pods, podtopologyspread=1)[n.name] for n in NODES) == expected
+
+
+def test_by_host_each_node_counts_its_own_pods_whatever_keeps_the_pod_off() -> None:
+    """A node with a taint is no domain where taints are honoured; by host nobody asks."""
+    nodes = [node("x", labels={ZONE: "x"}), node("y", labels={ZONE: "y"}, taints=[Taint("t")])]
+    for key, expected in ((HOST, {"x": 100.0, "y": 0.0}), (ZONE, {"x": 100.0, "y": 100.0})):
+        pods = [web("a", "y"), web("p", spread=(wish(1, key, node_taints_policy="Honor"),))]
+        assert scores(nodes, pods, podtopologyspread=1) == expected

@@ -1,0 +1,30 @@
+"""Topologies as trees of domains: which nodes are in one, and which domain is in which."""
+
+from __future__ import annotations
+
+from pumice.kai.label_trees import LabelTree, label_tree
+from pumice.model.topology import Topology
+from tests.unit.kai.cluster import node, opened, queue, store
+
+ZONE, RACK = "zone", "rack"
+
+
+def tree(name: str = "t") -> LabelTree | None:
+    """Racks of one name in two zones; ``x`` names no rack, ``y`` no zone."""
+    places = {"a": ("z1", "r1"), "b": ("z1", "r2"), "c": ("z2", "r1"), "d": ("z1", "r1")}
+    nodes = [node(each, labels={ZONE: zone, RACK: rack}) for each, (zone, rack) in places.items()]
+    outside = node("x", labels={ZONE: "z1"}), node("y", labels={RACK: "r1"})
+    return label_tree(opened(store(nodes, outside, queue("q"), Topology("t", (ZONE, RACK)))), name)
+
+
+def test_domains_are_nodes_of_equal_labels_from_the_widest_level_on() -> None:
+    found = tree()
+    assert found is not None
+    assert found.ids == (("z1", "z2"), ("z1.r1", "z1.r2", "z2.r1"))
+    assert found.domains.tolist() == [[0, 0, 1, 0, -1, -1], [0, 1, 2, 0, -1, -1]], "who lacks a label is outside"
+    assert found.parents == ((-1, -1), (0, 0, 1))
+    assert [found.level(label) for label in (ZONE, RACK, "row")] == [0, 1, -1]
+
+
+def test_a_topology_that_is_not_there_has_no_tree() -> None:
+    assert tree("u") is None

@@ -1,0 +1,107 @@
+"""enqueue: who is admitted, in which order, and who is asked about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pumice.api import Job, Session, Vote, plugin, points
+from pumice.model.queue import PriorityClass
+from pumice.testing.build import Ran, cluster, node, podgroup, pods, queue, resource, run
+
+TIERS = "actions: enqueue\ntiers: [{plugins: [{name: priority}, {name: %s}]}]"
+LEVELS = PriorityClass("low", 1), PriorityClass("high", 9)
+
+
+def wants(name: str, cpu: int | None = 1, **more: Any) -> Any:
+    """A job that waits for admission; without ``cpu`` it does not say what it wants."""
+    return podgroup(name, min_resources=None if cpu is None else resource(cpu), **more)
+
+
+def admitted(found: Ran) -> list[str]:
+    """In order."""
+    return [entry.subject.removeprefix("ns/") for entry in found.outcome.entries if entry.what == "admitted"]
+
+
+def judge(*rejected: str) -> tuple[Any, list[str]]:
+    """A plugin that rejects some jobs, and writes down whom it was asked about and who was admitted."""
+    asked: list[str] = []
+
+    @plugin("judge", keeps="python")
+    class Judge:
+        def __init__(self, ssn: Session) -> None: ...
+
+        @points.job_enqueueable
+        def job_enqueueable(self, job: Job) -> Vote | str:
+            asked.append(job.key.removeprefix("ns/"))
+            return "not you" if job.key.removeprefix("ns/") in rejected else Vote.PERMIT
+
+        @points.job_enqueued
+        def job_enqueued(self, job: Job) -> None:
+            asked.append("+" + job.key.removeprefix("ns/"))
+
+    return Judge, asked
+
+
+@pytest.mark.parametrize(
+    ("job", "asked"),
+    [
+        pytest.param(wants("g"), ["g", "+g"], id="says what it wants"),
+        pytest.param(wants("g", None), ["+g"], id="does not say it: nobody is asked, and all are told"),
+        pytest.param(wants("g", 0), ["g", "+g"], id="wants nothing"),
+        pytest.param(wants("g", phase="Inqueue"), [], id="is admitted already"),
+        pytest.param(wants("g", phase="Running"), [], id="runs"),
+        pytest.param(wants("g", queue="gone"), [], id="has no queue"),
+    ],
+)
+def test_who_is_asked_about(job: Any, asked: list[str]) -> None:
+    plugged, heard = judge()
+    found = run(cluster(node("n"), job), TIERS % "judge", plugins=[plugged])
+    assert heard == asked
+    assert admitted(found) == (["g"] if asked else [])
+
+
+def test_jobs_come_in_order_by_queue_and_each_is_asked_about_once() -> None:
+    """A job that is rejected keeps nobody behind it waiting; jobs without pods have their turn too."""
+    plugged, heard = judge("high")
+    jobs = [
+        wants("low", queue="a", priority_class="low"),
+        wants("high", queue="a", priority_class="high", creation=9.0),
+        wants("other", queue="b", priority_class="high"),
+    ]
+    found = run(cluster(LEVELS, queue("a"), queue("b"), node("n"), jobs), TIERS % "judge", plugins=[plugged])
+    assert heard == ["high", "low", "+low", "other", "+other"]
+    assert admitted(found) == ["low", "other"]
+    assert found.phases == {"ns/low": "Inqueue", "ns/other": "Inqueue"}
+
+
+@pytest.mark.parametrize(
+    ("cpus", "who"),
+    [
+        pytest.param([3, 3, 1], ["g0", "g2"], id="a rejection stands for as much, not for less"),
+        pytest.param([2, 3, 1], ["g0", "g2"], id="less behind more"),
+        pytest.param([2, 2, 1], ["g0", "g1"], id="as far as it goes"),
+        pytest.param([5, 6, 7], [], id="nobody"),
+        pytest.param([5, None, 7], ["g1"], id="who does not say what it wants"),
+    ],
+)
+def test_where_only_amounts_count(cpus: list[int | None], who: list[str]) -> None:
+    """On four cores."""
+    jobs = [wants(f"g{i}", cpu, creation=float(i)) for i, cpu in enumerate(cpus)]
+    conf = TIERS % "overcommit, arguments: {overcommit-factor: 1.0}"
+    assert admitted(run(cluster(node("n", 4), jobs), conf)) == who
+
+
+def test_every_job_that_is_rejected_hears_why() -> None:
+    jobs = [wants(f"g{i}", 9, creation=float(i)) for i in range(3)]
+    found = run(cluster(node("n", 4), jobs), TIERS % "overcommit")
+    said = {each.job: each.message for each in found.outcome.events}
+    assert sorted(said) == ["ns/g0", "ns/g1", "ns/g2"]
+    assert all("overused cpu" in text for text in said.values())
+
+
+def test_admission_is_written_for_allocate_to_see() -> None:
+    conf = (TIERS % "gang").replace("enqueue", "enqueue, allocate")
+    found = run(cluster(node("n"), wants("g", 1), pods("g", 1)), conf)
+    assert (admitted(found), found.binds) == (["g"], {"ns/g-0": "n"})
