@@ -152,3 +152,9 @@ def test_none_of_its_own_rank_is_preempted_whatever_plugins_say() -> None:
     without = CONF.replace("{name: priority}, ", "")
     found = {level: Tried(NODES[:1], gang("x", 1, 1, level=level, on="a"), new(1), conf=without) for level in LEVEL}
     assert {level: tried.leave for level, tried in found.items()} == {"low": ["x-0"], "high": []}
+
+
+def test_a_node_with_room_now_is_taken_rather_than_one_that_is_being_left() -> None:
+    """Somebody leaves in any case, unless only need counts; the gang goes where it need not wait."""
+    found = Tried(NODES[:2], old("a"), new(1))
+    assert (found.leave, found.placed) == (["old-a-0"], {"new-0": "b"})
