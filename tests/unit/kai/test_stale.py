@@ -39,7 +39,9 @@ def test_who_is_stale(objects: list[Object], stale: bool) -> None:
     assert len(stale_jobs(ssn.tables)) == stale
 
 
-def test_one_that_is_being_evicted_still_counts() -> None:
-    ssn = opened(store(node("a"), queue("q"), job("g", "q", ["a", "a"], minimum=2)))
+@pytest.mark.parametrize("parts", [(), PARTS])
+def test_one_that_is_being_evicted_still_counts(parts: tuple[SubGroup, ...]) -> None:
+    tasks = ["a/p", "a/q"] if parts else ["a", "a"]
+    ssn = opened(store(node("a"), queue("q"), job("g", "q", tasks, minimum=2, sub_groups=parts)))
     ssn.statement().evict([0], "go")
     assert len(stale_jobs(ssn.tables)) == 0

@@ -53,7 +53,7 @@ def test_which_queue_has_no_more_to_give(of: str, gpus: int, why: str, message: 
 def told(of: str, gpus: int, why: str, *others: object) -> Told:
     """Of a job of one that waits."""
     ssn = opened(store(node("a", 8), node("b", 2), QUEUES, *others, job("new", of, [""], gpus)))  # type: ignore[arg-type]
-    row = ssn.tables.jobs.uids.tolist().index("ns/new")
+    row = list(ssn.tables.jobs.uids).index("ns/new")
     return Words(ssn.tables, QueueTree(ssn.tables)).of(row, why)
 
 

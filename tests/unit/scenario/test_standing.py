@@ -24,7 +24,7 @@ def order(ssn: Session, standing: Standing) -> dict[str, list[str]]:
 
 
 def row(ssn: Session, name: str) -> int:
-    return ssn.tables.jobs.uids.tolist().index(f"ns/{name}")
+    return list(ssn.tables.jobs.uids).index(f"ns/{name}")
 
 
 def test_the_best_of_each_queue_comes_first() -> None:

@@ -26,7 +26,7 @@ def opened() -> tuple[Session, int, list[int]]:
     old = podgroup("old", phase="Running"), pod("old-0", "old", on="n")
     objects = node("n", 9), old, podgroup("g", 2, phase="Inqueue"), pods("g", 4)
     ssn = session(cluster(*objects), CONF, plugins=[two_only])
-    job = ssn.tables.jobs.uids.tolist().index("ns/g")
+    job = list(ssn.tables.jobs.uids).index("ns/g")
     return ssn, job, ssn.tables.jobs.tasks[job].tolist()
 
 

@@ -51,11 +51,11 @@ def test_a_node_with_its_books() -> None:
 
 def test_a_job_with_its_tasks_and_its_queue() -> None:
     ssn, _ = opened()
-    job = ssn.tables.jobs.uids.tolist().index("ns/g")
+    job = list(ssn.tables.jobs.uids).index("ns/g")
     found = extender_objects.job(ssn.tables, job)
     assert (found["UID"], found["Queue"], found["MinAvailable"]) == ("ns/g", "team", 2)
     assert found["Allocated"]["MilliCPU"] == 1000.0
     assert sorted(found["Tasks"]) == ["ns-r", "ns-w"]
     assert found["PodGroup"]["metadata"] == {"name": "g", "namespace": "ns", "annotations": {"why": "so"}}
-    row = ssn.tables.queues.names.tolist().index("team")
+    row = list(ssn.tables.queues.names).index("team")
     assert extender_objects.queue(ssn.tables, row) == {"UID": "team", "Name": "team", "Weight": 3}

@@ -20,16 +20,19 @@ RACKS = [hypernode("left", 1, "ab"), hypernode("right", 1, "cd"), hypernode("all
 NODES = [node(name, 1, creation=float(i)) for i, name in enumerate("abcd")]
 
 
+LEVEL = ("low", "high")
 ALL = Limits(8, whole=True)
 
 
 class Tried:
     """One search for ``new``; what it evicts, where it would be, in which hypernodes, and what it says."""
 
-    def __init__(self, *objects: Any, kind: EvictionKind = EvictionKind.GANG_PREEMPT, limits: Limits = ALL) -> None:
-        ssn: Session = session(cluster(LEVELS, queue("q"), queue("default"), *objects), CONF)
+    def __init__(
+        self, *objects: Any, kind: EvictionKind = EvictionKind.GANG_PREEMPT, limits: Limits = ALL, conf: str = CONF
+    ) -> None:
+        ssn: Session = session(cluster(LEVELS, queue("q"), queue("default"), *objects), conf)
         self.search, tables = GangSearch(ssn, kind, "go", limits, cached=True), ssn.tables
-        job, before = tables.jobs.uids.tolist().index("ns/new"), ssn.world.digest()
+        job, before = list(tables.jobs.uids).index("ns/new"), ssn.world.digest()
         with ssn.statement() as stmt:
             found = self.search.make_room(stmt, job)
             self.unchanged = ssn.world.digest() == before
@@ -143,3 +146,15 @@ def test_a_gang_with_nothing_to_place_asks_for_nothing() -> None:
     held = [podgroup("new", 1, priority_class="high", phase="Inqueue"), pod("new-0", "new", gates=("wait",))]
     found = Tried(NODES[:1], old("a"), held)
     assert (found.leave, found.said, found.unchanged) == ([], [], True)
+
+
+def test_none_of_its_own_rank_is_preempted_whatever_plugins_say() -> None:
+    without = CONF.replace("{name: priority}, ", "")
+    found = {level: Tried(NODES[:1], gang("x", 1, 1, level=level, on="a"), new(1), conf=without) for level in LEVEL}
+    assert {level: tried.leave for level, tried in found.items()} == {"low": ["x-0"], "high": []}
+
+
+def test_a_node_with_room_now_is_taken_rather_than_one_that_is_being_left() -> None:
+    """Somebody leaves in any case, unless only need counts; the gang goes where it need not wait."""
+    found = Tried(NODES[:2], old("a"), new(1))
+    assert (found.leave, found.placed) == (["old-a-0"], {"new-0": "b"})

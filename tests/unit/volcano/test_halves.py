@@ -48,7 +48,7 @@ def test_since_the_last_of_its_pods_began_or_was_made() -> None:
     runs = pod("g-0", "g", on="n", start_time=50.0, creation=10.0)
     for waits, since in ((pod("g-1", "g", creation=20.0), 50.0), (pod("g-1", "g", creation=70.0), 70.0)):
         ssn = opened(node("n"), podgroup("g", 2), runs, waits)
-        assert half_since(ssn, ssn.tables.jobs.uids.tolist().index("ns/g")) == since
+        assert half_since(ssn, list(ssn.tables.jobs.uids).index("ns/g")) == since
 
 
 NODES = [node("n", 1), node("m", 1, creation=1.0)]

@@ -22,7 +22,7 @@ class World:
         store = cluster(node("n", 99), podgroup("g", minimum, phase="Inqueue"), members)
         self.ssn: Session = session(store, CONF)
         self.making = RoomMaking(self.ssn, "take", "take", points.preemptable)
-        self.job = self.ssn.tables.jobs.uids.tolist().index("ns/g")
+        self.job = list(self.ssn.tables.jobs.uids).index("ns/g")
         self.room, self.at_once, self.asked = room, at_once, list[list[str]]()
 
     def names(self, rows: Sequence[int]) -> list[str]:

@@ -43,30 +43,6 @@ def test_most_classes_have_nothing_to_say() -> None:
     assert said == {"meant": True, "equal": True, "other": False, "apart": True}
 
 
-def test_the_view_follows_placements_and_rollbacks() -> None:
-    pods = [web(name, anti_required=(near("web", HOST),)) for name in "abp"]
-    cluster = Cluster(NODES, pods, "predicates")
-    before = cluster.tables.nodes.view.copy()
-    stmt = cluster.ssn.statement()
-    with stmt.trial():
-        stmt.allocate([cluster.row_of["a"], cluster.row_of["b"]], [cluster.node_of["x1"], cluster.node_of["y1"]])
-        assert cluster.reasons("p") == {"x1": [ANTI], "y1": [ANTI]}
-        assert cluster.rows().view_pods.tolist() == [float(n in ("x1", "y1")) for n in cluster.names]
-    assert cluster.reasons("p") == {}
-    assert (cluster.tables.nodes.view == before).all()
-    stmt.discard()
-
-
-def test_a_victim_leaves_the_view_at_once() -> None:
-    cluster = Cluster(NODES, [web("a", "x1"), web("p", anti_required=(near("web", HOST),))], "predicates")
-    stmt = cluster.ssn.statement()
-    stmt.evict([cluster.row_of["a"]], "make room")
-    assert cluster.reasons("p") == {}
-    assert not cluster.tables.nodes.view.any()
-    stmt.discard()
-    assert cluster.reasons("p") == {"x1": [ANTI]}
-
-
 def test_simulation_looks_at_inter_pod_terms_only() -> None:
     a = web("a", "x1", host_ports=(HostPort(80),))
     cluster = Cluster(

@@ -56,7 +56,7 @@ class World:
         return next(row for row, each in enumerate(self.tasks.pods) if each is not None and each.name == name)
 
     def job(self, name: str) -> int:
-        return self.ssn.tables.jobs.uids.tolist().index(f"ns/{name}")
+        return list(self.ssn.tables.jobs.uids).index(f"ns/{name}")
 
     def of(self, name: str, *more: str) -> Known:
         return self.refuted.of(Task(self.ssn.tables, self.row(name)), *more)

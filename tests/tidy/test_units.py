@@ -1,0 +1,47 @@
+"""Tests stand where a reader looks for them: a unit file of its own name for each module of the core."""
+
+from pathlib import Path
+
+from tests.tidy import repo
+
+ROOMS = ("framework", "volcano")
+#: Where tests of a module stand that has no file of its own. Shrink, do not grow.
+ELSEWHERE = {
+    "framework/outside.py": "tests/unit/runtime/test_outside.py",
+    "volcano/actions/allocate.py": "tests/conformance",
+    "volcano/actions/gangreclaim.py": "tests/unit/volcano/actions/test_gangpreempt.py",
+    "volcano/eviction.py": "tests/unit/volcano/test_bundles.py",
+    "volcano/numa.py": "tests/unit/volcano/test_numa_aware.py",
+    "volcano/placement.py": "tests/conformance/tables/placing.py",
+    "volcano/plugins/predicates.py": "tests/unit/volcano/test_predicates_pods.py",
+    "volcano/search.py": "tests/conformance/tables/fit.py",
+    "volcano/table.py": "tests/properties/test_contract.py",
+}
+
+
+def modules() -> dict[str, Path]:
+    """``room/…/name.py`` -> its file."""
+    sources = (path for room in ROOMS for path in repo.files(".py", under=f"src/pumice/{room}"))
+    return {path.relative_to(repo.SRC).as_posix(): path for path in sources if path.stem != "__init__"}
+
+
+def places(module: str) -> list[str]:
+    """Where its tests may be: beside it, or at the top of its room, where those of plugins are."""
+    folder, _, name = module.rpartition("/")
+    return [f"tests/unit/{place}/test_{name}" for place in dict.fromkeys((folder, folder.partition("/")[0]))]
+
+
+def test_every_module_of_the_core_has_a_unit_file() -> None:
+    there = {repo.name(path) for path in repo.files(".py", under="tests/unit")}
+    without = [name for name in modules() if name not in ELSEWHERE and there.isdisjoint(places(name))]
+    assert not without, repo.listed("write a test of its name under tests/unit", without)
+
+
+def test_the_table_names_what_is_there_and_nothing_that_has_a_file() -> None:
+    there = {repo.name(path) for path in repo.files(".py", under="tests/unit")}
+    stale = [
+        name
+        for name, place in ELSEWHERE.items()
+        if name not in modules() or not (repo.ROOT / place).exists() or not there.isdisjoint(places(name))
+    ]
+    assert not stale, repo.listed("take it out of the table", stale)
