@@ -120,7 +120,7 @@ class Scheduling:
             self.loop = Loop(Store(), policy_of(POLICY, volcano_registry()), self.cluster)
         outcome = await asyncio.to_thread(self.loop.step, now)
         self.cluster.tell(outcome)
-        self.cluster.let_evictions_go()
+        self.cluster.evictions.let_go()
         return outcome
 
 

@@ -83,7 +83,7 @@ class KubeCluster:
     * ``sink(events)``: what reflectors tell; from any thread, oldest first. Every kind that the store takes goes here.
     * ``drain``, ``submit``, ``write_group``, ``write_queue``, ``notice``, ``tell``: from the thread of the cycle; they
       return at once. ``Loop.step`` calls the first four; ``tell(outcome)`` after it is for what users read, and
-      ``let_evictions_go`` in any case: those that were submitted wait for it.
+      ``evictions.let_go`` in any case: those that were submitted wait for it.
     * ``changed``: a hook, called from whichever thread brings news that may change a decision; it must not wait.
     * ``is_synced``: a hook, whether everything was listed: before, nobody knows what is not needed.
     * ``run()``: the workers; once, until cancelled. What is handed over before it runs waits; what is under way when it
@@ -145,12 +145,7 @@ class KubeCluster:
             "shared binds", self._send, workers=limits.shared_bind_workers, waiting_max=2 * limits.binds
         )
         self.evictions = Evictions(
-            self._send,
-            self._conditions.write_at_once,
-            workers=limits.evict_workers,
-            waiting_max=limits.evictions,
-            nominations_max=limits.statuses,
-            hold_s=limits.hold_s,
+            self._send, self._conditions.write_at_once, limits.evict_workers, limits.evictions, limits.hold_s
         )
         self._group_lane: Lane[PodGroupUpdate] = Lane(
             "podgroups", self._statuses.write_group, workers=limits.status_workers, waiting_max=limits.statuses
@@ -266,12 +261,8 @@ class KubeCluster:
     def evict(self, decision: Evict) -> Refusal | None:
         """Take an eviction on, and let it go."""
         refusal = self._hold(decision)
-        self.let_evictions_go()
-        return refusal
-
-    def let_evictions_go(self) -> None:
-        """The cycle has said whom it promised which nodes, or will say nothing more."""
         self.evictions.let_go()
+        return refusal
 
     def _hold(self, decision: Evict) -> Refusal | None:
         flight, before = Flight(decision), self.flights.of(decision.pod)

@@ -17,22 +17,20 @@ from pumice.model.decisions import PodNotice
 
 class Evictions:
     """``send`` carries one out, ``nominate`` writes one nomination. ``hold_s``: how long an eviction waits for
-    nominations at most, once it was let go."""
+    nominations at most, once it was let go. Twice as many of these may wait as evictions."""
 
     def __init__(
         self,
         send: Callable[[Flight], Awaitable[None]],
         nominate: Callable[[PodNotice], Awaitable[None]],
-        *,
         workers: int,
         waiting_max: int,
-        nominations_max: int,
         hold_s: float,
     ) -> None:
         self._send, self._hold_s = send, hold_s
         self._held: list[Flight] = []
         self.lane: Lane[Flight] = Lane("evictions", self._send_after, workers=workers, waiting_max=waiting_max)
-        self.nominations: Lane[PodNotice] = Lane("nominations", nominate, workers=workers, waiting_max=nominations_max)
+        self.nominations: Lane[PodNotice] = Lane("nominations", nominate, workers=workers, waiting_max=2 * waiting_max)
 
     def __len__(self) -> int:
         """How many wait."""

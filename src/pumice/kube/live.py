@@ -326,7 +326,7 @@ class Live:
                 _log.error("%d cycles in a row failed: %s: %s", self._rhythm.failures + 1, type(error).__name__, error)
             return True
         finally:
-            self.cluster.let_evictions_go()
+            self.cluster.evictions.let_go()
             self.cycle_began = None
         self.failing_since = None
         return False

@@ -32,7 +32,7 @@ def test_an_eviction_waits_until_the_cycle_has_said_for_whom() -> None:
     assert cluster.submit([EVICT]) == {}
     assert (len(cluster.evictions), cluster.evictions.lane.left) == (1, 0)
     assert cluster.submit([EVICT]) == {0: Refusal("pod ns/old is being evicted already")}
-    cluster.let_evictions_go()
+    cluster.evictions.let_go()
     assert (len(cluster.evictions), cluster.evictions.lane.left) == (1, 1)
 
 
@@ -61,7 +61,7 @@ async def _order(nominate: Callable[[], Awaitable[object]], hold_s: float) -> li
         await nominate()
         seen.append(f"{notice.pod} is promised {notice.nominated_node}")
 
-    made = Evictions(send, write, workers=2, waiting_max=9, nominations_max=9, hold_s=hold_s)
+    made = Evictions(send, write, workers=2, waiting_max=9, hold_s=hold_s)
     made.hold(Flight(EVICT))
     made.nominations.put(PROMISED.pod, PROMISED)
     made.let_go()
