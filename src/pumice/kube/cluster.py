@@ -35,7 +35,7 @@ from pumice.kube.sent import Sent
 from pumice.kube.statuses import Statuses
 from pumice.kube.truth import ENDED, Truth
 from pumice.model.bind_request import BindRequest
-from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, GateRemoval, PodGroupUpdate, PodNotice, Refusal
+from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node
@@ -121,7 +121,8 @@ class KubeCluster:
         self._sent = Sent(limits.confirm_s, time.monotonic)
         self._conditions = PodStatuses(client, truth, teller, self._sent, self._room)
         self._statuses = Statuses(client, truth, teller, limits.confirm_s)
-        self._gates = Gates(client, truth, limits.confirm_s)
+        self._gates = Gates(client, truth, limits.confirm_s, limits.status_workers, limits.statuses)
+        self.take_off_gate = self._gates.put
         self._hints = HintConditions(self._statuses.groups.is_under_way)
         self._asking: RequestBinder | None = None
         self._binder: Binder | RequestBinder
@@ -155,9 +156,6 @@ class KubeCluster:
         )
         self._notice_lane: Lane[PodNotice] = Lane(
             "conditions", self._conditions.write, workers=limits.status_workers, waiting_max=limits.statuses
-        )
-        self._gate_lane: Lane[GateRemoval] = Lane(
-            "gates", self._gates.take_off, workers=limits.status_workers, waiting_max=limits.statuses
         )
         self._aged = aged
         self._stopping = False
@@ -289,11 +287,6 @@ class KubeCluster:
         if self._statuses.begin_queue(name, *status) and not self._queue_lane.put(name, (name, *status)):
             self._statuses.queues.gone(name)
 
-    def take_off_gate(self, removal: GateRemoval) -> None:
-        """As for a PodGroup. That the pod has no gate any more is news, though it is our own doing."""
-        if self._gates.begin(removal) and not self._gate_lane.put(removal.pod, removal):
-            self._gates.not_taken(removal)
-
     def notice(self, notice: PodNotice) -> None:
         """As for a PodGroup, with an event. While a pod is held back because its bind failed, that is why it waits."""
         failed = self._failed_binds.get(notice.pod)
@@ -383,10 +376,8 @@ class KubeCluster:
 
     def _quiet_lanes(self) -> tuple[Lane[Any], ...]:
         """Statuses, then what people read."""
-        return (
-            *(self._gate_lane, self._group_lane, self._queue_lane),
-            *(self.evictions.nominations, self._notice_lane, self.teller.lane),
-        )
+        statuses = self._gates.lane, self._group_lane, self._queue_lane, self.evictions.nominations
+        return *statuses, self._notice_lane, self.teller.lane
 
     async def _room(self) -> None:
         """Let binds go first, for a moment."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pumice.kube.client import FOR_REPEATABLE, STRATEGIC_PATCH, Client
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.kinds import PODS
+from pumice.kube.lanes import Lane
 from pumice.kube.refusals import Refusals
 from pumice.kube.sent import Sent
 from pumice.kube.truth import Truth
@@ -22,13 +23,26 @@ class Gates:
     """
 
     def __init__(
-        self, client: Client, truth: Truth, keep_s: float, clock: Callable[[], float] = time.monotonic
+        self,
+        client: Client,
+        truth: Truth,
+        keep_s: float,
+        workers: int,
+        waiting_max: int,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client, self._truth = client, truth
+        self.lane: Lane[GateRemoval] = Lane("gates", self._take_off, workers=workers, waiting_max=waiting_max)
         self._sent = Sent(keep_s, clock)
         self._refusals = Refusals("scheduling gate of pod", clock)
 
-    def begin(self, removal: GateRemoval) -> bool:
+    def put(self, removal: GateRemoval) -> None:
+        """Take a gate off, from any thread. One that finds no room comes again with a later cycle. That the pod has no
+        gate any more is news, though it is our own doing."""
+        if self._begin(removal) and not self.lane.put(removal.pod, removal):
+            self._sent.failed(removal.pod, removal)
+
+    def _begin(self, removal: GateRemoval) -> bool:
         """Whether the gate is to be taken off: the pod has it, and nobody is about to."""
         pod = self._truth.pods.get(removal.pod)
         if pod is None or pod.uid != removal.uid or QUEUE_GATE not in pod.gates:
@@ -40,11 +54,7 @@ class Gates:
         self._sent.gone(pod)
         self._refusals.gone(pod)
 
-    def not_taken(self, removal: GateRemoval) -> None:
-        """There was no room for it: a later cycle may begin it again."""
-        self._sent.failed(removal.pod, removal)
-
-    async def take_off(self, removal: GateRemoval) -> None:
+    async def _take_off(self, removal: GateRemoval) -> None:
         """Write it. What fails is begun again by a later cycle."""
         gates = [{"$patch": "delete", "name": QUEUE_GATE}]
         body = {"metadata": {"uid": removal.uid}, "spec": {"schedulingGates": gates}}
