@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from pumice.columns.rows import NodeRows
-from pumice.columns.views import Node, Task
-from pumice.framework.volumes.filters import BINDING, LIMITS, ZONE, volumes_in
+from pumice.columns.views import Task
+from pumice.framework.points import bind_context
+from pumice.framework.volumes.filters import BINDING, LIMITS, ZONE, VolumeFilters
+from pumice.framework.volumes.ledger import volume_ledger
 from pumice.model.pod import LabelSelector, Requirement
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume
 from pumice.testing.build import pod, run, session
@@ -97,12 +99,13 @@ def test_filters_can_be_left_out() -> None:
     assert run(world(bound("c", "v"), pv("v", labels={LABEL: "z9"}), using("a", "c")), conf).binds
 
 
-def test_without_claims_or_filters_there_is_nothing_to_ask() -> None:
-    idle = session(world(bound("c", "v"), pv("v"), pod("a", "a")), CONF)
-    assert volumes_in(idle) is None, "nobody uses the claim"
-    used = session(world(bound("c", "v"), pv("v"), using("a", "c")), CONF)
-    assert volumes_in(used, ()) is None
-    assert volumes_in(used) is not None
+def test_without_claims_or_filters_nobody_is_asked() -> None:
+    off = {f"predicate.{name}Enable": False for name in (BINDING, ZONE, LIMITS)}
+    without = CONF.replace("{name: predicates}", f"{{name: predicates, arguments: {off}}}")
+    idle, used = (world(bound("c", "v"), pv("v"), each) for each in (pod("a", "a"), using("a", "c")))
+    each = (idle, CONF), (used, without), (used, CONF)
+    asked = [session(store, conf).hooks.has(bind_context) for store, conf in each]
+    assert asked == [False, False, True]
 
 
 OTHER_ZONE, FULL = "had no available volume zone", "exceed max volume count"
@@ -121,13 +124,11 @@ def test_of_several_that_object_one_is_said(on: tuple[str, ...], reasons: list[s
     """A volume on n2, of its zone; n2 takes none of its driver."""
     volume = pv("v", nodes=at("n2"), labels={LABEL: "z2"}, driver="d", handle="h")
     ssn = session(world(bound("c", "v"), volume, CSINode("n2", (("d", 0),)), using("a", "c")), CONF)
-    volumes = volumes_in(ssn, on)
-    assert volumes is not None
+    filters = VolumeFilters(ssn, volume_ledger(ssn), on)
     (row,) = ssn.tables.tasks.alive.nonzero()[0].tolist()
     task = Task(ssn.tables, row)
-    assert volumes.filters.refused(task) is None
-    found = volumes.filters.verdict(task, NodeRows(ssn.tables, np.arange(2)))
+    assert filters.refused(task) is None
+    found = filters.verdict(task, NodeRows(ssn.tables, np.arange(2)))
     assert found is not None
     said = [" ".join(unfit.reason for unfit in found.why[code]) for code in found.codes.tolist()]
     assert [text.removeprefix("node(s) ") for text in said] == reasons
-    assert volumes.granted(task, Node(ssn.tables, 1)) is None, "a claim that is bound says it already"
