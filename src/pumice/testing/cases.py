@@ -25,7 +25,7 @@ from pumice.columns.views import Task
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Writes
 from pumice.model.events import Object
-from pumice.model.node import Taint
+from pumice.model.node import Node, Taint
 from pumice.model.numa import SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.model.pod import PodCondition, Toleration
 from pumice.model.queue import NodeGroupAffinity, PriorityClass
@@ -46,6 +46,7 @@ from pumice.testing.build import (
     run,
     session,
 )
+from pumice.testing.devices import shared_gpus, vgpu
 from pumice.volcano.table import volcano_registry
 
 Fields = Mapping[str, Any]
@@ -62,7 +63,7 @@ class Case:
     Of a gang, ``min``, ``queue``, ``priority``, ``phase`` (Inqueue unless said), ``tier``, ``soft``, ``wants`` (its
     minResources), ``creation`` and ``notes`` are the group's; ``pods`` is how many, or the names with what is special
     of each; all else is every pod's: ``node`` that it runs on, ``tolerates`` keys of taints, when it was ``placed``,
-    ``guaranteed``: its NUMA policy, where its CPUs are its own; what it asks for.
+    ``guaranteed``: its NUMA policy, where its CPUs are its own; MiB of one of the node's ``vgpus``; what it asks for.
 
     What should come of it: ``bound`` (pod -> node, and no other), ``evicted`` (pods in the order of that, and no
     other), ``promised`` (pod -> the node it waits for, where others make room), ``waits`` (pod -> what it is told),
@@ -166,7 +167,7 @@ def victims_in(case: Case, state: Store, under: Policy) -> list[str]:
 def cluster_of(case: Case) -> Store:
     """Raises: ValueError or TypeError for what cannot be made."""
     found: list[Object] = [PriorityClass(name, value) for name, value in case.priorities.items()]
-    found += [node(name, **_with_taints(given)) for name, given in case.nodes.items()]
+    found += [_node(name, dict(_with_taints(given))) for name, given in case.nodes.items()]
     found += [queue(name, **_with_groups(_with_amounts(given))) for name, given in case.queues.items()]
     found += [hypernode(name, **given) for name, given in case.hypernodes.items()]
     found += [budget(name, **given) for name, given in case.budgets.items()]
@@ -178,6 +179,12 @@ def cluster_of(case: Case) -> Store:
     state = cluster(found)
     state.remember(Writes(notes=case.left))
     return state
+
+
+def _node(name: str, given: dict[str, Any]) -> Node:
+    """``vgpus``: how many cards of 16,384 MiB pods share there."""
+    cards = given.pop("vgpus", 0)
+    return shared_gpus(name, cards, **given) if cards else node(name, **given)
 
 
 def _with_taints(given: Fields) -> Fields:
@@ -240,7 +247,7 @@ def _gang(name: str, given: dict[str, Any]) -> list[Object]:
 
 
 def _of_pod(given: dict[str, Any]) -> dict[str, Any]:
-    """``node`` it runs on, ``tolerates`` keys of taints, when it was ``placed``, its policy if ``guaranteed``."""
+    """``node`` it runs on, ``tolerates`` keys of taints, when it was ``placed``, ``guaranteed``, ``vgpu``: as above."""
     if "placed" in given:
         given["conditions"] = (PodCondition("PodScheduled", "True", last_transition=float(given.pop("placed"))),)
     if "tolerates" in given:
@@ -248,5 +255,7 @@ def _of_pod(given: dict[str, Any]) -> dict[str, Any]:
     if "guaranteed" in given:
         ask = NumaAsk(given.pop("guaranteed"), (("main", 1000.0 * given.get("cpu", 1)),))
         given |= {"qos": "Guaranteed", "numa": ask}
+    if "vgpu" in given:
+        given["devices"] = vgpu(given.pop("vgpu"))
     on = given.pop("node", "")
     return {**given, "on": on}

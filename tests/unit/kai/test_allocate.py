@@ -1,5 +1,7 @@
 """allocate: chunks in turns, binpack, waiting for what leaves."""
 
+import pytest
+
 from pumice.model.gang import SubGroup, TopologyConstraint
 from pumice.model.pod import PodSpec
 from pumice.model.resources import Resource
@@ -91,3 +93,16 @@ def test_a_group_that_must_be_near_goes_into_one_domain() -> None:
     assert cycle(store(*racks, topology, queue("q"), lost), ALLOCATE).binds == {}
     lost = job("lost", "q", [""], topology=TopologyConstraint("topo", "row"))
     assert cycle(store(*racks, topology, queue("q"), lost), ALLOCATE).binds == {}
+
+
+@pytest.mark.parametrize(("first", "who"), [(True, "late-0"), (False, "early-0")])
+def test_what_was_freed_for_a_job_is_its_own_before_others_have_their_turn(first: bool, who: str) -> None:
+    early, late = job("early", "q", [""], gpus=2, age=1), job("late", "q", [""], gpus=2, pod={"nominated_node": "a"})
+    ran = cycle(store(node("a", 2), queue("q"), early, late), policy(["allocate"], allocate={"promisedFirst": first}))
+    assert ran.binds == {who: "a"}
+
+
+def test_a_promised_job_grows_in_turn_with_others() -> None:
+    late = job("late", "q", [""] * 3, minimum=1, pod={"nominated_node": "a"})
+    ran = cycle(store(node("a", 2), queue("q"), job("early", "q", [""], age=1), late), ALLOCATE)
+    assert sorted(ran.binds) == ["early-0", "late-0"]

@@ -50,6 +50,13 @@ def test_a_gang_without_a_place_is_unschedulable_on_its_pool() -> None:
     assert [notice.pod for notice in ran.outcome.notices()] == ["ns/j-0", "ns/j-1"]
 
 
+def test_who_waits_for_others_to_leave_a_node_is_nominated_to_it() -> None:
+    leaving = job("goes", "q", ["n"], pod={"deletion": 1.0})
+    (notice,) = cycle(store(node("n", 1), queue("q"), leaving, job("j", "q", [""]))).outcome.notices()
+    assert (notice.pod, notice.nominated_node) == ("ns/j-0", "n")
+    assert notice.message == "promised node n, which others are leaving"
+
+
 def test_what_a_queue_has_no_more_of_is_said_in_numbers() -> None:
     found = store(node("n"), queue("top"), queue("q", limit=3, parent="top"), job("a", "q", ["n", "n"]))
     ran = cycle(store(node("n"), queue("top"), queue("q", limit=3, parent="top"), job("b", "q", [""], gpus=4)))

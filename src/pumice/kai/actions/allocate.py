@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from pumice.columns.counting import PENDING
+from pumice.columns.dtypes import AnyArray
 from pumice.framework.session import Session
 from pumice.scenario.alike import Alike
 from pumice.scenario.chunks import chunk_of
@@ -10,25 +14,47 @@ from pumice.scenario.placing import placer
 from pumice.scenario.turns import Turns, waiting_jobs
 
 
-def allocate(ssn: Session) -> None:
+def allocate(ssn: Session, *, promisedFirst: bool = True) -> None:
     """A gang is placed whole, then an elastic job grows by one task at a time, each growth in turn with all others. A
-    job that fails is not tried again; others only take room, so neither are those like it."""
+    job that fails is not tried again; others only take room, so neither are those like it.
+
+    ``promisedFirst``: before all others, jobs for which others were evicted in an earlier cycle (decision 0173).
+    """
     rows = waiting_jobs(ssn)
-    turns, alike = Turns(ssn, rows), Alike(ssn, rows)
+    if promisedFirst:
+        promised = np.intersect1d(rows, _nominated_jobs(ssn))
+        failed = _take_turns(ssn, promised, grow=False) if len(promised) else []
+        rows = rows[~np.isin(rows, failed)] if failed else rows
+    _take_turns(ssn, rows, grow=True)
+
+
+def _nominated_jobs(ssn: Session) -> AnyArray:
+    """Jobs with a waiting pod that is nominated to a node."""
+    tasks = ssn.tables.tasks
+    waits = tasks.alive & (tasks.nominated >= 0) & (tasks.status == PENDING) & (tasks.job >= 0)
+    return np.unique(tasks.job[waits])
+
+
+def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
+    """A turn for each job, and further ones for those that ``grow``. The jobs that failed."""
+    turns, alike, failed = Turns(ssn, rows), Alike(ssn, rows), list[int]()
     for job, part in turns:
         if part is None or alike.failed(job):
             turns.drop(job, alike.leading)
+            failed.append(job)
             continue
         with ssn.turn(ssn.tables.jobs.uids[job]):
             refused = _allocate(ssn, part)
             if refused is not None:
                 alike.placed(job)
-                if not refused and chunk_of(ssn, job) is not None:
+                if grow and not refused and chunk_of(ssn, job) is not None:
                     turns.push(job)
             else:
                 alike.fails(job, placer(ssn).why)
                 turns.drop(job, alike.leading)
+                failed.append(job)
     alike.tell()
+    return failed
 
 
 def _allocate(ssn: Session, part: Part) -> list[str] | None:

@@ -68,4 +68,5 @@ def test_arguments_mean_the_same_to_both(action: str, of: str, arguments: Any, r
 
 @pytest.mark.parametrize(("given", "domains"), [(1, 1), (9, 9), (0, DOMAINS_DEFAULT), (-1, DOMAINS_DEFAULT)])
 def test_how_many_domains_are_tried(given: int, domains: int) -> None:
-    assert limits_of(given, whole=False, only_in_need=True) == (domains, False, True)
+    found = limits_of(given, whole=False, only_in_need=True)
+    assert (found.domains, found.whole, found.only_in_need) == (domains, False, True)
