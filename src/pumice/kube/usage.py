@@ -11,9 +11,10 @@ from pumice.framework.policy import Policy
 from pumice.kube.client import Client
 from pumice.kube.cluster import KubeCluster
 from pumice.kube.errors import KubeError
-from pumice.runtime.usage.asking import ANSWER_BYTES_MAX, ANSWER_S, SourceError
+from pumice.runtime.usage.asking import ANSWER_BYTES_MAX, ANSWER_S
 from pumice.runtime.usage.feed import UsageFeed, of_nodes, of_queues
 from pumice.runtime.usage.histories import HISTORY
+from pumice.runtime.usage.sources import SourceError
 
 
 class ApiServerAsk:

@@ -10,14 +10,11 @@ from typing import Any, Self
 import aiohttp
 
 from pumice.runtime.usage.settings import SourceSettings
+from pumice.runtime.usage.sources import SourceError
 
 ANSWER_BYTES_MAX = 16 << 20
 ANSWER_S = 10.0
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}  # nothing that grows when it is unpacked
-
-
-class SourceError(Exception):
-    """Why there is nothing new, in a sentence."""
 
 
 def _password(settings: SourceSettings) -> dict[str, str]:

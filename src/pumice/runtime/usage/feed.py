@@ -17,10 +17,10 @@ from pumice.model.events import Event, Gone, Seen
 from pumice.model.node import Node
 from pumice.model.queue import Queue
 from pumice.model.usage import NodeUsage, QueueHistory
-from pumice.runtime.usage.asking import HttpAsk, SourceError
+from pumice.runtime.usage.asking import HttpAsk
 from pumice.runtime.usage.histories import HistorySettings, queue_histories
 from pumice.runtime.usage.settings import INTERVAL_S, OF_API_SERVER, SourceSettings
-from pumice.runtime.usage.sources import Ask, source_of, usages
+from pumice.runtime.usage.sources import Ask, SourceError, source_of, usages
 
 _log = logging.getLogger("pumice.usage")
 _ROUND_S = 25.0  # all questions of one round together

@@ -14,12 +14,15 @@ import msgspec
 from pumice.model.node import Node
 from pumice.model.quantity import QuantityError, milli_value, whole_value
 from pumice.model.usage import NodeUsage
-from pumice.runtime.usage.asking import SourceError
 from pumice.runtime.usage.settings import ADAPTOR, ELASTICSEARCH, METRICS_SERVER, PROMETHEUS, SourceSettings
 
 #: Percent: programs may count threads, so a machine can be busier than it is; what is above says nothing.
 PERCENT_MAX = 10_000.0
 _T = TypeVar("_T")
+
+
+class SourceError(Exception):
+    """Why there is nothing new, in a sentence."""
 
 
 class Ask(Protocol):
