@@ -13,7 +13,7 @@ from pumice.kube.cluster import KubeCluster
 from pumice.kube.errors import KubeError
 from pumice.runtime.usage.asking import ANSWER_BYTES_MAX, ANSWER_S
 from pumice.runtime.usage.feed import UsageFeed, of_nodes, of_queues
-from pumice.runtime.usage.histories import HISTORY
+from pumice.runtime.usage.history_settings import HISTORY
 from pumice.runtime.usage.sources import SourceError
 
 

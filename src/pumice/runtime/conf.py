@@ -15,7 +15,7 @@ from pumice.framework.registry import Registry
 from pumice.runtime.conf_quotes import hint_on_quotes
 from pumice.runtime.documents import yaml_documents
 from pumice.runtime.problems import Problem, unforeseen
-from pumice.runtime.usage.histories import HISTORY, history_problems
+from pumice.runtime.usage.history_settings import HISTORY, history_problems
 from pumice.runtime.usage.settings import source_problems
 
 SIZE_MAX = 1 << 20

@@ -18,7 +18,8 @@ from pumice.model.node import Node
 from pumice.model.queue import Queue
 from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.runtime.usage.asking import HttpAsk
-from pumice.runtime.usage.histories import HistorySettings, queue_histories
+from pumice.runtime.usage.histories import queue_histories
+from pumice.runtime.usage.history_settings import HistorySettings
 from pumice.runtime.usage.settings import INTERVAL_S, OF_API_SERVER, SourceSettings
 from pumice.runtime.usage.sources import Ask, SourceError, source_of, usages
 

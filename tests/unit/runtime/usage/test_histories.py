@@ -14,7 +14,8 @@ from pumice.framework.policy import read_policy
 from pumice.model.usage import QueueHistory
 from pumice.runtime.conf import policy_of
 from pumice.runtime.languages import builtin_registry
-from pumice.runtime.usage.histories import HistorySettings, queue_histories
+from pumice.runtime.usage.histories import queue_histories
+from pumice.runtime.usage.history_settings import HistorySettings
 from tests.unit.kai.cluster import PLUGINS, cycle, job, node, queue, store
 
 NOW = 1_000_000.0
