@@ -21,7 +21,8 @@ from pumice.apiserver.refusals import Refusal
 from pumice.apiserver.resources import Resource
 from pumice.apiserver.store import Change, Stored
 from pumice.apiserver.working import work_for_ever
-from pumice.model.manifest.fields import Obj, epoch_of
+from pumice.model.instants import epoch_of
+from pumice.model.manifest.fields import Obj
 from pumice.runtime.supervision import Spared
 from pumice.sim.spans import DURATION_ANNOTATION, seconds_of
 

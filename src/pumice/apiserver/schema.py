@@ -17,7 +17,8 @@ from pumice.apiserver.bounds import JUDGING_STEPS_MAX, Work
 from pumice.apiserver.core_fields import fields_of
 from pumice.apiserver.refusals import Cause, Refusal, invalid
 from pumice.apiserver.resources import Resource
-from pumice.model.manifest.fields import Obj, epoch_of, shown
+from pumice.model.instants import epoch_of
+from pumice.model.manifest.fields import Obj, shown
 
 CAUSES_MAX = 32
 _LISTED_MAX = 50  # words of an enum in a message

@@ -20,7 +20,8 @@ from pumice.kube.kai_grouping import DEPLOYMENTS, GroupingLoop
 from pumice.kube.kinds import LEASES
 from pumice.kube.patience import Patience
 from pumice.kube.troubles import Troubles
-from pumice.model.manifest.fields import Obj, epoch_of
+from pumice.model.instants import epoch_of
+from pumice.model.manifest.fields import Obj
 from pumice.runtime.controllers.kai_groups import GroupingSettings
 from pumice.runtime.controllers.writes import part
 from pumice.runtime.metrics import Metrics

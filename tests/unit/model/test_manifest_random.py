@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pumice.model.instants import epoch_of
 from pumice.model.job import BatchJob, VolcanoJob
 from pumice.model.manifest import SUPPORTED_KINDS, Decoder, ManifestError
-from pumice.model.manifest.fields import epoch_of
 from pumice.model.manifest.jobs import podgroup_of, pods_of, pods_of_batch_job
 
 FIELDS = [

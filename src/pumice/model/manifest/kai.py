@@ -17,13 +17,13 @@ from pumice.model.gang import (
     TopologyConstraint,
     tree_problem,
 )
+from pumice.model.instants import epoch_of
 from pumice.model.manifest.fields import (
     INT32_MAX,
     FieldError,
     Obj,
     amount,
     at,
-    epoch_of,
     flag,
     instant,
     maybe_resource,

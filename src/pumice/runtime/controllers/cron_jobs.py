@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from pumice.model.manifest.fields import FieldError, Obj, choice, epoch_of, flag, maybe_whole, table, text, text_map
+from pumice.model.instants import epoch_of
+from pumice.model.manifest.fields import FieldError, Obj, choice, flag, maybe_whole, table, text, text_map
 from pumice.runtime.controllers.cron_schedule import Schedule, ScheduleError, read_schedule, zone_of
 from pumice.runtime.controllers.job_phases import FINISHED, JobPhase
 from pumice.runtime.controllers.writes import (

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from pumice.model.manifest.fields import FieldError, Obj, epoch_of
+from pumice.model.instants import epoch_of
+from pumice.model.manifest.fields import FieldError, Obj
 from pumice.runtime.controllers.job_flow_spec import Flow, JobFlow, patched, read_job_flow
 from pumice.runtime.controllers.job_phases import JobPhase
 from pumice.runtime.controllers.writes import (

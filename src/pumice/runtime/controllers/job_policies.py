@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pumice.model.instants import epoch_of
 from pumice.model.job import JobTask, LifecyclePolicy, VolcanoJob
-from pumice.model.manifest.fields import Obj, epoch_of
+from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.jobs import PARTITION_KEY
 from pumice.model.pod import TASK_SPEC_KEY
 from pumice.runtime.controllers.job_phases import TARGETED, Counts, JobAction

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from pumice.model.instants import epoch_of
 from pumice.model.job import JobTask, VolcanoJob
-from pumice.model.manifest.fields import FieldError, Obj, epoch_of
+from pumice.model.manifest.fields import FieldError, Obj
 from pumice.model.manifest.job_fields import read_volcano_job
 from pumice.model.manifest.jobs import NO_VALUES, Values, group_name_of, podgroup_of
 from pumice.model.manifest.pod_spec import SpecCache

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pumice.model.manifest.fields import epoch_of
+from pumice.model.instants import epoch_of
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.runtime.usage.settings import PROMETHEUS, SourceSettings, source_problems
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.model.manifest.fields import epoch_of
+from pumice.model.instants import epoch_of
 from pumice.runtime.controllers.cron_jobs import SCHEDULED_AT, reconcile_cron_job
 from pumice.runtime.controllers.writes import Create, Delete, Patch, Tell, Wake, Write
 from tests.unit.runtime.controllers.job_world import JOB, task

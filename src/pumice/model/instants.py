@@ -1,0 +1,39 @@
+"""Moments as Kubernetes writes them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_INSTANT = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]{1,9})?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
+)
+_DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
+
+
+@lru_cache(maxsize=16_384)
+def epoch_of(stamp: str) -> float | None:
+    """Seconds since the epoch, None for what is no RFC 3339 time. By arithmetic: the core imports no calendar."""
+    match = _INSTANT.fullmatch(stamp)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(part) for part in match.group(1, 2, 3, 4, 5, 6))
+    if not (1 <= month <= 12 and 1 <= day <= _month_length(year, month) and hour < 24 and minute < 60 and second <= 60):
+        return None
+    earlier = year - 1
+    days = 365 * earlier + earlier // 4 - earlier // 100 + earlier // 400 + _DAYS_BEFORE[month - 1] + day - 719_163
+    days += month > 2 and _is_leap(year)
+    seconds: float = days * 86_400 + hour * 3600 + minute * 60 + second
+    fraction, sign, east_hours, east_minutes = match.group(7, 8, 9, 10)
+    if sign:
+        offset = int(east_hours) * 3600 + int(east_minutes) * 60
+        seconds -= offset if sign == "+" else -offset
+    return float(seconds + float(fraction) if fraction else seconds)
+
+
+def _is_leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def _month_length(year: int, month: int) -> int:
+    return _DAYS_BEFORE[month] - _DAYS_BEFORE[month - 1] + (month == 2 and _is_leap(year))
