@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from pumice.columns.column import Versions
-from pumice.columns.dtypes import F64, I8, I32, I64, Bool
+from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray, Bool
 from pumice.columns.table import Table, number, objects
 from pumice.model.pod import Pod
-from pumice.model.status import STATUS_COUNT
+from pumice.model.status import STATUS_COUNT, TaskStatus
 
 #: Values of ``TaskTable.gate``.
 NO_GATE, QUEUE_GATE_ONLY, GATED = 0, 1, 2
@@ -49,3 +49,8 @@ class TaskTable(Table):
 
     def __init__(self, versions: Versions) -> None:
         super().__init__(versions, stamped=False)
+
+    def nominated_jobs(self) -> AnyArray:
+        """Jobs with a waiting task that is nominated to a node, by row."""
+        waits = self.alive & (self.nominated >= 0) & (self.status == TaskStatus.PENDING) & (self.job >= 0)
+        return np.unique(self.job[waits])

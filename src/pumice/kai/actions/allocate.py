@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.session import Session
 from pumice.scenario.alike import Alike
@@ -22,17 +21,10 @@ def allocate(ssn: Session, *, promisedFirst: bool = True) -> None:
     """
     rows = waiting_jobs(ssn)
     if promisedFirst:
-        promised = np.intersect1d(rows, _nominated_jobs(ssn))
+        promised = np.intersect1d(rows, ssn.tables.tasks.nominated_jobs())
         failed = _take_turns(ssn, promised, grow=False) if len(promised) else []
         rows = rows[~np.isin(rows, failed)] if failed else rows
     _take_turns(ssn, rows, grow=True)
-
-
-def _nominated_jobs(ssn: Session) -> AnyArray:
-    """Jobs with a waiting pod that is nominated to a node."""
-    tasks = ssn.tables.tasks
-    waits = tasks.alive & (tasks.nominated >= 0) & (tasks.status == PENDING) & (tasks.job >= 0)
-    return np.unique(tasks.job[waits])
 
 
 def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
@@ -93,9 +92,8 @@ class _Allocation:
     def _promised_first(self, rows: AnyArray) -> AnyArray:
         """A turn for each job with a task that is nominated to a node, but in queues that are overused. The jobs that
         are left for the others' turns."""
-        ssn, tasks = self.ssn, self.ssn.tables.tasks
-        waits = tasks.alive & (tasks.nominated >= 0) & (tasks.status == PENDING) & (tasks.job >= 0)
-        promised = np.intersect1d(tasks.job[waits], rows)
+        ssn = self.ssn
+        promised = np.intersect1d(ssn.tables.tasks.nominated_jobs(), rows)
         over = {
             queue: ssn.ask(points.overused, Queue(ssn.tables, queue))
             for queue in np.unique(ssn.tables.jobs.queue[promised]).tolist()
