@@ -5,7 +5,7 @@ Source: Volcano's ``/jobs/mutate`` and ``/jobs/validate``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from pumice.model.job import JOB_PODS_MAX, BatchJob, JobTask, LifecyclePolicy, PartitionPolicy, PodTemplate, VolcanoJob
@@ -174,17 +174,22 @@ def _task(item: Obj, path: str, index: int, templates: _Templates) -> JobTask:
     )
 
 
+def check_dependencies(named: Iterable[tuple[str, Iterable[str]]], path: str, key: str) -> None:
+    """Names of a list are unique, and what each item refers to (by its ``key``) is among them. Raises: FieldError."""
+    items, names = list(named), set[str]()
+    for i, (item, _) in enumerate(items):
+        if item in names:
+            raise FieldError(f"{path}[{i}].name", f"{item} a second time", "a name of its own")
+        names.add(item)
+    for i, (_, others) in enumerate(items):
+        for other in others:
+            if other not in names:
+                raise FieldError(f"{path}[{i}].{key}", other, f"one of {', '.join(sorted(names)[:20])}")
+
+
 def _check_tasks(tasks: tuple[JobTask, ...]) -> None:
     """Names are unique, dependencies are among them, and together there are not too many pods."""
-    names: set[str] = set()
-    for i, task in enumerate(tasks):
-        if task.name in names:
-            raise FieldError(f"spec.tasks[{i}].name", f"{task.name} a second time", "a name of its own")
-        names.add(task.name)
-    for i, task in enumerate(tasks):
-        for other in task.depends_on:
-            if other not in names:
-                raise FieldError(f"spec.tasks[{i}].dependsOn.name", other, f"one of {', '.join(sorted(names)[:20])}")
+    check_dependencies(((task.name, task.depends_on) for task in tasks), "spec.tasks", "dependsOn.name")
     total = sum(task.replicas for task in tasks)
     if total > JOB_PODS_MAX:
         raise FieldError("spec.tasks", f"{total} replicas", f"at most {JOB_PODS_MAX} pods of one job")

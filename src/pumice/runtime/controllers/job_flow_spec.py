@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pumice.model.manifest.fields import FieldError, Obj, choice, maybe_table, table, tables, text, texts, whole, wrong
+from pumice.model.manifest.job_fields import check_dependencies
 from pumice.model.quantity import DurationError, parse_duration
 
 #: A tenant writes how many Jobs a flow has; more are an error.
@@ -65,7 +66,7 @@ def read_job_flow(obj: Obj) -> JobFlow:
         raise FieldError("spec.flows", f"{len(items)} flows", f"at most {FLOWS_MAX}")
     retry = _retry(spec, "spec", Retry())
     flows = tuple(_flow(item, f"spec.flows[{i}]", name, retry) for i, item in enumerate(items))
-    _check_names(flows)
+    check_dependencies(((flow.name, flow.targets) for flow in flows), "spec.flows", "dependsOn.targets")
     _check_order(flows)
     deletes = choice(spec, "jobRetainPolicy", "spec", ("retain", "delete"), "retain") == "delete"
     return JobFlow(name, flows, deletes)
@@ -124,19 +125,6 @@ def _seconds(obj: Obj, key: str, path: str, default: float) -> float:
         return max(parse_duration(written), 0.0)
     except DurationError:
         raise wrong(obj, key, path, "a duration such as 1h30m") from None
-
-
-def _check_names(flows: tuple[Flow, ...]) -> None:
-    names: set[str] = set()
-    for i, flow in enumerate(flows):
-        if flow.name in names:
-            raise FieldError(f"spec.flows[{i}].name", f"{flow.name} a second time", "a name of its own")
-        names.add(flow.name)
-    for i, flow in enumerate(flows):
-        for target in flow.targets:
-            if target not in names:
-                wanted = f"one of {', '.join(sorted(names)[:20])}"
-                raise FieldError(f"spec.flows[{i}].dependsOn.targets", target, wanted)
 
 
 def _check_order(flows: tuple[Flow, ...]) -> None:
