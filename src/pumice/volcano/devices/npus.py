@@ -15,8 +15,8 @@ import numpy as np
 from pumice.columns.dtypes import I64, Bool
 from pumice.framework.verdict import Code, Unfit
 from pumice.model import shared_devices as words
-from pumice.model.manifest.npus import listed_npus
 from pumice.model.node import Node
+from pumice.model.npus import listed_npus
 from pumice.model.pod import Pod, is_true
 from pumice.model.shared_devices import DeviceAsk, Limits
 from pumice.volcano.devices.cards import CORES, MEMORY, NUM, Card, Cards, Part, Placed, Wanted, card_score, unfit
