@@ -14,6 +14,11 @@ I64 = npt.NDArray[np.int64]
 _FEW = 32
 
 
+def all_equal(values: list[Any]) -> bool:
+    """Whether some values, of which there is at least one, are all the same. ``nan`` is like nothing."""
+    return values.count(values[0]) == len(values)
+
+
 def nth_of_its_group(group: npt.NDArray[Any]) -> I64:
     """For each row how many of its group come before it. Shapes (rows,) -> (rows,)."""
     if len(group) <= _FEW:

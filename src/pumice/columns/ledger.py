@@ -114,11 +114,12 @@ class Ledger:
             f"illegal move of {tasks.pods[run.rows[0]].key}: {TaskStatus(before).label} -> {status.label}"
         )
         step = self._steps[before][status]
-        there = run if before == PENDING else TaskRun.where_they_are(self.tables, run.rows)
-        if self.devices is not None:
-            self.devices.moved(run.rows, there.nodes, before, int(status))
-        if step is not None:
-            self._book(there, step)
+        if step is not None or self.devices is not None:
+            there = run if before == PENDING else TaskRun.where_they_are(self.tables, run.rows)
+            if self.devices is not None:
+                self.devices.moved(run.rows, there.nodes, before, int(status))
+            if step is not None:
+                self._book(there, step)
         put(tasks["status"], run.index, int(status))
         if PENDING in (before, status):
             put(tasks["node"], run.index, run.nodes[0] if len(run) == 1 else run.nodes)

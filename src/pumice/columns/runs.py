@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.algorithms.groups import all_equal
 from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.placement import Placement
 from pumice.columns.tables import Tables
@@ -101,7 +102,7 @@ class TaskRun:
                 self._classes = [int(self.tables.tasks.cls[self.index])]
             else:
                 found = self.tables.tasks.cls[self.index].tolist()
-                self._classes = found[:1] if found.count(found[0]) == len(found) else found
+                self._classes = found[:1] if all_equal(found) else found
         return self._classes
 
     @property

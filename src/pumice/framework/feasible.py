@@ -140,6 +140,7 @@ class Feasibility:
     """
 
     __slots__ = (
+        "_all_columns",
         "_columns",
         "_hooks",
         "_memo",
@@ -166,6 +167,7 @@ class Feasibility:
         nodes = world.tables.nodes
         self._columns = [*hooks.read(world, about_classes), nodes["barred_by"]]
         self._moving = (nodes["books"], nodes["view"], *world.columns_on("node"))
+        self._all_columns = (*self._columns, *self._moving)
         self._some_wait = hooks.has(points.waits)
         self.at_once = shard is None and not hooks.has(points.best_node) and not self._moves_unseen(about_classes)
 
@@ -186,22 +188,20 @@ class Feasibility:
         question = ("fit", cls, self._tables.classes.identity(cls))
         rests_on = (nodes.facts.version, *ground(*self._columns))
         fit: ClassFit | None = self._memo.recall(question, rests_on)
+        moved = ground(*self._moving)
         if fit is None or fit.ahead < ahead:
             fit = ClassFit(cls, ahead)
             self._evaluate(fit, self.all_nodes)
             self._memo.keep(question, rests_on, fit, len(self.all_nodes) * _BYTES_A_NODE)
-        elif fit.moved != self._moved():
+        elif fit.moved != moved:
             assert nodes.stamps is not None
             self._evaluate(fit, NodeRows(self._tables, (nodes.stamps != fit.seen).nonzero()[0]))
+        fit.moved = moved
         return fit
 
     def everything(self) -> Ground:
         """What answers about classes rest on, over all nodes."""
-        return (self._tables.nodes.facts.version, *ground(*self._columns), *ground(*self._moving))
-
-    def _moved(self) -> Ground:
-        """Versions of all that moves on nodes."""
-        return ground(*self._moving)
+        return (self._tables.nodes.facts.version, *ground(*self._all_columns))
 
     def _evaluate(self, fit: ClassFit, nodes: NodeRows) -> None:
         rows, cls, stamps = nodes.rows, fit.cls, self._tables.nodes.stamps
@@ -213,7 +213,6 @@ class Feasibility:
         else:
             fit.renew(rows, look, after)
             fit.seen[rows] = stamps[rows]
-        fit.moved = self._moved()
 
     def _look_ahead(self, cls: int, rows: AnyArray) -> tuple[Look, Look]:
         """How rows look, and how they would after one more of the class on each."""
@@ -228,7 +227,7 @@ class Feasibility:
         stamps = self._tables.nodes.stamps
         assert stamps is not None
         if fit.step(node):
-            fit.seen[node], fit.moved = stamps[node], self._moved()
+            fit.seen[node], fit.moved = stamps[node], ground(*self._moving)
 
     def look(self, cls: int, nodes: NodeRows) -> Look:
         """How some rows look, which may be hypothetical."""

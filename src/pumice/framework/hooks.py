@@ -51,6 +51,7 @@ class Hooks:
         self._calls: dict[Question | Asked[Any, Any], list[list[Callable[..., Any]]]] = {}
         self._wiring: Wiring | None = None
         self._inverses: dict[Question, list[Callable[..., Any]]] = {}
+        self._forms: dict[Question, frozenset[str]] = {}  # as far as plugins are open
 
     # -- plugins ------------------------------------------------------------------------------------------------------
 
@@ -77,6 +78,7 @@ class Hooks:
         finally:
             self._opening = None
         self._opened[position], self._wiring = instance, None
+        self._forms.clear()
         return instance
 
     @property
@@ -104,6 +106,7 @@ class Hooks:
         name = self._policy.options[self._opening].spec.name
         form = point.form_of(hook, f"plugin {name}, point {point.name}", skip=int(ismethod(hook)))
         self._added.setdefault((self._opening, point), []).append(Hook(name, point, form, reads, hook))
+        self._forms.clear()
 
     # -- what they answer ---------------------------------------------------------------------------------------------
 
@@ -166,10 +169,16 @@ class Hooks:
 
     def has(self, point: Question) -> bool:
         """Whether any plugin answers at the point."""
-        return bool(self.tiers(point) if self._added else self._wires(point))
+        return bool(self.forms(point))
 
     def forms(self, point: Question) -> frozenset[str]:
         """The forms that the hooks at a point are written in."""
+        found = self._forms.get(point)
+        if found is None:
+            found = self._forms[point] = self._find_forms(point)
+        return found
+
+    def _find_forms(self, point: Question) -> frozenset[str]:
         if self._added:
             return frozenset(hook.form for hook in self.at(point))
         self._wires(point)

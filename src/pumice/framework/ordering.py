@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.algorithms.groups import all_equal
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.tables import Tables
@@ -190,7 +191,7 @@ class Ordering:
             return rows
         if self._is_keyed(points.task_order):
             columns = self._hooks.ask(points.tasks_keyed, TaskRows(self._tables, rows))
-            if all(column.min() == column.max() for column in columns):
+            if all(all_equal(column.tolist()) for column in columns):
                 return rows
             found: AnyArray = rows[np.lexsort(columns[::-1])]
             return found

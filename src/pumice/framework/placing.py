@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.algorithms.groups import all_equal
 from pumice.algorithms.top_k import top_k
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.placement import Placement
@@ -98,7 +99,7 @@ class Placing:
         """
         self._picks.none()
         classes = self._tables.tasks.cls[rows].tolist()
-        if open_to is None and classes.count(classes[0]) == len(classes) and self._in_one_go(rows[0], nodes):
+        if open_to is None and all_equal(classes) and self._in_one_go(rows[0], nodes):
             if nodes is self.feasible.all_nodes:
                 return self._next_of_run(classes[0], len(rows))
             return self._equal(classes[0], len(rows), nodes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from pumice.algorithms.groups import all_equal
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.tasks import GATED, QUEUE_GATE_ONLY
@@ -33,7 +34,7 @@ class Sheet:
         #: Whether every role has one class only: then a node that failed one task of a role fails the others anyway.
         self.uniform_roles = True
         self._ends = [len(roles)]
-        if self._gated or not (_all_equal(self.classes) and _all_equal(roles)):
+        if self._gated or not (all_equal(self.classes) and all_equal(roles)):
             kinds = list(zip(self.classes, roles, gates.tolist(), strict=True))
             self._ends = [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]] + [len(kinds)]
             self.uniform_roles = len(set(zip(self.classes, roles, strict=True))) == len(set(roles))
@@ -68,10 +69,6 @@ class Sheet:
     @property
     def is_one_run(self) -> bool:
         return len(self._ends) == 1
-
-
-def _all_equal(values: list[int]) -> bool:
-    return values.count(values[0]) == len(values)
 
 
 class Worksheet:

@@ -31,7 +31,7 @@ class View:
     def enter(self, run: TaskRun) -> None:
         """Tasks that are not in the view appear on their nodes; others stay where they are."""
         known = self._view_node.array[run.index]
-        if (known.max() if len(run) > 1 else known) >= 0:
+        if (max(known.tolist()) if len(run) > 1 else known) >= 0:
             there = self._view_node.array[list(run.rows)] >= 0
             run = TaskRun.on_nodes(self._tables, run.rows, np.where(there, -1, run.nodes))
             if not run:

@@ -178,7 +178,7 @@ class _Allocation:
         sub = next((s for s in worksheet.sheets if subs.uids[s] == ssn.tables.jobs.uids[job]), -1)
         if sub < 0:
             return False
-        sheet, trying, fresh = worksheet.sheets[sub], Trying(ssn, job), self.alike.is_fresh(job)
+        sheet, trying = worksheet.sheets[sub], Trying(ssn, job)
         reached = Reached.NOTHING
         if subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sheet, trying):
             reached = Reached.READY if job_ready(ssn, job) else Reached.PIPELINED
@@ -187,7 +187,7 @@ class _Allocation:
             reached = allocate_tasks(ssn, stmt, sub, sheet, top, trying, cached=self.cached)
         if not reached:
             stmt.discard()
-            self._failed(job, trying, trying.end(stmt), alike=fresh)
+            self._failed(job, trying, trying.end(stmt))
             return False
         if reached is not Reached.READY:
             stmt.leave_standing()
@@ -206,10 +206,10 @@ class _Allocation:
         if attempt.undone or attempt.errors or attempt.told:
             self._note(job, attempt)
 
-    def _failed(self, job: int, trying: Trying, attempt: Attempt, *, alike: bool) -> None:
-        """Nothing was placed, and nothing changed. ``alike``: and nothing of the job stood before."""
+    def _failed(self, job: int, trying: Trying, attempt: Attempt) -> None:
+        """Nothing was placed, and nothing changed. Where nothing of the job stood before, others may fail like it."""
         self.failed = not trying.unlike_others
-        if alike and not trying.unlike_others:
+        if self.failed and self.alike.is_fresh(job):
             self.alike.keep(job, attempt)
         else:
             self._note(job, attempt)

@@ -43,10 +43,10 @@ class Room(NamedTuple):
 
     def of(self, rows: AnyArray) -> Room:
         """That of some nodes."""
-        if self.plain and self.gpus:
-            return self._replace(amounts=self.amounts.take(rows, axis=1))
-        amounts, has = self.amounts.take(rows, axis=1), self.has.take(rows, axis=1)
-        return Room(amounts, has, self.mean.take(rows), self.plain, self.gpus)
+        amounts, has, mean = self.amounts.take(rows, axis=1), self.has, self.mean
+        if not (self.plain and self.gpus):
+            has, mean = has.take(rows, axis=1), mean.take(rows)
+        return Room(amounts, has, mean, self.plain, self.gpus)
 
 
 class Asked(NamedTuple):
