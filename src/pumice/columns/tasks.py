@@ -52,5 +52,6 @@ class TaskTable(Table):
 
     def nominated_jobs(self) -> AnyArray:
         """Jobs with a waiting task that is nominated to a node, by row."""
-        waits = self.alive & (self.nominated >= 0) & (self.status == TaskStatus.PENDING) & (self.job >= 0)
-        return np.unique(self.job[waits])
+        nominated = (self.nominated >= 0).nonzero()[0]  # nobody, most of the time
+        waits = self.alive[nominated] & (self.status[nominated] == TaskStatus.PENDING) & (self.job[nominated] >= 0)
+        return np.array(sorted(set(self.job[nominated[waits]].tolist())), dtype=np.int64)

@@ -93,7 +93,10 @@ class _Allocation:
         """A turn for each job with a task that is nominated to a node, but in queues that are overused. The jobs that
         are left for the others' turns."""
         ssn = self.ssn
-        promised = np.intersect1d(ssn.tables.tasks.nominated_jobs(), rows)
+        nominated = ssn.tables.tasks.nominated_jobs()
+        if not len(nominated):
+            return rows
+        promised = np.intersect1d(nominated, rows)
         over = {
             queue: ssn.ask(points.overused, Queue(ssn.tables, queue))
             for queue in np.unique(ssn.tables.jobs.queue[promised]).tolist()
