@@ -68,6 +68,7 @@ class Table:
     stamps: I64 | None
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         own = {name: cls.__dict__[name] for name in cls.__annotations__ if isinstance(cls.__dict__.get(name), Field)}
         for name in own:
             delattr(cls, name)

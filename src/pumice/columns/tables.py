@@ -12,15 +12,15 @@ from pumice.columns.groups import SubJobTable
 from pumice.columns.hypernodes import HyperNodeTree, build_tree
 from pumice.columns.jobs import JobTable
 from pumice.columns.nodes import NodeFacts, NodeTable
-from pumice.columns.numas import NumaTable
 from pumice.columns.queues import QueueTable
-from pumice.columns.quotas import QuotaTable
 from pumice.columns.standing import (
     BudgetTable,
     ClaimTable,
     CsiNodeTable,
     DeviceClassTable,
     DeviceGrantTable,
+    NumaTable,
+    QuotaTable,
     SliceTable,
     StorageCapacityTable,
     StorageClassTable,
