@@ -182,5 +182,5 @@ def _age(pod: Obj) -> tuple[str, str]:
 
 def _told(error: FieldError | KeyError) -> str:
     if isinstance(error, FieldError):
-        return f"{error.path}: found {error.found}, wanted {error.wanted}"
+        return str(error)
     return f"no {error}"
