@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -38,6 +38,7 @@ from pumice.model.pod import Pod
 from pumice.runtime.memory import leave_old_objects_alone
 from tests.kube.objects import node, pod
 from tests.kube.server import ApiServer, find_assets, running
+from tests.tied import tied
 
 CONNECTIONS = (8, 16, 32, 64)
 GANG = 10
@@ -263,13 +264,11 @@ def summary(bare: list[Leg], pipeline: list[Leg]) -> dict[str, Any]:
 @contextmanager
 def other_load(processes: int) -> Iterator[None]:
     """So many processes that do nothing but count."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
-    try:
+    with ExitStack() as stack:
+        for _ in range(processes):
+            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            stack.enter_context(tied(busy))
         yield
-    finally:
-        for each in busy:
-            each.kill()
-            each.wait()
 
 
 def _say(leg: Leg) -> None:

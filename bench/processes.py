@@ -14,6 +14,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from bench.figures import CYCLE_CPU, NEXT, OPENS, PEAK, PROCESS_CPU, QUIET, WALL
+from tests.tied import Tie
 
 ROOT = Path(__file__).resolve().parents[1]
 PUMICE = (str(Path(sys.executable).with_name("pumice")),)
@@ -41,12 +42,15 @@ def run(command: Sequence[str], holds: Mapping[str, object], seed: int, ends: in
     with TemporaryFile() as out, TemporaryFile() as err:  # not pipes: nobody reads before the end
         began = time.perf_counter()
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=err)
+        tie = Tie(process)
         try:
             _, status, usage = os.wait4(process.pid, 0)
         except KeyboardInterrupt:
             process.kill()
             process.wait()
             raise
+        finally:
+            tie.cut()
         wall = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)

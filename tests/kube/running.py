@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from pumice.kube.access import Access
 from pumice.kube.client import Client
 from tests.kube.waiting import PATIENCE_S, until
+from tests.tied import tied
 
 _COMMAND = (sys.executable, "-c", "from pumice.cli.main import main; main()", "run")
 _QUICK_LEASE = {"lease-duration": "3s", "renew-deadline": "2s", "retry-period": "500ms"}
@@ -96,9 +97,9 @@ def running(
         *(f"--leader-elect-{name}={value}" for name, value in lease.items()),
         *flags,
     ]
-    with stderr.open("wb") as log, subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True) as process:
-        try:
-            yield Running(process, stderr)
-        finally:
-            if process.poll() is None:
-                process.kill()
+    with (
+        stderr.open("wb") as log,
+        subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True) as process,
+        tied(process),
+    ):
+        yield Running(process, stderr)

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.tied import Tie
+
 BUILD = Path(__file__).resolve().parents[2] / "scripts" / "build-kube-assets"
 TOKENS = {"admin": "system:masters", "scheduler": "pumice:schedulers", "nobody": ""}
 _START_TRIES = 3
@@ -66,7 +68,7 @@ class ApiServer:
         self.extra_flags = extra_flags
         self.port = 0
         self._etcd_port = 0
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._running: dict[str, tuple[subprocess.Popen[bytes], Tie]] = {}
 
     # -- what a client needs -------------------------------------------------------------------------------------------
 
@@ -111,7 +113,8 @@ class ApiServer:
         return made, key
 
     def pid(self, name: str) -> int:
-        return self._running[name].pid
+        process, _ = self._running[name]
+        return process.pid
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
@@ -185,14 +188,16 @@ class ApiServer:
 
     def _run(self, name: str, *flags: str) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
-            self._running[name] = subprocess.Popen(
+            process = subprocess.Popen(
                 [self.assets / name, *flags], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
             )
+        self._running[name] = process, Tie(process)
 
     def _stop(self, name: str, grace_s: float) -> None:
-        process = self._running.pop(name, None)
-        if process is None:
+        if name not in self._running:
             return
+        process, tie = self._running.pop(name)
+        tie.cut()
         if grace_s:
             process.terminate()
             try:
@@ -209,7 +214,7 @@ class ApiServer:
         while not self._answers(request):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"kube-apiserver not ready in {seconds} s: {self._last_words('kube-apiserver')}")
-            for name, process in self._running.items():
+            for name, (process, _) in self._running.items():
                 with suppress(subprocess.TimeoutExpired):
                     code = process.wait(0.05)
                     raise RuntimeError(f"{name} ended with {code}: {self._last_words(name)}")

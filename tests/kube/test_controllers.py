@@ -245,8 +245,8 @@ async def test_a_namespace_that_goes_is_no_line_an_object(
         for path in groups:
             await client.patch(path, {"status": {"phase": "Inqueue"}})
         assert controllers.loop is not None
-        writing = controllers.loop._queue
-        await until(lambda: len(writing._backoffs) == len(its), what="no pod was tried")
+        queue = controllers.loop.reconciling.queue
+        await until(lambda: queue.failing == len(its), what="no pod was tried")
     assert [r.getMessage() for r in caplog.records if r.levelno >= logging.INFO and namespace in r.getMessage()] == []
 
 

@@ -7,7 +7,7 @@ the pod's ``PodSpec``: everything in it, and nothing outside of it, may decide w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,6 +40,10 @@ class ClassTable(Table):
     nonzero: F64 = number(np.float64)
     steps: F64 = number(np.float64)
     best_effort: Bool = number(np.bool_)
+
+    @classmethod
+    def empty(cls, versions: Versions, axis: ResourceAxis) -> Self:
+        return cls(versions, axis)
 
     def __init__(self, versions: Versions, axis: ResourceAxis) -> None:
         super().__init__(versions, _lengths(axis))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 
@@ -61,6 +62,10 @@ class JobTable(Table):
     hypernode: I32 = number(np.int32, -1, moves=True, rows_of="tree")
     counts: I32 = number(np.int32, moves=True)
     allocated: F64 = number(np.float64, moves=True)
+
+    @classmethod
+    def empty(cls, versions: Versions, axis: ResourceAxis) -> Self:
+        return cls(versions, axis)
 
     def __init__(self, versions: Versions, axis: ResourceAxis) -> None:
         super().__init__(versions, {"counts": (STATUS_COUNT,), **_lengths(axis)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
@@ -97,6 +98,10 @@ class NodeTable(Table):
     books: F64 = number(np.float64, moves=True, rows_last=True)
     view: F64 = number(np.float64, moves=True, rows_last=True)
     barred_by: I32 = number(np.int32)
+
+    @classmethod
+    def empty(cls, versions: Versions, axis: ResourceAxis) -> Self:
+        return cls(versions, NodeFacts(versions, (), axis))
 
     def __init__(self, versions: Versions, facts: NodeFacts) -> None:
         width = len(facts.axis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 import numpy as np
 
@@ -42,6 +43,10 @@ class QueueTable(Table):
     quota: F64 = number(np.float64)
     limit: F64 = number(np.float64)
     over_weight: F64 = number(np.float64)
+
+    @classmethod
+    def empty(cls, versions: Versions, axis: ResourceAxis) -> Self:
+        return cls(versions, (), axis)
 
     def __init__(self, versions: Versions, queues: Iterable[Queue], axis: ResourceAxis) -> None:
         amounts = dict.fromkeys(("guarantee", "deserved", "capability", "stated"), (len(axis),))

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from pumice.columns.column import Versions
 from pumice.columns.table import Table, objects
 from pumice.model.claims import DeviceClass, ResourceClaim, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
+from pumice.model.numa import Numatopology
+from pumice.model.queue import ResourceQuota
 from pumice.model.shared_devices import DeviceGrant
 from pumice.model.topology import Topology
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -23,8 +27,8 @@ class StandingTable(Table):
         super().__init__(versions, stamped=False)
         in_order = sorted(values, key=lambda value: (getattr(value, "namespace", ""), value.name))
         self._resize(len(in_order))
-        for row, value in enumerate(in_order):
-            self.write(row, alive=True, objs=value)
+        if in_order:
+            self.write(slice(None), alive=True, objs=np.fromiter(in_order, np.object_, len(in_order)))
 
     def __len__(self) -> int:
         return len(self.objs)
@@ -45,6 +49,18 @@ class TopologyTable(StandingTable):
     """Topologies (levels of node labels)."""
 
     objs: Sequence[Topology] = objects()
+
+
+class QuotaTable(StandingTable):
+    """Resource quotas of namespaces."""
+
+    objs: Sequence[ResourceQuota] = objects()
+
+
+class NumaTable(StandingTable):
+    """What agents say of the CPUs of nodes."""
+
+    objs: Sequence[Numatopology] = objects()
 
 
 class ClaimTable(StandingTable):

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 import numpy as np
 
 from pumice.columns.column import Column, Versions
-from pumice.columns.dtypes import I64, AnyArray, Bool, read_only
+from pumice.columns.dtypes import I64, AnyArray, Bool, ResourceAxis, read_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class Table:
     stamps: I64 | None
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         own = {name: cls.__dict__[name] for name in cls.__annotations__ if isinstance(cls.__dict__.get(name), Field)}
         for name in own:
             delattr(cls, name)
@@ -84,6 +85,11 @@ class Table:
         self.columns = {}
         self._frozen: Self | None = None
         self._resize(0)
+
+    @classmethod
+    def empty(cls, versions: Versions, axis: ResourceAxis) -> Self:
+        """One without rows, in a cluster of these resources."""
+        return cls(versions)
 
     def __getitem__(self, name: str) -> Column[Any]:
         """The column of a name, for a writer."""
@@ -206,7 +212,10 @@ class Table:
         return twin
 
     def fork(self) -> Self:
-        """The same table with moving columns of its own, to write on; the others stay shared."""
+        """The same table with moving columns and stamps of its own, to write on; the others stay shared. A table that
+        has neither is itself."""
+        if not self.MOVING and self.stamps is None:
+            return self
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         stamps = twin.stamps = None if self.stamps is None else self.stamps.copy()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, get_type_hints
 
 from pumice.columns.classes import ClassTable
 from pumice.columns.column import Versions
@@ -11,16 +13,16 @@ from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.groups import SubJobTable
 from pumice.columns.hypernodes import HyperNodeTree, build_tree
 from pumice.columns.jobs import JobTable
-from pumice.columns.nodes import NodeFacts, NodeTable
-from pumice.columns.numas import NumaTable
+from pumice.columns.nodes import NodeTable
 from pumice.columns.queues import QueueTable
-from pumice.columns.quotas import QuotaTable
 from pumice.columns.standing import (
     BudgetTable,
     ClaimTable,
     CsiNodeTable,
     DeviceClassTable,
     DeviceGrantTable,
+    NumaTable,
+    QuotaTable,
     SliceTable,
     StorageCapacityTable,
     StorageClassTable,
@@ -28,20 +30,17 @@ from pumice.columns.standing import (
     VolumeClaimTable,
     VolumeTable,
 )
+from pumice.columns.table import Table
 from pumice.columns.tasks import TaskTable
 from pumice.columns.usages import HistoryTable, UsageTable
-
-#: The tables by name, in the order in which one speaks of them.
-NAMES = (
-    *("nodes", "tasks", "jobs", "subs", "queues", "classes"),
-    *("budgets", "topologies", "quotas", "usages", "histories", "numas", "claims", "slices", "device_classes"),
-    *("volumes", "volume_claims", "storage_classes", "csi_nodes", "storage_capacities", "device_grants"),
-)
 
 
 @dataclass(slots=True, eq=False)
 class Tables:
-    """The cluster as columns. Frozen ones are the same object as long as nothing has changed."""
+    """The cluster as columns. Frozen ones are the same object as long as nothing has changed.
+
+    The fields that are tables are the one list of them: see ``NAMES``.
+    """
 
     versions: Versions
     axis: ResourceAxis
@@ -72,32 +71,8 @@ class Tables:
     @classmethod
     def empty(cls, versions: Versions, axis: ResourceAxis) -> Tables:
         """A cluster of nothing."""
-        return cls(
-            versions,
-            axis,
-            NodeTable(versions, NodeFacts(versions, (), axis)),
-            TaskTable(versions),
-            JobTable(versions, axis),
-            SubJobTable(versions),
-            QueueTable(versions, (), axis),
-            ClassTable(versions, axis),
-            BudgetTable(versions),
-            TopologyTable(versions),
-            QuotaTable(versions),
-            UsageTable(versions),
-            HistoryTable(versions),
-            NumaTable(versions),
-            ClaimTable(versions),
-            SliceTable(versions),
-            DeviceClassTable(versions),
-            VolumeTable(versions),
-            VolumeClaimTable(versions),
-            StorageClassTable(versions),
-            CsiNodeTable(versions),
-            StorageCapacityTable(versions),
-            DeviceGrantTable(versions),
-            build_tree((), (), (), versions.next()),
-        )
+        made: dict[str, Any] = {name: table.empty(versions, axis) for name, table in _TYPES.items()}
+        return cls(versions, axis, **made, tree=build_tree((), (), (), versions.next()))
 
     def freeze(self) -> Tables:
         """The cluster as it is now, as a value."""
@@ -109,29 +84,12 @@ class Tables:
 
     def fork(self) -> Tables:
         """The same cluster with moving columns of its own: what a session writes on."""
-        return Tables(
-            self.versions,
-            self.axis,
-            self.nodes.fork(),
-            self.tasks.fork(),
-            self.jobs.fork(),
-            self.subs.fork(),
-            self.queues.fork(),
-            self.classes,
-            self.budgets,
-            self.topologies,
-            self.quotas,
-            self.usages,
-            self.histories,
-            self.numas,
-            self.claims,
-            self.slices,
-            self.device_classes,
-            self.volumes,
-            self.volume_claims,
-            self.storage_classes,
-            self.csi_nodes,
-            self.storage_capacities,
-            self.device_grants,
-            self.tree,
-        )
+        parts: dict[str, Any] = {name: getattr(self, name).fork() for name in NAMES}
+        return Tables(self.versions, self.axis, **parts, tree=self.tree)
+
+
+_TYPES: Mapping[str, type[Table]] = MappingProxyType(
+    {name: kind for name, kind in get_type_hints(Tables).items() if isinstance(kind, type) and issubclass(kind, Table)}
+)
+#: The tables by name, in the order in which one speaks of them.
+NAMES = tuple(_TYPES)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -11,56 +14,51 @@ from pumice.columns.dtypes import F64
 from pumice.columns.table import Table, number, objects
 from pumice.model.usage import NodeUsage, QueueHistory
 
+Measured = TypeVar("Measured", NodeUsage, QueueHistory)
 
-class UsageTable(Table):
-    """One row each, by the name of the node; made anew when something new was measured. ``cpu`` and ``memory`` in
-    percent, ``at`` in seconds since the epoch."""
+
+class MeasuredTable(Table, Generic[Measured]):
+    """One row each, in the order of names; made anew when something new was measured. The columns of its own are the
+    fields of the value, in their order: ``names`` first."""
+
+    VALUE: ClassVar[type[Any]]
+
+    def __init__(self, versions: Versions, values: Iterable[Measured] = ()) -> None:
+        super().__init__(versions, stamped=False)
+        in_order = sorted(values, key=lambda value: value.name)
+        self._resize(len(in_order))
+        if in_order:
+            rows = map(attrgetter(*(field.name for field in fields(self.VALUE))), in_order)
+            self.write(slice(None), alive=True, **dict(zip(self._own(), zip(*rows, strict=True), strict=True)))
+
+    @property
+    def objs(self) -> list[Measured]:
+        """The rows as values."""
+        rows = zip(*(self.columns[name].array.tolist() for name in self._own()), strict=True)
+        return [self.VALUE(*row) for row in rows]
+
+    def _own(self) -> list[str]:
+        return [name for name in self.FIELDS if name != "alive"]
+
+
+class UsageTable(MeasuredTable[NodeUsage]):
+    """By the name of the node. ``cpu`` and ``memory`` in percent, ``at`` in seconds since the epoch."""
+
+    VALUE = NodeUsage
 
     names: Sequence[str] = objects()
     cpu: F64 = number(np.float64)
     memory: F64 = number(np.float64)
     at: F64 = number(np.float64)
 
-    def __init__(self, versions: Versions, usages: Iterable[NodeUsage] = ()) -> None:
-        super().__init__(versions, stamped=False)
-        in_order = sorted(usages, key=lambda usage: usage.name)
-        self._resize(len(in_order))
-        if in_order:
-            self.write(
-                slice(None),
-                alive=True,
-                names=[usage.name for usage in in_order],
-                cpu=[usage.cpu for usage in in_order],
-                memory=[usage.memory for usage in in_order],
-                at=[usage.at for usage in in_order],
-            )
 
-    @property
-    def objs(self) -> list[NodeUsage]:
-        """The rows as values."""
-        each = zip(self.names, self.cpu.tolist(), self.memory.tolist(), self.at.tolist(), strict=True)
-        return [NodeUsage(*row) for row in each]
+class HistoryTable(MeasuredTable[QueueHistory]):
+    """By the name of the queue. Parts of the cluster, and ``at`` in seconds since the epoch."""
 
-
-class HistoryTable(Table):
-    """One row each, by the name of the queue; made anew when something new was measured. Parts of the cluster, and
-    ``at`` in seconds since the epoch."""
+    VALUE = QueueHistory
 
     names: Sequence[str] = objects()
     cpu: F64 = number(np.float64)
     memory: F64 = number(np.float64)
     gpu: F64 = number(np.float64)
     at: F64 = number(np.float64)
-
-    def __init__(self, versions: Versions, histories: Iterable[QueueHistory] = ()) -> None:
-        super().__init__(versions, stamped=False)
-        in_order = sorted(histories, key=lambda each: each.name)
-        self._resize(len(in_order))
-        for row, each in enumerate(in_order):
-            self.write(row, alive=True, names=each.name, cpu=each.cpu, memory=each.memory, gpu=each.gpu, at=each.at)
-
-    @property
-    def objs(self) -> list[QueueHistory]:
-        """The rows as values."""
-        columns = (self.cpu.tolist(), self.memory.tolist(), self.gpu.tolist(), self.at.tolist())
-        return [QueueHistory(*row) for row in zip(self.names, *columns, strict=True)]

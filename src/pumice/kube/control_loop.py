@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,19 +20,13 @@ from pumice.kube.control_kinds import (
     kind_of,
 )
 from pumice.kube.control_view import Task, View
-from pumice.kube.control_writes import Writing
-from pumice.kube.errors import ApiError, KubeError
-from pumice.kube.events_out import Teller
 from pumice.kube.kinds import POD_GROUPS, PODS, QUEUES, Kind
 from pumice.kube.patience import Patience
+from pumice.kube.reconciling import Reconciling
 from pumice.kube.reminders import AGAIN_S
 from pumice.kube.troubles import Troubles
-from pumice.kube.watch import Reflector
-from pumice.kube.work_queue import WorkQueue
-from pumice.model.events import Event, Seen
 from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.pod_spec import SpecCache
-from pumice.model.pod import Pod
 from pumice.runtime.controllers.cron_jobs import reconcile_cron_job
 from pumice.runtime.controllers.gang_owners import native_group_of
 from pumice.runtime.controllers.job_flows import reconcile_job_flow, reconcile_job_template
@@ -51,17 +43,13 @@ from pumice.runtime.controllers.queues import (
 from pumice.runtime.controllers.writes import Patch, Tell, Wake, Write, meta, part
 from pumice.runtime.metrics import Metrics
 
-_WORKERS = 5  # as many as Volcano's podgroup controller has
-_RESTS = (
-    9  # times as long as a look took: a job of very many pods, which change one by one, takes a tenth of a processor
-)
+# times as long as a look took: a job of very many pods, which change one by one, takes a tenth of a processor
+_RESTS = 9
 _RESTS_FROM_S = 0.005
-_SAID_MAX = 10_000
 _NEEDS = {
     **{"pod": POD_GROUPS, "set": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "queues": QUEUES},
     **{"cronjob": JOBS, "flow": JOBS, "template": JOBS},
 }
-_log = logging.getLogger("pumice.controllers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,89 +74,40 @@ class ControlLoop:
         troubles: Troubles | None = None,
     ) -> None:
         self._client, self._settings, self._clock, self._metrics = client, settings, clock, metrics
-        self._patience, troubles = patience or Patience(), troubles or Troubles()
-        self._queue: WorkQueue[Task] = WorkQueue()
-        self.view = View(settings.controllers, settings.default_queue, self._queue.add)
-        self._reflectors = {
-            kind: Reflector(client, kind, PlainCodec(kind), partial(self._take, kind), Pod, self._patience, troubles)
-            for kind in self.view.kinds
-        }
-        self._teller = Teller(client, "pumice", now=clock)
-        self._writing = Writing(client, self._teller.tell)
-        self._said: dict[Task, None] = {}  # what fails, and was said to
+        self.reconciling = Reconciling[Task](client, clock, " ".join, _needs, patience, troubles)
+        self.view = View(settings.controllers, settings.default_queue, self.reconciling.queue.add)
+        for kind in self.view.kinds:
+            self.reconciling.follow(PlainCodec(kind), partial(self.view.put, kind), partial(self._drop, kind))
         self._specs = SpecCache()
         self._rest_s: dict[Task, float] = {}
 
     async def run(self) -> None:
         """For ever, until cancelled. Nothing is written before everything was listed."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                for reflector in self._reflectors.values():
-                    group.create_task(reflector.run())
-                for reflector in self._reflectors.values():
-                    await reflector.synced.wait()
-                if "queue" in self._settings.controllers:
-                    self._queue.add(Task("queues", ""))
-                group.create_task(self._teller.lane.run())
-                for _ in range(_WORKERS):
-                    group.create_task(self._work())
-        finally:
-            self._queue.close()
+        first = [Task("queues", "")] if "queue" in self._settings.controllers else []
+        await self.reconciling.run(self._look_at, first)
 
-    def _take(self, kind: Kind, events: list[Event]) -> None:
-        """What a reflector tells; its objects are dictionaries here."""
-        for event in events:
-            if isinstance(event, Seen):
-                self.view.put(kind, event.obj)  # type: ignore[arg-type]  # PlainCodec reads dictionaries
-            else:
-                self.view.drop(kind, event.key, self._clock())  # type: ignore[union-attr]  # a reflector undoes nothing
+    def _drop(self, kind: Kind, key: str) -> None:
+        self.view.drop(kind, key, self._clock())
 
-    async def _work(self) -> None:
-        while True:
-            task = await self._queue.take()
-            try:
-                await self._look_at(task)
-            except KubeError as error:
-                self._say(task, error, self._queue.failed(task))
-            except Exception:
-                delay = self._queue.failed(task)
-                _log.exception("%s %s: a fault of this program; again in %.1f s", *task, delay)
-            else:
-                self._queue.done(task, self._rest_s.pop(task, 0.0))
-                if task in self._said:
-                    del self._said[task]
-                    _log.info("%s %s: goes on", *task)
-
-    def _say(self, task: Task, error: KubeError, delay: float) -> None:
-        """Once until it goes on. Not what comes of somebody else's change, nor of a namespace that is deleted."""
-        expected = isinstance(error, ApiError) and (error.status == 409 or error.namespace_goes)
-        level = logging.DEBUG if expected or task in self._said else logging.WARNING
-        _log.log(level, "%s %s: %s; again in %.1f s, then later and later", *task, error, delay)
-        if not expected:
-            if len(self._said) >= _SAID_MAX:
-                self._said.clear()
-            self._said[task] = None
-
-    async def _look_at(self, task: Task) -> None:
-        """Raises: KubeError."""
-        if self._reflectors[_NEEDS[task.what]].trouble:  # it has said so itself
-            self._queue.later(task, self._patience.soon_last_s)
-            return
+    async def _look_at(self, task: Task) -> float:
+        """In how many seconds it may be looked at again. Raises: KubeError."""
+        loop = self.reconciling
         requests = self.view.take_requests(task.key) if task.what == "job" else ()
         try:
             writes = await self._wanted(task, requests)
-            await self._writing.carry_out(writes)
+            await loop.writing.carry_out(writes)
         except BaseException:
             self.view.keep(task.key, requests)
             raise
         for write in writes:
             if isinstance(write, Wake):
                 self.view.keep(task.key, write.requests)
-                self._queue.later(task, write.after_s)
+                loop.queue.later(task, write.after_s)
             elif isinstance(write, Patch) and write.ref.kind == "Pod" and not write.subresource:
                 self.view.assume(write.ref, write.merge)
             elif isinstance(write, Tell) and write.type == "Warning":
-                self._queue.later(task, AGAIN_S)  # where it still holds then, it is told again
+                loop.queue.later(task, AGAIN_S)  # where it still holds then, it is told again
+        return self._rest_s.pop(task, 0.0)
 
     async def _wanted(self, task: Task, requests: tuple[Request, ...]) -> list[Write]:
         match task.what:
@@ -227,13 +166,7 @@ class ControlLoop:
             key = f"{meta(pod)['namespace']}/{ref['name']}"
             if kind not in LOOKED_UP:
                 return self.view.find(kind, key)
-            try:
-                found: Obj = await self._client.get(kind.path(key))
-            except ApiError as error:
-                if error.status not in (403, 404):
-                    raise
-                return None
-            return found
+            return await self.reconciling.read(kind, key)
         return None
 
     # -- jobs
@@ -307,3 +240,7 @@ class ControlLoop:
                 self._metrics.forget(metric, name)
             else:
                 self._metrics.put(metric, count, name)
+
+
+def _needs(task: Task) -> Kind:
+    return _NEEDS[task.what]

@@ -5,8 +5,6 @@ Owners of kinds that are not known here are not read: what the pod's reference s
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -16,19 +14,14 @@ from typing import Final
 
 from pumice.kube.client import Client
 from pumice.kube.control_kinds import PlainCodec
-from pumice.kube.control_writes import Writing
-from pumice.kube.errors import ApiError, KubeError
-from pumice.kube.events_out import Teller
+from pumice.kube.control_view import key_of
 from pumice.kube.kinds import KAI_POD_GROUPS, KAI_QUEUES, PODS, Kind
 from pumice.kube.patience import Patience
+from pumice.kube.reconciling import Reconciling
 from pumice.kube.reminders import AGAIN_S
 from pumice.kube.troubles import Troubles
-from pumice.kube.watch import Reflector
-from pumice.kube.work_queue import WorkQueue
-from pumice.model.events import Event, Seen
 from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.pods import KAI_GROUP_NAME_ANNOTATION
-from pumice.model.pod import Pod
 from pumice.runtime.controllers.kai_gangs import NoGang
 from pumice.runtime.controllers.kai_groups import (
     GroupingSettings,
@@ -70,8 +63,6 @@ _OWNERS_MAX, _OWNERS_S = 10_000, 5.0  # how many are remembered, and how long: p
 _QUEUES = ""  # the key of the work that is about queues
 _JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
 
-_log = logging.getLogger("pumice.controllers")
-
 
 @dataclass(frozen=True, slots=True)
 class _Known:
@@ -90,90 +81,44 @@ class GroupingLoop:
         patience: Patience | None = None,
         troubles: Troubles | None = None,
     ) -> None:
-        self._client, self._settings = client, settings
-        self._queue: WorkQueue[str] = WorkQueue()
+        self._settings = settings
+        self.reconciling = Reconciling[str](client, clock, _named, _needs, patience, troubles)
         self.objects: dict[Kind, dict[str, Obj]] = {kind: {} for kind in FOLLOWED}
-        self._reflectors = {
-            kind: Reflector(
-                client,
-                kind,
-                PlainCodec(kind, KAI_GROUP_NAME_ANNOTATION),
-                partial(self._take, kind),
-                Pod,
-                patience or Patience(),
-                troubles or Troubles(),
-            )
-            for kind in FOLLOWED
-        }
-        self._teller = Teller(client, "pumice", now=clock)
-        self._writing = Writing(client, self._teller.tell)
+        for kind in FOLLOWED:
+            codec = PlainCodec(kind, KAI_GROUP_NAME_ANNOTATION)
+            self.reconciling.follow(codec, partial(self._put, kind), partial(self._drop, kind))
         self._owners: OrderedDict[Ref, _Known] = OrderedDict()
         self._launchers: Counter[tuple[str, str]] = Counter()  # pods, by namespace and name of their MPI job
 
     async def run(self) -> None:
         """For ever, until cancelled. Nothing is written before everything was listed."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                for reflector in self._reflectors.values():
-                    group.create_task(reflector.run())
-                for reflector in self._reflectors.values():
-                    await reflector.synced.wait()
-                self._queue.add(_QUEUES)
-                group.create_task(self._teller.lane.run())
-                for _ in range(_WORKERS):
-                    group.create_task(self._work())
-        finally:
-            self._queue.close()
+        await self.reconciling.run(self._look_at, (_QUEUES,))
 
-    def _take(self, kind: Kind, events: list[Event]) -> None:
-        for event in events:
-            if isinstance(event, Seen):
-                obj: Obj = event.obj  # type: ignore[assignment]  # PlainCodec reads dictionaries
-                self._put(kind, _key(obj), obj)
-            else:
-                self._drop(kind, event.key)  # type: ignore[union-attr]  # a reflector undoes nothing
-
-    def _put(self, kind: Kind, key: str, obj: Obj) -> None:
+    def _put(self, kind: Kind, obj: Obj) -> None:
+        key = key_of(obj)
         self._note_launcher(self.objects[kind].get(key), obj)
         self.objects[kind][key] = obj
         if kind is PODS and not annotations_of(obj).get(KAI_GROUP_NAME_ANNOTATION):
-            self._queue.add(key)
+            self.reconciling.queue.add(key)
 
     def _drop(self, kind: Kind, key: str) -> None:
         self._note_launcher(self.objects[kind].pop(key, None), None)
         if kind is KAI_QUEUES and key == self._settings.default_queue:
-            self._queue.add(_QUEUES)
+            self.reconciling.queue.add(_QUEUES)
 
-    async def _work(self) -> None:
-        while True:
-            key = await self._queue.take()
-            try:
-                await (self._look_at(key) if key != _QUEUES else self._look_at_queues())
-            except KubeError as error:
-                delay = self._queue.failed(key)
-                expected = isinstance(error, ApiError) and (error.status == 409 or error.namespace_goes)
-                _log.log(
-                    logging.DEBUG if expected else logging.WARNING,
-                    "%s: %s; again in %.1f s, then later and later",
-                    key or "queues",
-                    error,
-                    delay,
-                )
-            except Exception:
-                delay = self._queue.failed(key)
-                _log.exception("%s: a fault of this program; again in %.1f s", key or "queues", delay)
-            else:
-                self._queue.done(key, 0.0)
+    async def _look_at(self, key: str) -> float:
+        """Nothing has to rest. Raises: KubeError."""
+        await (self._look_at_pod(key) if key != _QUEUES else self._look_at_queues())
+        return 0.0
 
     async def _look_at_queues(self) -> None:
-        if not self._reflectors[KAI_QUEUES].trouble:
-            writes = missing_queues(tuple(self.objects[KAI_QUEUES]), self._settings.default_queue)
-            await self._writing.carry_out(writes)
+        writes = missing_queues(tuple(self.objects[KAI_QUEUES]), self._settings.default_queue)
+        await self.reconciling.writing.carry_out(writes)
 
-    async def _look_at(self, key: str) -> None:
+    async def _look_at_pod(self, key: str) -> None:
         """Raises: KubeError."""
         pod = self.objects[PODS].get(key)
-        if pod is None or not needs_group(pod, self._settings) or self._reflectors[KAI_POD_GROUPS].trouble:
+        if pod is None or not needs_group(pod, self._settings):
             return
         owners = await self._owners_of(pod)
         try:
@@ -182,12 +127,12 @@ class GroupingLoop:
             member = member_of(pod, owners)
         except NoGang as error:
             wanted, member = error, ""
-        group = None if isinstance(wanted, NoGang) else self.objects[KAI_POD_GROUPS].get(_key(wanted))
+        group = None if isinstance(wanted, NoGang) else self.objects[KAI_POD_GROUPS].get(key_of(wanted))
         writes = reconcile_grouping(pod, group, wanted, self._settings, member)
-        await self._writing.carry_out(writes)
+        await self.reconciling.writing.carry_out(writes)
         for write in writes:
             if isinstance(write, Tell):
-                self._queue.later(key, AGAIN_S)  # where it still holds then, it is told again
+                self.reconciling.queue.later(key, AGAIN_S)  # where it still holds then, it is told again
             elif isinstance(write, Patch) and write.ref.kind == "PodGroup" and group is not None:
                 self._owners.clear()  # what owners say changes: the next pod looks anew
 
@@ -206,13 +151,9 @@ class GroupingLoop:
         if known is not None and now - known.at < _OWNERS_S:
             return known.obj
         stub: Obj = {"metadata": {"namespace": ref.namespace, "name": ref.name, "uid": ref.uid}}
-        kind, obj = _BY_NAME.get((ref.api_version, ref.kind)), stub
-        if kind is not None:
-            try:
-                obj = await self._client.get(kind.path(f"{ref.namespace}/{ref.name}"))
-            except ApiError as error:
-                if error.status not in (403, 404):
-                    raise
+        kind = _BY_NAME.get((ref.api_version, ref.kind))
+        found = None if kind is None else await self.reconciling.read(kind, f"{ref.namespace}/{ref.name}")
+        obj = stub if found is None else found
         if meta(obj).get("uid") != ref.uid:
             obj = stub  # another one of its name by now
         obj = {**obj, "apiVersion": ref.api_version, "kind": ref.kind}
@@ -233,6 +174,9 @@ class GroupingLoop:
         return job is None or self._launchers[meta(job).get("namespace", ""), meta(job).get("name", "")] > 0
 
 
-def _key(obj: Obj) -> str:
-    m = meta(obj)
-    return f"{m['namespace']}/{m['name']}" if m.get("namespace") else str(m["name"])
+def _named(key: str) -> str:
+    return key or "queues"
+
+
+def _needs(key: str) -> Kind:
+    return KAI_POD_GROUPS if key != _QUEUES else KAI_QUEUES

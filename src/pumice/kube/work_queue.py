@@ -27,6 +27,11 @@ class WorkQueue(Generic[Key]):
         """Keys that are ready, being worked on or at rest; those that wait for a time are not counted."""
         return len(self._ready) + len(self._busy)
 
+    @property
+    def failing(self) -> int:
+        """Keys that failed when they were last worked on."""
+        return len(self._backoffs)
+
     def add(self, key: Key) -> None:
         if key in self._busy:
             self._busy[key] = True

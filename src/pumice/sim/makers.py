@@ -143,7 +143,7 @@ class Makers:
             work = ManifestJob(job, self._priorities)
             self._controller.submit(Moved(work, self._now_s()))
         except FieldError as error:
-            self._say(f"{which[0]} {which[1]}: {error.path}: found {error.found}, wanted {error.wanted}")
+            self._say(f"{which[0]} {which[1]}: {error}")
             return
         except ValueError as error:
             self._say(f"{which[0]} {which[1]}: {error}")

@@ -7,14 +7,14 @@ from types import MappingProxyType
 from typing import Any
 
 from pumice.columns.column import Versions
-from pumice.columns.numas import NumaTable
-from pumice.columns.quotas import QuotaTable
 from pumice.columns.standing import (
     BudgetTable,
     ClaimTable,
     CsiNodeTable,
     DeviceClassTable,
     DeviceGrantTable,
+    NumaTable,
+    QuotaTable,
     SliceTable,
     StorageCapacityTable,
     StorageClassTable,

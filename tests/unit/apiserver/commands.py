@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.tied import tied
+
 COMMAND = [sys.executable, "-c", "from pumice.cli.main import main; main()", "serve"]
 PATIENCE_S = 60
 
@@ -32,16 +34,13 @@ def serving_command(folder: Path, *args: str) -> Iterator[Served]:
     """A server on a free port, stopped by its pid in the end."""
     kubeconfig = folder / "kubeconfig"
     command = [*COMMAND, "--port", "0", "--kubeconfig", str(kubeconfig), *args]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, tied(process):
         assert process.stderr is not None
-        try:
-            said = []
-            for line in process.stderr:
-                said.append(line)
-                if found := re.search(r" on (https?://\S+);", line):
-                    yield Served(found[1], kubeconfig, process)
-                    break
-            else:
-                raise AssertionError(f"it does not serve: {''.join(said)}")
-        finally:
-            process.kill()
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if found := re.search(r" on (https?://\S+);", line):
+                yield Served(found[1], kubeconfig, process)
+                break
+        else:
+            raise AssertionError(f"it does not serve: {''.join(said)}")

@@ -36,6 +36,9 @@ class FieldError(ValueError):
         super().__init__(path, found, wanted)
         self.path, self.found, self.wanted = path, found, wanted
 
+    def __str__(self) -> str:
+        return f"{self.path}: found {self.found}, wanted {self.wanted}"
+
 
 class ManifestError(ValueError):
     """One object that cannot be used. ``where`` names kind, namespace/name and the path of the field."""

@@ -32,7 +32,7 @@ from pumice.model.manifest.fields import (
     wrong,
 )
 from pumice.model.manifest.groups import maybe_topology
-from pumice.model.manifest.pod_spec import SpecCache, gates, read_pod_spec
+from pumice.model.manifest.pod_spec import RawPodSpec, SpecCache, gates, read_pod_spec
 from pumice.model.manifest.pods import namespace_of
 from pumice.model.manifest.terms import Owner
 from pumice.model.pod import QUEUE_GATE
@@ -131,7 +131,7 @@ class _Templates:
         labels = text_map(metadata, "labels", f"{path}.metadata")
         owned = Owner(self.namespace, labels)
         annotations = text_map(metadata, "annotations", f"{path}.metadata")
-        spec = read_pod_spec(raw, {}, f"{path}.spec", owned, self.job, self.cache, annotations)
+        spec = read_pod_spec(RawPodSpec(raw, {}, f"{path}.spec", owned, self.job, annotations), self.cache)
         if self.class_name and not spec.priority_class_name:
             spec = self.cache.intern(replace(spec, priority_class_name=self.class_name))
         return PodTemplate(

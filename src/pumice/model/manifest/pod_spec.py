@@ -86,41 +86,41 @@ class Noted(NamedTuple):
     numa_policy: str
 
 
-def read_pod_spec(
-    spec: Obj,
-    status: Obj,
-    path: str,
-    owner: Owner,
-    pod_name: str,
-    cache: SpecCache,
-    annotations: Mapping[str, str] = EMPTY_MAP,
-) -> PodSpec:
-    """The interned value of a raw ``spec`` found at ``path``. ``pod_name`` names the claims of ephemeral volumes,
-    ``annotations`` may ask for parts of GPUs, or say how nodes are to be scored."""
+class RawPodSpec(NamedTuple):
+    """What is read of a pod, or of the template of one, as the API has it.
+
+    ``spec`` was found at ``path``. ``pod_name`` names the claims of ephemeral volumes, ``annotations`` may ask for
+    parts of GPUs, or say how nodes are to be scored.
+    """
+
+    spec: Obj
+    status: Obj
+    path: str
+    owner: Owner
+    pod_name: str = ""
+    annotations: Mapping[str, str] = EMPTY_MAP
+
+
+def read_pod_spec(raw: RawPodSpec, cache: SpecCache) -> PodSpec:
+    """The interned value. Raises: FieldError."""
+    annotations = raw.annotations
     noted = Noted(gpu_share(annotations), resource_strategy(annotations), numa_policy(annotations))
-    key = _key(spec, status, path, owner, pod_name, noted, annotations)
+    key = _key(raw, noted)
     known = cache.known(key)
     if known is not None:
         return known
-    return cache.intern(_read(spec, status, path, owner, pod_name, noted, annotations), key)
+    return cache.intern(_read(raw, noted), key)
 
 
 # -- the key
 
 
-def _key(
-    spec: Obj,
-    status: Obj,
-    path: str,
-    owner: Owner,
-    pod_name: str,
-    noted: Noted,
-    annotations: Mapping[str, str],
-) -> bytes | None:
+def _key(raw: RawPodSpec, noted: Noted) -> bytes | None:
     """A digest of the raw fields that matter; None where they hold what JSON does not.
 
     Two keys may stand for equal values (another order of fields), one key never for two.
     """
+    spec, status, path, owner, pod_name, annotations = raw
     statuses = status.get("containerStatuses")
     volumes = [
         (volume.get("persistentVolumeClaim"), volume.get("ephemeral") is not None and (pod_name, volume.get("name")))
@@ -179,15 +179,8 @@ def _resizes(status: Obj) -> list[Any]:
 # -- the value
 
 
-def _read(
-    spec: Obj,
-    status: Obj,
-    path: str,
-    owner: Owner,
-    pod_name: str,
-    noted: Noted,
-    annotations: Mapping[str, str],
-) -> PodSpec:
+def _read(raw: RawPodSpec, noted: Noted) -> PodSpec:
+    spec, status, path, owner, pod_name, annotations = raw
     _check_amounts(spec, status, path)
     spec = with_requests(spec)
     containers = tables(spec, "containers", path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pumice.model.manifest.fields import NAME_MAX, Obj, instant, is_name, name, table, tables, text, text_map, wrong
-from pumice.model.manifest.pod_spec import SpecCache, gates, read_pod_spec
+from pumice.model.manifest.pod_spec import RawPodSpec, SpecCache, gates, read_pod_spec
 from pumice.model.manifest.terms import Owner
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodCondition
 
@@ -23,11 +23,12 @@ def read_pod(obj: Obj, cache: SpecCache, default_scheduler: str) -> Pod:
     namespace = namespace_of(metadata)
     labels = text_map(metadata, "labels", "metadata")
     annotations = text_map(metadata, "annotations", "metadata")
+    raw = RawPodSpec(spec, status, "spec", Owner(namespace, labels), own_name, annotations)
     return Pod(
         namespace=namespace,
         name=own_name,
         uid=text(metadata, "uid", "metadata") or f"{namespace}/{own_name}",
-        spec=read_pod_spec(spec, status, "spec", Owner(namespace, labels), own_name, cache, annotations),
+        spec=read_pod_spec(raw, cache),
         creation=instant(metadata, "creationTimestamp", "metadata") or 0.0,
         labels=labels,
         annotations=_with_group_name(annotations),

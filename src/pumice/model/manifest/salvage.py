@@ -64,7 +64,7 @@ def salvage(obj: Obj, read: Callable[[Obj], T], rules: Sequence[Rule], least: Ca
         try:
             return Salvaged(read(obj), tuple(unread[:_REMEMBERED_MAX]), forbids)
         except FieldError as error:
-            unread.append(f"{error.path}: found {error.found}, wanted {error.wanted}")
+            unread.append(str(error))
             chosen = _repair(obj, error.path, rules)
             if chosen is None:
                 break

@@ -14,23 +14,23 @@ from datetime import datetime
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.fields import FieldError, Obj, choice, flag, maybe_whole, table, text, text_map
 from pumice.runtime.controllers.cron_schedule import Schedule, ScheduleError, read_schedule, zone_of
+from pumice.runtime.controllers.encode import job_object
 from pumice.runtime.controllers.job_phases import FINISHED, JobPhase
+from pumice.runtime.controllers.job_status import phase_of, since_of
 from pumice.runtime.controllers.writes import (
     JOB_API,
     Create,
     Delete,
-    Patch,
     Tell,
     Wake,
     Write,
     controller_uid,
     leaving,
-    merge_patch,
     meta,
-    owner_reference,
     part,
     ref_of,
     stamp,
+    status_patch,
 )
 
 SCHEDULED_AT = "volcano.sh/cronjob-scheduled-timestamp"
@@ -92,11 +92,8 @@ def reconcile_cron_job(obj: Obj, jobs: list[Obj], now: float) -> list[Write]:
     try:
         cron = read_cron_job(obj)
     except (FieldError, ScheduleError) as error:
-        found = isinstance(error, FieldError)
-        why = (
-            f"{error.path}: found {error.found}, wanted {error.wanted}" if isinstance(error, FieldError) else str(error)
-        )
-        return [Tell(ref_of(obj), "Warning", "InvalidSpec" if found else "UnparseableSchedule", why)]
+        reason = "InvalidSpec" if isinstance(error, FieldError) else "UnparseableSchedule"
+        return [Tell(ref_of(obj), "Warning", reason, str(error))]
     uid = meta(obj).get("uid", "")
     own = sorted((job for job in jobs if controller_uid(job) == uid), key=_age)
     begun, last = _begin(obj, cron, own, now) if not cron.suspended else ([], None)
@@ -104,11 +101,6 @@ def reconcile_cron_job(obj: Obj, jobs: list[Obj], now: float) -> list[Write]:
     gone = {write.ref.name for write in (*begun, *kept) if isinstance(write, Delete)}
     active = [job for job in own if phase_of(job) not in FINISHED and str(meta(job)["name"]) not in gone]
     return [*begun, *kept, *_status(obj, active, own, last), *_wake(obj, cron, now)]
-
-
-def phase_of(job: Obj) -> str:
-    """The phase of a Job, empty for one that has just been made."""
-    return str(part(job, "status", "state").get("phase", ""))
 
 
 def _age(job: Obj) -> tuple[str, str]:
@@ -147,15 +139,7 @@ def _begin(obj: Obj, cron: CronJob, own: list[Obj], now: float) -> tuple[list[Wr
 def _job(obj: Obj, cron: CronJob, name: str, due: float) -> Obj:
     """The time is shown as clocks in the zone of the schedule show it."""
     at = datetime.fromtimestamp(due, zone_of(cron.zone)).isoformat(timespec="seconds").replace("+00:00", "Z")
-    metadata: Obj = {
-        "name": name,
-        "namespace": meta(obj)["namespace"],
-        "annotations": {**cron.annotations, SCHEDULED_AT: at},
-        "ownerReferences": [owner_reference(obj)],
-    }
-    if cron.labels:
-        metadata["labels"] = cron.labels
-    return {"apiVersion": JOB_API, "kind": "Job", "metadata": metadata, "spec": cron.spec}
+    return job_object(obj, name, cron.spec, {**cron.annotations, SCHEDULED_AT: at}, cron.labels)
 
 
 # -- what is over
@@ -176,13 +160,10 @@ def _status(obj: Obj, active: list[Obj], own: list[Obj], last: float | None) -> 
     new = {**old, "active": [_reference(job) for job in active] or None}
     if last is not None:
         new["lastScheduleTime"] = stamp(last)
-    ends = [end for job in own if phase_of(job) == JobPhase.COMPLETED and (end := _ended(job))]
+    ends = [end for job in own if phase_of(job) == JobPhase.COMPLETED and (end := since_of(job))]
     if ends:
         new["lastSuccessfulTime"] = max([*ends, str(old.get("lastSuccessfulTime", ""))])
-    patch = merge_patch(old, new)
-    if not patch:
-        return []
-    return [Patch(ref_of(obj), {"status": patch}, "status", str(meta(obj).get("resourceVersion", "")))]
+    return status_patch(obj, new)
 
 
 def _reference(job: Obj) -> Obj:
@@ -194,11 +175,6 @@ def _reference(job: Obj) -> Obj:
         "name": m["name"],
         "uid": m.get("uid", ""),
     }
-
-
-def _ended(job: Obj) -> str:
-    """When a Job came to its phase."""
-    return str(part(job, "status", "state").get("lastTransitionTime", ""))
 
 
 def _wake(obj: Obj, cron: CronJob, now: float) -> list[Write]:

@@ -1,15 +1,18 @@
-"""A PodGroup as an object of the API: the way back from ``model.manifest.groups``."""
+"""PodGroups and Jobs as objects of the API: what controllers create."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from pumice.model.manifest.fields import Obj
 from pumice.model.pod import LabelSelector
 from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
-from pumice.runtime.controllers.writes import GROUP_API
+from pumice.runtime.controllers.writes import GROUP_API, JOB_API, meta, owner_reference
 
 
 def podgroup_object(group: PodGroup, owners: list[Obj], *, phase: str = "Pending") -> Obj:
-    """The object to create. What is empty or the default of the CRD is left out, but for the queue and minMember."""
+    """The object to create, the way back from ``model.manifest.groups``. What is empty or the default of the CRD is
+    left out, but for the queue and minMember."""
     metadata: Obj = {"name": group.name, "namespace": group.namespace}
     for key, found in (("labels", dict(group.labels)), ("annotations", dict(group.annotations))):
         if found:
@@ -23,6 +26,19 @@ def podgroup_object(group: PodGroup, owners: list[Obj], *, phase: str = "Pending
         "spec": _spec(group),
         "status": {"phase": phase},
     }
+
+
+def job_object(owner: Obj, name: str, spec: Obj, annotations: Mapping[str, str], labels: Mapping[str, str]) -> Obj:
+    """A Job that ``owner`` controls, in its namespace, to create."""
+    metadata: Obj = {
+        "name": name,
+        "namespace": meta(owner)["namespace"],
+        "annotations": dict(annotations),
+        "ownerReferences": [owner_reference(owner)],
+    }
+    if labels:
+        metadata["labels"] = dict(labels)
+    return {"apiVersion": JOB_API, "kind": "Job", "metadata": metadata, "spec": spec}
 
 
 def _spec(group: PodGroup) -> Obj:

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.fields import FieldError, Obj
+from pumice.runtime.controllers.encode import job_object
 from pumice.runtime.controllers.job_flow_spec import Flow, JobFlow, patched, read_job_flow
 from pumice.runtime.controllers.job_phases import JobPhase
+from pumice.runtime.controllers.job_status import phase_of, since_of
 from pumice.runtime.controllers.writes import (
-    JOB_API,
     Create,
     Delete,
     Patch,
@@ -30,10 +31,10 @@ from pumice.runtime.controllers.writes import (
     leaving,
     merge_patch,
     meta,
-    owner_reference,
     part,
     ref_of,
     stamp,
+    status_patch,
 )
 
 FLOW_API = "flow.volcano.sh/v1alpha1"
@@ -79,7 +80,7 @@ class _Case:
 
     def phase(self, name: str) -> str:
         """Of a Job: empty for one that has just been made, or is not there."""
-        return _phase_of(self.jobs.get(name, {}))
+        return phase_of(self.jobs.get(name, {}))
 
 
 def reconcile_job_flow(obj: Obj, jobs: list[Obj], templates: Mapping[str, Obj], now: float) -> list[Write]:
@@ -90,8 +91,7 @@ def reconcile_job_flow(obj: Obj, jobs: list[Obj], templates: Mapping[str, Obj], 
     try:
         flow = read_job_flow(obj)
     except FieldError as error:
-        why = f"{error.path}: found {error.found}, wanted {error.wanted}"
-        return [Tell(ref_of(obj), "Warning", "InvalidSpec", why)]
+        return [Tell(ref_of(obj), "Warning", "InvalidSpec", str(error))]
     uid = meta(obj).get("uid", "")
     own = {str(meta(job)["name"]): job for job in jobs if controller_uid(job) == uid}
     by_flow = {each.name: own[name] for each in flow.flows if (name := job_name(flow, each)) in own}
@@ -113,10 +113,6 @@ def reconcile_job_flow(obj: Obj, jobs: list[Obj], templates: Mapping[str, Obj], 
 
 def job_name(flow: JobFlow, of: Flow) -> str:
     return f"{flow.name}-{of.name}"
-
-
-def _phase_of(job: Obj) -> str:
-    return str(part(job, "status", "state").get("phase", ""))
 
 
 def _phase(case: _Case, again: list[Flow]) -> FlowPhase:
@@ -179,18 +175,10 @@ def _least(task: Obj) -> int:
 
 
 def _job(case: _Case, flow: Flow, template: Obj) -> Obj:
-    namespace = str(meta(case.obj)["namespace"])
-    origin = f"{namespace}.{flow.name}"
-    metadata: Obj = {
-        "name": job_name(case.flow, flow),
-        "namespace": namespace,
-        "annotations": {TEMPLATE_KEY: origin},
-        "ownerReferences": [owner_reference(case.obj)],
-    }
-    if len(origin) <= _LABEL_MAX:
-        metadata["labels"] = {TEMPLATE_KEY: origin}
+    origin = f"{meta(case.obj)['namespace']}.{flow.name}"
+    said = {TEMPLATE_KEY: origin}
     spec = patched(part(template, "spec"), flow.patch)
-    return {"apiVersion": JOB_API, "kind": "Job", "metadata": metadata, "spec": spec}
+    return job_object(case.obj, job_name(case.flow, flow), spec, said, said if len(origin) <= _LABEL_MAX else {})
 
 
 # -- what is tried again
@@ -227,7 +215,7 @@ def _counted(case: _Case, name: str) -> Retried:
 
 def _waits_s(case: _Case, flow: Flow) -> float:
     """Until a Job that failed is made anew."""
-    ended = epoch_of(str(part(case.jobs[flow.name], "status", "state").get("lastTransitionTime", "")))
+    ended = epoch_of(since_of(case.jobs[flow.name]))
     delay = flow.retry.delay_s(_tried(case, flow.name))
     return (case.now if ended is None else ended) + delay - case.now
 
@@ -236,12 +224,11 @@ def _waits_s(case: _Case, flow: Flow) -> float:
 
 
 def _status(case: _Case, phase: FlowPhase, retries: Mapping[str, Retried]) -> list[Write]:
-    """One write, none where the status says all that. It fails if the flow is no longer what was looked at."""
     obj, old = case.obj, part(case.obj, "status")
     jobs = [case.jobs[each.name] for each in case.flow.flows if each.name in case.jobs]
     lists: dict[str, list[str]] = {name: [] for name in _LISTS}
     for job in jobs:
-        found = next((name for name, phases in _LISTS.items() if _phase_of(job) in phases), "unKnowJobs")
+        found = next((name for name, phases in _LISTS.items() if phase_of(job) in phases), "unKnowJobs")
         lists[found].append(str(meta(job)["name"]))
     new = {
         **old,
@@ -252,14 +239,11 @@ def _status(case: _Case, phase: FlowPhase, retries: Mapping[str, Retried]) -> li
         "retries": {name: retried._asdict() for name, retried in retries.items()} or None,
         "state": {"phase": phase.value},
     }
-    change = merge_patch(old, new)
-    if not change:
-        return []
-    return [Patch(ref_of(obj), {"status": change}, "status", str(meta(obj).get("resourceVersion", "")))]
+    return status_patch(obj, new)
 
 
 def _condition(job: Obj) -> Obj:
-    found: Obj = {"createTime": meta(job).get("creationTimestamp", ""), "phase": _phase_of(job)}
+    found: Obj = {"createTime": meta(job).get("creationTimestamp", ""), "phase": phase_of(job)}
     for name in ("runningDuration", "taskStatusCount"):
         if value := part(job, "status").get(name):
             found[name] = value
@@ -268,7 +252,7 @@ def _condition(job: Obj) -> Obj:
 
 def _job_status(case: _Case, flow: Flow, retries: Mapping[str, Retried]) -> Obj:
     job = case.jobs[flow.name]
-    name, phase = str(meta(job)["name"]), _phase_of(job)
+    name, phase = str(meta(job)["name"]), phase_of(job)
     known = part(case.obj, "status").get("jobStatusList") or ()
     before = next((each for each in known if isinstance(each, dict) and each.get("name") == name), {})
     history = list(before.get("runningHistories") or ())

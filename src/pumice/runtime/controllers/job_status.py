@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pumice.model.job import VolcanoJob
 from pumice.model.manifest.fields import Obj
 from pumice.runtime.controllers.job_phases import FINISHED, Counts, JobPhase
-from pumice.runtime.controllers.writes import Patch, Write, merge_patch, meta, part, ref_of, stamp
+from pumice.runtime.controllers.writes import Write, part, stamp, status_patch
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,16 @@ def standing_of(obj: Obj) -> Standing:
     return Standing(known, int(status.get("version") or 0), int(status.get("retryCount") or 0))
 
 
+def phase_of(obj: Obj) -> str:
+    """The phase that a job says, empty for one that has just been made."""
+    return str(part(obj, "status", "state").get("phase", ""))
+
+
+def since_of(obj: Obj) -> str:
+    """When it came to its phase, as it says; empty where it does not."""
+    return str(part(obj, "status", "state").get("lastTransitionTime", ""))
+
+
 def status_writes(
     obj: Obj,
     job: VolcanoJob,
@@ -37,7 +47,6 @@ def status_writes(
     message: str = "",
     controlled: Mapping[str, str] | None = None,
 ) -> list[Write]:
-    """One write, none where the status says all that. It fails if the job is no longer what was looked at."""
     old = part(obj, "status")
     new = {**old, **_numbers(job, after, counts)}
     if controlled:
@@ -51,10 +60,7 @@ def status_writes(
         new["state"] = state | ({"message": message} if message else {})
         if after.phase in FINISHED:
             new["runningDuration"] = duration_text(now - job.creation)
-    patch = merge_patch(old, new)
-    if not patch:
-        return []
-    return [Patch(ref_of(obj), {"status": patch}, "status", str(meta(obj).get("resourceVersion", "")))]
+    return status_patch(obj, new)
 
 
 def _numbers(job: VolcanoJob, after: Standing, counts: Counts) -> Obj:

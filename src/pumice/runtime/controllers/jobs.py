@@ -44,7 +44,7 @@ from pumice.runtime.controllers.job_policies import (
     judge,
     version_of,
 )
-from pumice.runtime.controllers.job_status import Standing, standing_of, status_writes
+from pumice.runtime.controllers.job_status import Standing, since_of, standing_of, status_writes
 from pumice.runtime.controllers.writes import (
     COMMAND_API,
     Create,
@@ -121,8 +121,7 @@ def reconcile_job(
         job_ssh.check(plugins)
         _check_order(job)
     except FieldError as error:
-        text = f"{error.path}: found {error.found}, wanted {error.wanted}"
-        return [Tell(ref_of(obj), "Warning", "JobStatusError", text)]
+        return [Tell(ref_of(obj), "Warning", "JobStatusError", str(error))]
     if (part(obj, "spec").get("schedulerName") or scheduler_names[0]) not in scheduler_names:
         return []
     uid = meta(obj).get("uid", "")
@@ -396,7 +395,7 @@ def _ending(case: _Case) -> list[Write]:
 
 
 def _outlived(case: _Case) -> list[Write]:
-    since = epoch_of(str(part(case.obj, "status", "state").get("lastTransitionTime", "")))
+    since = epoch_of(since_of(case.obj))
     if case.job.ttl_s is None or since is None:
         return []
     left = since + case.job.ttl_s - case.now

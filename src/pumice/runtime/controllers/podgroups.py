@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from pumice.model.manifest.fields import FieldError, Obj
 from pumice.model.manifest.jobs import GROUP_MIN_MEMBER_ANNOTATION, GROUP_QUEUE_ANNOTATION, podgroup_for_bare_pod
-from pumice.model.manifest.pod_spec import SpecCache, read_pod_spec
+from pumice.model.manifest.pod_spec import RawPodSpec, SpecCache, read_pod_spec
 from pumice.model.manifest.pods import SECOND_GROUP_NAME_ANNOTATION, read_pod
 from pumice.model.manifest.terms import Owner
 from pumice.model.pod import GROUP_NAME_ANNOTATION
@@ -155,7 +155,7 @@ def _as_gang(group: PodGroup, wish: GangWish, pod: Obj, cache: SpecCache) -> Pod
 def _sum_of(wish: GangWish, cache: SpecCache) -> Resource:
     total = EMPTY
     for count, template in wish.templates:
-        spec = read_pod_spec(part(template, "spec"), {}, "template.spec", Owner("", {}), "", cache)
+        spec = read_pod_spec(RawPodSpec(part(template, "spec"), {}, "template.spec", Owner("", {})), cache)
         total = total.add(spec.request.multi(count))
     return total
 
@@ -182,5 +182,5 @@ def _age(pod: Obj) -> tuple[str, str]:
 
 def _told(error: FieldError | KeyError) -> str:
     if isinstance(error, FieldError):
-        return f"{error.path}: found {error.found}, wanted {error.wanted}"
+        return str(error)
     return f"no {error}"

@@ -151,6 +151,15 @@ def merge_patch(old: Obj, new: Obj) -> Obj:
     return patch
 
 
+def status_patch(obj: Obj, status: Obj) -> list[Write]:
+    """One write that makes this the status, none where it is. It fails if the object is no longer what was looked
+    at."""
+    change = merge_patch(part(obj, "status"), status)
+    if not change:
+        return []
+    return [Patch(ref_of(obj), {"status": change}, "status", str(meta(obj).get("resourceVersion", "")))]
+
+
 def merged(obj: Any, patch: Any) -> Any:
     """The object after a merge patch (RFC 7386)."""
     if not isinstance(patch, dict):

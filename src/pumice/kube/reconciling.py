@@ -1,0 +1,133 @@
+"""The loop of every controller: follow kinds, look at each key that a change concerns, try again what fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from typing import Generic, TypeVar
+
+from pumice.kube.client import Client
+from pumice.kube.codec import Codec
+from pumice.kube.control_writes import Writing
+from pumice.kube.errors import ApiError, KubeError
+from pumice.kube.events_out import Teller
+from pumice.kube.kinds import Kind
+from pumice.kube.patience import Patience
+from pumice.kube.troubles import Troubles
+from pumice.kube.watch import Reflector
+from pumice.kube.work_queue import WorkQueue
+from pumice.model.events import Event, Seen
+from pumice.model.manifest.fields import Obj
+from pumice.model.pod import Pod
+
+Key = TypeVar("Key", bound=Hashable)
+
+_WORKERS = 5  # as many as Volcano's podgroup controller has
+_SAID_MAX = 10_000
+_log = logging.getLogger("pumice.controllers")
+
+
+class Reconciling(Generic[Key]):
+    """One run, from an empty view.
+
+    Say what is followed (``follow``), then ``run``. What is told of objects adds keys to ``queue``; each is looked at
+    by one worker at a time, and ``writing`` carries out what is wanted then. A key whose look fails comes again, later
+    and later, and that is said once until it goes on.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Callable[[], float],
+        named: Callable[[Key], str],
+        needs: Callable[[Key], Kind],
+        patience: Patience | None = None,
+        troubles: Troubles | None = None,
+    ) -> None:
+        """``clock``: seconds since the epoch. ``named``: a key as the log says it. ``needs``: the kind without which a
+        key is not looked at: what that would find missing may be there."""
+        self.queue: WorkQueue[Key] = WorkQueue()
+        self._client, self._named, self._needs = client, named, needs
+        self._patience, self._troubles = patience or Patience(), troubles or Troubles()
+        self._teller = Teller(client, "pumice", now=clock)
+        self.writing = Writing(client, self._teller.tell)
+        self._reflectors: dict[Kind, Reflector] = {}
+        self._said: dict[Key, None] = {}  # what fails, and was said to
+
+    def follow(self, codec: Codec, put: Callable[[Obj], None], drop: Callable[[str], None]) -> None:
+        """Keep in step with the kind of a codec that reads dictionaries.
+
+        ``put`` hears of objects that are there, new or changed, ``drop`` of the keys of those that are gone.
+        """
+
+        def sink(events: list[Event]) -> None:
+            for event in events:
+                if isinstance(event, Seen):
+                    put(event.obj)  # type: ignore[arg-type]  # the codec reads dictionaries
+                else:
+                    drop(event.key)  # type: ignore[union-attr]  # a reflector undoes nothing
+
+        self._reflectors[codec.kind] = Reflector(
+            self._client, codec.kind, codec, sink, Pod, self._patience, self._troubles
+        )
+
+    async def read(self, kind: Kind, key: str) -> Obj | None:
+        """One object as the server has it, None where it is not there or may not be read. Raises: KubeError."""
+        try:
+            found: Obj = await self._client.get(kind.path(key))
+        except ApiError as error:
+            if error.status not in (403, 404):
+                raise
+            return None
+        return found
+
+    async def run(self, look_at: Callable[[Key], Awaitable[float]], first: Iterable[Key]) -> None:
+        """For ever, until cancelled. Nothing is written before everything was listed.
+
+        ``look_at`` answers how long, in seconds, the key rests before it is looked at again, and may raise KubeError.
+        ``first``: keys to look at however little changes.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                for reflector in self._reflectors.values():
+                    group.create_task(reflector.run())
+                for reflector in self._reflectors.values():
+                    await reflector.synced.wait()
+                for key in first:
+                    self.queue.add(key)
+                group.create_task(self._teller.lane.run())
+                for _ in range(_WORKERS):
+                    group.create_task(self._work(look_at))
+        finally:
+            self.queue.close()
+
+    async def _work(self, look_at: Callable[[Key], Awaitable[float]]) -> None:
+        while True:
+            key = await self.queue.take()
+            if self._reflectors[self._needs(key)].trouble:  # it has said so itself
+                self.queue.done(key)
+                self.queue.later(key, self._patience.soon_last_s)
+                continue
+            try:
+                rest_s = await look_at(key)
+            except KubeError as error:
+                self._say(key, error, self.queue.failed(key))
+            except Exception:
+                delay = self.queue.failed(key)
+                _log.exception("%s: a fault of this program; again in %.1f s", self._named(key), delay)
+            else:
+                self.queue.done(key, rest_s)
+                if key in self._said:
+                    del self._said[key]
+                    _log.info("%s: goes on", self._named(key))
+
+    def _say(self, key: Key, error: KubeError, delay: float) -> None:
+        """Once until it goes on. Not what comes of somebody else's change, nor of a namespace that is deleted."""
+        expected = isinstance(error, ApiError) and (error.status == 409 or error.namespace_goes)
+        level = logging.DEBUG if expected or key in self._said else logging.WARNING
+        _log.log(level, "%s: %s; again in %.1f s, then later and later", self._named(key), error, delay)
+        if not expected:
+            if len(self._said) >= _SAID_MAX:
+                self._said.clear()
+            self._said[key] = None
