@@ -69,7 +69,7 @@ class _Preemption:
         self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
         kind = f"{REASON} {compare} {promised_kept}"
         self.making = RoomMaking(ssn, REASON, kind, points.preemptable)
-        self.exchanges = Exchanges(ssn, REASON, points.preemptable)
+        self.exchanges = Exchanges(ssn, REASON, points.preemptable_victims)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
 
     def run(self) -> None:
