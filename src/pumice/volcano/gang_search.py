@@ -108,15 +108,12 @@ class GangSearch:
             self.told.append(("nobody to evict", f"in {name}, of {len(candidates)} that were looked at"))
             return
         books = ssn.tables.nodes.books[nodes]
-        room, tried = (books[:, IDLE] + books[:, RELEASING]).sum(axis=0), 0
-        chosen: list[int] = []
-        for bundle in bundles:
-            chosen += bundle.rows
-            room = room + amount_of(ssn, bundle.rows)
-            if (need - room < EPS).all():
-                tried += 1
-                yield chosen.copy()
-        what = "nowhere to place the gang" if tried else "not enough would be freed"
+        room = np.cumsum([(books[:, IDLE] + books[:, RELEASING]).sum(axis=0), *(b.freed for b in bundles)], axis=0)
+        enough = (need - room[1:] < EPS).all(axis=1).nonzero()[0].tolist()
+        chosen = [row for bundle in bundles for row in bundle.rows]
+        ends = np.cumsum([len(bundle.rows) for bundle in bundles]).tolist()
+        yield from (chosen[: ends[last]] for last in enough)
+        what = "nowhere to place the gang" if enough else "not enough would be freed"
         self.told.append((what, f"in {name}, if {len(chosen)} tasks in {len(bundles)} bundles left"))
 
     def _candidates(self, job: int, nodes: AnyArray) -> TaskRows:
