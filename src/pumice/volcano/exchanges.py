@@ -97,8 +97,7 @@ class Exchanges:
         if not leaving:
             return []
         mark, evicted = stmt.mark(), stmt.operations[-1].evicted
-        for row in leaving:
-            stmt.evict([row], self._reason)
+        stmt.evict(leaving, self._reason)
         coming = rows[: len(leaving)]
         if not allowed(coming) or not self._promise(stmt, coming, before.node, evicted):
             stmt.rollback(mark, remember=False)

@@ -4,7 +4,6 @@ gang evictions (spec 03 §6.2, §6.5)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -136,7 +135,8 @@ class GangSearch:
             return None
         with stmt.trial():
             mark, was_ready, hypernodes = stmt.mark(), job_ready(ssn, job), {}
-            self._evict(stmt, victims)
+            if victims:
+                stmt.evict(victims, self._reason)
             for sheet in sheets:
                 took = self._place_sub_job(stmt, job, sheet, hypernode, evicts=bool(victims))
                 if took < 0:
@@ -160,12 +160,6 @@ class GangSearch:
                     trial.keep()
                     return each
         return -1
-
-    def _evict(self, stmt: Statement, victims: list[int]) -> None:
-        """Evict tasks, those of one sub-job and state that follow each other in one operation."""
-        tasks = self._ssn.tables.tasks
-        for _, each in groupby(victims, key=lambda row: (int(tasks.sub[row]), int(tasks.status[row]))):
-            stmt.evict(list(each), self._reason)
 
     def _trials(self, job: int, sub: int, hypernode: int) -> list[int]:
         """Hypernodes of a domain in which a sub-job is tried, in order."""

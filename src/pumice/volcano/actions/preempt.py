@@ -171,8 +171,8 @@ class _Preemption:
         """Evict all the victims, and promise the task the node; all of that or nothing."""
         self._count(len(found.victims))
         with stmt.trial() as trial:
-            for row in found.victims:
-                stmt.evict([row], REASON)
+            if found.victims:
+                stmt.evict(found.victims, REASON)
             if stmt.pipeline([task.row], [found.node], evicted=True) is None:
                 trial.keep()
         return trial.kept
