@@ -19,7 +19,7 @@ from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
 from pumice.framework.combine import MayGo, Vote
 from pumice.framework.errors import PluginError, PluginFault, PolicyError
 from pumice.framework.plugin import plugin
-from pumice.framework.point import BY_JOB, JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE
+from pumice.framework.point import BY_JOB, COUNTS_DOWN, JOBS, NOBODY_NEW, NOW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.framework.verdict import Code, Invalid, Unfit, Verdict
 from pumice.model.decisions import Refusal
@@ -29,12 +29,14 @@ from pumice.volcano.eviction import EvictionContext, EvictionKind
 
 __all__ = [
     "BY_JOB",
+    "COUNTS_DOWN",
     "CPU",
     "F64",
     "I32",
     "I64",
     "JOBS",
     "MEMORY",
+    "NOBODY_NEW",
     "NOW",
     "PODS",
     "QUEUES",

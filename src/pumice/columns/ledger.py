@@ -103,16 +103,17 @@ class Ledger:
         self._moves, self._steps, self._comes_back = accounting.legal, accounting.steps, accounting.comes_back
 
     def move(self, run: TaskRun, status: TaskStatus) -> None:
-        """Move tasks, which are all in one state, to ``status`` on the nodes of the run (-1: none). A task that is on a
-        node already must stay there or go to -1.
+        """Move tasks, which are all of one sub-job and in one state, to ``status`` on the nodes of the run (-1: none).
+        A task that is on a node already must stay there or go to -1.
 
-        Raises: AssertionError for a move that the dialect does not have.
+        Raises: AssertionError for tasks that are not, or a move that the dialect does not have.
         """
         tasks, put = self.tables.tasks, self.writer.put
         before = int(tasks.status[run.rows[0]])
         assert status in self._moves[before], (
             f"illegal move of {tasks.pods[run.rows[0]].key}: {TaskStatus(before).label} -> {status.label}"
         )
+        assert run.is_of_one_part, f"tasks of several sub-jobs, or states, are moved with {tasks.pods[run.rows[0]].key}"
         step = self._steps[before][status]
         if step is not None or self.devices is not None:
             there = run if before == PENDING else TaskRun.where_they_are(self.tables, run.rows)
@@ -131,6 +132,7 @@ class Ledger:
         """Promise tasks that leave their nodes those of the run. They stay in the books of the nodes that they
         leave."""
         tasks, put = self.tables.tasks, self.writer.put
+        assert run.is_of_one_part, f"tasks of several sub-jobs, or states, are moved with {tasks.pods[run.rows[0]].key}"
         put(tasks["leaving"], run.index, tasks.node[run.index])
         put(tasks["node"], run.index, run.nodes[0] if len(run) == 1 else run.nodes)
         put(tasks["status"], run.index, int(TaskStatus.PIPELINED))

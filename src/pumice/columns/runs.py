@@ -89,6 +89,15 @@ class TaskRun:
         return int(self.tables.tasks.sub[self.rows[0]])
 
     @property
+    def is_of_one_part(self) -> bool:
+        """Whether all tasks are of one sub-job and in one state: sums are kept for the run as a whole."""
+        if len(self.rows) == 1:
+            return True
+        tasks = self.tables.tasks
+        sub, status = tasks.sub[self.index], tasks.status[self.index]
+        return not np.count_nonzero(sub - sub[0]) and not np.count_nonzero(status - status[0])
+
+    @property
     def queue(self) -> int:
         """Row of the job's queue, -1 without."""
         job = self.job

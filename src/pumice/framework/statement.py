@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
@@ -135,7 +137,17 @@ class Statement:
         return refusal
 
     def evict(self, rows: Sequence[int], reason: str) -> None:
-        """Take tasks of one sub-job, all in one state, off their nodes, once this is committed. Never fails."""
+        """Take tasks off their nodes, once this is committed: those of one sub-job and state that follow each other in
+        one operation. Never fails."""
+        if len(rows) == 1:
+            self._evict(rows, reason)
+            return
+        tasks, index = self._world.tables.tasks, list(rows)
+        kinds = zip(tasks.sub[index].tolist(), tasks.status[index].tolist(), strict=True)
+        for _, each in groupby(zip(kinds, index, strict=True), itemgetter(0)):
+            self._evict([row for _, row in each], reason)
+
+    def _evict(self, rows: Sequence[int], reason: str) -> None:
         moved = [row for row in rows if self._world.tables.tasks.leaving[row] >= 0]
         if moved:
             self._evict_again(moved, reason)

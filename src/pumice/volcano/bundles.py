@@ -3,18 +3,16 @@ Source: Volcano's gang evictions (spec 03 §6.3)."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from functools import cmp_to_key
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pumice.columns.counting import READY
-from pumice.columns.dtypes import EPS, F64, AnyArray
+from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job, Queue
 from pumice.framework.session import Session
@@ -33,12 +31,13 @@ class BundleKind(IntEnum):
 
 
 class Bundle(NamedTuple):
-    """Tasks of one job that are evicted together. ``gain``: how much of what is asked for they free, over how much of
-    it is lost all over the cluster; infinite where nothing more is lost."""
+    """Tasks of one job that are evicted together. ``freed`` (R,): what they ask for. ``gain``: how much of what is
+    asked for that is, over how much of it is lost all over the cluster; infinite where nothing more is lost."""
 
     kind: BundleKind
     job: int
     rows: tuple[int, ...]
+    freed: F64
     gain: float
 
 
@@ -47,10 +46,8 @@ def bundles_of(
 ) -> list[Bundle]:
     """Bundles of a domain, the first one to be evicted first. ``candidates``: who may be thought of there at all.
     ``need`` (R,): what the gang asks for. Not ``whole``: no job is broken."""
-    found = list(_split(ssn, candidates, need))
-    found.sort(key=_order(ssn, kind, job))
-    found = _allowed(ssn, EvictionContext(kind, Job(ssn.tables, job), hypernode=hypernode), found, need)
-    found.sort(key=_order(ssn, kind, job))
+    found = _in_order(ssn, kind, job, list(_split(ssn, candidates, need)))
+    found = _allowed(ssn, EvictionContext(kind, Job(ssn.tables, job), hypernode=hypernode), found)
     return [bundle for bundle in found if whole or bundle.kind is BundleKind.SAFE]
 
 
@@ -65,19 +62,53 @@ def may_be_evicted(group: PodGroup) -> bool:
 
 def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[Bundle]:
     tables = ssn.tables
-    pods, priority = tables.tasks.pods, tables.tasks.priority
-    order = np.lexsort((candidates.rows, candidates.job))
-    pairs = zip(candidates.job[order].tolist(), candidates.rows[order].tolist(), strict=True)
-    for job, each in groupby(pairs, key=lambda pair: pair[0]):
-        if not may_be_evicted(tables.jobs.groups[job]):
-            continue
-        rows = sorted((row for _, row in each), key=lambda row: (int(priority[row]), pods[row].uid))
-        safe = _spare(ssn, job, rows)
-        rest = [row for row in rows if row not in safe]
-        if safe:
-            yield _bundle(ssn, BundleKind.SAFE, job, [row for row in rows if row in safe], need)
-        if rest:
-            yield _bundle(ssn, BundleKind.WHOLE, job, rest, need)
+    job = candidates.job
+    order = np.lexsort((_by_uid(ssn)[candidates.rows], candidates.priority, job))
+    may = {j: may_be_evicted(tables.jobs.groups[j]) for j in np.unique(job).tolist()}
+    order = order[[may[j] for j in job[order].tolist()]]
+    rows, job = candidates.rows[order], job[order]
+    if not len(rows):
+        return
+    whole = ~_can_go(ssn, rows, job)
+    order = np.lexsort((whole, job))
+    rows, job, whole = rows[order], job[order], whole[order]
+    first = np.ones(len(rows), dtype=bool)
+    first[1:] = (job[1:] != job[:-1]) | (whole[1:] != whole[:-1])
+    starts = first.nonzero()[0]
+    freed = np.add.reduceat(tables.classes.req[tables.tasks.cls[rows]], starts)
+    gain = _gains(ssn, job[starts], whole[starts], freed, need)
+    listed, ends = rows.tolist(), [*starts[1:].tolist(), len(rows)]
+    for i, (start, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
+        yield Bundle(BundleKind(int(whole[start])), int(job[start]), tuple(listed[start:end]), freed[i], gain[i])
+
+
+def _by_uid(ssn: Session) -> I64:
+    """Smaller for the smaller UID, of tasks that ran on a node when somebody first asked in the session. Shape (T,)."""
+
+    def build() -> I64:
+        tasks = ssn.tables.tasks
+        rows = (tasks.alive & (tasks.node >= 0)).nonzero()[0].tolist()
+        found = np.zeros(tasks.capacity, dtype=np.int64)
+        found[sorted(rows, key=lambda row: tasks.pods[row].uid)] = np.arange(len(rows))
+        return found
+
+    return ssn.shared(_by_uid, build)
+
+
+def _can_go(ssn: Session, rows: AnyArray, job: AnyArray) -> Bool:
+    """Which tasks, those of a job side by side, can go, one after the other, so that their jobs stay ready; all of a
+    job that is not. Shapes (rows,) -> (rows,)."""
+    jobs = ssn.tables.jobs
+    which, starts, lengths = np.unique(job, return_index=True, return_counts=True)
+    surplus = jobs.counts[which] @ READY - jobs.min_available[which]
+    nth = np.arange(len(rows)) - np.repeat(starts, lengths)
+    found: Bool = np.repeat(surplus < 0, lengths) | (nth < np.repeat(surplus, lengths))
+    for j, start, length in zip(which.tolist(), starts.tolist(), lengths.tolist(), strict=True):
+        if jobs.has_policy[j] or jobs.role_min[j]:
+            of_job = rows[start : start + length].tolist()
+            safe = _spare(ssn, j, of_job)
+            found[start : start + length] = [row in safe for row in of_job]
+    return found
 
 
 def _spare(ssn: Session, row: int, rows: Sequence[int]) -> set[int]:
@@ -132,11 +163,6 @@ class _GroupSurplus:
                 self._surplus[gid] -= 1
 
 
-def _bundle(ssn: Session, kind: BundleKind, job: int, rows: Sequence[int], need: F64) -> Bundle:
-    lost = amount_of(ssn, ssn.tables.jobs.tasks[job]) if kind is BundleKind.WHOLE else None
-    return Bundle(kind, job, tuple(rows), _gain(amount_of(ssn, rows), lost, need))
-
-
 def amount_of(ssn: Session, rows: Iterable[int] | AnyArray) -> F64:
     """What tasks ask for together (R,)."""
     tables = ssn.tables
@@ -144,78 +170,84 @@ def amount_of(ssn: Session, rows: Iterable[int] | AnyArray) -> F64:
     return found
 
 
-def _gain(local: F64, lost: F64 | None, need: F64) -> float:
-    asked = need >= EPS
-    if lost is None or not lost[asked].any():
-        return math.inf
-    gained = np.minimum(local[asked], need[asked]) / need[asked]
-    return float(gained.sum() / (lost[asked] / need[asked]).sum())
+def _gains(ssn: Session, job: AnyArray, whole: Bool, freed: F64, need: F64) -> list[float]:
+    """The gain of each bundle: its job, whether it breaks it, and what it frees. Shapes (bundles,), (bundles, R)."""
+    found, asked = np.full(len(job), np.inf), need >= EPS
+    if not whole.any() or not asked.any():
+        return found.tolist()
+    tables = ssn.tables
+    each = [tables.jobs.tasks[j] for j in job[whole].tolist()]
+    starts = np.cumsum([0, *map(len, each[:-1])])
+    lost = np.add.reduceat(tables.classes.req[tables.tasks.cls[np.concatenate(each)]], starts)
+    lost, local = (np.ascontiguousarray(amounts[:, asked]) for amounts in (lost, freed[whole]))
+    gained = np.minimum(local, need[asked]) / need[asked]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = gained.sum(axis=1) / (lost / need[asked]).sum(axis=1)
+    found[whole] = np.where(lost.any(axis=1), gain, np.inf)
+    return found.tolist()
 
 
 # -- in which order
 
 
-def _order(ssn: Session, kind: EvictionKind, job: int) -> Callable[[Bundle], Any]:
+def _in_order(ssn: Session, kind: EvictionKind, job: int, bundles: list[Bundle]) -> list[Bundle]:
     """Safe ones first; then by job, the one that would go last (or by queue, with the gang's own in mind); then by
-    gain; of equal ones by names."""
-    by_whom = _by_job if kind is EvictionKind.GANG_PREEMPT else _by_queue
-
-    def compare(left: Bundle, right: Bundle) -> int:
-        said = left.kind - right.kind or by_whom(ssn, job, left.job, right.job)
-        if said:
-            return said
-        if left.gain != right.gain:
-            return -1 if left.gain > right.gain else 1
-        a, b = _names(ssn, left), _names(ssn, right)
-        return (a > b) - (a < b)
-
-    return cmp_to_key(compare)
+    gain; of equal ones by name."""
+    if not bundles:
+        return []
+    which = np.unique([bundle.job for bundle in bundles])
+    keys = _keys_of_jobs(ssn, which) if kind is EvictionKind.GANG_PREEMPT else _keys_of_queues(ssn, job, which)
+    whom, uids = dict(zip(which.tolist(), keys, strict=True)), ssn.tables.jobs.uids
+    return sorted(bundles, key=lambda bundle: (bundle.kind, whom[bundle.job], -bundle.gain, uids[bundle.job]))
 
 
-def _by_job(ssn: Session, job: int, left: int, right: int) -> int:
-    if left == right:
-        return 0
-    jobs, said = ssn.tables.jobs, ssn.order.compare_jobs(left, right)
-    if said or jobs.creation[left] == jobs.creation[right]:
-        return -said
-    return -1 if jobs.creation[left] > jobs.creation[right] else 1
+def _keys_of_jobs(ssn: Session, which: AnyArray) -> list[Any]:
+    """Smaller for the job that would go last, as plugins say; else for the younger one."""
+    columns, creation = ssn.order.job_columns(which), ssn.tables.jobs.creation
+    if columns is not None:
+        return list(zip(*((-column).tolist() for column in (*columns, creation[which])), strict=True))
+
+    def compare(left: int, right: int) -> int:
+        return -ssn.order.compare_jobs(left, right) or int(np.sign(creation[right] - creation[left]))
+
+    return list(map(cmp_to_key(compare), which.tolist()))
 
 
-def _by_queue(ssn: Session, job: int, left: int, right: int) -> int:
-    queue = ssn.tables.jobs.queue
-    if queue[left] == queue[right]:
-        return 0
-    a, b, own = (Queue(ssn.tables, int(queue[row])) for row in (left, right, job))
-    ahead = _goes_first(ssn, a, b, own)
-    behind = _goes_first(ssn, b, a, own)
-    return 0 if ahead == behind else (-1 if ahead else 1)
+def _keys_of_queues(ssn: Session, job: int, which: AnyArray) -> list[Any]:
+    """Smaller for jobs of the queue whose victims go first, with that of the gang in mind."""
+    queue, own = ssn.tables.jobs.queue, int(ssn.tables.jobs.queue[job])
+    key = cmp_to_key(_compare_queues(ssn, own))
+    known = {row: key(row) for row in np.unique(queue[which]).tolist()}
+    return [known[row] for row in queue[which].tolist()]
 
 
-def _goes_first(ssn: Session, left: Queue, right: Queue, own: Queue) -> bool:
-    said = ssn.ask(points.victim_queue_order, left, right, own)
-    return (said or -ssn.order.compare_queues(left.row, right.row)) < 0
+def _compare_queues(ssn: Session, own: int) -> Callable[[int, int], int]:
+    def goes_first(left: int, right: int) -> bool:
+        said = ssn.ask(points.victim_queue_order, *(Queue(ssn.tables, row) for row in (left, right, own)))
+        return (said or -ssn.order.compare_queues(left, right)) < 0
 
+    def compare(left: int, right: int) -> int:
+        return 0 if left == right else goes_first(right, left) - goes_first(left, right)
 
-def _names(ssn: Session, bundle: Bundle) -> tuple[str, str, int]:
-    first = min(ssn.tables.tasks.pods[row].uid for row in bundle.rows)
-    return ssn.tables.jobs.uids[bundle.job], first, len(bundle.rows)
+    return compare
 
 
 # -- what plugins allow
 
 
-def _allowed(ssn: Session, context: EvictionContext, bundles: list[Bundle], need: F64) -> list[Bundle]:
+def _allowed(ssn: Session, context: EvictionContext, bundles: list[Bundle]) -> list[Bundle]:
     """Of a safe bundle what plugins let go; a whole one only if that is all of it."""
     rows = [row for bundle in bundles for row in bundle.rows]
     if not rows:
         return []
     mask = ssn.ask(points.unified_evictable, context, TaskRows(ssn.tables, np.array(rows)))
-    allowed = {row for row, may in zip(rows, mask.tolist(), strict=True) if may}
-    found = []
+    if mask.all():
+        return bundles
+    found, allowed = [], {row for row, may in zip(rows, mask.tolist(), strict=True) if may}
     for bundle in bundles:
-        kept = [row for row in bundle.rows if row in allowed]
+        kept = tuple(row for row in bundle.rows if row in allowed)
         if len(kept) == len(bundle.rows):
             found.append(bundle)
         elif kept and bundle.kind is BundleKind.SAFE:
-            found.append(_bundle(ssn, bundle.kind, bundle.job, kept, need))
+            found.append(bundle._replace(rows=kept, freed=amount_of(ssn, kept)))
     return found

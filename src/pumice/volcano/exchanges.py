@@ -2,16 +2,16 @@
 
 When one task was promised the first node that was asked about, for one victim, and the node offers, filters and scores
 as before, then the next task, which is equal, would find the same node first; and the next victim there, as long as
-plugins say of the others what they said. That they do is known where they judge each job by itself (``BY_JOB``) and the
-jobs of victims have nobody else there. So the next tasks are promised the node together, for a victim each, exactly as
-they would be one after the other; where any of this is not so, nothing is done, and they are tried one by one.
+plugins say of the others what they said. That they do is known where they judge each job by itself (``BY_JOB``), or
+equal tasks of a queue one after the other (``COUNTS_DOWN``), and the jobs of victims have nobody else there. So the
+next tasks are promised the node together, for a victim each, exactly as they would be one after the other; where any of
+this is not so, nothing is done, and they are tried one by one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,13 +20,12 @@ from pumice.columns.dtypes import I64, Bool
 from pumice.columns.nodes import FUTURE, IDLE, USED
 from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
-from pumice.framework import combine
-from pumice.framework.hooks import Hook
-from pumice.framework.point import BY_JOB, Question
+from pumice.framework.point import Asked
 from pumice.framework.session import Session
 from pumice.framework.statement import Mark, Statement
 from pumice.framework.story import Kind
 from pumice.volcano import points
+from pumice.volcano.ballot import Ballot
 from pumice.volcano.search import Victims
 from pumice.volcano.starving import is_starving
 from pumice.volcano.victims import eviction_order
@@ -46,18 +45,16 @@ class Before(NamedTuple):
 
 
 class Exchanges:
-    """Of one action, which asks for victims at ``asks`` and evicts for ``reason``."""
+    """Of one action, which asks for ``votes`` about victims and evicts for ``reason``."""
 
-    def __init__(self, ssn: Session, reason: str, asks: Question) -> None:
+    def __init__(self, ssn: Session, reason: str, votes: Asked[[Task, Candidates], Bool]) -> None:
         self._ssn, self._tables, self._reason = ssn, ssn.tables, reason
-        tiers = ssn.hooks.tiers(asks)
-        self._first_tier: list[Hook] = tiers[0] if tiers else []
+        self._ballot = Ballot(ssn, votes)
         self._usable = (
             ssn.placing.feasible.at_once
             and not ssn.has(points.node_reduce)
             and ssn.ledger.devices is None
-            and bool(tiers)
-            and all(hook.reads is not None and BY_JOB in hook.reads for hook in self._first_tier)
+            and self._ballot.can_tell
             and ssn.order.rests_on_rows()
         )
 
@@ -100,8 +97,7 @@ class Exchanges:
         if not leaving:
             return []
         mark, evicted = stmt.mark(), stmt.operations[-1].evicted
-        for row in leaving:
-            stmt.evict([row], self._reason)
+        stmt.evict(leaving, self._reason)
         coming = rows[: len(leaving)]
         if not allowed(coming) or not self._promise(stmt, coming, before.node, evicted):
             stmt.rollback(mark, remember=False)
@@ -125,14 +121,17 @@ class Exchanges:
         """Up to so many victims that would go next, one for each task, all of the class of ``like``; and how many are
         named in all."""
         tasks, candidates = self._tables.tasks, victims.candidates(np.array([before.node]))
-        named = candidates.rows[self._named(task, candidates)].tolist()
+        mask = self._ballot.named(task, candidates)
+        named = [] if mask is None else candidates.rows[mask].tolist()
         if len(named) and len(np.unique(self._tables.jobs.queue[tasks.job[named]])) > 1:
             return [], 0  # whose turn it is among queues depends on what they hold
         there, leaving = Counter(candidates.job.tolist()), list[int]()
         order = self._in_order(task, before.order, named, gone=like, there=there)
         for row in order[:most]:
             job = int(tasks.job[row])
-            if tasks.cls[row] != tasks.cls[like] or not victims.are_hopeless(before.passed_over, len(leaving)):
+            if tasks.cls[row] != tasks.cls[like]:
+                break
+            if not victims.are_hopeless(before.passed_over, len(leaving), self._ballot):
                 break
             leaving.append(row)
             if there[job] > 1 or victims.touch(job, before.passed_over):
@@ -149,11 +148,6 @@ class Exchanges:
         still = set(named)
         found = [row for row in before if row in still]
         return found if len(found) == len(named) else eviction_order(self._ssn, named, task.row)
-
-    def _named(self, task: Task, candidates: Candidates) -> Bool:
-        """Whom the first tier names; it decides where that is anybody."""
-        ask = self._ssn.hooks.ask_one
-        return combine.intersect([[partial(ask, hook) for hook in self._first_tier]], task, candidates)
 
     def _promise(self, stmt: Statement, rows: Sequence[int], node: int, evicted: bool) -> bool:
         """Whether all of the tasks were promised the node, each while its job starved: before the last one it still

@@ -4,7 +4,6 @@ gang evictions (spec 03 §6.2, §6.5)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -108,15 +107,12 @@ class GangSearch:
             self.told.append(("nobody to evict", f"in {name}, of {len(candidates)} that were looked at"))
             return
         books = ssn.tables.nodes.books[nodes]
-        room, tried = (books[:, IDLE] + books[:, RELEASING]).sum(axis=0), 0
-        chosen: list[int] = []
-        for bundle in bundles:
-            chosen += bundle.rows
-            room = room + amount_of(ssn, bundle.rows)
-            if (need - room < EPS).all():
-                tried += 1
-                yield chosen.copy()
-        what = "nowhere to place the gang" if tried else "not enough would be freed"
+        room = np.cumsum([(books[:, IDLE] + books[:, RELEASING]).sum(axis=0), *(b.freed for b in bundles)], axis=0)
+        enough = (need - room[1:] < EPS).all(axis=1).nonzero()[0].tolist()
+        chosen = [row for bundle in bundles for row in bundle.rows]
+        ends = np.cumsum([len(bundle.rows) for bundle in bundles]).tolist()
+        yield from (chosen[: ends[last]] for last in enough)
+        what = "nowhere to place the gang" if enough else "not enough would be freed"
         self.told.append((what, f"in {name}, if {len(chosen)} tasks in {len(bundles)} bundles left"))
 
     def _candidates(self, job: int, nodes: AnyArray) -> TaskRows:
@@ -139,7 +135,8 @@ class GangSearch:
             return None
         with stmt.trial():
             mark, was_ready, hypernodes = stmt.mark(), job_ready(ssn, job), {}
-            self._evict(stmt, victims)
+            if victims:
+                stmt.evict(victims, self._reason)
             for sheet in sheets:
                 took = self._place_sub_job(stmt, job, sheet, hypernode, evicts=bool(victims))
                 if took < 0:
@@ -163,12 +160,6 @@ class GangSearch:
                     trial.keep()
                     return each
         return -1
-
-    def _evict(self, stmt: Statement, victims: list[int]) -> None:
-        """Evict tasks, those of one sub-job and state that follow each other in one operation."""
-        tasks = self._ssn.tables.tasks
-        for _, each in groupby(victims, key=lambda row: (int(tasks.sub[row]), int(tasks.status[row]))):
-            stmt.evict(list(each), self._reason)
 
     def _trials(self, job: int, sub: int, hypernode: int) -> list[int]:
         """Hypernodes of a domain in which a sub-job is tried, in order."""

@@ -27,13 +27,13 @@ _RUNS = sorted(map(int, PREEMPTABLE_STATUSES))
 
 class Known:
     """``refuted`` (N,), as of some stamps of nodes, jobs and queues, and versions of what else was read; ``empty``:
-    none is."""
+    none is. ``since``: so many of the job at least must be promised a place."""
 
-    __slots__ = ("empty", "jobs", "nodes", "queues", "refuted", "versions")
+    __slots__ = ("empty", "jobs", "nodes", "queues", "refuted", "since", "versions")
 
-    def __init__(self, nodes: int) -> None:
+    def __init__(self, nodes: int, since: int = 0) -> None:
         self.refuted: Bool = np.zeros(nodes, dtype=bool)
-        self.empty = True
+        self.empty, self.since = True, since
         self.nodes: I64
         self.jobs: I64
         self.queues: I64
@@ -67,6 +67,21 @@ class Refuted:
         known = self._known.get(kind)
         if known is None:
             known = self._known[kind] = Known(len(self._tables.nodes.facts))
+        if not known.empty:
+            self._renew(known)
+        return known
+
+    def for_good(self, task: Task, *more: Hashable) -> Known | None:
+        """What is known for the task however many more of its job are promised a place, as things stand otherwise; None
+        where nobody is like it."""
+        counts = self._tables.jobs.counts[task.job.row]
+        promised = int(counts[TaskStatus.PIPELINED])
+        kind = self._kind(task, -promised)
+        if not kind:
+            return None
+        known = self._known.get(("for good", *kind, *more))
+        if known is None or promised < known.since:
+            known = self._known["for good", *kind, *more] = Known(len(self._tables.nodes.facts), promised)
         if not known.empty:
             self._renew(known)
         return known

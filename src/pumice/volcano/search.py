@@ -24,7 +24,9 @@ from pumice.framework.point import Asked
 from pumice.framework.session import Session
 from pumice.framework.verdict import Code
 from pumice.volcano import points
+from pumice.volcano.ballot import Ballot
 from pumice.volcano.candidates import Supply, amounts_by_node
+from pumice.volcano.refuted import Known
 
 #: Nodes of which votes are asked together: of the first one alone, then of so many times more each time.
 _MORE = 4
@@ -171,15 +173,19 @@ class Victims:
         self._cls = int(ssn.tables.tasks.cls[task.row])
         self._refuted = supply.refuted(votes.points[0])
         self._known = self._refuted.of(task, only_best_effort, somebody)
+        self._for_good = self._refuted.for_good(task, only_best_effort, somebody)
 
     def nodes(self) -> Bool:
         """Nodes of which it is not known yet that victims there would not be enough. Shape (N,)."""
         found = self._supply.could_hold(self._cls)
-        if not self._known.empty:
-            found &= ~self._known.refuted
+        for known in self._refutations():
+            found &= ~known.refuted
         if self._somebody:
             found &= self._supply.somebody()
         return found
+
+    def _refutations(self) -> list[Known]:
+        return [known for known in (self._known, self._for_good) if known is not None and not known.empty]
 
     def on(self, some: Iterable[I64]) -> Iterator[Found]:
         """Of nodes, in their order, those that have room for the task once everybody whom plugins name has left."""
@@ -194,17 +200,27 @@ class Victims:
 
     def passed_over(self, reachable: Bool) -> I64:
         """Nodes of which it is known by now that victims there would not be enough, though all together would be."""
-        if self._known.empty:
+        refuted = [known.refuted for known in self._refutations()]
+        if not refuted:
             return np.zeros(0, dtype=np.int64)
-        found = reachable & self._supply.could_hold(self._cls) & self._known.refuted
+        found: Bool = reachable & self._supply.could_hold(self._cls) & np.logical_or.reduce(refuted)
         if self._somebody:
             found &= self._supply.somebody()
         return found.nonzero()[0]
 
-    def are_hopeless(self, nodes: I64, promised: int) -> bool:
-        """Whether all of some nodes are known to be so for an equal task of the job when so many more of it were
-        promised a place."""
-        return self._refuted.are_known(nodes, self._task, promised, self._only_best_effort, self._somebody)
+    def are_hopeless(self, nodes: I64, promised: int, ballot: Ballot) -> bool:
+        """Whether all of some nodes, which are so for the task, are known to be so for an equal one of the job as well
+        when so many more of it were promised a place."""
+        more = self._only_best_effort, self._somebody
+        if self._refuted.are_known(nodes, self._task, promised, *more):
+            return True
+        known = self._refuted.for_good(self._task, *more)
+        if known is None:
+            return False
+        asked = nodes[~known.refuted[nodes]]
+        if len(asked):
+            self._refuted.add(known, asked[ballot.nobody(self._task, self.candidates(asked))])
+        return bool(known.refuted[nodes].all())
 
     def touch(self, job: int, nodes: I64) -> bool:
         """Whether what is known of some of the nodes would not be once a task of the job has left."""

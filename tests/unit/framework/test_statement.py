@@ -21,6 +21,7 @@ from pumice.framework.session import Session
 from pumice.framework.statement import Kind, Operation, Statement
 from pumice.framework.story import AFTER
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
+from pumice.model.events import Object
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.testing.moving import differing, moving_bytes
@@ -141,6 +142,41 @@ def test_evict_keeps_the_node_until_the_pod_has_left() -> None:
     assert where(ssn) == {"old-0": "Releasing n0"}
     assert cpus(ssn, N0) == {"idle": 6, "used": 2, "releasing": 2, "pipelined": 0, "future": 8}
     assert (ssn.world.futures_differ, planner.taken) == (True, [])
+
+
+def two_that_run() -> list[Object]:
+    """Gangs a and b of two tasks each on n1."""
+    return [each for name in ("a", "b") for each in (podgroup(name, creation=9.0), *pods(name, 2, on="n1"))]
+
+
+def test_victims_of_several_sub_jobs_are_counted_by_their_own() -> None:
+    """Sums are kept by sub-job: those of the first one must not be given the tasks of the others."""
+    state = cluster(node("n0"), node("n1"), two_that_run())
+    together, apart = session(state, CONF), session(state, CONF)
+    names = ["a-0", "b-1", "a-1", "b-0"]
+    stmt = together.statement()
+    stmt.evict([row(together, name) for name in names], "go")
+    assert [len(op.placement.rows) for op in stmt.operations] == [1, 1, 1, 1]
+    one_by_one = apart.statement()
+    for name in names:
+        one_by_one.evict([row(apart, name)], "go")
+    differ = differing(moving_bytes(together), moving_bytes(apart))
+    assert [what for what in differ if not what.endswith(" stamps")] == [], "two sessions, and no stamps in common"
+    assert [str(each) for each in stmt.operations] == [str(each) for each in one_by_one.operations]
+
+
+def test_those_of_one_sub_job_that_follow_each_other_leave_in_one_operation() -> None:
+    ssn = session(cluster(node("n0"), node("n1"), two_that_run()), CONF)
+    stmt = ssn.statement()
+    stmt.evict([row(ssn, name) for name in ("a-0", "a-1", "b-0", "b-1")], "go")
+    assert [len(op.placement.rows) for op in stmt.operations] == [2, 2]
+
+
+@pytest.mark.parametrize("operation", ["allocate", "pipeline"])
+def test_tasks_of_several_sub_jobs_are_not_placed_together(operation: str) -> None:
+    ssn = session(cluster(node("n0"), podgroup("a"), pods("a", 1), podgroup("b"), pods("b", 1)), CONF)
+    with pytest.raises(AssertionError, match="several sub-jobs"):
+        getattr(ssn.statement(), operation)([row(ssn, "a-0"), row(ssn, "b-0")], [N0, N0])
 
 
 def test_a_refusal_of_an_event_handler_undoes_the_whole_call() -> None:

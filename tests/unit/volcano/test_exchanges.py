@@ -17,14 +17,14 @@ from tests.unit.volcano.evicting import LEVELS, gang
 CONF = """
 actions: "{action}"
 tiers:
-- plugins: [{{name: priority}}, {{name: gang}}, {{name: conformance}}, {{name: watcher}}]
+- plugins: [{tier}]
 - plugins: [{{name: drf}}, {{name: predicates}}, {{name: proportion}}, {{name: nodeorder}}]
 """
 
 
-def watched(action: str, *, by_job: bool) -> tuple[Policy, list[str]]:
-    """A policy with a plugin that lets everybody go, and the preemptors that it was asked about. One that does not
-    judge ``by_job`` has every task tried by itself."""
+def watched(action: str, *, by_job: bool, first: bool = False) -> tuple[Policy, list[str]]:
+    """A policy with a plugin that lets everybody go, and the preemptors that it was asked about, the ``first`` one of
+    its tier or the last. One that does not judge ``by_job`` has every task tried by itself."""
     asked: list[str] = []
     reads = (ROWS, SIGNATURE, BY_JOB) if by_job else (ROWS, SIGNATURE)
 
@@ -33,7 +33,10 @@ def watched(action: str, *, by_job: bool) -> tuple[Policy, list[str]]:
         return np.ones(len(candidates), dtype=bool)
 
     hook = points.preemptable(reads=reads)(points.reclaimable(reads=reads)(all_may_go))
-    return policy(CONF.format(action=action), plugins=[plugin("watcher")(hook)]), asked
+    names = ["priority", "gang", "conformance"]
+    names.insert(0 if first else len(names), "watcher")
+    conf = CONF.format(action=action, tier=", ".join(f"{{name: {name}}}" for name in names))
+    return policy(conf, plugins=[plugin("watcher")(hook)]), asked
 
 
 def result(ran: Ran) -> tuple[Any, ...]:
@@ -41,11 +44,11 @@ def result(ran: Ran) -> tuple[Any, ...]:
     return ran.decisions, ran.pipelined, list(outcome.entries), list(outcome.groups), outcome.story.counts
 
 
-def one_each(nodes: int, of: str = "default") -> list[Object]:
+def one_each(nodes: int, of: str = "default", minimum: int = 1) -> list[Object]:
     """Gangs with one pod on every node, which is then full."""
     found: list[Object] = [node(f"n{i}", 6) for i in range(nodes)]
     for j in range(6):
-        group, *members = gang(f"low{j}", nodes, 1, of, creation=float(j))
+        group, *members = gang(f"low{j}", nodes, minimum, of, creation=float(j))
         found += [group, *(_on(pod, f"n{i}") for i, pod in enumerate(members))]
     return found
 
@@ -60,6 +63,31 @@ def test_a_gang_that_follows_its_first_task_is_asked_about_once_a_node(action: s
     queues = [queue("default"), queue("other")] if action == "reclaim" else []
     objects = [*queues, *one_each(4, theirs), *gang("high", 10, 10, level="high", creation=9.0)]
     (together, asked), (alone, asked_alone) = watched(action, by_job=True), watched(action, by_job=False)
+    ran = run(cluster(LEVELS, objects), together)
+    assert len(ran.evicted) == len(ran.pipelined) == 10
+    assert result(ran) == result(run(cluster(LEVELS, objects), alone))
+    assert len(set(asked)) < len(set(asked_alone)) == 10
+
+
+def test_a_gang_follows_its_first_task_where_only_a_queue_gives_back() -> None:
+    """No gang can spare a pod, so the second tier decides: the other queue has more than it deserves."""
+    objects = [queue("default"), queue("other"), *one_each(4, "other", minimum=4)]
+    objects += gang("high", 6, 6, level="high", creation=9.0)
+    together, asked = watched("reclaim", by_job=True, first=True)
+    alone, asked_alone = watched("reclaim", by_job=False, first=True)
+    ran = run(cluster(LEVELS, objects), together)
+    assert len(ran.evicted) == len(ran.pipelined) == 6
+    assert result(ran) == result(run(cluster(LEVELS, objects), alone))
+    assert len(set(asked)) < len(set(asked_alone)) == 6
+
+
+def test_a_node_where_nobody_may_leave_is_passed_over_once_for_a_whole_gang() -> None:
+    """The one pod of the first node is all of its gang, and without it the gang would have less than the one that
+    waits."""
+    objects = [node("first", 6, creation=-1.0), *gang("needed", 1, 1, on="first", cpu=6, creation=3.0), *one_each(4)]
+    objects += gang("high", 10, 10, level="high", creation=9.0)
+    together, asked = watched("preempt", by_job=True, first=True)
+    alone, asked_alone = watched("preempt", by_job=False, first=True)
     ran = run(cluster(LEVELS, objects), together)
     assert len(ran.evicted) == len(ran.pipelined) == 10
     assert result(ran) == result(run(cluster(LEVELS, objects), alone))

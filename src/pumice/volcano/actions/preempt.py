@@ -69,7 +69,7 @@ class _Preemption:
         self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
         kind = f"{REASON} {compare} {promised_kept}"
         self.making = RoomMaking(ssn, REASON, kind, points.preemptable)
-        self.exchanges = Exchanges(ssn, REASON, points.preemptable)
+        self.exchanges = Exchanges(ssn, REASON, points.preemptable_victims)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
 
     def run(self) -> None:
@@ -171,8 +171,8 @@ class _Preemption:
         """Evict all the victims, and promise the task the node; all of that or nothing."""
         self._count(len(found.victims))
         with stmt.trial() as trial:
-            for row in found.victims:
-                stmt.evict([row], REASON)
+            if found.victims:
+                stmt.evict(found.victims, REASON)
             if stmt.pipeline([task.row], [found.node], evicted=True) is None:
                 trial.keep()
         return trial.kept

@@ -41,7 +41,7 @@ class _Reclaiming:
         self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
         self.promised_kept = promised_kept
         self.making = RoomMaking(ssn, REASON, f"{REASON} {promised_kept}", points.reclaimable)
-        self.exchanges = Exchanges(ssn, REASON, points.reclaimable)
+        self.exchanges = Exchanges(ssn, REASON, points.reclaimable_victims)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         ssn = self.ssn

@@ -15,7 +15,7 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.views import Queue, Task
 from pumice.framework.memo import ground
 from pumice.framework.plugin import plugin
-from pumice.framework.point import JOBS, PODS, QUEUES, ROWS, SIGNATURE
+from pumice.framework.point import JOBS, NOBODY_NEW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.share_tree import ShareTree
@@ -55,7 +55,7 @@ class Drf:
         assert self.tree is not None
         return self.tree.compare(left, right)
 
-    @points.preemptable(reads=(ROWS, SIGNATURE))
+    @points.preemptable(reads=(ROWS, SIGNATURE, NOBODY_NEW))
     def preemptable(self, preemptor: Task, candidates: Candidates) -> Bool:
         """Tasks of jobs that, without the task, would still have a share no smaller than the preemptor's with its
         task. Each candidate is taken off its job's share, victim or not. Shape (rows,)."""

@@ -17,7 +17,7 @@ from pumice.columns.views import Job, Node, Queue, Task
 from pumice.framework.combine import Vote
 from pumice.framework.memo import Ground, ground
 from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS, SIGNATURE
+from pumice.framework.point import COUNTS_DOWN, NOBODY_NEW, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.admission import exceeded, fitting, minimum
@@ -90,7 +90,7 @@ class Proportion:
         held = self.allocated.array[queue.row]
         return not exceeded(self.ssn, held + task.req, self.deserved.array[queue.row], task.req)
 
-    @points.reclaimable(reads=(ROWS, SIGNATURE, "proportion.allocated", "proportion.deserved"))
+    @points.reclaimable(reads=(ROWS, SIGNATURE, COUNTS_DOWN, NOBODY_NEW, "proportion.allocated", "proportion.deserved"))
     def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
         """Tasks of queues that have more than they deserve, counted down victim by victim. Shape (rows,)."""
         queue, req = candidates.queue, candidates.req
