@@ -21,7 +21,7 @@ from pumice.kube.control_kinds import (
     PlainCodec,
     kind_of,
 )
-from pumice.kube.control_view import Task, View
+from pumice.kube.control_view import CONTROLLER_OF, Task, View
 from pumice.kube.control_writes import Writing
 from pumice.kube.errors import ApiError, KubeError
 from pumice.kube.events_out import Teller
@@ -57,10 +57,8 @@ _RESTS = (
 )
 _RESTS_FROM_S = 0.005
 _SAID_MAX = 10_000
-_NEEDS = {
-    **{"pod": POD_GROUPS, "set": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "queues": QUEUES},
-    **{"cronjob": JOBS, "flow": JOBS, "template": JOBS},
-}
+#: By controller: what it does nothing without.
+_NEEDS = {"podgroup": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "cronjob": JOBS, "jobflow": JOBS}
 _log = logging.getLogger("pumice.controllers")
 
 
@@ -86,11 +84,14 @@ class ControlLoop:
         troubles: Troubles | None = None,
     ) -> None:
         self._client, self._settings, self._clock, self._metrics = client, settings, clock, metrics
-        self._patience, troubles = patience or Patience(), troubles or Troubles()
+        self._patience, self._troubles = patience or Patience(), troubles or Troubles()
         self._queue: WorkQueue[Task] = WorkQueue()
-        self.view = View(settings.controllers, settings.default_queue, self._queue.add)
+        self._held: dict[str, dict[Task, None]] = {name: {} for name in settings.controllers}  # until these begin
+        self.view = View(settings.controllers, settings.default_queue, self._note)
         self._reflectors = {
-            kind: Reflector(client, kind, PlainCodec(kind), partial(self._take, kind), Pod, self._patience, troubles)
+            kind: Reflector(
+                client, kind, PlainCodec(kind), partial(self._take, kind), Pod, self._patience, self._troubles
+            )
             for kind in self.view.kinds
         }
         self._teller = Teller(client, "pumice", now=clock)
@@ -100,20 +101,36 @@ class ControlLoop:
         self._rest_s: dict[Task, float] = {}
 
     async def run(self) -> None:
-        """For ever, until cancelled. Nothing is written before everything was listed."""
+        """For ever, until cancelled. No controller writes anything before everything that it watches was listed."""
         try:
             async with asyncio.TaskGroup() as group:
                 for reflector in self._reflectors.values():
                     group.create_task(reflector.run())
-                for reflector in self._reflectors.values():
-                    await reflector.synced.wait()
-                if "queue" in self._settings.controllers:
-                    self._queue.add(Task("queues", ""))
+                for name in self._settings.controllers:
+                    group.create_task(self._begin(name))
                 group.create_task(self._teller.lane.run())
                 for _ in range(_WORKERS):
                     group.create_task(self._work())
         finally:
             self._queue.close()
+            self._troubles.forget()
+
+    async def _begin(self, controller: str) -> None:
+        """Let a controller look at things once it knows them all."""
+        for kind in WATCHED_BY[controller]:
+            await self._reflectors[kind].synced.wait()
+        if controller == "queue":
+            self._note(Task("queues", ""))
+        for task in self._held.pop(controller):
+            self._queue.add(task)
+
+    def _note(self, task: Task) -> None:
+        """A thing has to be looked at, now or when its controller begins."""
+        held = self._held.get(CONTROLLER_OF[task.what])
+        if held is None:
+            self._queue.add(task)
+        else:
+            held[task] = None
 
     def _take(self, kind: Kind, events: list[Event]) -> None:
         """What a reflector tells; its objects are dictionaries here."""
@@ -151,7 +168,7 @@ class ControlLoop:
 
     async def _look_at(self, task: Task) -> None:
         """Raises: KubeError."""
-        if self._reflectors[_NEEDS[task.what]].trouble:  # it has said so itself
+        if self._reflectors[_NEEDS[CONTROLLER_OF[task.what]]].trouble:  # it has said so itself
             self._queue.later(task, self._patience.soon_last_s)
             return
         requests = self.view.take_requests(task.key) if task.what == "job" else ()
