@@ -65,8 +65,8 @@ tiers:
 class Scheduling:
     """``cluster`` writes through one client; what is asked here goes directly to the server."""
 
-    def __init__(self, cluster: KubeCluster, client: Client, namespace: str) -> None:
-        self.cluster, self.client, self.namespace = cluster, client, namespace
+    def __init__(self, cluster: KubeCluster, client: Client, namespace: str, policy: str = POLICY) -> None:
+        self.cluster, self.client, self.namespace, self.policy = cluster, client, namespace, policy
         self.undone: list[Undone] = []
         self.loop: Loop | None = None
 
@@ -117,7 +117,7 @@ class Scheduling:
     async def step(self, now: float) -> Outcome:
         """One cycle, in a thread of its own as in life."""
         if self.loop is None:
-            self.loop = Loop(Store(), policy_of(POLICY, volcano_registry()), self.cluster)
+            self.loop = Loop(Store(), policy_of(self.policy, volcano_registry()), self.cluster)
         outcome = await asyncio.to_thread(self.loop.step, now)
         self.cluster.tell(outcome)
         self.cluster.evictions.let_go()
@@ -132,6 +132,7 @@ async def scheduling(
     *nodes: str,
     limits: Limits | None = None,
     follow: tuple[Kind, ...] = tuple(FOLLOWED),
+    policy: str = POLICY,
     **options: Any,
 ) -> AsyncIterator[Scheduling]:
     """``writing`` may pass a proxy; reflectors and the test itself use ``client``."""
@@ -146,7 +147,7 @@ async def scheduling(
     try:
         for reflector in reflectors:
             await happens(reflector.synced)
-        yield Scheduling(cluster, client, namespace)
+        yield Scheduling(cluster, client, namespace, policy)
     finally:
         for task in tasks:
             task.cancel()

@@ -19,10 +19,10 @@ from pumice.kube.control_kinds import (
     PlainCodec,
     kind_of,
 )
-from pumice.kube.control_view import Task, View
+from pumice.kube.control_view import CONTROLLER_OF, Task, View
 from pumice.kube.kinds import POD_GROUPS, PODS, QUEUES, Kind
 from pumice.kube.patience import Patience
-from pumice.kube.reconciling import Reconciling
+from pumice.kube.reconciling import Part, Reconciling
 from pumice.kube.reminders import AGAIN_S
 from pumice.kube.troubles import Troubles
 from pumice.model.manifest.fields import Obj
@@ -46,10 +46,8 @@ from pumice.runtime.metrics import Metrics
 # times as long as a look took: a job of very many pods, which change one by one, takes a tenth of a processor
 _RESTS = 9
 _RESTS_FROM_S = 0.005
-_NEEDS = {
-    **{"pod": POD_GROUPS, "set": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "queues": QUEUES},
-    **{"cronjob": JOBS, "flow": JOBS, "template": JOBS},
-}
+#: By controller: what it does nothing without.
+_NEEDS = {"podgroup": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "cronjob": JOBS, "jobflow": JOBS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +72,23 @@ class ControlLoop:
         troubles: Troubles | None = None,
     ) -> None:
         self._client, self._settings, self._clock, self._metrics = client, settings, clock, metrics
-        self.reconciling = Reconciling[Task](client, clock, " ".join, _needs, patience, troubles)
-        self.view = View(settings.controllers, settings.default_queue, self.reconciling.queue.add)
+        self._parts = {name: Part(_NEEDS[name], WATCHED_BY[name]) for name in settings.controllers}
+        self.reconciling = Reconciling[Task](
+            client, clock, " ".join, self._parts.values(), self._part_of, patience, troubles
+        )
+        self.view = View(settings.controllers, settings.default_queue, self.reconciling.add)
         for kind in self.view.kinds:
             self.reconciling.follow(PlainCodec(kind), partial(self.view.put, kind), partial(self._drop, kind))
         self._specs = SpecCache()
         self._rest_s: dict[Task, float] = {}
 
     async def run(self) -> None:
-        """For ever, until cancelled. Nothing is written before everything was listed."""
+        """For ever, until cancelled. No controller writes anything before everything that it watches was listed."""
         first = [Task("queues", "")] if "queue" in self._settings.controllers else []
         await self.reconciling.run(self._look_at, first)
+
+    def _part_of(self, task: Task) -> Part:
+        return self._parts[CONTROLLER_OF[task.what]]
 
     def _drop(self, kind: Kind, key: str) -> None:
         self.view.drop(kind, key, self._clock())
@@ -240,7 +244,3 @@ class ControlLoop:
                 self._metrics.forget(metric, name)
             else:
                 self._metrics.put(metric, count, name)
-
-
-def _needs(task: Task) -> Kind:
-    return _NEEDS[task.what]

@@ -44,7 +44,8 @@ class Task(NamedTuple):
     key: str
 
 
-_CONTROLLER = {
+#: By what there is to look at: the controller that does.
+CONTROLLER_OF = {
     **{"pod": "podgroup", "set": "podgroup", "job": "job", "queue": "queue", "queues": "queue"},
     **{"cronjob": "cronjob", "flow": "jobflow", "template": "jobflow"},
 }
@@ -216,7 +217,7 @@ class View:
         return str(part(group, "spec").get("queue") or self._default_queue)
 
     def _note(self, what: str, key: str) -> None:
-        if _CONTROLLER[what] in self._controllers:
+        if CONTROLLER_OF[what] in self._controllers:
             self._note_task(Task(what, key))
 
     # -- reading

@@ -41,9 +41,10 @@ class Pages:
         return web.Response(text=f"{why or 'ok'}\n", status=500 if why else 200)
 
     async def ready(self, request: web.Request) -> web.Response:
-        """Who does not lead is ready too: it could."""
+        """Who does not lead is ready too: it could. Below an ok stands what is off for want of a kind, or a right."""
         why = self._live.unready()
-        return web.Response(text="".join(f"{line}\n" for line in why or ("ok",)), status=503 if why else 200)
+        lines = why or ("ok", *self._live.following.trouble())
+        return web.Response(text="".join(f"{line}\n" for line in lines), status=503 if why else 200)
 
     async def conf(self, request: web.Request) -> web.Response:
         conf = self._live.conf

@@ -17,7 +17,7 @@ from pumice.kube.control_kinds import PlainCodec
 from pumice.kube.control_view import key_of
 from pumice.kube.kinds import KAI_POD_GROUPS, KAI_QUEUES, PODS, Kind
 from pumice.kube.patience import Patience
-from pumice.kube.reconciling import Reconciling
+from pumice.kube.reconciling import Part, Reconciling
 from pumice.kube.reminders import AGAIN_S
 from pumice.kube.troubles import Troubles
 from pumice.model.manifest.fields import Obj
@@ -61,6 +61,7 @@ _DEPTH_MAX = 8  # owners of owners
 _WORKERS = 5
 _OWNERS_MAX, _OWNERS_S = 10_000, 5.0  # how many are remembered, and how long: pods of a gang come together
 _QUEUES = ""  # the key of the work that is about queues
+_OF_PODS, _OF_QUEUES = Part(KAI_POD_GROUPS, FOLLOWED), Part(KAI_QUEUES, FOLLOWED)
 _JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
 
 
@@ -82,7 +83,7 @@ class GroupingLoop:
         troubles: Troubles | None = None,
     ) -> None:
         self._settings = settings
-        self.reconciling = Reconciling[str](client, clock, _named, _needs, patience, troubles)
+        self.reconciling = Reconciling[str](client, clock, _named, (_OF_PODS, _OF_QUEUES), _part_of, patience, troubles)
         self.objects: dict[Kind, dict[str, Obj]] = {kind: {} for kind in FOLLOWED}
         for kind in FOLLOWED:
             codec = PlainCodec(kind, KAI_GROUP_NAME_ANNOTATION)
@@ -99,12 +100,12 @@ class GroupingLoop:
         self._note_launcher(self.objects[kind].get(key), obj)
         self.objects[kind][key] = obj
         if kind is PODS and not annotations_of(obj).get(KAI_GROUP_NAME_ANNOTATION):
-            self.reconciling.queue.add(key)
+            self.reconciling.add(key)
 
     def _drop(self, kind: Kind, key: str) -> None:
         self._note_launcher(self.objects[kind].pop(key, None), None)
         if kind is KAI_QUEUES and key == self._settings.default_queue:
-            self.reconciling.queue.add(_QUEUES)
+            self.reconciling.add(_QUEUES)
 
     async def _look_at(self, key: str) -> float:
         """Nothing has to rest. Raises: KubeError."""
@@ -178,5 +179,5 @@ def _named(key: str) -> str:
     return key or "queues"
 
 
-def _needs(key: str) -> Kind:
-    return KAI_POD_GROUPS if key != _QUEUES else KAI_QUEUES
+def _part_of(key: str) -> Part:
+    return _OF_PODS if key != _QUEUES else _OF_QUEUES

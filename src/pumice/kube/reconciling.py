@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Hashable, Iterable
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable
+from typing import Generic, NamedTuple, TypeVar
 
 from pumice.kube.client import Client
 from pumice.kube.codec import Codec
@@ -28,12 +28,20 @@ _SAID_MAX = 10_000
 _log = logging.getLogger("pumice.controllers")
 
 
+class Part(NamedTuple):
+    """A controller of a loop. ``needs``: the kind without which none of its keys is looked at: what that would find
+    missing may be there. ``watches``: kinds that it must have listed before it looks at anything."""
+
+    needs: Kind
+    watches: tuple[Kind, ...]
+
+
 class Reconciling(Generic[Key]):
     """One run, from an empty view.
 
-    Say what is followed (``follow``), then ``run``. What is told of objects adds keys to ``queue``; each is looked at
-    by one worker at a time, and ``writing`` carries out what is wanted then. A key whose look fails comes again, later
-    and later, and that is said once until it goes on.
+    Say what is followed (``follow``), then ``run``. What is told of objects adds keys; each is looked at by one worker
+    at a time, once its part has begun, and ``writing`` carries out what is wanted then. A key whose look fails comes
+    again, later and later, and that is said once until it goes on.
     """
 
     def __init__(
@@ -41,14 +49,16 @@ class Reconciling(Generic[Key]):
         client: Client,
         clock: Callable[[], float],
         named: Callable[[Key], str],
-        needs: Callable[[Key], Kind],
+        parts: Collection[Part],
+        part_of: Callable[[Key], Part],
         patience: Patience | None = None,
         troubles: Troubles | None = None,
     ) -> None:
-        """``clock``: seconds since the epoch. ``named``: a key as the log says it. ``needs``: the kind without which a
-        key is not looked at: what that would find missing may be there."""
+        """``clock``: seconds since the epoch. ``named``: a key as the log says it. ``part_of``: which of the
+        ``parts`` looks at a key."""
         self.queue: WorkQueue[Key] = WorkQueue()
-        self._client, self._named, self._needs = client, named, needs
+        self._client, self._named, self._part_of = client, named, part_of
+        self._held: dict[Part, dict[Key, None]] = {part: {} for part in parts}  # of those that have not begun
         self._patience, self._troubles = patience or Patience(), troubles or Troubles()
         self._teller = Teller(client, "pumice", now=clock)
         self.writing = Writing(client, self._teller.tell)
@@ -82,8 +92,17 @@ class Reconciling(Generic[Key]):
             return None
         return found
 
+    def add(self, key: Key) -> None:
+        """A key has to be looked at: now, or when its part begins."""
+        held = self._held.get(self._part_of(key))
+        if held is None:
+            self.queue.add(key)
+        else:
+            held[key] = None
+
     async def run(self, look_at: Callable[[Key], Awaitable[float]], first: Iterable[Key]) -> None:
-        """For ever, until cancelled. Nothing is written before everything was listed.
+        """For ever, until cancelled. No part writes anything before everything that it watches was listed, and none
+        waits for what another one watches.
 
         ``look_at`` answers how long, in seconds, the key rests before it is looked at again, and may raise KubeError.
         ``first``: keys to look at however little changes.
@@ -92,20 +111,28 @@ class Reconciling(Generic[Key]):
             async with asyncio.TaskGroup() as group:
                 for reflector in self._reflectors.values():
                     group.create_task(reflector.run())
-                for reflector in self._reflectors.values():
-                    await reflector.synced.wait()
                 for key in first:
-                    self.queue.add(key)
+                    self.add(key)
+                for part in tuple(self._held):
+                    group.create_task(self._begin(part))
                 group.create_task(self._teller.lane.run())
                 for _ in range(_WORKERS):
                     group.create_task(self._work(look_at))
         finally:
             self.queue.close()
+            self._troubles.forget()
+
+    async def _begin(self, part: Part) -> None:
+        """Let a part look at keys once it knows all that it watches."""
+        for kind in part.watches:
+            await self._reflectors[kind].synced.wait()
+        for key in self._held.pop(part):
+            self.queue.add(key)
 
     async def _work(self, look_at: Callable[[Key], Awaitable[float]]) -> None:
         while True:
             key = await self.queue.take()
-            if self._reflectors[self._needs(key)].trouble:  # it has said so itself
+            if self._reflectors[self._part_of(key).needs].trouble:  # it has said so itself
                 self.queue.done(key)
                 self.queue.later(key, self._patience.soon_last_s)
                 continue

@@ -38,13 +38,17 @@ class Troubles:
     it concerns; then its end is said.
 
     ``of`` and ``texts`` know of a trouble at once, also of one that is not said (yet). ``beside``: others who follow
-    the same kinds over the same API server have troubles of their own, and what is said of one is said of all.
+    the same kinds over the same API server have troubles of their own: what is said of one is said of all, and the
+    first one's ``texts`` are of all.
     """
 
     def __init__(self, beside: Troubles | None = None) -> None:
         self._by_kind: dict[str, _Trouble] = {}
         #: With the kind, empty where many share it.
         self._said: set[tuple[Cause, str]] = beside._said if beside is not None else set()
+        self._beside: list[Troubles] = []
+        if beside is not None:
+            beside._beside.append(self)
 
     def of(self, kind: Kind) -> str:
         found = self._by_kind.get(kind.full_name)
@@ -71,5 +75,10 @@ class Troubles:
         if own:
             _log.info("%s", text or f"{kind.full_name}: followed again")
 
+    def forget(self) -> None:
+        """Nobody follows these kinds any more."""
+        self._by_kind.clear()
+
     def texts(self) -> list[str]:
-        return sorted({trouble.text for trouble in self._by_kind.values()})
+        own = {trouble.text for trouble in self._by_kind.values()}
+        return sorted(own.union(*(other.texts() for other in self._beside)))

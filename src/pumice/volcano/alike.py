@@ -15,12 +15,18 @@ from pumice.framework.story import Attempt, Failure
 
 class Alike:
     """Failures of one kind of attempt, as an action uses them. ``telling``: columns, each (rows,), in which jobs must
-    be equal to fail alike; as by default their scheduling signatures."""
+    be equal to fail alike; as by default their scheduling signatures. ``tried``: jobs that are tried all the same, for
+    a turn does more for them than to place their tasks."""
 
     def __init__(
-        self, ssn: Session, failures: Failures, telling: Callable[[AnyArray], list[AnyArray]] | None = None
+        self,
+        ssn: Session,
+        failures: Failures,
+        telling: Callable[[AnyArray], list[AnyArray]] | None = None,
+        *,
+        tried: frozenset[int] = frozenset(),
     ) -> None:
-        self._ssn, self._failures = ssn, failures
+        self._ssn, self._failures, self._tried = ssn, failures, tried
         self._telling = telling or (lambda rows: [ssn.tables.jobs.signature[rows]])
 
     def is_fresh(self, job: int) -> bool:
@@ -39,6 +45,8 @@ class Alike:
 
     def fails(self, job: int) -> bool:
         """Let the job fail as one like it did, if it would; False when it has to be tried."""
+        if job in self._tried:
+            return False
         failure = self._failures.of(job) if self._failures.is_fresh(job) else None
         if failure is None:
             return False
@@ -69,7 +77,7 @@ class Alike:
     def _known(self, rows: AnyArray) -> tuple[list[Failure], dict[int, int]] | None:
         """How these jobs would fail, and which of that is each job's; None where not all of them would as others
         did."""
-        if not self._failures.are_alike(rows):
+        if not self._failures.are_alike(rows) or not self._tried.isdisjoint(rows.tolist()):
             return None
         columns = np.stack([np.asarray(column, dtype=np.int64) for column in self._telling(rows)])
         _, first, group = np.unique(columns, axis=1, return_index=True, return_inverse=True)

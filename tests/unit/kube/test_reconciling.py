@@ -15,19 +15,20 @@ from pumice.kube.access import Access
 from pumice.kube.client import Client
 from pumice.kube.control_kinds import PlainCodec
 from pumice.kube.errors import KubeError
-from pumice.kube.kinds import PODS, Kind
+from pumice.kube.kinds import PODS
 from pumice.kube.patience import Patience
-from pumice.kube.reconciling import Reconciling
+from pumice.kube.reconciling import Part, Reconciling
 from pumice.kube.troubles import Cause, Troubles
 from pumice.runtime.listening import Place
 from tests.unit.apiserver.worlds import START, cluster
 
 ENOUGH_S = 60.0
 SOON = Patience(soon_last_s=0.01)
+POD_PART = Part(PODS, (PODS,))
 
 
 async def reconciled(
-    look_at: Callable[[str], Awaitable[float]], needs: Callable[[str], Kind], troubles: Troubles
+    look_at: Callable[[str], Awaitable[float]], part_of: Callable[[str], Part], troubles: Troubles
 ) -> None:
     """A key that is worked on until it was looked at without a failure."""
     done = asyncio.Event()
@@ -38,7 +39,7 @@ async def reconciled(
         return rest_s
 
     async with serving(Api(cluster()), Place()) as url, Client(Access(url)) as client:
-        loop = Reconciling[str](client, lambda: START, "key {}".format, needs, SOON, troubles)
+        loop = Reconciling[str](client, lambda: START, "key {}".format, (POD_PART,), part_of, SOON, troubles)
         loop.follow(PlainCodec(PODS), lambda _: None, lambda _: None)
         task = asyncio.create_task(loop.run(looked_at, ["it"]))
         try:
@@ -58,7 +59,7 @@ async def test_what_fails_is_said_once_until_it_goes_on(caplog: pytest.LogCaptur
             raise error
         return 0.0
 
-    await reconciled(look_at, lambda _: PODS, Troubles())
+    await reconciled(look_at, lambda _: POD_PART, Troubles())
     said = [record.getMessage() for record in caplog.records if record.name == "pumice.controllers"]
     assert [text.split(";")[0] for text in said] == ["key it: no answer", "key it: goes on"]
 
@@ -66,18 +67,18 @@ async def test_what_fails_is_said_once_until_it_goes_on(caplog: pytest.LogCaptur
 async def test_a_key_waits_for_what_it_needs_and_is_looked_at_once_that_is_followed() -> None:
     troubles, asked = Troubles(), 0
 
-    def needs(key: str) -> Kind:
+    def part_of(key: str) -> Part:
         nonlocal asked
         asked += 1
-        if asked == 1:
+        if asked == 2:  # the first time for a look; before, the key was added
             troubles.tell(PODS, Cause.FORBIDDEN, "no right to list pods", aloud=False)
         else:
             troubles.over(PODS)
-        return PODS
+        return POD_PART
 
     async def look_at(key: str) -> float:
         assert not troubles.of(PODS), "what it would find missing may be there"
         return 0.0
 
-    await reconciled(look_at, needs, troubles)
-    assert asked == 2
+    await reconciled(look_at, part_of, troubles)
+    assert asked == 3

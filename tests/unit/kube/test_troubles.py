@@ -59,3 +59,15 @@ def test_who_follows_the_same_kinds_beside_says_nothing_again(said: pytest.LogCa
     assert second.of(PODS) == "pods are not installed"
     second.over(PODS, "pods are installed now")
     assert said.messages == ["pods are not installed", "pods are installed now"]
+
+
+def test_what_stands_in_the_way_of_others_beside_is_known_until_they_end() -> None:
+    own = Troubles()
+    beside = Troubles(own)
+    own.tell(PODS, Cause.FORBIDDEN, "no right to list pods")
+    beside.tell(PODS, Cause.FORBIDDEN, "no right to list pods")
+    beside.tell(QUEUES, Cause.MISSING, "queues are not installed")
+    assert own.texts() == ["no right to list pods", "queues are not installed"]
+    assert own.of(QUEUES) == "", "it does not follow these itself"
+    beside.forget()
+    assert own.texts() == ["no right to list pods"]

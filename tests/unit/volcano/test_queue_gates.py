@@ -70,6 +70,12 @@ def test_two_jobs_share_what_the_queue_has_room_for() -> None:
     assert found == ["ns/a-0"]
 
 
+def test_equal_jobs_lose_their_gates_in_one_cycle() -> None:
+    """None of them can be placed now, each for the same reason: that is not why the next one's gate stays."""
+    found, _ = taken_off(*(each for name in "abcdef" for each in (group(name), gated(name, 1, cpu=1))))
+    assert found == [f"ns/{name}-0" for name in "abcd"]
+
+
 def test_room_is_kept_for_who_lost_the_gate_until_it_is_placed() -> None:
     """The one that waits for a node holds its place in the queue against one that came later."""
     waits = pods("a", 1, cpu=3, node_selector=ELSEWHERE, annotations=ASKS)

@@ -70,7 +70,8 @@ class _Allocation:
         """Go on until no queue has a job that can still get something."""
         ssn = self.ssn
         failures = Failures(ssn.world, ssn.hooks, ssn.memo, ssn.placing, ssn.story, "allocate", ASKS)
-        self.alike, self.gated = Alike(ssn, failures), gated_jobs(ssn)
+        self.gated = gated_jobs(ssn)
+        self.alike = Alike(ssn, failures, tried=self.gated)
         if self.promised_first:
             rows = self._promised_first(rows)
         heaps = heaps_by(ssn.order.job_keys(), rows, ssn.tables.jobs.queue[rows])
@@ -118,13 +119,12 @@ class _Allocation:
         ssn = self.ssn
         worksheet = self.worksheets.get(job)
         if worksheet is None:
-            gated = job in self.gated
-            if not gated and self.alike.fails(job):
+            if self.alike.fails(job):
                 self.failed = True
                 return False
             if not self._eligible(job):
                 return False
-            if gated:
+            if job in self.gated:
                 take_gates_off(ssn, job)
             worksheet = Worksheet(ssn, job)
         in_domain = bool(ssn.tables.jobs.has_policy[job]) or has_hard(ssn.tables, job)
