@@ -10,8 +10,8 @@ devices, P kinds of requests, M models.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -51,9 +51,23 @@ class Shape(NamedTuple):
     pods: float
 
 
+def merged(shapes: Iterable[Shape]) -> list[Shape]:
+    """One shape for all that ask for the same on the same models."""
+    pods: dict[tuple[Ask, tuple[bool, ...]], float] = {}
+    for each in shapes:
+        pods[each.ask, each.models] = pods.get((each.ask, each.models), 0.0) + each.pods
+    return [Shape(ask, models, count) for (ask, models), count in pods.items()]
+
+
+def _rank(shape: Shape) -> tuple[Any, ...]:
+    """How common; of equals larger requests, then those that may run on less, come first. Source: the study."""
+    ask = shape.ask
+    return shape.pods, ask.milli_cpu, ask.milli, ask.devices, tuple(not each for each in shape.models)
+
+
 class Typical:
     """The commonest shapes, as many as make up ``part`` of all pods, those without GPUs too: for them whatever is free
-    of GPUs is a fragment.
+    of GPUs is a fragment. Pods that differ in nothing that is said here (in their memory, say) are of one shape.
 
     ``counts``, ``millis`` (P,): kinds of requests for GPUs. ``_weights`` (M, K + 1, P): the part of typical pods of a
     kind that a model, and so many of the cores they ask for (sorted, K of them), are enough for.
@@ -62,7 +76,7 @@ class Typical:
     __slots__ = ("_cores", "_weights", "counts", "millis")
 
     def __init__(self, shapes: Sequence[Shape], models: int, part: float = 0.95) -> None:
-        ordered = sorted(shapes, key=lambda each: (each.pods, each.ask.milli_cpu, *each.ask[1:], each.models))
+        ordered = sorted(merged(shapes), key=_rank)
         total, pods, taken = sum(each.pods for each in shapes), 0.0, []
         while ordered and pods < part * total:
             taken.append(ordered.pop())

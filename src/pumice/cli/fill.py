@@ -159,13 +159,11 @@ def _fill(
 
 
 def _bounds(found: _Found, until: float, seeds: range) -> list[float]:
-    import numpy as np
-
     from pumice.report.fill_bound import BoundError, bound
     from pumice.sim.fill import arrivals_of
 
     try:
-        return [bound(arrivals_of(found.specs, found.nodes, until, np.random.default_rng(seed))) for seed in seeds]
+        return [bound(arrivals_of(found.specs, found.nodes, until, seed)) for seed in seeds]
     except BoundError as error:
         raise InputError(f"--bound: {error}") from None
 
@@ -177,25 +175,23 @@ def _one_policy(
     seeds: range,
     published: tuple[Mapping[str, Published], Mapping[str, Published]],
 ) -> PolicyFill:
-    import numpy as np
-
     from pumice.report.fill import PolicyFill
     from pumice.runtime.conf import policy_of
     from pumice.runtime.languages import builtin_registry
-    from pumice.sim.fill import arrivals_of, policy_text
+    from pumice.sim.fill import arrivals_of, policy_text, typical_of
     from pumice.sim.fill import fill as fill_cluster
     from pumice.sim.fill_fragments import fragments
 
     allocation, fragment, cpu_s = [], [], 0.0
+    typical = typical_of(found.specs)
     for seed in seeds:
-        dice = np.random.default_rng(seed)
-        arrivals = arrivals_of(found.specs, found.nodes, until, dice)
-        policy = policy_of(policy_text(name, seed), builtin_registry())
+        arrivals = arrivals_of(found.specs, found.nodes, until, seed)
+        policy = policy_of(policy_text(name, seed, typical), builtin_registry())
         began = process_time()
         filled = fill_cluster(arrivals, policy)
         cpu_s += process_time() - began
         allocation.append(filled.allocation())
-        fragment.append(filled.curve(100.0 * fragments(filled) / arrivals.capacity))
+        fragment.append(filled.curve(100.0 * fragments(filled, typical) / arrivals.capacity))
     return PolicyFill(name, allocation, fragment, cpu_s, published[0].get(name), published[1].get(name))
 
 

@@ -19,9 +19,9 @@ MODEL_LABEL = "nvidia.com/gpu.product"
 
 class FreeGpus:
     """``devices`` (N,): how many GPUs nodes have. ``models`` (N,): the number of their model, one for all
-    nodes that name none; ``first_of_models``: a node of each."""
+    nodes that name none; ``model_names``: what these are called, in order; ``first_of_models``: a node of each."""
 
-    __slots__ = ("_column", "_ledger", "_ssn", "_width", "devices", "first_of_models", "models")
+    __slots__ = ("_column", "_ledger", "_ssn", "_width", "devices", "first_of_models", "model_names", "models")
 
     def __init__(self, ssn: Session) -> None:
         facts, column = ssn.tables.nodes.facts, gpu_column(ssn.tables)
@@ -29,8 +29,11 @@ class FreeGpus:
         has = facts.allocatable[:, column] if column >= 0 else np.zeros(len(facts))
         self.devices: F64 = np.floor(has / WHOLE + EPS)
         self._width = min(int(self.devices.max(initial=0.0)), SLOTS_MAX)
-        _, first, self.models = np.unique(derived(ssn).label(MODEL_LABEL).codes, return_index=True, return_inverse=True)
+        label = derived(ssn).label(MODEL_LABEL)
+        named = np.array([*label.values, ""])[label.codes]
+        names, first, self.models = np.unique(named, return_index=True, return_inverse=True)
         self.first_of_models: I64 = first
+        self.model_names: list[str] = names.tolist()
 
     def room(self, nodes: NodeRows) -> Room:
         """What is free, or will be when those that leave have left. GPUs with most free come first. Shape (rows, …)."""

@@ -18,8 +18,8 @@ from pumice.algorithms.scarcity import PARTS
 from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
-from pumice.sim.fill import Arrivals
-from pumice.sim.fill_fragments import ask_of_spec, may_run, model_of
+from pumice.sim.fill import Arrivals, ask_of_spec
+from pumice.sim.fill_fragments import may_run, model_of
 
 #: Cuts are added until none is better; where that takes longer there is no bound, for one of fewer cuts would be wrong.
 _ROUNDS_MAX = 400

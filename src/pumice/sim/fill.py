@@ -3,21 +3,26 @@ away, and how much of what is left typical pods cannot use.
 
 One fill is one cycle on an empty cluster with all pods waiting, in the order in which they arrive: nobody leaves, so a
 pod that finds no place never will. Order: all pods of the trace, shuffled, then pods drawn from it with replacement.
-Source: Weng et al., USENIX ATC'23, section 6 and its artifact, from which the order of arrivals, the names of nodes
-(shuffled, for the first name wins a tie) and the way of reading the curves are taken.
+Source: Weng et al., USENIX ATC'23, section 6 and its artifact, from which the order of arrivals by seed, the names of
+nodes (shuffled, for the first name wins a tie), typical pods (those of the trace) and the way of reading the curves are
+taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from textwrap import indent
 
 import numpy as np
 
+from pumice.algorithms.fragments import WHOLE, Ask
+from pumice.algorithms.go_random import GoRandom
 from pumice.columns.devices import SLOTS_MAX
 from pumice.columns.dtypes import F64
 from pumice.cycle import run_cycle
 from pumice.framework.policy import Policy
+from pumice.kai.typical_pods import TypicalPods, written
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.events import Object, Seen
 from pumice.model.gang import Gang
@@ -33,6 +38,9 @@ from pumice.state.store import Store
 SCHEDULER, NAMESPACE, QUEUE = "kai-scheduler", "fill", "fill"
 #: Bounds of what one fill may be asked for.
 UNTIL_MAX, PODS_MAX = 10.0, 1_000_000
+
+#: Between pods and nodes the study's scheduler begins as many watches, and draws a number for each.
+WATCHES = 10
 
 _MILLI = 1000.0
 _UNLIMITED = Quota(None, None, 1.0)
@@ -80,8 +88,9 @@ class Filled:
         return found
 
 
-def policy_text(name: str, seed: int) -> str:
-    """The policy file by which a cluster is filled: no order but that of arrival, no limits."""
+def policy_text(name: str, seed: int, typical: Iterable[TypicalPods] = ()) -> str:
+    """The policy file by which a cluster is filled: no order but that of arrival, no limits. ``typical``: the pods to
+    expect; none: those that come."""
     return f"""\
 dialect: kai
 actions: allocate
@@ -89,8 +98,11 @@ tiers:
 - plugins:
   - name: predicates
   - name: gpuplacement
-    arguments: {{policy: {name}, seed: {seed}}}
-"""
+    arguments:
+      policy: {name}
+      seed: {seed}
+      typical: |
+{indent(written(typical), " " * 8)}"""
 
 
 def gpus_of(spec: PodSpec) -> float:
@@ -99,9 +111,35 @@ def gpus_of(spec: PodSpec) -> float:
     return spec.request.get(GPU_RESOURCE) + (_MILLI * share.fraction * share.devices if share is not None else 0.0)
 
 
-def arrivals_of(specs: Sequence[PodSpec], nodes: Sequence[Node], until: float, dice: np.random.Generator) -> Arrivals:
-    """Pods of a trace, shuffled; then more of them, drawn with replacement, as long as no more than ``until`` times the
-    cluster's GPUs is asked for. Where the trace alone asks for more, pods drawn at random are left out instead.
+def typical_of(specs: Iterable[PodSpec]) -> list[TypicalPods]:
+    """What the pods of a trace ask for, and how many ask for the same, in the order in which they come first."""
+    pods: dict[tuple[Ask, tuple[str, ...]], float] = {}
+    known: dict[int, tuple[Ask, tuple[str, ...]]] = {}
+    for spec in specs:
+        key = known.get(id(spec))
+        if key is None:
+            key = known[id(spec)] = ask_of_spec(spec), models_of(spec)
+        pods[key] = pods.get(key, 0.0) + 1.0
+    return [TypicalPods(count, ask, models) for (ask, models), count in pods.items()]
+
+
+def ask_of_spec(spec: PodSpec) -> Ask:
+    """What a pod asks for."""
+    gpus = gpus_of(spec)
+    shares = spec.gpu_share is not None
+    return Ask(spec.request.milli_cpu, 1 if shares else round(gpus / WHOLE), gpus if shares else WHOLE * (gpus > 0))
+
+
+def models_of(spec: PodSpec) -> tuple[str, ...]:
+    """The models that it names; none where any will do."""
+    terms = spec.affinity.node_required or ()
+    return tuple(sorted({value for term in terms for each in term.labels for value in each.values}))
+
+
+def arrivals_of(specs: Sequence[PodSpec], nodes: Sequence[Node], until: float, seed: int) -> Arrivals:
+    """Pods of a trace, shuffled; then more of them, drawn with replacement, until ``until`` times the cluster's GPUs
+    are asked for. Where the trace alone asks for more, pods drawn at random are left out instead. With pods and nodes
+    in the order of their names, as in the trace, what comes is what came to the study with that seed.
 
     Raises: ValueError where nobody asks for GPUs, no node has any, or there would be too many pods."""
     capacity = sum(node.allocatable.get(GPU_RESOURCE) for node in nodes)
@@ -113,17 +151,28 @@ def arrivals_of(specs: Sequence[PodSpec], nodes: Sequence[Node], until: float, d
         raise ValueError(f"a node has more than {SLOTS_MAX} GPUs")
     if len(specs) * max(1.0, limit / total) > PODS_MAX:
         raise ValueError(f"more than {PODS_MAX:,} pods would have to come")
-    order: list[int] = dice.permutation(len(specs)).tolist()
-    while total > limit:
-        total -= asked[order.pop(int(dice.integers(len(order))))]
-    drawn = int(dice.integers(len(specs)))
-    while len(order) >= len(specs) and total + asked[drawn] <= limit:
-        total += asked[drawn]
-        order.append(drawn)
-        drawn = int(dice.integers(len(specs)))
-    ranks: list[int] = dice.permutation(len(nodes)).tolist()
+    dice = GoRandom(seed)
+    dice.int63()  # the study logs a number
+    order = _arriving([ask_of_spec(spec).milli for spec in specs], asked, limit, dice)
+    for _ in range(WATCHES):
+        dice.int63()
+    ranks = dice.permutation(len(nodes))
     named = tuple(replace(node, name=f"{rank:06d}-{node.name}") for rank, node in zip(ranks, nodes, strict=True))
     return Arrivals(named, tuple(specs[i] for i in order), tuple(asked[i] for i in order))
+
+
+def _arriving(millis: Sequence[float], asked: Sequence[float], limit: float, dice: GoRandom) -> list[int]:
+    """Which pods come, in order. The last one is drawn by one of its GPUs alone (``millis``), as in the study: with
+    pods of several, more than ``limit`` may be asked for."""
+    order, total = dice.shuffled(len(asked)), sum(asked)
+    if total >= limit:
+        while total > limit:
+            total -= asked[order.pop(dice.below(len(order)))]
+        return order
+    while len(order) < PODS_MAX and total + millis[drawn := dice.below(len(asked))] <= limit:
+        total += asked[drawn]
+        order.append(drawn)
+    return order
 
 
 def fill(arrivals: Arrivals, policy: Policy) -> Filled:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
-from pumice.algorithms.fragments import WHOLE, Ask, Room, Shape, Typical
+from pumice.algorithms.fragments import WHOLE, Room, Shape, Typical
 from pumice.columns.dtypes import F64
+from pumice.kai.typical_pods import TypicalPods
 from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
-from pumice.sim.fill import Filled, gpus_of
+from pumice.sim.fill import Filled, ask_of_spec
 from pumice.sim.traces.shapes import GPU_MODEL_LABEL
 
 
-def fragments(filled: Filled) -> F64:
+def fragments(filled: Filled, expected: Iterable[TypicalPods]) -> F64:
     """Milli-devices of the cluster that are free, and that typical pods could not use, after each pod. Typical are the
-    commonest of those that came. Shape (pods,)."""
+    commonest of those that are ``expected``. Shape (pods,)."""
     nodes, specs = filled.arrivals.nodes, filled.arrivals.specs
     models = sorted({model_of(node) for node in nodes})
-    typical = Typical(_shapes(specs, models), len(models))
+    shapes = [
+        Shape(each.ask, tuple(not each.models or model in each.models for model in models), each.pods)
+        for each in expected
+    ]
+    typical = Typical(shapes, len(models))
     row_of = {node.name: row for row, node in enumerate(nodes)}
     empty = Room(
         np.array([node.allocatable.milli_cpu for node in nodes]),
@@ -34,24 +41,6 @@ def fragments(filled: Filled) -> F64:
         change[i] = now - last[row]
         last[row] = now
     return np.asarray(total + np.cumsum(change))
-
-
-def ask_of_spec(spec: PodSpec) -> Ask:
-    """What a pod asks for."""
-    gpus = gpus_of(spec)
-    shares = spec.gpu_share is not None
-    return Ask(spec.request.milli_cpu, 1 if shares else round(gpus / WHOLE), gpus if shares else WHOLE * (gpus > 0))
-
-
-def _shapes(specs: tuple[PodSpec, ...], models: list[str]) -> list[Shape]:
-    pods: dict[tuple[Ask, tuple[bool, ...]], float] = {}
-    known: dict[int, tuple[Ask, tuple[bool, ...]]] = {}
-    for spec in specs:
-        key = known.get(id(spec))
-        if key is None:
-            key = known[id(spec)] = ask_of_spec(spec), tuple(may_run(spec, model) for model in models)
-        pods[key] = pods.get(key, 0.0) + 1.0
-    return [Shape(ask, allowed, count) for (ask, allowed), count in pods.items()]
 
 
 def may_run(spec: PodSpec, model: str) -> bool:

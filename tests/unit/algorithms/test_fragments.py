@@ -103,3 +103,24 @@ def test_scores_of_the_baselines_worked_out_by_hand() -> None:
     assert clustering(ROOM, ONE, kinds, 1).tolist() == [25.0, 20.0, 50.0 + 18]
     assert clustering(ROOM, CORES, kinds, -1).tolist() == [0.0] * 3
     assert descent(np.array([0.0, 1000.0, -1000.0])).tolist() == [50.0, 73.0, 26.0]
+
+
+def test_pods_that_ask_for_the_same_are_of_one_shape_however_they_were_counted() -> None:
+    """Classes of pods differ in more than what counts here: in memory, say."""
+    room, whole = a_room(np.random.default_rng(5)), Typical(SHAPES, 2, 0.5)
+    parts = [each._replace(pods=each.pods / 4) for each in SHAPES[:1]] * 4 + SHAPES[1:]
+    assert Typical(parts, 2, 0.5).fragment(room) == pytest.approx(whole.fragment(room))
+    assert whole.millis.tolist() == [500.0, WHOLE]
+
+
+def test_of_equally_common_shapes_the_larger_is_typical() -> None:
+    """As the study sorts them: cores, then the part of a GPU, then how many."""
+    alike = [
+        Shape(Ask(4000.0, 1, 500.0), (True,), 1.0),
+        Shape(Ask(4000.0, 1, WHOLE), (True,), 1.0),
+        Shape(Ask(2000.0, 8, WHOLE), (True,), 1.0),
+        Shape(Ask(4000.0, 2, 500.0), (True,), 1.0),
+    ]
+    assert Typical(alike, 1, 0.25).counts.tolist() == [1.0]
+    two = Typical(alike, 1, 0.5)
+    assert list(zip(two.counts.tolist(), two.millis.tolist(), strict=True)) == [(1.0, WHOLE), (2.0, 500.0)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from pumice.model.pod import PodSpec
@@ -44,6 +43,6 @@ def test_models_cores_and_what_was_asked_for_bound_too() -> None:
 @pytest.mark.parametrize("policy", ["bestfit", "priced"])
 def test_no_policy_places_more(policy: str) -> None:
     specs = [pod(0.6), pod(0.3), pod(gpus=1, models=("T4",)), pod(0.5, models=("P100",)), pod(cores=8000.0)] * 4
-    arrivals = arrivals_of(specs, NODES, 2.0, np.random.default_rng(3))
+    arrivals = arrivals_of(specs, NODES, 2.0, 3)
     filled = fill(arrivals, policy_of(policy_text(policy, 0), builtin_registry()))
     assert 100 * filled.allocated[-1] / arrivals.capacity <= bound(arrivals, 1e9) + 1e-6 <= 100.0 + 1e-5

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from pumice.algorithms.fragments import Ask, Room, Shape, Typical
+from pumice.algorithms.go_random import GoRandom
+from pumice.kai.typical_pods import TypicalPods
 from pumice.model.pod import PodSpec
 from pumice.runtime.conf import policy_of
 from pumice.runtime.languages import builtin_registry
-from pumice.sim.fill import Arrivals, Filled, arrivals_of, fill, gpus_of, policy_text
-from pumice.sim.fill_fragments import ask_of_spec, fragments
+from pumice.sim.fill import Arrivals, Filled, arrivals_of, ask_of_spec, fill, gpus_of, policy_text, typical_of
+from pumice.sim.fill_fragments import fragments
 from pumice.sim.traces.fill_published import ALLOCATION, PublishedError, read_published
 from pumice.sim.traces.shapes import Shapes, amounts, node_of
 
@@ -29,7 +31,7 @@ NODES = [node_of(f"n{i}", amounts(32_000, 64 * GI, 2, 110), "T4" if i % 2 else "
 
 
 def some(until: float = 1.3, seed: int = 1, specs: tuple[PodSpec, ...] = (PART, PART, WHOLE, CORES)) -> Arrivals:
-    return arrivals_of(specs * 3, NODES, until, np.random.default_rng(seed))
+    return arrivals_of(specs * 3, NODES, until, seed)
 
 
 def filled(name: str, arrivals: Arrivals) -> Filled:
@@ -46,15 +48,40 @@ def test_all_pods_come_once_then_drawn_ones_until_as_much_is_asked_for() -> None
     assert len(fewer.specs) < 12 and sum(fewer.gpus) <= 2400
 
 
+def test_a_seed_is_that_of_the_study() -> None:
+    """By its artifact: one number, the shuffle, the draws, a number for each watch, the nodes."""
+    dice = GoRandom(1)
+    dice.int63()
+    order, specs = dice.shuffled(12), (PART, PART, WHOLE, CORES) * 3
+    total = sum(map(gpus_of, specs))
+    while total + ask_of_spec(specs[drawn := dice.below(12)]).milli <= 12_000 * 1.3:
+        total += gpus_of(specs[drawn])
+        order.append(drawn)
+    for _ in range(10):
+        dice.int63()
+    assert some().specs == tuple(specs[i] for i in order)
+    assert [node.name for node in some().nodes] == [f"{rank:06d}-n{i}" for i, rank in enumerate(dice.permutation(6))]
+
+
+def test_typical_pods_of_a_trace_are_counted_by_what_they_ask_for_not_by_memory() -> None:
+    more = SHAPES.pod(4000, 9 * GI, 0, (), 0.6)
+    assert typical_of([PART, WHOLE, more, CORES, CORES]) == [
+        TypicalPods(2.0, Ask(4000.0, 1, 600.0), ()),
+        TypicalPods(1.0, Ask(4000.0, 1, 1000.0), ("T4",)),
+        TypicalPods(2.0, Ask(4000.0, 0, 0.0), ()),
+    ]
+    assert policy_of(policy_text("fgd", 1, typical_of([PART])), builtin_registry()) is not None
+
+
 def test_what_fills_nothing_or_never_ends_is_refused() -> None:
     with pytest.raises(ValueError, match="nobody asks for GPUs"):
         some(specs=(CORES,))
     with pytest.raises(ValueError, match="no node has GPUs"):
-        arrivals_of([PART], [replace(NODES[0], allocatable=amounts(1000, GI))], 1.3, np.random.default_rng(1))
+        arrivals_of([PART], [replace(NODES[0], allocatable=amounts(1000, GI))], 1.3, 1)
     with pytest.raises(ValueError, match="more than 1,000,000 pods"):
         some(specs=(*[CORES] * 100_000, SHAPES.pod(1, 1, 0, (), 0.01)))
     with pytest.raises(ValueError, match="more than 62 GPUs"):
-        arrivals_of([PART], [node_of("n", amounts(1000, GI, 63))], 1.3, np.random.default_rng(1))
+        arrivals_of([PART], [node_of("n", amounts(1000, GI, 63))], 1.3, 1)
 
 
 def test_a_fill_overcommits_nothing_and_honours_models_and_what_did_not_fit_did_not_fit() -> None:
@@ -111,7 +138,7 @@ def test_fragments_are_what_typical_pods_cannot_use_after_each_pod() -> None:
             np.array([int(node.labels["nvidia.com/gpu.product"] == "T4") for node in found.arrivals.nodes]),
         )
         expected.append(float(typical.fragment(room).sum()))
-    assert fragments(found).tolist() == pytest.approx(expected)
+    assert fragments(found, typical_of(specs)).tolist() == pytest.approx(expected)
 
 
 def test_what_a_spec_asks_for() -> None:

@@ -26,6 +26,7 @@ from pumice.framework.point import ROWS, Question
 from pumice.framework.session import Session
 from pumice.kai import points
 from pumice.kai.free_gpus import FreeGpus, ask_of
+from pumice.kai.typical_pods import read_typical
 
 NAME = "gpuplacement"
 RANDOM, DOT_PRODUCT, CLUSTERING, PACKING, BEST_FIT, FGD, PRICED = POLICIES = (
@@ -35,9 +36,10 @@ RANDOM, DOT_PRODUCT, CLUSTERING, PACKING, BEST_FIT, FGD, PRICED = POLICIES = (
 
 @plugin(NAME)
 class GpuPlacement:
-    """``policy``: one of POLICIES. ``seed``: of the dice that ``random`` rolls."""
+    """``policy``: one of POLICIES. ``seed``: of the dice that ``random`` rolls. ``typical``: the pods to expect, for
+    ``fgd`` and ``priced``; a line each, PODS CORES GPUS [MODEL|MODEL]. Without it, those that run and wait."""
 
-    def __init__(self, ssn: Session, *, policy: str = FGD, seed: int = 0) -> None:
+    def __init__(self, ssn: Session, *, policy: str = FGD, seed: int = 0, typical: str = "") -> None:
         self.ssn, self.policy, self.seed = ssn, policy, seed
         self._free = FreeGpus(ssn)
         self._asks: dict[int, Ask] = {}
@@ -46,17 +48,21 @@ class GpuPlacement:
             self.unused_points += (points.on_allocate, points.on_deallocate)
         classes = ssn.tables.classes.alive.nonzero()[0].tolist()
         if policy in (FGD, PRICED):
-            shapes = self._shapes(classes)
+            shapes = self._expected(typical) if typical.strip() else self._shapes(classes)
             self._typical = Typical(shapes, len(self._free.first_of_models))
         if policy == PRICED:
-            self._prices = self._prices_of(shapes)
+            self._prices = self._prices_of(shapes, typical)
         if policy == CLUSTERING:
             self._count_kinds(classes)
 
     @staticmethod
-    def problems(*, policy: str, seed: int) -> Iterator[str]:
+    def problems(*, policy: str, seed: int, typical: str) -> Iterator[str]:
         if policy not in POLICIES:
             yield f'argument policy: found "{policy[:40]}", wanted one of {", ".join(POLICIES)}'
+        try:
+            read_typical(typical)
+        except ValueError as error:
+            yield f"argument typical: {error}"
 
     @points.node_order(reads=(ROWS, f"{NAME}.pods"))
     def score(self, cls: TaskClass, nodes: NodeRows) -> F64:
@@ -114,15 +120,23 @@ class GpuPlacement:
         gradient = self._typical.gradient(room, ask)
         return descent(gradient) if self.policy == FGD else self._prices.gain(room, ask, gradient)
 
-    def _prices_of(self, shapes: list[Shape]) -> Prices:
+    def _prices_of(self, shapes: list[Shape], typical: str) -> Prices:
         """By those pods, on this cluster; kept for as long as neither changes."""
         facts, free = self.ssn.tables.nodes.facts, self._free
         cores: F64 = np.zeros(len(free.first_of_models))
         np.add.at(cores, free.models, facts.allocatable[:, CPU])
         gpus = np.zeros_like(cores)
         np.add.at(gpus, free.models, 1000.0 * free.devices)
-        rests_on = (facts.version, self._pods.version)
-        return self.ssn.memo.get(f"{NAME}: prices", rests_on, lambda: prices_of(shapes, cores, gpus))
+        rests_on = (facts.version, *(() if typical.strip() else (self._pods.version,)))
+        return self.ssn.memo.get((NAME, "prices", typical), rests_on, lambda: prices_of(shapes, cores, gpus))
+
+    def _expected(self, typical: str) -> list[Shape]:
+        """Pods that the policy file names."""
+        names = self._free.model_names
+        return [
+            Shape(each.ask, tuple(not each.models or name in each.models for name in names), each.pods)
+            for each in read_typical(typical)
+        ]
 
     def _shapes(self, classes: list[int]) -> list[Shape]:
         """All pods that are there. GPUs of one model count as alike: one node of each stands for its others."""
