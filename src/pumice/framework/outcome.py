@@ -76,6 +76,10 @@ class Outcome:
         """For every waiting pod of the session that is not gated: why it waits. Made when asked for."""
         return self.policy.dialect.notices(self)
 
+    def nominations(self) -> Iterator[PodNotice]:
+        """Of the notices, those that nominate a pod to a node which others are leaving. Made when asked for."""
+        return self.policy.dialect.nominations(self)
+
     @property
     def total(self) -> AnyArray:
         """What all nodes have together (R,)."""

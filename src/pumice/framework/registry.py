@@ -55,7 +55,8 @@ class Dialect:
 
     ``nothing_waits``: whether a session on these tables would move nothing, as long as its actions only work for jobs
     that wait. ``opens`` is called before the plugins of a session are opened, ``closes`` when they have been told that
-    it ends, for what should be written; ``notices`` gives each waiting pod's reason for an outcome.
+    it ends, for what should be written; ``notices`` gives each waiting pod's reason for an outcome, ``nominations``
+    those of them that nominate a pod to a node, and costs no more than these.
     """
 
     name: str = field(default="", kw_only=True)
@@ -75,6 +76,7 @@ class Dialect:
     opens: Callable[[Any], None] = lambda ssn: None
     closes: Callable[[Any], Writes] = lambda ssn: Writes()
     notices: Callable[[Any], Iterator[PodNotice]] = lambda outcome: iter(())
+    nominations: Callable[[Any], Iterator[PodNotice]] = lambda outcome: iter(())
 
     @property
     def switches(self) -> Switches:

@@ -127,6 +127,12 @@ class Trace(NamedTuple):
         trace.take(operations, position)
         return trace
 
+    @property
+    def promises(self) -> Bool:
+        """Whether it was a promise that somebody was evicted for (tasks,)."""
+        found: Bool = (self.status == TaskStatus.PIPELINED) & self.evicted
+        return found
+
     def take(self, operations: Sequence[Operation], position: Mapping[int, int] | None = None) -> None:
         """Further operations were taken back."""
         for op in operations:
@@ -294,6 +300,18 @@ class Story:
             return None
         undone = self._undone
         return Trace(undone.status[rows], undone.node[rows], undone.evicted[rows])
+
+    def undone_promises(self) -> AnyArray:
+        """Rows of the tasks of which a promise that others were evicted for was taken back last."""
+        found: list[AnyArray] = []
+        if self._undone is not None:
+            found.append(self._undone.promises.nonzero()[0])
+        for number, failure in enumerate(self._failures):
+            if failure.trace is None or not failure.trace.promises.any():
+                continue
+            jobs = ((self.failed_as > 0) & (self._failed_with == number)).nonzero()[0].tolist()
+            found += [self._tables.jobs.tasks[job][failure.trace.promises] for job in jobs]
+        return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 
     @property
     def entries(self) -> Iterator[Entry]:

@@ -16,7 +16,8 @@ from pumice.model.topology import Topology
 @dataclass(frozen=True, slots=True)
 class LabelTree:
     """``domains`` (levels, N): the domain of each node at each level, -1 for nodes that lack a label. ``ids``: of each
-    domain of a level, the values joined by dots. ``parents``: of each domain of a level, that of the level above."""
+    domain of a level, the values joined by dots, which two domains may share. ``parents``: of each domain of a level,
+    that of the level above."""
 
     levels: tuple[str, ...]
     domains: I32
@@ -48,15 +49,14 @@ def _build(facts: Derived, levels: tuple[str, ...]) -> LabelTree:
     ids: list[tuple[str, ...]] = []
     parents: list[tuple[int, ...]] = []
     for level in range(len(levels)):
-        known: dict[str, int] = {}
+        known: dict[tuple[str, ...], int] = {}  # by the values: a dot may be part of one
         above: list[int] = []
         for node in inside.nonzero()[0].tolist():
-            values = [column.values[column.codes[node]] for column in columns[: level + 1]]
-            name = ".".join(values)
-            if name not in known:
-                known[name] = len(known)
+            values = tuple(column.values[column.codes[node]] for column in columns[: level + 1])
+            if values not in known:
+                known[values] = len(known)
                 above.append(int(domains[level - 1, node]) if level else -1)
-            domains[level, node] = known[name]
-        ids.append(tuple(known))
+            domains[level, node] = known[values]
+        ids.append(tuple(".".join(values) for values in known))
         parents.append(tuple(above))
     return LabelTree(levels, domains, tuple(ids), tuple(parents))

@@ -78,8 +78,8 @@ def _why_no_leaf(tables: Tables, tree: QueueTree, queue: int) -> str:
 def notices(outcome: Outcome) -> Iterator[PodNotice]:
     """For every waiting pod of a gang that was tried, unless the gang says that nobody is to be told; and for pods that
     were promised a node which others are leaving, which one: it is held for them in the next cycles (decision 0173)."""
+    yield from nominations(outcome)
     tables = outcome.tables
-    yield from _nominations(tables)
     tree, tasks = QueueTree(tables), tables.tasks
     words = Words(tables, tree)
     for job, why in (why_not_placed(outcome.story) | why_not_tried(tables, tree)).items():
@@ -93,8 +93,9 @@ def notices(outcome: Outcome) -> Iterator[PodNotice]:
             yield PodNotice(tasks.pods[row].key, tasks.pods[row].uid, UNSCHEDULABLE, message)
 
 
-def _nominations(tables: Tables) -> Iterator[PodNotice]:
-    tasks = tables.tasks
+def nominations(outcome: Outcome) -> Iterator[PodNotice]:
+    """For pods that were promised a node which others are leaving, which one."""
+    tables, tasks = outcome.tables, outcome.tables.tasks
     for row in (tasks.alive & (tasks.status == TaskStatus.PIPELINED)).nonzero()[0].tolist():
         pod, node = tasks.pods[row], tables.nodes.facts.names[int(tasks.node[row])]
         if not pod.node_name:  # not one that is moved, which is on a node still

@@ -36,7 +36,7 @@ from pumice.kai.plugins.subgrouporder import subgrouporder
 from pumice.kai.plugins.taskorder import taskorder
 from pumice.kai.plugins.topology import TopologyPlugin
 from pumice.kai.points import POINTS
-from pumice.kai.status import close, notices
+from pumice.kai.status import close, nominations, notices
 from pumice.scenario.turns import QUEUE_DEPTH, depth_problems
 
 NAME = "kai"
@@ -118,6 +118,7 @@ def kai_dialect() -> Dialect:
         closes=close,
         sections={QUEUE_DEPTH: depth_problems, "usageDBConfig": lambda section: iter(())},
         notices=notices,
+        nominations=nominations,
         default_actions=DEFAULT_ACTIONS,
         default_plugins=tuple(name for name in DEFAULT_PLUGINS),
         name=NAME,

@@ -6,6 +6,7 @@ Source: where Volcano sets each metric (spec 03, 04 §1, §6, §7, 05 §17).
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -47,6 +48,16 @@ class CycleTimer:
             name = name or ("close_session" if what == "closed" else f"action {phase}")
             found[name] = found.get(name, 0.0) + 1000.0 * (end - begun)
             found["e2e_scheduling"] += 1000.0 * (end - begun)
+        return found
+
+    def plugin_spans(self) -> dict[tuple[str, str], float]:
+        """How long plugins took, by their name and what they were told, as far as they have ended. Units:
+        milliseconds."""
+        found: dict[tuple[str, str], float] = {}
+        for (phase, begun), (_, end) in pairwise(self._begun):
+            what, _, plugin = phase.partition(" ")
+            if plugin:
+                found[plugin, _ON_SESSION[what]] = 1000.0 * (end - begun)
         return found
 
     def report(self, metrics: Metrics) -> None:

@@ -11,22 +11,47 @@ import numpy as np
 
 from pumice.columns.dtypes import F64
 from pumice.framework.outcome import Outcome
-from pumice.model.decisions import Decision, Evict
+from pumice.kai.usage import past_shares
+from pumice.model.decisions import Bind, Decision, Evict
+from pumice.model.pod import Pod
+from pumice.model.status import TaskStatus
 from pumice.runtime.cycle_metrics import CycleTimer
 from pumice.runtime.metrics import Family, Labels, Metrics
+from pumice.scenario.tallies import Tally, tallies
 
 PREFIX = "kai_"
 _QUEUE, _LATENCY = ("queue_name",), "latency_milliseconds"
 _EVICTED = ("podgroup", "namespace", "uid", "nodepool", "action")
+_ACTION, _DOUBLING = ("action",), (5.0, 2560.0, 10)
 #: By name: unit, and by what milli-cores, bytes and milli-devices are divided.
 _FAIR = {"cpu_cores": 1e3, "memory_gb": 1e9, "gpu": 1e3}
 _HELD = {"cpu_cores": 1e3, "memory_bytes": 1.0, "gpus": 1e3}
+
+#: By name: what actions count, and what that is.
+_TALLIES = {
+    "podgroups_acted_on_by_action": (Tally.TRIED, "Turns of jobs"),
+    "podgroups_scheduled_by_action": (Tally.PLACED, "Turns in which a job was placed"),
+    "scenarios_simulation_by_action": (Tally.SIMULATED, "Sets of victims that were simulated"),
+    "scenarios_filtered_by_action": (Tally.RULED_OUT, "Sets of victims that bounds ruled out"),
+}
+_PREEMPTIONS = "total_preemption_attempts"
 
 
 def _families() -> Iterable[Family]:
     for what in ("e2e_scheduling", "open_session", "close_session"):
         yield Family(f"{what}_{_LATENCY}", "gauge", f"Time of the last cycle: {what.replace('_', ' ')}", prefix=PREFIX)
-    yield Family(f"action_scheduling_{_LATENCY}", "gauge", "Time of an action", ("action",), prefix=PREFIX)
+    yield Family(f"action_scheduling_{_LATENCY}", "gauge", "Time of an action", _ACTION, prefix=PREFIX)
+    yield Family(f"plugin_scheduling_{_LATENCY}", "gauge", "Time in a plugin", ("plugin", "OnSession"), prefix=PREFIX)
+    yield Family(
+        f"task_scheduling_{_LATENCY}", "histogram", "From a pod's creation to its bind", (), _DOUBLING, prefix=PREFIX
+    )
+    for name, (_, about) in _TALLIES.items():
+        yield Family(name, "counter", about, _ACTION, prefix=PREFIX)
+    yield Family(_PREEMPTIONS, "counter", "Jobs for which preempt looked for victims", prefix=PREFIX)
+    yield Family("queue_info", "gauge", "1 for each queue", _QUEUE, prefix=PREFIX)
+    for what in ("cpu", "memory", "gpu"):
+        about = f"Which part of the cluster's {what} a queue had lately"
+        yield Family(f"queue_{what}_usage", "gauge", about, _QUEUE, prefix=PREFIX)
     for unit in _FAIR:
         yield Family(f"queue_fair_share_{unit}", "gauge", "Fair share of a queue", _QUEUE, prefix=PREFIX)
     for unit in _HELD:
@@ -50,12 +75,43 @@ def report_kai_cycle(
             metrics.put(f"{PREFIX}action_scheduling_{_LATENCY}", milliseconds, action)
         else:
             metrics.put(f"{PREFIX}{name}_{_LATENCY}", milliseconds)
+    for labels, milliseconds in timer.plugin_spans().items():
+        metrics.put(f"{PREFIX}plugin_scheduling_{_LATENCY}", milliseconds, *labels)
+    _report_work(metrics, outcome)
+    _report_binds(metrics, outcome, decisions)
     _report_queues(metrics, outcome)
     _report_evictions(metrics, outcome, decisions, node_pool)
 
 
+def _report_work(metrics: Metrics, outcome: Outcome) -> None:
+    """What actions did, whether or not anything came of it."""
+    counts = outcome.story.counts
+    for name, (what, _) in _TALLIES.items():
+        for action, count in tallies(counts, what).items():
+            metrics.add(f"{PREFIX}{name}", float(count), action)
+    metrics.add(f"{PREFIX}{_PREEMPTIONS}", float(tallies(counts, Tally.TRIED).get("preempt", 0)))
+
+
+def _report_binds(metrics: Metrics, outcome: Outcome, decisions: Iterable[Decision]) -> None:
+    """How long pods that are bound now have waited since they were made."""
+    creation = {pod.uid: pod.creation for pod in _bound_pods(outcome)}
+    for decision in decisions:
+        if isinstance(decision, Bind) and decision.uid in creation:
+            waited = 1000.0 * max(outcome.now - creation[decision.uid], 0.0)
+            metrics.observe(f"{PREFIX}task_scheduling_{_LATENCY}", waited)
+
+
+def _bound_pods(outcome: Outcome) -> Iterable[Pod]:
+    tasks = outcome.tables.tasks
+    return (tasks.pods[row] for row in (tasks.alive & (tasks.status == TaskStatus.BINDING)).nonzero()[0].tolist())
+
+
 def _report_queues(metrics: Metrics, outcome: Outcome) -> None:
     queues, figures = outcome.tables.queues, outcome.figures
+    metrics.replace(f"{PREFIX}queue_info", {(name,): 1.0 for name in queues.names})
+    for column, what in enumerate(("cpu", "memory", "gpu")):
+        lately = past_shares(outcome.tables)[:, column] if len(outcome.tables.histories.names) else np.zeros(0)
+        metrics.replace(f"{PREFIX}queue_{what}_usage", _by_queue(queues.names if len(lately) else (), lately))
     quota = np.where(np.isinf(queues.quota), -np.inf, queues.quota)
     for key, amounts, units in (
         ("queue_fair_share_", figures.get("queue.fair_share"), _FAIR),

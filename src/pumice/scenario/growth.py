@@ -21,10 +21,11 @@ _FIRST, _MORE = 1, 16
 
 
 class Growth:
-    """Iterating gives the chunks at which it is worth simulating."""
+    """Iterating gives the chunks at which it is worth simulating. ``ruled_out``: how many were passed over so far."""
 
     def __init__(self, ssn: Session, candidates: Candidates, recorded: Collection[int], bound: Bound) -> None:
         self._ssn, self._candidates, self._recorded, self._bound = ssn, candidates, recorded, bound
+        self.ruled_out = 0
         self._at = 0  # how many of the known chunks are in, as long as they are simple
         self._is_out: Bool = np.zeros(0, dtype=bool)  # of the known chunks: it was recorded
         self._rows: dict[int, list[int]] = {}
@@ -69,6 +70,8 @@ class Growth:
             if self._bound.reaches(known[0]):
                 self._at, self._is_out = 1, np.zeros(1, dtype=bool)
                 yield known[0]
+            else:
+                self.ruled_out += 1
             return
         nodes, held = self._candidates.in_rows(end)
         self._is_out = np.zeros(end, dtype=bool)
@@ -77,8 +80,10 @@ class Growth:
             held = np.where(self._is_out[:, None], 0.0, held)
         worth = self._bound.possible(nodes, held) & ~self._is_out
         for position in (worth[at:].nonzero()[0] + at).tolist():
-            self._at = position + 1
+            self.ruled_out += position - at
+            at = self._at = position + 1
             yield known[position]
+        self.ruled_out += end - at
 
     def _one_by_one(self, at: int) -> Iterator[Chunk]:
         """The chunks from ``at`` on, each counted by itself, with all that came before."""
@@ -91,6 +96,8 @@ class Growth:
                 begun.discard(chunk.job)
             elif allowed:
                 yield chunk
+            else:
+                self.ruled_out += 1
 
     def _take(self, chunk: Chunk) -> None:
         self._rows.setdefault(chunk.job, []).extend(chunk.rows)

@@ -10,6 +10,7 @@ from pumice.scenario.contest import Waiting
 from pumice.scenario.parts import active_count
 from pumice.scenario.solve import Refuted, Rules, Solution, solve
 from pumice.scenario.standing import Standing
+from pumice.scenario.tallies import Tally, tally
 from pumice.scenario.turns import Turns, queue_tree, waiting_jobs
 
 
@@ -25,6 +26,7 @@ def search(ssn: Session, rules: Rules) -> None:
         if part is None or alike.failed(job):
             turns.drop(job, alike.leading)
             continue
+        tally(ssn, Tally.TRIED)
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             if not rules.may_try(ssn, part):
                 alike.fails(job, "has no case")
@@ -32,6 +34,7 @@ def search(ssn: Session, rules: Rules) -> None:
                 stmt.commit()
                 alike.forget()
                 alike.placed(job)
+                tally(ssn, Tally.PLACED)
                 changed = {job, *job_of[list(found.evicted)].tolist()}
                 waiting.changed(changed)
                 standing.put(changed, there=[each for each in changed if may_be_victim(ssn, each)])

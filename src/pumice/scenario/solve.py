@@ -31,6 +31,7 @@ from pumice.scenario.parts import Chunk, Part, Scenario
 from pumice.scenario.placing import placer
 from pumice.scenario.points import solution_start
 from pumice.scenario.standing import Standing
+from pumice.scenario.tallies import Tally, tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +105,13 @@ class _Search:
         gone = frozenset(recorded)
         bound = Bound(ssn, placer(ssn).feasible, part, gone - self._standing)
         growth = Growth(ssn, self.candidates, gone, bound)
+        found = None
         for chunk in growth:
             found = self._on_nodes(part, recorded, chunk, growth, possible)
             if found is not None:
-                return found
-        return None
+                break
+        tally(ssn, Tally.RULED_OUT, growth.ruled_out)
+        return found
 
     def take_back(self, recorded: tuple[int, ...], *, keep_evictions: bool) -> None:
         """Undo what was simulated, before the next larger part is. The evictions may stand where they are those of
@@ -154,6 +157,7 @@ class _Search:
         ssn, tables = self.ssn, self.ssn.tables
         rows = (*recorded, *evicted)
         self.tries += 1
+        tally(ssn, Tally.SIMULATED)
         with self.stmt.trial() as trial:
             evict_all(ssn, self.stmt, [row for row in rows if row not in self._standing], self.rules.reason)
             self._evicted = self.stmt.mark()

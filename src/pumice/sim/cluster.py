@@ -207,14 +207,16 @@ class SimCluster:
         self._tell_pods({removal.pod: pod})
 
     def notice(self, notice: PodNotice) -> None:
-        """Store why a waiting pod waits, and where it is nominated to."""
+        """Store why a waiting pod waits, and where it is nominated to. A nomination is never taken back: it ends with
+        the bind."""
         pod = self.pods.get(notice.pod)
         if pod is None or pod.uid != notice.uid or pod.node_name:
             return
         said = PodCondition("PodScheduled", "False", notice.reason, notice.message, self.engine.now)
-        if pod.nominated_node == notice.nominated_node and _same_words(pod.conditions, said):
+        nominated = notice.nominated_node or pod.nominated_node
+        if pod.nominated_node == nominated and _same_words(pod.conditions, said):
             return
-        pod = self.pods[notice.pod] = replace(pod, conditions=(said,), nominated_node=notice.nominated_node)
+        pod = self.pods[notice.pod] = replace(pod, conditions=(said,), nominated_node=nominated)
         self._tell_pods({notice.pod: pod}, news=False)
 
     # -- objects come and go -------------------------------------------------------------------------------------------

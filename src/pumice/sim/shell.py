@@ -43,6 +43,8 @@ class Shell:
         self._submitted = []
         self.cycles += 1
         outcome = self._last = self.loop.step(now, saw=lambda snapshot: self._saw(now, snapshot))
+        for notice in outcome.nominations():
+            self.cluster.notice(notice)
         self.causes.observe(now, outcome)
         return CycleReport(self._submitted, outcome.wakes_at)
 

@@ -145,6 +145,25 @@ def _pending_label(last: int) -> str:
     return TaskStatus(last).label
 
 
+def nominations(outcome: Outcome) -> Iterator[PodNotice]:
+    """Of the notices, those that nominate a pod to a node: others were evicted there for it, also where that was taken
+    back."""
+    tables, tasks = outcome.tables, outcome.tables.tasks
+    promised = tasks.alive & (tasks.status == TaskStatus.PIPELINED) & tasks.evicted_for
+    promised[outcome.story.undone_promises()] = True
+    if not promised.any():
+        return
+    texts, live = FitTexts(tables, outcome.story), np.zeros(tables.jobs.capacity, dtype=bool)
+    live[outcome.live_jobs] = True
+    promised &= np.isin(tasks.status, _WAITING) & (tasks.job >= 0)
+    for row in promised.nonzero()[0].tolist():
+        pod = tasks.pods[row]
+        if live[tasks.job[row]] and not pod.gates:
+            reason, message, nominated = texts.task_reason(row)
+            if nominated:
+                yield PodNotice(pod.key, pod.uid, reason, message, nominated)
+
+
 def notices(outcome: Outcome) -> Iterator[PodNotice]:
     """For every waiting pod of the session that is not gated: why it waits."""
     tables, texts = outcome.tables, FitTexts(outcome.tables, outcome.story)

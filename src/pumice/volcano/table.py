@@ -14,7 +14,7 @@ from pumice.volcano.actions.gangreclaim import gangreclaim
 from pumice.volcano.actions.preempt import preempt
 from pumice.volcano.actions.reclaim import reclaim
 from pumice.volcano.actions.shuffle import shuffle
-from pumice.volcano.fit_errors import notices
+from pumice.volcano.fit_errors import nominations, notices
 from pumice.volcano.plugins.binpack import Binpack
 from pumice.volcano.plugins.capacity import Capacity
 from pumice.volcano.plugins.cdp import Cooldown
@@ -119,6 +119,7 @@ def volcano_registry() -> Registry:
         recover_hypernodes,
         close,
         notices,
+        nominations,
         name="volcano",
         scheduler="volcano",
     )

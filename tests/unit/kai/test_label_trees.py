@@ -28,3 +28,11 @@ def test_domains_are_nodes_of_equal_labels_from_the_widest_level_on() -> None:
 
 def test_a_topology_that_is_not_there_has_no_tree() -> None:
     assert tree("u") is None
+
+
+def test_values_with_dots_in_them_are_not_taken_for_others() -> None:
+    """``a.b`` with ``c`` in it, and ``a`` with ``b.c`` in it: KAI joins both to ``a.b.c``, and takes them for one."""
+    nodes = (node("one", labels={ZONE: "a.b", RACK: "c"}), node("other", labels={ZONE: "a", RACK: "b.c"}))
+    found = label_tree(opened(store(*nodes, queue("q"), Topology("t", (ZONE, RACK)))), "t")
+    assert found is not None
+    assert (found.domains.tolist(), found.parents) == ([[0, 1], [0, 1]], ((-1, -1), (0, 1)))

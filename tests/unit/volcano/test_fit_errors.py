@@ -111,6 +111,7 @@ def test_what_a_task_is_told(operation: Any, reason: tuple[str, str, str], undon
         stmt.discard()
         ssn.story.take(0, Attempt(undone=tuple(stmt.undone)))
     assert texts(ssn).task_reason(row(ssn, "g-0")) == reason
+    assert list(ssn.story.undone_promises()) == ([row(ssn, "g-0")] if undone and reason[2] else [])
 
 
 def test_what_a_waiting_task_is_told_is_its_note() -> None:

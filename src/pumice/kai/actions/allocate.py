@@ -10,6 +10,7 @@ from pumice.scenario.alike import Alike
 from pumice.scenario.chunks import chunk_of
 from pumice.scenario.parts import Part
 from pumice.scenario.placing import placer
+from pumice.scenario.tallies import Tally, tally
 from pumice.scenario.turns import Turns, waiting_jobs
 
 
@@ -35,10 +36,12 @@ def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
             turns.drop(job, alike.leading)
             failed.append(job)
             continue
+        tally(ssn, Tally.TRIED)
         with ssn.turn(ssn.tables.jobs.uids[job]):
             refused = _allocate(ssn, part)
             if refused is not None:
                 alike.placed(job)
+                tally(ssn, Tally.PLACED)
                 if grow and not refused and chunk_of(ssn, job) is not None:
                     turns.push(job)
             else:
