@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
-from math import isnan
+from math import floor, inf, isnan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -285,11 +285,15 @@ class Feasibility:
 
     def _capacity(self, cls: int, rows: AnyArray) -> F64:
         tables = self._tables
-        req, nodes, found = tables.classes.req[cls], NodeRows(tables, rows), np.full(len(rows), np.inf)
-        for dimension in (req > 0).nonzero()[0].tolist():
-            room = tables.nodes.books[rows, FUTURE, dimension]
-            np.minimum(found, np.floor((room + EPS) / req[dimension]), out=found)
-        np.maximum(found, 0.0, out=found)
+        req, nodes = tables.classes.req[cls], NodeRows(tables, rows)
+        if len(rows) == 1:
+            found = np.array([_fits(tables.nodes.books[rows[0], FUTURE].tolist(), req.tolist())])
+        else:
+            found = np.full(len(rows), np.inf)
+            for dimension in (req > 0).nonzero()[0].tolist():
+                room = tables.nodes.books[rows, FUTURE, dimension]
+                np.minimum(found, np.floor((room + EPS) / req[dimension]), out=found)
+            np.maximum(found, 0.0, out=found)
         found[tables.nodes.barred_by[rows] > 0] = -1.0
         for verdict in self._hooks.ask(points.class_filters, TaskClass(tables, cls), nodes):
             found[verdict.codes != 0] = -1.0
@@ -346,6 +350,12 @@ class Feasibility:
 
 
 _ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
+
+
+def _fits(room: list[float], need: list[float]) -> float:
+    """How many times what is needed fits into the room."""
+    fits = [floor((there + EPS) / each) for there, each in zip(room, need, strict=True) if each > 0]
+    return float(max(0, min(fits))) if fits else inf
 
 
 @lru_cache(maxsize=1024)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pumice.columns.dtypes import CPU, F64, MEMORY
 from pumice.columns.tables import Tables
 from pumice.columns.views import TaskClass
@@ -31,8 +29,7 @@ def shared_by_one(tables: Tables, amount: F64) -> tuple[float, float, float]:
 def shared(tables: Tables, amounts: F64) -> F64:
     """Milli-cores, bytes and milli-devices of some amounts. Shapes (…, R) -> (…, 3)."""
     gpu = gpu_column(tables)
-    found = np.zeros((*amounts.shape[:-1], 3))
-    found[..., 0], found[..., 1] = amounts[..., CPU], amounts[..., MEMORY]
-    if gpu >= 0:
-        found[..., 2] = amounts[..., gpu]
+    found: F64 = amounts.take((CPU, MEMORY, gpu), axis=-1)
+    if gpu < 0:
+        found[..., 2] = 0.0
     return found

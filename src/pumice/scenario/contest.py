@@ -38,9 +38,13 @@ class Waiting:
         return Standing(self._ssn, self._rows)
 
     @property
-    def queues(self) -> dict[int, list[Entry]]:
-        """They with their keys, by queue."""
-        return self._standing.queues
+    def leaves(self) -> Collection[int]:
+        """Their queues."""
+        return self._standing.leaves
+
+    def line(self, leaf: int) -> list[Entry]:
+        """Those of a queue, with their keys."""
+        return self._standing.line(leaf)
 
     def __contains__(self, job: int) -> bool:
         return job in self._standing
@@ -64,6 +68,8 @@ class Waiting:
             self._requests.pop(job, None)
         wait = [job for job in jobs if job in self._standing and chunk_of(self._ssn, job) is not None]
         self._standing.put(jobs, there=wait)
+        for job in wait:
+            self._standing.key(job)  # as it is now, and not in a simulation in which the job may have to leave
 
 
 class Contest:
@@ -91,7 +97,7 @@ class Contest:
             jobs.setdefault(leaf, []).append(job)
         own = int(ssn.tables.jobs.queue[part.job])
         for leaf, each in jobs.items():
-            self._entries[leaf] = self._keyed(each) if leaf == own or waiting.queues.get(leaf) else self._ordered(each)
+            self._entries[leaf] = self._keyed(each) if leaf == own or waiting.line(leaf) else self._ordered(each)
         self._entries.setdefault(own, []).append((self._key_of_part(), part.job))
         if len(self._entries[own]) > 1:
             self._entries[own].sort(reverse=True)
@@ -117,7 +123,7 @@ class Contest:
     def run(self) -> bool:
         """Whether the part was placed."""
         entries = self._entries
-        passed = dict.fromkeys(self._waiting.queues, 0)
+        passed = dict.fromkeys(self._waiting.leaves, 0)
         while entries:
             leaf = self._next(passed) if len(entries) > 1 else next(iter(entries))
             if leaf not in entries:
@@ -143,7 +149,7 @@ class Contest:
     def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
         """Nothing was placed, so the queue goes on being the one that goes next, and its next jobs fail too, where they
         are like the one that failed: each of one task, of one class."""
-        entries, waiting = self._entries[leaf], self._waiting.queues.get(leaf, ())
+        entries, waiting = self._entries[leaf], self._waiting.line(leaf)
         if not self._is_plain(failed):
             return
         jobs, cls = self._ssn.tables.jobs, self._ssn.tables.tasks.cls
@@ -168,7 +174,7 @@ class Contest:
         """The queue that goes next; -1 where a job of it that takes no part was passed over."""
         turns: dict[int, Turn] = {}
         bystander: dict[int, Entry | None] = {}
-        for leaf in {**dict.fromkeys(self._waiting.queues), **dict.fromkeys(self._entries)}:
+        for leaf in {**dict.fromkeys(self._waiting.leaves), **dict.fromkeys(self._entries)}:
             request = self._turn(leaf, passed, bystander)
             if request is not None:
                 turns[leaf] = Turn(leaf, request)
@@ -179,7 +185,7 @@ class Contest:
         return -1
 
     def _turn(self, leaf: int, passed: dict[int, int], bystander: dict[int, Entry | None]) -> F64 | None:
-        waiting, at = self._waiting.queues.get(leaf, ()), passed.get(leaf, 0)
+        waiting, at = self._waiting.line(leaf), passed.get(leaf, 0)
         while at < len(waiting) and self._takes_part(waiting[at][1]):
             at = passed[leaf] = at + 1
         own = self._entries.get(leaf)
@@ -208,7 +214,7 @@ class Contest:
     def _pass_over(self, leaf: int, passed: dict[int, int], before: Entry | None) -> None:
         """Pass over the next job of a queue, and those behind it that ask for as much: nothing was placed, so the queue
         goes on being the one that goes next."""
-        waiting, at = self._waiting.queues[leaf], passed[leaf]
+        waiting, at = self._waiting.line(leaf), passed[leaf]
         request = self._waiting.request(waiting[at][1])
         while at < len(waiting) and (before is None or waiting[at] < before):
             job = waiting[at][1]

@@ -48,9 +48,15 @@ class Part:
         if self._amount is not None:
             return self._amount
         found = amount_of(tables, self.rows)
-        if not tables.classes.share_mib[tables.tasks.cls[self.rows]].any():  # memory of GPUs is counted where they are
+        if not _asks_for_memory(tables, self.rows):  # which is counted where they are
             self._amount = found
         return found
+
+
+def _asks_for_memory(tables: Tables, rows: Sequence[int]) -> bool:
+    """Whether some task asks for so much memory of a GPU."""
+    share_mib, cls = tables.classes.share_mib, tables.tasks.cls
+    return bool(share_mib[cls[rows[0]]] if len(rows) == 1 else np.count_nonzero(share_mib[cls[rows]]))
 
 
 class Chunk(NamedTuple):
