@@ -186,7 +186,7 @@ class Feasibility:
         """The class as nodes are now; ``ahead``: with so much of what comes after one more."""
         nodes = self._tables.nodes
         question = ("fit", cls, self._tables.classes.identity(cls))
-        rests_on = (nodes.facts.version, *ground(*self._columns))
+        rests_on = self.beside_rows()
         fit: ClassFit | None = self._memo.recall(question, rests_on)
         moved = ground(*self._moving)
         if fit is None or fit.ahead < ahead:
@@ -202,6 +202,10 @@ class Feasibility:
     def everything(self) -> Ground:
         """What answers about classes rest on, over all nodes."""
         return (self._tables.nodes.facts.version, *ground(*self._all_columns))
+
+    def beside_rows(self) -> Ground:
+        """What answers about classes rest on beside the rows of nodes that they are about."""
+        return (self._tables.nodes.facts.version, *ground(*self._columns))
 
     def _evaluate(self, fit: ClassFit, nodes: NodeRows) -> None:
         rows, cls, stamps = nodes.rows, fit.cls, self._tables.nodes.stamps
@@ -265,7 +269,7 @@ class Feasibility:
         written on."""
         nodes, question = self._tables.nodes, ("mendable", cls, self._tables.classes.identity(cls))
         assert nodes.stamps is not None
-        rests_on = (nodes.facts.version, *ground(*self._columns))
+        rests_on = self.beside_rows()
         return self._memo.by_row(question, rests_on, nodes.stamps, lambda rows: self._mendable(cls, rows))
 
     def _mendable(self, cls: int, rows: AnyArray) -> Bool:
@@ -279,9 +283,13 @@ class Feasibility:
         be written on."""
         nodes, question = self._tables.nodes, ("capacity", cls, self._tables.classes.identity(cls))
         assert nodes.stamps is not None
-        rests_on = (nodes.facts.version, *ground(*self._columns))
+        rests_on = self.beside_rows()
         found: F64 = self._memo.by_row(question, rests_on, nodes.stamps, lambda rows: self._capacity(cls, rows))
         return found
+
+    def capacity_of(self, cls: int, node: int) -> float:
+        """The same of one node, found out anew."""
+        return float(self._capacity(cls, np.array([node]))[0])
 
     def _capacity(self, cls: int, rows: AnyArray) -> F64:
         tables = self._tables

@@ -53,6 +53,15 @@ class Waiting:
         """The key of one that waits."""
         return self._standing.key(job)
 
+    def key_of(self, job: int) -> Any:
+        """The key of a job of which a part is placed: as if nothing of it was placed yet."""
+        ssn, tables = self._ssn, self._ssn.tables
+        if job in self and not active_count(tables.jobs.counts[job].tolist()):
+            return self.key(job)
+        rows = JobRows(tables, np.array([job]), dict.fromkeys(tables.jobs.subs[job], 0))
+        columns = [column.tolist() for column in ssn.ask(points.jobs_keyed, rows)]
+        return (*(column[0] for column in columns), float(tables.jobs.creation[job]), tables.jobs.uids[job])
+
     def request(self, job: int) -> tuple[float, ...]:
         """What a job would be tried with, as a value."""
         found = self._requests.get(job)
@@ -98,7 +107,7 @@ class Contest:
         own = int(ssn.tables.jobs.queue[part.job])
         for leaf, each in jobs.items():
             self._entries[leaf] = self._keyed(each) if leaf == own or waiting.line(leaf) else self._ordered(each)
-        self._entries.setdefault(own, []).append((self._key_of_part(), part.job))
+        self._entries.setdefault(own, []).append((waiting.key_of(part.job), part.job))
         if len(self._entries[own]) > 1:
             self._entries[own].sort(reverse=True)
 
@@ -110,15 +119,6 @@ class Contest:
 
     def _keyed(self, jobs: list[int]) -> list[Entry]:
         return sorted(zip(self._ssn.order.job_keys()(jobs), jobs, strict=True), reverse=True)
-
-    def _key_of_part(self) -> Any:
-        """A part is a job of which nothing is placed yet."""
-        ssn, tables, job = self._ssn, self._ssn.tables, self._part.job
-        if job in self._waiting and not active_count(tables.jobs.counts[job].tolist()):
-            return self._waiting.key(job)
-        rows = JobRows(tables, np.array([job]), dict.fromkeys(tables.jobs.subs[job], 0))
-        columns = [column.tolist() for column in ssn.ask(points.jobs_keyed, rows)]
-        return (*(column[0] for column in columns), float(tables.jobs.creation[job]), tables.jobs.uids[job])
 
     def run(self) -> bool:
         """Whether the part was placed."""

@@ -55,10 +55,9 @@ class Placer:
         are."""
         if not self._may_take(part):
             return False
-        tables = self.ssn.tables
         with stmt.trial() as trial:
-            if tables.jobs.has_topology[part.job] or has_sets(tables, part.job):
-                if not self._place_group(stmt, groups_of(tables, part), Subset(within), virtual):
+            if self.is_grouped(part.job):
+                if not self._place_group(stmt, groups_of(self.ssn.tables, part), Subset(within), virtual):
                     return False
             elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
                 return False
@@ -66,6 +65,25 @@ class Placer:
         if not virtual:
             self._all_or_wait(stmt, part)
         return True
+
+    @property
+    def is_by_class(self) -> bool:
+        """Whether tasks of a class fare alike on all nodes: no hook looks at the single task, no node is out of bounds
+        and no GPUs are shared."""
+        return not self._single and self._outside is None and self.ssn.ledger.devices is None
+
+    def is_grouped(self, job: int) -> bool:
+        """Whether some of a job's tasks must be near each other."""
+        return bool(self.ssn.tables.jobs.has_topology[job]) or has_sets(self.ssn.tables, job)
+
+    def place_at(self, stmt: Statement, part: Part, node: int) -> bool:
+        """Place a part of one task virtually, as ``place`` does where all is by class, the part is not grouped and no
+        other node has room."""
+        row = part.rows[0]
+        if not self._may_take(part) or self.ssn.ask(points.task_refused, Task(self.ssn.tables, row)) is not None:
+            return False
+        fits = self.feasible.capacity_of(int(self.ssn.tables.tasks.cls[row]), node) > 0
+        return fits and self._put(stmt, [row], [node], at_once=False)
 
     def refutes(self, part: Part, within: Bool) -> bool:
         """Whether some task of a part fits none of these nodes (N,), which is found out without asking which of them is
