@@ -7,7 +7,6 @@ take part in comparing queues, and are passed over when their turn comes. Source
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,16 +25,11 @@ from pumice.scenario.turns import best_leaf
 
 
 class Waiting:
-    """All jobs that wait, by queue, the best one first; kept in step with what is committed. They are put in order for
-    the first contest, if there is one."""
+    """All jobs that wait, by queue, the best one first; kept in step with what is committed."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
-        self._ssn, self._rows = ssn, rows
+        self._ssn, self._standing = ssn, Standing(ssn, rows)
         self._requests: dict[int, tuple[float, ...]] = {}
-
-    @cached_property
-    def _standing(self) -> Standing:
-        return Standing(self._ssn, self._rows)
 
     @property
     def leaves(self) -> Collection[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable
+from functools import cached_property
 from typing import Any
 
 from pumice.columns.dtypes import AnyArray
@@ -18,22 +19,30 @@ Entry = tuple[Any, int]
 class Standing:
     """Some jobs by queue, the best one first. ``alone``: what would leave of jobs of one task, as far as it is known.
 
-    Jobs that are put there get their keys when somebody looks at their queue, all of them at once.
+    They are put in order for the first who looks, if there is one. Jobs that are put there later get their keys when
+    somebody looks at their queue, all of them at once.
     """
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
-        self._ssn = ssn
-        self._entry_of: dict[int, Entry] = {}
+        self._ssn, self._rows = ssn, rows
         self.alone: dict[int, Chunk] = {}
-        self._lines: dict[int, list[Entry]] = {}
         self._coming: dict[int, dict[int, None]] = {}  # by queue: those without a key
-        queue = ssn.tables.jobs.queue[rows].tolist()
-        keys = ssn.order.job_keys()(rows.tolist()) if len(rows) else []
-        for entry, leaf in zip(zip(keys, rows.tolist(), strict=True), queue, strict=True):
-            self._lines.setdefault(leaf, []).append(entry)
-            self._entry_of[entry[1]] = entry
-        for entries in self._lines.values():
+
+    @cached_property
+    def _entry_of(self) -> dict[int, Entry]:
+        rows = self._rows.tolist()
+        keys = self._ssn.order.job_keys()(rows) if rows else []
+        return dict(zip(rows, zip(keys, rows, strict=True), strict=True))
+
+    @cached_property
+    def _lines(self) -> dict[int, list[Entry]]:
+        found: dict[int, list[Entry]] = {}
+        queue = self._ssn.tables.jobs.queue[self._rows].tolist()
+        for entry, leaf in zip(self._entry_of.values(), queue, strict=True):
+            found.setdefault(leaf, []).append(entry)
+        for entries in found.values():
             entries.sort()
+        return found
 
     def __contains__(self, job: int) -> bool:
         return job in self._entry_of or job in self._coming.get(self._leaf(job), ())
@@ -63,16 +72,15 @@ class Standing:
 
     def put(self, jobs: Iterable[int], *, there: Iterable[int]) -> None:
         """Some jobs changed: those that are to be ``there`` take their place anew, the others are out."""
-        stay = set(there)
+        stay, lines = set(there), self._lines
         for job in jobs:
             leaf = self._leaf(job)
             self.alone.pop(job, None)
             old = self._entry_of.pop(job, None)
             if old is not None:
-                line = self._lines[leaf]
-                del line[bisect_left(line, old)]
+                del lines[leaf][bisect_left(lines[leaf], old)]
             elif leaf in self._coming:
                 self._coming[leaf].pop(job, None)
             if job in stay:
-                self._lines.setdefault(leaf, [])
+                lines.setdefault(leaf, [])
                 self._coming.setdefault(leaf, {})[job] = None
