@@ -77,13 +77,13 @@ class Placer:
         return bool(self.ssn.tables.jobs.has_topology[job]) or has_sets(self.ssn.tables, job)
 
     def place_at(self, stmt: Statement, part: Part, node: int) -> bool:
-        """Place a part of one task virtually, as ``place`` does where all is by class, the part is not grouped and no
-        other node has room."""
+        """Promise a part of one task that waits the node, as ``place`` would virtually where all is by class, the part
+        is not grouped and no other node has room."""
         row = part.rows[0]
         if not self._may_take(part) or self.ssn.ask(points.task_refused, Task(self.ssn.tables, row)) is not None:
             return False
         fits = self.feasible.capacity_of(int(self.ssn.tables.tasks.cls[row]), node) > 0
-        return fits and self._put(stmt, [row], [node], at_once=False)
+        return fits and stmt.pipeline([row], [node]) is None
 
     def refutes(self, part: Part, within: Bool) -> bool:
         """Whether some task of a part fits none of these nodes (N,), which is found out without asking which of them is
