@@ -33,24 +33,17 @@ def turn_key(
     key: over its fair share in every resource; beyond its quota with the job; its priority; would hold something of
     which it has no share; dominant share with the job and without the victims; dominant share as it is.
     """
-    held = [a + j for a, j in zip(allocated, job, strict=True)]
-    return (
-        all(f < a for f, a in zip(fair, allocated, strict=True)),
-        any(h > q for h, q in zip(held, quota, strict=True)),
-        -priority,
-        any(s == 0 and h > 0 for s, h in zip(share, held, strict=True)),
-        _dominant([h - v for h, v in zip(held, victims, strict=True)], share, total),
-        _dominant(allocated, share, total),
-    )
-
-
-def _dominant(amounts: Amounts, shares: Amounts, totals: Amounts) -> float:
-    """The largest part of its share that is held, of the total where that is unlimited."""
-    most = 0.0
-    for amount, share, total in zip(amounts, shares, totals, strict=True):
-        of = total if share == _INF else share
-        most = max(most, amount * _NO_SHARE if of == 0 else amount / of)
-    return most
+    over, beyond, unshared, then, now = True, False, False, 0.0, 0.0
+    each = zip(allocated, job, victims, fair, quota, share, total, strict=True)
+    for has, more, less, fairly, due, part, whole in each:
+        held = has + more
+        over = over and fairly < has
+        beyond = beyond or held > due
+        unshared = unshared or (part == 0 and held > 0)
+        of = whole if part == _INF else part  # of the total where the share is unlimited
+        then = max(then, (held - less) * _NO_SHARE if of == 0 else (held - less) / of)
+        now = max(now, has * _NO_SHARE if of == 0 else has / of)
+    return over, beyond, -priority, unshared, then, now
 
 
 def compare_turns(left: Key, right: Key, left_share: Amounts, right_share: Amounts) -> int:

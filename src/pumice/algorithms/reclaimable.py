@@ -44,9 +44,11 @@ def may_reclaim(states: QueueStates, queue: int, need: F64, preemptible: bool) -
 
     ``need`` (R,).
     """
-    if (states.allocated[queue] + need > states.fair[queue]).any():
+    asked = need.tolist()
+    if _exceeds(_plus(states.allocated[queue].tolist(), asked), states.fair[queue].tolist()):
         return False
-    return preemptible or bool((states.non_preemptible[queue] + need <= states.quota[queue]).all())
+    held_fast = states.non_preemptible[queue].tolist()
+    return preemptible or not _exceeds(_plus(held_fast, asked), states.quota[queue].tolist())
 
 
 def is_reclaimable(
@@ -65,7 +67,8 @@ def is_reclaimable(
         taker = above[int(states.parent[loser])]
         if not _may_lose(states, taker, loser, asked, _plus(remaining[loser], lumps[place].tolist())):
             return False
-    involved = ((need > 0) | (lumps > 0).any(axis=0)).tolist()
+    most = (lumps[0] if len(lumps) == 1 else lumps.max(axis=0)).tolist()
+    involved = [more > 0 or less > 0 for more, less in zip(asked, most, strict=True)]
     for taker in line:
         siblings = [row for row in lost if row != taker and states.parent[row] == states.parent[taker]]
         if siblings:
@@ -73,7 +76,8 @@ def is_reclaimable(
             mine = [multiplier * full if full > 1 else -1.0 for full in _filled(held, states.fair[taker].tolist())]
             if any(_is_as_full(states, mine, row, remaining[row], involved) for row in siblings):
                 return False
-        if not preemptible and (states.non_preemptible[taker] + need > states.quota[taker]).any():
+        held_fast = states.non_preemptible[taker].tolist()
+        if not preemptible and _exceeds(_plus(held_fast, asked), states.quota[taker].tolist()):
             return False
     return True
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
-from math import isnan
+from math import floor, inf, isnan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,7 +186,7 @@ class Feasibility:
         """The class as nodes are now; ``ahead``: with so much of what comes after one more."""
         nodes = self._tables.nodes
         question = ("fit", cls, self._tables.classes.identity(cls))
-        rests_on = (nodes.facts.version, *ground(*self._columns))
+        rests_on = self.beside_rows()
         fit: ClassFit | None = self._memo.recall(question, rests_on)
         moved = ground(*self._moving)
         if fit is None or fit.ahead < ahead:
@@ -202,6 +202,10 @@ class Feasibility:
     def everything(self) -> Ground:
         """What answers about classes rest on, over all nodes."""
         return (self._tables.nodes.facts.version, *ground(*self._all_columns))
+
+    def beside_rows(self) -> Ground:
+        """What answers about classes rest on beside the rows of nodes that they are about."""
+        return (self._tables.nodes.facts.version, *ground(*self._columns))
 
     def _evaluate(self, fit: ClassFit, nodes: NodeRows) -> None:
         rows, cls, stamps = nodes.rows, fit.cls, self._tables.nodes.stamps
@@ -265,7 +269,7 @@ class Feasibility:
         written on."""
         nodes, question = self._tables.nodes, ("mendable", cls, self._tables.classes.identity(cls))
         assert nodes.stamps is not None
-        rests_on = (nodes.facts.version, *ground(*self._columns))
+        rests_on = self.beside_rows()
         return self._memo.by_row(question, rests_on, nodes.stamps, lambda rows: self._mendable(cls, rows))
 
     def _mendable(self, cls: int, rows: AnyArray) -> Bool:
@@ -279,17 +283,25 @@ class Feasibility:
         be written on."""
         nodes, question = self._tables.nodes, ("capacity", cls, self._tables.classes.identity(cls))
         assert nodes.stamps is not None
-        rests_on = (nodes.facts.version, *ground(*self._columns))
+        rests_on = self.beside_rows()
         found: F64 = self._memo.by_row(question, rests_on, nodes.stamps, lambda rows: self._capacity(cls, rows))
         return found
 
+    def capacity_of(self, cls: int, node: int) -> float:
+        """The same of one node, found out anew."""
+        return float(self._capacity(cls, np.array([node]))[0])
+
     def _capacity(self, cls: int, rows: AnyArray) -> F64:
         tables = self._tables
-        req, nodes, found = tables.classes.req[cls], NodeRows(tables, rows), np.full(len(rows), np.inf)
-        for dimension in (req > 0).nonzero()[0].tolist():
-            room = tables.nodes.books[rows, FUTURE, dimension]
-            np.minimum(found, np.floor((room + EPS) / req[dimension]), out=found)
-        np.maximum(found, 0.0, out=found)
+        req, nodes = tables.classes.req[cls], NodeRows(tables, rows)
+        if len(rows) == 1:
+            found = np.array([_fits(tables.nodes.books[rows[0], FUTURE].tolist(), req.tolist())])
+        else:
+            found = np.full(len(rows), np.inf)
+            for dimension in (req > 0).nonzero()[0].tolist():
+                room = tables.nodes.books[rows, FUTURE, dimension]
+                np.minimum(found, np.floor((room + EPS) / req[dimension]), out=found)
+            np.maximum(found, 0.0, out=found)
         found[tables.nodes.barred_by[rows] > 0] = -1.0
         for verdict in self._hooks.ask(points.class_filters, TaskClass(tables, cls), nodes):
             found[verdict.codes != 0] = -1.0
@@ -346,6 +358,12 @@ class Feasibility:
 
 
 _ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
+
+
+def _fits(room: list[float], need: list[float]) -> float:
+    """How many times what is needed fits into the room."""
+    fits = [floor((there + EPS) / each) for there, each in zip(room, need, strict=True) if each > 0]
+    return float(max(0, min(fits))) if fits else inf
 
 
 @lru_cache(maxsize=1024)

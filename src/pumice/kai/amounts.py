@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
-from pumice.columns.dtypes import CPU, F64, MEMORY
+from pumice.columns.dtypes import CPU, F64, I64, MEMORY, read_only
 from pumice.columns.tables import Tables
 from pumice.columns.views import TaskClass
 from pumice.model.gpu import GPU_RESOURCE
@@ -21,6 +23,11 @@ def asks_for_gpus(cls: TaskClass, gpu: int) -> bool:
     return bool(cls.req[gpu] > 0) or (share is not None and (share.fraction > 0 or share.memory_mib > 0))
 
 
+@lru_cache(maxsize=64)
+def _columns(gpu: int) -> I64:
+    return read_only(np.array((CPU, MEMORY, gpu)))
+
+
 def shared_by_one(tables: Tables, amount: F64) -> tuple[float, float, float]:
     """The same of one amount (R,), as numbers."""
     gpu = gpu_column(tables)
@@ -31,8 +38,7 @@ def shared_by_one(tables: Tables, amount: F64) -> tuple[float, float, float]:
 def shared(tables: Tables, amounts: F64) -> F64:
     """Milli-cores, bytes and milli-devices of some amounts. Shapes (…, R) -> (…, 3)."""
     gpu = gpu_column(tables)
-    found = np.zeros((*amounts.shape[:-1], 3))
-    found[..., 0], found[..., 1] = amounts[..., CPU], amounts[..., MEMORY]
-    if gpu >= 0:
-        found[..., 2] = amounts[..., gpu]
+    found: F64 = amounts.take(_columns(gpu), axis=-1)
+    if gpu < 0:
+        found[..., 2] = 0.0
     return found

@@ -192,6 +192,8 @@ class _Updates:
         """When it started, if it did now; since when it is below its minimum. None: as it says already."""
         if group.gang is None:
             return None
+        if not self._starts[i] and group.gang.stale_since is None and job not in self._stale:
+            return None
         old = GangTimes(group.gang.last_start, group.gang.stale_since)
         started = self._ssn.now if self._starts[i] else old.last_start
         stale = (old.stale_since or self._ssn.now) if job in self._stale else None

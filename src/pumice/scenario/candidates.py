@@ -102,7 +102,7 @@ class Candidates:
         """All chunks, the worst first; those that hold a recorded victim are left out, and their other tasks come later
         by themselves."""
         ssn, tables = self._ssn, self._ssn.tables
-        lines = {leaf: _Line(self._standing.queues[leaf], self._may_leave) for leaf in self._queues}
+        lines = {leaf: _Line(self._standing.line(leaf), self._may_leave) for leaf in self._queues}
         left: dict[int, _Left] = {}
         popped: dict[int, F64] = {}
         node = tables.tasks.node

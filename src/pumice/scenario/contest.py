@@ -7,7 +7,6 @@ take part in comparing queues, and are passed over when their turn comes. Source
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,21 +25,20 @@ from pumice.scenario.turns import best_leaf
 
 
 class Waiting:
-    """All jobs that wait, by queue, the best one first; kept in step with what is committed. They are put in order for
-    the first contest, if there is one."""
+    """All jobs that wait, by queue, the best one first; kept in step with what is committed."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
-        self._ssn, self._rows = ssn, rows
+        self._ssn, self._standing = ssn, Standing(ssn, rows)
         self._requests: dict[int, tuple[float, ...]] = {}
 
-    @cached_property
-    def _standing(self) -> Standing:
-        return Standing(self._ssn, self._rows)
-
     @property
-    def queues(self) -> dict[int, list[Entry]]:
-        """They with their keys, by queue."""
-        return self._standing.queues
+    def leaves(self) -> Collection[int]:
+        """Their queues."""
+        return self._standing.leaves
+
+    def line(self, leaf: int) -> list[Entry]:
+        """Those of a queue, with their keys."""
+        return self._standing.line(leaf)
 
     def __contains__(self, job: int) -> bool:
         return job in self._standing
@@ -48,6 +46,15 @@ class Waiting:
     def key(self, job: int) -> Any:
         """The key of one that waits."""
         return self._standing.key(job)
+
+    def key_of(self, job: int) -> Any:
+        """The key of a job of which a part is placed: as if nothing of it was placed yet."""
+        ssn, tables = self._ssn, self._ssn.tables
+        if job in self and not active_count(tables.jobs.counts[job].tolist()):
+            return self.key(job)
+        rows = JobRows(tables, np.array([job]), dict.fromkeys(tables.jobs.subs[job], 0))
+        columns = [column.tolist() for column in ssn.ask(points.jobs_keyed, rows)]
+        return (*(column[0] for column in columns), float(tables.jobs.creation[job]), tables.jobs.uids[job])
 
     def request(self, job: int) -> tuple[float, ...]:
         """What a job would be tried with, as a value."""
@@ -64,6 +71,8 @@ class Waiting:
             self._requests.pop(job, None)
         wait = [job for job in jobs if job in self._standing and chunk_of(self._ssn, job) is not None]
         self._standing.put(jobs, there=wait)
+        for job in wait:
+            self._standing.key(job)  # as it is now, and not in a simulation in which the job may have to leave
 
 
 class Contest:
@@ -91,8 +100,8 @@ class Contest:
             jobs.setdefault(leaf, []).append(job)
         own = int(ssn.tables.jobs.queue[part.job])
         for leaf, each in jobs.items():
-            self._entries[leaf] = self._keyed(each) if leaf == own or waiting.queues.get(leaf) else self._ordered(each)
-        self._entries.setdefault(own, []).append((self._key_of_part(), part.job))
+            self._entries[leaf] = self._keyed(each) if leaf == own or waiting.line(leaf) else self._ordered(each)
+        self._entries.setdefault(own, []).append((waiting.key_of(part.job), part.job))
         if len(self._entries[own]) > 1:
             self._entries[own].sort(reverse=True)
 
@@ -105,19 +114,10 @@ class Contest:
     def _keyed(self, jobs: list[int]) -> list[Entry]:
         return sorted(zip(self._ssn.order.job_keys()(jobs), jobs, strict=True), reverse=True)
 
-    def _key_of_part(self) -> Any:
-        """A part is a job of which nothing is placed yet."""
-        ssn, tables, job = self._ssn, self._ssn.tables, self._part.job
-        if job in self._waiting and not active_count(tables.jobs.counts[job].tolist()):
-            return self._waiting.key(job)
-        rows = JobRows(tables, np.array([job]), dict.fromkeys(tables.jobs.subs[job], 0))
-        columns = [column.tolist() for column in ssn.ask(points.jobs_keyed, rows)]
-        return (*(column[0] for column in columns), float(tables.jobs.creation[job]), tables.jobs.uids[job])
-
     def run(self) -> bool:
         """Whether the part was placed."""
         entries = self._entries
-        passed = dict.fromkeys(self._waiting.queues, 0)
+        passed = dict.fromkeys(self._waiting.leaves, 0)
         while entries:
             leaf = self._next(passed) if len(entries) > 1 else next(iter(entries))
             if leaf not in entries:
@@ -143,7 +143,7 @@ class Contest:
     def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
         """Nothing was placed, so the queue goes on being the one that goes next, and its next jobs fail too, where they
         are like the one that failed: each of one task, of one class."""
-        entries, waiting = self._entries[leaf], self._waiting.queues.get(leaf, ())
+        entries, waiting = self._entries[leaf], self._waiting.line(leaf)
         if not self._is_plain(failed):
             return
         jobs, cls = self._ssn.tables.jobs, self._ssn.tables.tasks.cls
@@ -168,7 +168,7 @@ class Contest:
         """The queue that goes next; -1 where a job of it that takes no part was passed over."""
         turns: dict[int, Turn] = {}
         bystander: dict[int, Entry | None] = {}
-        for leaf in {**dict.fromkeys(self._waiting.queues), **dict.fromkeys(self._entries)}:
+        for leaf in {**dict.fromkeys(self._waiting.leaves), **dict.fromkeys(self._entries)}:
             request = self._turn(leaf, passed, bystander)
             if request is not None:
                 turns[leaf] = Turn(leaf, request)
@@ -179,7 +179,7 @@ class Contest:
         return -1
 
     def _turn(self, leaf: int, passed: dict[int, int], bystander: dict[int, Entry | None]) -> F64 | None:
-        waiting, at = self._waiting.queues.get(leaf, ()), passed.get(leaf, 0)
+        waiting, at = self._waiting.line(leaf), passed.get(leaf, 0)
         while at < len(waiting) and self._takes_part(waiting[at][1]):
             at = passed[leaf] = at + 1
         own = self._entries.get(leaf)
@@ -208,7 +208,7 @@ class Contest:
     def _pass_over(self, leaf: int, passed: dict[int, int], before: Entry | None) -> None:
         """Pass over the next job of a queue, and those behind it that ask for as much: nothing was placed, so the queue
         goes on being the one that goes next."""
-        waiting, at = self._waiting.queues[leaf], passed[leaf]
+        waiting, at = self._waiting.line(leaf), passed[leaf]
         request = self._waiting.request(waiting[at][1])
         while at < len(waiting) and (before is None or waiting[at] < before):
             job = waiting[at][1]

@@ -35,6 +35,8 @@ class Growth:
         """All potential victims of jobs that have one on the node."""
         if self._jobs_on:
             return [row for job in self._jobs_on.get(node, ()) for row in self._rows[job]]
+        if self._at == 1:
+            return list(self._candidates.known[0].rows)
         nodes, _ = self._candidates.in_rows(self._at)
         there = (nodes == node) & ~self._is_out[: self._at]
         return [row for position in there.nonzero()[0].tolist() for row in self._candidates.known[position].rows]

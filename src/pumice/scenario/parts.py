@@ -47,8 +47,8 @@ class Part:
         """What they ask for together, as ``amount_of`` says. Shape (R,). Not to be written on."""
         if self._amount is not None:
             return self._amount
-        found = amount_of(tables, self.rows)
-        if not tables.classes.share_mib[tables.tasks.cls[self.rows]].any():  # memory of GPUs is counted where they are
+        found, of_memory = _amount_of(tables, self.rows)
+        if not of_memory:  # which is counted where they are
             self._amount = found
         return found
 
@@ -88,12 +88,16 @@ def active_of(tables: Tables, sub: int) -> int:
 def amount_of(tables: Tables, rows: Iterable[int]) -> F64:
     """What tasks ask for together, as quotas count it: with fractions of GPUs, and with memory of GPUs as the part that
     it is on the node that a task is on. Shape (R,). Not to be written on."""
-    rows = list(rows)
+    return _amount_of(tables, list(rows))[0]
+
+
+def _amount_of(tables: Tables, rows: Sequence[int]) -> tuple[F64, bool]:
+    """(the same, whether some of it is memory of GPUs)."""
     charge = tables.classes.charge
     if len(rows) == 1:
         cls = int(tables.tasks.cls[rows[0]])
         if not tables.classes.share_mib[cls] and not len(tables.claims):
-            return np.asarray(charge[cls])
+            return charge[cls], False
     classes: list[int] = tables.tasks.cls[rows].tolist()
     first = classes[0]
     if classes.count(first) == len(classes):
@@ -104,7 +108,7 @@ def amount_of(tables: Tables, rows: Iterable[int]) -> F64:
         found[tables.axis.column[GPU_RESOURCE]] += memory_charge(tables, rows)
     if len(tables.claims) and GPU_RESOURCE in tables.axis.column:
         found[tables.axis.column[GPU_RESOURCE]] += claimed_gpus(tables, rows).sum()
-    return found
+    return found, bool(of_memory)
 
 
 def may_wait(tables: Tables, job: int) -> bool:

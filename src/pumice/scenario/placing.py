@@ -55,10 +55,9 @@ class Placer:
         are."""
         if not self._may_take(part):
             return False
-        tables = self.ssn.tables
         with stmt.trial() as trial:
-            if tables.jobs.has_topology[part.job] or has_sets(tables, part.job):
-                if not self._place_group(stmt, groups_of(tables, part), Subset(within), virtual):
+            if self.is_grouped(part.job):
+                if not self._place_group(stmt, groups_of(self.ssn.tables, part), Subset(within), virtual):
                     return False
             elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
                 return False
@@ -67,11 +66,30 @@ class Placer:
             self._all_or_wait(stmt, part)
         return True
 
+    @property
+    def is_by_class(self) -> bool:
+        """Whether tasks of a class fare alike on all nodes: no hook looks at the single task, no node is out of bounds
+        and no GPUs are shared."""
+        return not self._single and self._outside is None and self.ssn.ledger.devices is None
+
+    def is_grouped(self, job: int) -> bool:
+        """Whether some of a job's tasks must be near each other."""
+        return bool(self.ssn.tables.jobs.has_topology[job]) or has_sets(self.ssn.tables, job)
+
+    def place_at(self, stmt: Statement, part: Part, node: int) -> bool:
+        """Promise a part of one task that waits the node, as ``place`` would virtually where all is by class, the part
+        is not grouped and no other node has room."""
+        row = part.rows[0]
+        if not self._may_take(part) or self.ssn.ask(points.task_refused, Task(self.ssn.tables, row)) is not None:
+            return False
+        fits = self.feasible.capacity_of(int(self.ssn.tables.tasks.cls[row]), node) > 0
+        return fits and stmt.pipeline([row], [node]) is None
+
     def refutes(self, part: Part, within: Bool) -> bool:
         """Whether some task of a part fits none of these nodes (N,), which is found out without asking which of them is
         best."""
         classes = set(self.ssn.tables.tasks.cls[part.rows].tolist())
-        return not all((self.feasible.capacity(cls)[within] > 0).any() for cls in classes)
+        return not all(np.count_nonzero(self.feasible.capacity(cls)[within] > 0) for cls in classes)
 
     def _may_take(self, part: Part) -> bool:
         ssn, job = self.ssn, part.job
@@ -140,7 +158,8 @@ class Placer:
             return all(self._place_shared(stmt, row, cls, share, within, virtual) for row in rows)
         anywhere = within.is_all and not virtual and not self._single and self._outside is None
         while rows:
-            nodes = self._ahead(rows, cls) if anywhere else self._choose(rows, cls, within)
+            sole = self._sole(cls, within) if virtual and len(rows) == 1 else -1
+            nodes = [sole] if sole >= 0 else self._ahead(rows, cls) if anywhere else self._choose(rows, cls, within)
             if not nodes:
                 return False
             at_once = not virtual and self._starts_at_once(rows[0], cls, nodes[0])
@@ -155,6 +174,17 @@ class Placer:
         """Nodes for the first of equal tasks, anywhere, with picks ahead of need."""
         question = ("picks by one sum", cls, self.ssn.tables.classes.identity(cls))
         return self._picks.next(question, len(rows), lambda count: self._choose(rows, cls, _ANYWHERE, count))
+
+    def _sole(self, cls: int, within: Subset) -> int:
+        """The only node with room for a task of a class, of which nobody asks how good it is; -1 where that is none, or
+        one of several."""
+        if self._single:
+            return -1
+        room = self.feasible.capacity(cls) > 0
+        for mask in (within.nodes, None if self._outside is None else ~self._outside):
+            if mask is not None:
+                room &= mask
+        return int(room.argmax()) if np.count_nonzero(room) == 1 else -1
 
     def _choose(self, rows: list[int], cls: int, within: Subset, count: int = 0) -> list[int]:
         """Nodes for the first of equal tasks, as many as all can start at once or all wait; ``count`` (0: of all) where

@@ -7,8 +7,9 @@ from pumice.columns.dtypes import AnyArray
 from pumice.framework.session import Session
 from pumice.scenario.alike import Alike
 from pumice.scenario.contest import Waiting
+from pumice.scenario.following import Following
 from pumice.scenario.parts import active_count
-from pumice.scenario.solve import Refuted, Rules, Solution, solve
+from pumice.scenario.solve import Refuted, Rules, Solution
 from pumice.scenario.standing import Standing
 from pumice.scenario.tallies import Tally, tally
 from pumice.scenario.turns import Turns, queue_tree, waiting_jobs
@@ -22,6 +23,7 @@ def search(ssn: Session, rules: Rules) -> None:
     waiting, job_of = Waiting(ssn, rows), ssn.tables.tasks.job
     standing = Standing(ssn, preemptible_jobs(ssn))
     turns, alike = Turns(ssn, rows), Alike(ssn, rows)
+    following = Following(ssn, rules, waiting, standing)
     for job, part in turns:
         if part is None or alike.failed(job):
             turns.drop(job, alike.leading)
@@ -30,7 +32,7 @@ def search(ssn: Session, rules: Rules) -> None:
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             if not rules.may_try(ssn, part):
                 alike.fails(job, "has no case")
-            elif isinstance(found := solve(ssn, stmt, part, rules, waiting, standing), Solution):
+            elif isinstance(found := following.solve(stmt, part), Solution):
                 stmt.commit()
                 alike.forget()
                 alike.placed(job)

@@ -66,7 +66,7 @@ def solve(
     ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, standing: Standing
 ) -> Solution | Refuted:
     """Make room for a part of a job, in the statement; Refuted: that cannot be done, and nothing is left of it."""
-    queues = [leaf for leaf in standing.queues if rules.of_queue(ssn, part.job, leaf)]
+    queues = [leaf for leaf in standing.leaves if rules.of_queue(ssn, part.job, leaf)]
     candidates = Candidates(ssn, standing, queues, rules.may_leave(ssn, part.job))
     if not candidates:
         return Refuted.WITHOUT_A_TRY
@@ -166,9 +166,8 @@ class _Search:
             if not self._is_valid(Scenario(part, list(rows))):
                 return None, True
             trial.keep()
-        index = np.array(rows)
-        left = (tables.tasks.status[index] == RELEASING) | (tables.tasks.leaving[index] >= 0)
-        return tuple(index[left].tolist()), True
+        status, leaving = tables.tasks.status, tables.tasks.leaving
+        return tuple(row for row in rows if status[row] == RELEASING or leaving[row] >= 0), True
 
     def _is_valid(self, scenario: Scenario) -> bool:
         if self.rules.every_victim_placed and scenario.gone(self.ssn.tables):
@@ -179,6 +178,9 @@ class _Search:
 def evict_all(ssn: Session, stmt: Statement, rows: Sequence[int], reason: str) -> None:
     """Evict tasks, those of one pod set in one state together."""
     tasks, rows = ssn.tables.tasks, list(rows)
+    if len(rows) == 1:
+        stmt.evict(rows, reason)
+        return
     together: dict[tuple[int, int], list[int]] = {}
     for row, *kind in zip(rows, tasks.sub[rows].tolist(), tasks.status[rows].tolist(), strict=True):
         together.setdefault((kind[0], kind[1]), []).append(row)
@@ -192,7 +194,7 @@ def with_devices(ssn: Session, part: Part) -> Bool:
     tables = ssn.tables
     gpu = tables.axis.column.get(GPU_RESOURCE, -1)
     count = len(tables.nodes.facts)
-    if gpu < 0 or (tables.classes.frees[tables.tasks.cls[part.rows], gpu] == 0).any():
+    if gpu < 0 or np.count_nonzero(tables.classes.frees[tables.tasks.cls[part.rows], gpu]) < len(part.rows):
         return np.ones(count, dtype=bool)
     books = tables.nodes.books
     found: Bool = (books[:, IDLE, gpu] > 0) | (books[:, LEAVING, gpu] - books[:, PIPELINED, gpu] > 0)

@@ -78,7 +78,7 @@ def best_leaf(ssn: Session, turns: Mapping[int, Turn], *, last: bool = False) ->
     """Of leaves with their turns the one that goes first (``last``: the one that goes last)."""
     if len(turns) == 1:
         return next(iter(turns))
-    tree, sign = queue_tree(ssn), -1 if last else 1
+    tree, sign, by_turns = queue_tree(ssn), -1 if last else 1, ssn.has(turn_order)
     queues = ssn.tables.queues
     best = {leaf: (leaf, turn) for leaf, turn in turns.items()}  # by queue: its best leaf, and its turn with that
     depth = {queue: len(tree.path[queue]) for queue in best}
@@ -91,7 +91,9 @@ def best_leaf(ssn: Session, turns: Mapping[int, Turn], *, last: bool = False) ->
             winner = siblings[0]
             for other in siblings[1:]:
                 left, right = best[other][1], best[winner][1]
-                said = _compared(ssn, left, right) or older(queues.creation, queues.names, other, winner)
+                said = _compared(ssn, left, right, by_turns=by_turns) or older(
+                    queues.creation, queues.names, other, winner
+                )
                 if sign * said < 0:
                     winner = other
             leaf, turn = best[winner]
@@ -103,9 +105,9 @@ def best_leaf(ssn: Session, turns: Mapping[int, Turn], *, last: bool = False) ->
     return next(iter(best.values()))[0]
 
 
-def _compared(ssn: Session, left: Turn, right: Turn) -> int:
-    """Which of two siblings goes first, 0 for neither: by their turns, else by what plugins say of the queues alone."""
-    if ssn.has(turn_order):
+def _compared(ssn: Session, left: Turn, right: Turn, *, by_turns: bool) -> int:
+    """Which of two siblings goes first, 0 for neither: by their turns, or by what plugins say of the queues alone."""
+    if by_turns:
         return ssn.ask(turn_order, left, right)
     return ssn.ask(points.queues_compared, Queue(ssn.tables, left.queue), Queue(ssn.tables, right.queue))
 

@@ -19,7 +19,7 @@ def session() -> Session:
 
 def order(ssn: Session, standing: Standing) -> dict[str, list[str]]:
     uids, names = ssn.tables.jobs.uids, ssn.tables.queues.names
-    found = {names[leaf]: [str(uids[row]) for _, row in entries] for leaf, entries in standing.queues.items()}
+    found = {names[leaf]: [str(uids[row]) for _, row in standing.line(leaf)] for leaf in standing.leaves}
     return {name: [uid.removeprefix("ns/") for uid in uids] for name, uids in found.items()}
 
 
@@ -47,4 +47,4 @@ def test_jobs_take_their_place_anew_or_are_out() -> None:
 
 
 def test_without_jobs_there_are_no_queues() -> None:
-    assert Standing(session(), np.array([], dtype=np.int64)).queues == {}
+    assert not Standing(session(), np.array([], dtype=np.int64)).leaves

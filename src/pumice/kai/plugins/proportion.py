@@ -165,11 +165,12 @@ class Proportion:
             return True
         leaves = np.array([queue for queue, _ in lumps])
         rows = [row for _, each in lumps for row in each]
-        starts = list(accumulate((len(each) for _, each in lumps[:-1]), initial=0))
-        held = tables.classes.req[tables.tasks.cls[rows]]
-        amounts = shared(tables, np.add.reduceat(held, starts, axis=0))
+        amounts = shared(tables, tables.classes.req[tables.tasks.cls[rows]])
         if len(tables.claims):
-            amounts[:, 2] += np.add.reduceat(claimed_gpus(tables, rows), starts)
+            amounts[:, 2] += claimed_gpus(tables, rows)
+        if len(rows) > len(lumps):
+            starts = list(accumulate((len(each) for _, each in lumps[:-1]), initial=0))
+            amounts = np.add.reduceat(amounts, starts, axis=0)
         need = shared(tables, part.amount(tables))
         queue, preemptible = int(tables.jobs.queue[part.job]), bool(tables.jobs.preemptible[part.job])
         return is_reclaimable(self._before, queue, need, preemptible, leaves, amounts, self._multiplier)
