@@ -21,6 +21,7 @@ from tests.kube.objects import pod
 from tests.kube.proxy import FaultProxy, answer
 from tests.kube.server import ApiServer
 from tests.kube.test_controllers import controlling, eventually, job
+from tests.kube.waiting import until
 
 _RBAC = Path(__file__).resolve().parents[2] / "deploy" / "base" / "rbac.yaml"
 _ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
@@ -81,11 +82,7 @@ async def test_a_kind_without_rights_holds_nobody_up_and_is_taken_up_when_they_c
             return bool((await client.get(JOBS.namespace_path(namespace)))["items"])
 
         await eventually(made, "the CronJob makes nothing")
-
-        async def all_seen() -> bool:
-            return not troubles.texts()
-
-        await eventually(all_seen, "rights that are there are not taken up")
+        await until(lambda: not troubles.texts(), what="rights that are there are not taken up")
 
 
 @pytest.mark.usefixtures("crds")
