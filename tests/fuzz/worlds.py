@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from pumice.volcano.table import DEFAULT_CONF
+from tests.fuzz import cards
 
 Raw = dict[str, Any]
 VOLCANO, BATCH, TOPOLOGY = "scheduling.volcano.sh/v1beta1", "batch.volcano.sh/v1alpha1", "topology.volcano.sh/v1alpha1"
@@ -19,6 +20,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 CONFS = {
     "default": DEFAULT_CONF,
     "topology": DEFAULT_CONF + "  - name: network-topology-aware\n  - name: binpack\n",
+    **cards.CONFS,
 }
 
 
@@ -48,6 +50,8 @@ def cluster(dice: Random, running: bool = True) -> list[Raw]:
     if dice.random() < 0.2:
         hard = {"requests.cpu": "8", "pods": "20"}
         objects.append(_object("v1", "ResourceQuota", "all", "default", spec={"hard": hard}, status={"hard": hard}))
+    if dice.random() < 0.3:
+        cards.add_cards(dice, objects)
     return objects
 
 

@@ -89,3 +89,9 @@ def test_deviceshare_keeps_the_contract() -> None:
     checked = check_plugin("deviceshare", arguments=arguments, alter=with_cards, seeds=range(8))
     hooks = {f"deviceshare: DeviceShare.{name}" for name in ("fits", "apart", "waits", "node_order")}
     assert {key.partition(" at ")[0] for key in checked.asked} >= hooks
+
+
+def test_deviceshare_keeps_the_contract_where_nodes_are_locked() -> None:
+    arguments = {"deviceshare.VGPUEnable": True, "deviceshare.NodeLockEnable": True}
+    checked = check_plugin("deviceshare", arguments=arguments, alter=with_cards, seeds=range(2))
+    assert any(key.startswith("deviceshare: DeviceShare.free at ") for key in checked.asked)

@@ -28,6 +28,7 @@ from pumice.kube.gpu_reservations import Reserving
 from pumice.kube.kinds import NAMESPACES, Kind
 from pumice.kube.languages import KAI, VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.lease import Election
+from pumice.kube.node_locking import NodeLocking
 from pumice.kube.ours import taken
 from pumice.kube.patience import Patience
 from pumice.kube.reload import Conf, ConfFile
@@ -205,7 +206,7 @@ class Live:
         self.cluster = KubeCluster(
             self._client,
             scheduler=settings.scheduler_names[0],
-            hooks=(VolumeBinding(self._client), ClaimBinding(self._client)),
+            hooks=(VolumeBinding(self._client), ClaimBinding(self._client), NodeLocking(self._client)),
             timed=self._timed,
             aged=self._aged,
             requests=settings.requests,

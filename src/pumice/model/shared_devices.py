@@ -75,11 +75,12 @@ class DeviceAsk:
 @dataclass(frozen=True, slots=True)
 class DeviceGrant:
     """What a pod will say of itself, in ``annotations``, once the bind that is on its way is done: which cards it
-    got."""
+    got. ``locks``: which locks of its node must be taken first."""
 
     namespace: str
     name: str
     annotations: tuple[tuple[str, str], ...]
+    locks: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

@@ -15,6 +15,9 @@ from pumice.framework.verdict import Unfit
 from pumice.model import shared_devices as words
 from pumice.model.decisions import DEVICES, Bind
 from pumice.model.events import Seen
+from pumice.model.instants import epoch_of
+from pumice.model.node import Node
+from pumice.model.node_locks import LOCKED, is_locked
 from pumice.model.pod import Pod
 from pumice.model.shared_devices import DeviceAsk, DeviceGrant
 from pumice.sim.cluster import SimCluster
@@ -367,3 +370,18 @@ def annotations_of_a_bound_pod(row: Row) -> str | None:
     sim.submit([Bind("ns/p", "ns-p", "n", "", {DEVICES: DeviceGrant("ns", "p", tuple(row["annotations"].items()))})])
     bound = sim.pods.get("ns/p")
     return disagreement(None if bound is None else dict(bound.annotations), row.get("want"))
+
+
+# -- locks on nodes
+
+
+@table("plugins-util-nodelock/TestLockNode.yaml", whole=True)
+def lock_taken(row: Row, rows: list[Row]) -> str | None:
+    """The table does not say when it was recorded: a second after the last lock in it was taken."""
+    given = [written for each in rows for written in each["node"]["metadata"]["annotations"].values()]
+    now = max(at for written in given if (at := epoch_of(written)) is not None) + 1.0
+    (locked,) = read(Node=[row["node"]])
+    assert isinstance(locked, Node)
+    (lock,) = locked.annotations
+    found = f"node {locked.name} {LOCKED}" if is_locked(locked.annotations, lock, now) else None
+    return disagreement(found, (row.get("expectErr") or {}).get("$error"))

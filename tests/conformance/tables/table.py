@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import yaml
 
 Row = Mapping[str, Any]
-Check = Callable[[Row], str | None]
+Check = Callable[..., str | None]  # of a row
 _C = TypeVar("_C", bound=Callable[..., str | None])
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -47,6 +47,7 @@ TABLES: dict[str, Check] = {}
 #: ``folder/TestName.yaml`` -> keys in what its rows want, at any depth, that its check does not see -> why it need not.
 UNREAD: dict[str, Mapping[str, str]] = {}
 WANTED: dict[str, tuple[str, ...]] = {}
+WHOLE: set[str] = set()
 
 _NO_ERROR = "an error where Volcano's maps of nodes and jobs disagree; Pumice has one place for a task"
 _TASKS_LOST = "the recording left out tasks without fields, so the counts that the rows want cannot be derived"
@@ -104,7 +105,6 @@ NOT_APPLICABLE: dict[str, str] = {
 _NEEDS: dict[str, str] = {
     "cache/TestAddUnassignedNumaPods": "NUMA information of nodes",
     "cache/TestSchedulerCache_SyncNode": "a scheduler that sees labelled nodes only",
-    "plugins-util-nodelock": "locks on nodes",
 }
 
 
@@ -126,10 +126,11 @@ class TableResult:
 
 
 def table(
-    *files: str, unread: Mapping[str, str] = NOTHING, wants: tuple[str, ...] = (), **fixed: Any
+    *files: str, unread: Mapping[str, str] = NOTHING, wants: tuple[str, ...] = (), whole: bool = False, **fixed: Any
 ) -> Callable[[_C], _C]:
     """Registers a check for these files; ``fixed`` are keyword arguments of the check that the files stand for.
 
+    ``whole``: the check is given all rows of its table, too, as ``rows``.
     ``wants``: columns that say what is wanted and whose names do not show it.
     ``unread``: keys in what a row wants, at any depth, that the check does not see, and why it need not.
     Raises: ValueError where a file has an entry already.
@@ -142,6 +143,8 @@ def table(
             own = partial(check, **fixed)
             TABLES[file] = partial(_without, own, unread) if unread else own
             UNREAD[file], WANTED[file] = unread, wants
+            if whole:
+                WHOLE.add(file)
         return check
 
     return register
@@ -174,6 +177,8 @@ def run_table(path: Path) -> TableResult:
         return TableResult(file, TableStatus.NOT_YET, f"no check yet; it needs {_need(file)}", len(rows))
     if not rows:
         return TableResult(file, TableStatus.FAILED, "the table has no rows", 0)
+    if file in WHOLE:
+        check = partial(check, rows=rows)
     problems = [f"{_name(i, row)}: {problem}" for i, row in enumerate(rows) if (problem := _compare(check, row))]
     if problems:
         return TableResult(file, TableStatus.FAILED, f"{len(problems)} of {len(rows)} rows; {problems[0]}", len(rows))

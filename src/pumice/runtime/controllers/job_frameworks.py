@@ -18,6 +18,10 @@ _RAY_PORTS = {"port": ("6379", "gcs"), "dashboardPort": ("8265", "dashboard"), "
 _OPENED = {"mpi": ("mpijob-port", "22"), "pytorch": ("pytorchjob-port", "23456")}
 
 
+#: Read by Ascend's plugins, which make a table of ranks of it.
+HCCL_RANK_KEY = "hccl/rankIndex"
+
+
 def check(job: VolcanoJob, plugins: Plugins) -> None:
     """Raises: FieldError for a framework that lacks the task on which it all hangs, or a port that is none."""
     for name, role, default in (("mpi", "master", "master"), ("ray", "head", "head")):
@@ -45,6 +49,23 @@ def variables(job: VolcanoJob, plugins: Plugins, task: str, index: int) -> dict[
     if "mpi" in plugins:
         found |= _mpi(job, plugins["mpi"], task)
     return found
+
+
+def annotations(job: VolcanoJob, plugins: Plugins, task: str, index: int, spec: Obj) -> dict[str, str]:
+    """What one pod says of itself. ``spec``: with its variables. Of ``hcclrank`` it is the pod's place among those of a
+    job on NPUs: the RANK of its first container that has one, else masters are counted first."""
+    if "hcclrank" not in plugins:
+        return {}
+    for container in spec.get("containers") or ():
+        for each in container.get("env") or ():
+            if each.get("name") == "RANK" and each.get("value"):
+                return {HCCL_RANK_KEY: str(each["value"])}
+    arguments = plugins["hcclrank"]
+    master, worker = argument(arguments, "master", "master"), argument(arguments, "worker", "worker")
+    if task not in (master, worker):
+        return {}
+    before = sum(each.replicas for each in job.tasks if each.name == master != task)
+    return {HCCL_RANK_KEY: str(before + index)}
 
 
 def _pytorch(job: VolcanoJob, arguments: tuple[str, ...], task: str, index: int) -> dict[str, str]:

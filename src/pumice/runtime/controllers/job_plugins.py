@@ -12,7 +12,7 @@ from pumice.model.manifest.fields import FieldError, Obj, table, texts
 from pumice.runtime.controllers.writes import part
 
 #: Another plugin keeps a job from starting.
-PLUGINS = ("env", "svc", "ssh", "pytorch", "tensorflow", "mpi", "ray")
+PLUGINS = ("env", "svc", "ssh", "pytorch", "tensorflow", "mpi", "ray", "hcclrank")
 #: What others need beside them, as Volcano's webhook adds it.
 _NEEDS = {"pytorch": ("svc",), "tensorflow": ("svc",), "mpi": ("svc", "ssh"), "ray": ("svc",)}
 #: What may be given to them: name -> whether it stands for true by itself.
@@ -29,6 +29,7 @@ _ARGUMENTS: Mapping[str, Mapping[str, bool]] = {
         False,
     ),
     "pytorch": dict.fromkeys(("master", "worker", "port"), False),
+    "hcclrank": dict.fromkeys(("master", "worker"), False),
     "tensorflow": dict.fromkeys(("ps", "worker", "chief", "evaluator", "port"), False),
 }
 _TRUE = ("1", "t", "true")

@@ -99,6 +99,11 @@ class Family(Protocol):
         ...
 
     @property
+    def lock(self) -> str:
+        """The annotation of a node that says that somebody is being given some of it."""
+        ...
+
+    @property
     def question(self) -> Hashable:
         """What stands for all that ``cards_of`` rests on beside the node."""
         ...

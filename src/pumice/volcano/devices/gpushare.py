@@ -29,6 +29,7 @@ class SharedGpus:
     """The kind ``GpuShare``: pods ask for memory of one card or, ``by_number``, for empty cards."""
 
     name = question = "GpuShare"
+    lock = "gpu"
 
     def __init__(self, *, by_number: bool) -> None:
         self._by_number = by_number

@@ -103,6 +103,10 @@ class CardLedger:
         self._leaving: tuple[tuple[int, int], bool] | None = None
         self._begin()
 
+    def families_of(self, cls: int) -> list[int]:
+        """The families of which a class asks, by number."""
+        return [number for number, _ in self.asks[cls]]
+
     def _begin(self) -> None:
         """What pods that are there got, as they say, or will say once they are bound."""
         tasks, count = self._tables.tasks, len(self._rows)

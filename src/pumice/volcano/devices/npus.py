@@ -51,6 +51,8 @@ class NpuWanted(NamedTuple):
 class Npus:
     """One kind, named by its word, such as ``Ascend310P``."""
 
+    lock = f"{words.HAMI}mutex.lock"
+
     def __init__(self, kind: NpuKind) -> None:
         self.name, self.question, self._kind = kind.word, kind, kind
         self._register = f"{words.HAMI}node-register-{kind.word}"

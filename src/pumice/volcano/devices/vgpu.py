@@ -82,6 +82,7 @@ class Vgpus:
     """The kind ``hamivgpu``."""
 
     name = question = "hamivgpu"
+    lock = "hamivgpu"
 
     def __init__(self, config: DeviceConfig) -> None:
         self._config = config

@@ -21,17 +21,20 @@ from pumice.framework.session import Session
 from pumice.framework.verdict import Unfit, Verdict
 from pumice.model.decisions import DEVICES, Refusal
 from pumice.model.shared_devices import DeviceGrant
+from pumice.model.status import TaskStatus
 from pumice.volcano import points
 from pumice.volcano.devices.cards import BINPACK, SPREAD, Family
 from pumice.volcano.devices.config import DeviceConfigError, read_device_config
 from pumice.volcano.devices.exclusive import Rules, read_rules
 from pumice.volcano.devices.gpushare import SharedGpus
 from pumice.volcano.devices.ledger import CardLedger, asking_tasks
+from pumice.volcano.devices.locks import LOCKED_NODE, NodeLocks
 from pumice.volcano.devices.npus import Npus
 from pumice.volcano.devices.vgpu import Vgpus
 
 #: What a pod that keeps away from others is told rests on who has which card, too.
 _OTHERS = (ROWS, PODS, "deviceshare.state", "deviceshare.on", "deviceshare.cards")
+_LOCKED = Refusal("another pod is on its way to the cards of the node")
 _NOT_THERE = Refusal("the cards that it would share have no room any more")
 
 
@@ -40,8 +43,8 @@ class DeviceShare:
     """``deviceshare.GPUSharingEnable``: pods share a GPU by memory; ``GPUNumberEnable``: they take whole GPUs;
     ``VGPUEnable``: vGPUs; ``AscendHAMiVNPUEnable``: NPUs. ``SchedulePolicy`` ``binpack`` or ``spread`` says which cards
     are taken first, ``ScheduleWeight`` how much that counts among nodes. ``GPUExclusiveRules``: a list of labels; pods
-    that match one share no card with each other. ``DeviceConfig``: what Volcano has in ``device-config.yaml``. The
-    others are read and change nothing.
+    that match one share no card with each other. ``NodeLockEnable``: one pod at a time is on its way to the cards of a
+    node. ``DeviceConfig``: what Volcano has in ``device-config.yaml``. The others are read and change nothing.
     """
 
     def __init__(
@@ -74,10 +77,13 @@ class DeviceShare:
         self._policy = deviceshare_SchedulePolicy
         rows = asking_tasks(ssn.tables, families)
         self._ledger: CardLedger | None = None
+        self._locks: NodeLocks | None = None
         if len(rows):
             self._ledger = CardLedger(ssn, families, rows, self._policy, rules)
+            self._locks = NodeLocks(ssn, families, rows, self._ledger) if deviceshare_NodeLockEnable else None
         self.unused_hooks = (
             *(() if self._ledger else ("fits", "waits", "on_allocate", "on_deallocate", "bind_context")),
+            *(() if self._locks else ("free",)),
             *(() if self._ledger and self._weight > 0 else ("node_order",)),
             *(() if self._ledger and self._ledger.some_keep_apart else ("apart",)),
         )
@@ -121,6 +127,17 @@ class DeviceShare:
         """Nodes with cards for a pod, whoever the others on them are. Shape (rows,)."""
         assert self._ledger is not None
         return self._verdict(self._ledger, cls.row, nodes, -1)
+
+    @points.predicate(reads=(ROWS,))
+    def free(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+        """Nodes to whose cards nobody is on the way. Shape (rows,)."""
+        assert self._ledger is not None and self._locks is not None
+        families = self._ledger.families_of(cls.row)
+        if not families:
+            return None
+        further = np.zeros(len(nodes), dtype=bool) if nodes.further is None else nodes.further > 0
+        held = self._locks.bars(nodes, families, further)
+        return Verdict(held.astype(np.int32), ((), (LOCKED_NODE,)))
 
     @points.predicate(reads=_OTHERS)
     def apart(self, task: Task, nodes: NodeRows) -> Verdict | None:
@@ -175,7 +192,18 @@ class DeviceShare:
         for row, node in zip(run.rows, run.nodes, strict=True):
             if not self._ledger.placed(row, node):
                 return _NOT_THERE
+            if self._locks is not None and not self._lock(self._locks, row, node):
+                return _LOCKED
         return None
+
+    def _lock(self, locks: NodeLocks, row: int, node: int) -> bool:
+        """Whether a task may go to a node now. Whom it is only promised to takes no lock yet."""
+        assert self._ledger is not None
+        tasks = self.ssn.tables.tasks
+        if tasks.status[row] == TaskStatus.PIPELINED or tasks.pods[row].node_name:
+            return True
+        families = self._ledger.families_of(int(tasks.cls[row]))
+        return not families or locks.take(node, families)
 
     @points.on_deallocate
     def on_deallocate(self, run: TaskRun) -> None:
@@ -188,5 +216,8 @@ class DeviceShare:
         """The annotations that say which cards it got."""
         assert self._ledger is not None
         said = self._ledger.said(task.row, self.ssn.now)
-        pod = task.pod
-        return {DEVICES: DeviceGrant(pod.namespace, pod.name, tuple(sorted(said.items())))} if said else None
+        if not said:
+            return None
+        pod, families = task.pod, self._ledger.families_of(task.cls.row)
+        locks = () if self._locks is None else self._locks.names(families)
+        return {DEVICES: DeviceGrant(pod.namespace, pod.name, tuple(sorted(said.items())), locks)}

@@ -47,6 +47,22 @@ def test_mpi_tells_the_master_where_its_workers_are() -> None:
     assert world.status("controlledResources") == {"plugin-mpi": "mpi", "plugin-svc": "svc", "plugin-ssh": "ssh"}
 
 
+def test_ranks_on_npus_count_masters_first_unless_a_pod_says_its_own() -> None:
+    own, said = task("w", 2), task("x", 1)
+    said["template"]["spec"]["containers"][0]["env"] = [{"name": "RANK", "value": "7"}]
+    written = task("boss", 3)
+    written["template"]["metadata"] = {"annotations": {"hccl/rankIndex": "9"}}
+    arguments = ["--master=boss", "--worker", "w"]
+    world = World(task("other", 1), own, said, task("boss", 3), plugins={"hcclrank": arguments})
+    world.admit()
+    ranks = {name: pod["metadata"]["annotations"].get("hccl/rankIndex") for name, pod in world.pods.items()}
+    bosses = {f"j-boss-{i}": str(i) for i in range(3)}
+    assert ranks == {**bosses, "j-w-0": "3", "j-w-1": "4", "j-x-0": "7", "j-other-0": None}
+    kept = World(written, plugins={"hcclrank": ["--master=boss"]})
+    kept.admit()
+    assert {pod["metadata"]["annotations"]["hccl/rankIndex"] for pod in kept.pods.values()} == {"9"}
+
+
 def test_a_port_that_a_container_opens_itself_is_not_opened_twice() -> None:
     own = task("master", 1)
     own["template"]["spec"]["containers"][0]["ports"] = [{"name": "mine", "containerPort": 23456}]

@@ -543,7 +543,7 @@ def test_volumes_of_a_job_are_mounted_everywhere() -> None:
     ("spec", "word"),
     [
         ({"plugins": {"mpi": []}}, "no task master"),
-        ({"plugins": {"hcclrank": []}}, "hcclrank"),
+        ({"plugins": {"horovod": []}}, "horovod"),
         ({"plugins": {"pytorch": ["--port=http"]}}, "a port from 1 to 65535"),
         ({"plugins": {"ray": ["--head=w", "--dashboardPort=70000"]}}, "--dashboardPort=70000"),
         ({"plugins": {"ssh": ["--ssh-public-key=k"]}}, "both --ssh-private-key"),
