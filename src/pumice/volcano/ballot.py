@@ -28,10 +28,10 @@ class _Voter(NamedTuple):
 class Ballot:
     """The hooks at a point that asks for victims, one by one."""
 
-    __slots__ = ("_ask", "_tiers", "can_tell")
+    __slots__ = ("_hooks", "_tiers", "can_tell")
 
     def __init__(self, ssn: Session, votes: Asked[[Task, Candidates], Bool]) -> None:
-        self._ask = ssn.hooks.ask_one
+        self._hooks = ssn.hooks
         self._tiers = [
             [_voter(hook._replace(call=votes.forms[hook.form](hook.call))) for hook in tier]
             for tier in ssn.hooks.tiers(votes.points[0])
@@ -44,7 +44,7 @@ class Ballot:
         others of them once one, who is the only one of his job there, has left and a task like this one was promised a
         place."""
         for tier in self._tiers:
-            answers = [(voter, self._ask(voter.hook, task, candidates)) for voter in tier]
+            answers = [(voter, self._hooks.ask_one(voter.hook, task, candidates)) for voter in tier]
             if any(voter.by_job and _names_nobody(answer) for voter, answer in answers):
                 continue  # this ends the tier, now and later
             found: Bool | None = None
@@ -67,7 +67,7 @@ class Ballot:
             ended = np.zeros(candidates.node_count, dtype=bool)
             for voter in tier:
                 if voter.by_job or voter.nobody_new:
-                    ended |= _ends(self._ask(voter.hook, task, candidates), candidates)
+                    ended |= _ends(self._hooks.ask_one(voter.hook, task, candidates), candidates)
             found &= ended
         return found
 
