@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from pumice.columns.counting import HELD, PENDING, SCHEDULED, VALID, Counters, Row
 from pumice.columns.dtypes import F64, I32, AnyArray
 from pumice.columns.jobs import PHASES
 from pumice.columns.nodes import FUTURE, IDLE, USED
 from pumice.columns.tables import Tables
+from pumice.columns.tasks import NO_GATE
 from pumice.model.node import Node as NodeObject
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.podgroup import PodGroup
@@ -244,7 +247,12 @@ class Job(Counters):
         tasks, rows = self.tables.tasks, self.tasks
         counted = statuses.astype(bool)[tasks.status[rows]]
         if with_best_effort and self.best_effort_count:
-            counted |= (tasks.status[rows] == PENDING) & tasks.best_effort[rows]
+            empty = (tasks.status[rows] == PENDING) & tasks.best_effort[rows]
+            if (
+                np.count_nonzero(empty) > self.best_effort_count
+            ):  # those behind a gate have been taken off the job's sum
+                empty &= tasks.gate[rows] == NO_GATE
+            counted |= empty
         counts = Counter(tasks.role[rows][counted].tolist())
         return {role: counts[role] for role in self.role_min}
 

@@ -26,18 +26,18 @@ from pumice.framework.statement import Mark, Statement
 from pumice.framework.story import Kind
 from pumice.volcano import points
 from pumice.volcano.ballot import Ballot
-from pumice.volcano.search import Victims
+from pumice.volcano.search import Found, Victims
 from pumice.volcano.starving import is_starving
 from pumice.volcano.victims import eviction_order
 
 
 class Before(NamedTuple):
-    """How things stood before a task was promised ``node``, the first one that has victims enough: these in the
-    ``order`` in which they go, what hooks see of the node, the stamps of all nodes, and which were passed over because
-    their victims are known not to be enough."""
+    """How things stood before a task was promised a node, the first one that has victims enough: who was ``found``
+    there, in the ``order`` in which they go, what hooks see of the node, the stamps of all nodes, and which were passed
+    over because their victims are known not to be enough."""
 
     mark: Mark
-    node: int
+    found: Found
     order: Sequence[int]
     seen: bytes
     stamps: I64
@@ -50,7 +50,7 @@ class Exchanges:
     def __init__(self, ssn: Session, reason: str, votes: Asked[[Task, Candidates], Bool]) -> None:
         self._ssn, self._tables, self._reason = ssn, ssn.tables, reason
         self._ballot = Ballot(ssn, votes)
-        self._usable = (
+        self._usable: bool = (
             ssn.placing.feasible.at_once
             and not ssn.has(points.node_reduce)
             and ssn.ledger.devices is None
@@ -58,8 +58,13 @@ class Exchanges:
             and ssn.order.rests_on_rows()
         )
 
+    @property
+    def ballot(self) -> Ballot | None:
+        """To ask with about the first node; None where tasks have to be tried one by one."""
+        return self._ballot if self._usable else None
+
     def before(
-        self, stmt: Statement, node: int, order: Sequence[int], victims: Victims, reachable: Bool
+        self, stmt: Statement, found: Found, order: Sequence[int], victims: Victims, reachable: Bool
     ) -> Before | None:
         """To be asked for before the first eviction for a task that others like it follow; None where they would have
         to be tried one by one."""
@@ -67,7 +72,7 @@ class Exchanges:
             return None
         stamps = self._tables.nodes.stamps
         assert stamps is not None
-        return Before(stmt.mark(), node, order, self._seen(node), stamps.copy(), victims.passed_over(reachable))
+        return Before(stmt.mark(), found, order, self._seen(found.node), stamps.copy(), victims.passed_over(reachable))
 
     def _seen(self, node: int) -> bytes:
         """What hooks about classes see of a node, but for what does not change in a session."""
@@ -99,7 +104,7 @@ class Exchanges:
         mark, evicted = stmt.mark(), stmt.operations[-1].evicted
         stmt.evict(leaving, self._reason)
         coming = rows[: len(leaving)]
-        if not allowed(coming) or not self._promise(stmt, coming, before.node, evicted):
+        if not allowed(coming) or not self._promise(stmt, coming, before.found.node, evicted):
             stmt.rollback(mark, remember=False)
             return []
         return list(range(named, named - len(leaving), -1))
@@ -115,18 +120,15 @@ class Exchanges:
         stamps = self._tables.nodes.stamps
         assert stamps is not None
         changed = (stamps != before.stamps).nonzero()[0].tolist()
-        return changed == [before.node] and self._seen(before.node) == before.seen
+        node = before.found.node
+        return changed == [node] and self._seen(node) == before.seen
 
     def _next(self, task: Task, victims: Victims, before: Before, like: int, most: int) -> tuple[list[int], int]:
         """Up to so many victims that would go next, one for each task, all of the class of ``like``; and how many are
         named in all."""
-        tasks, candidates = self._tables.tasks, victims.candidates(np.array([before.node]))
-        mask = self._ballot.named(task, candidates)
-        named = [] if mask is None else candidates.rows[mask].tolist()
-        if len(named) and len(np.unique(self._tables.jobs.queue[tasks.job[named]])) > 1:
-            return [], 0  # whose turn it is among queues depends on what they hold
-        there, leaving = Counter(candidates.job.tolist()), list[int]()
-        order = self._in_order(task, before.order, named, gone=like, there=there)
+        tasks = self._tables.tasks
+        there, order = self._left(task, victims, before, like)
+        leaving = list[int]()
         for row in order[:most]:
             job = int(tasks.job[row])
             if tasks.cls[row] != tasks.cls[like]:
@@ -136,7 +138,24 @@ class Exchanges:
             leaving.append(row)
             if there[job] > 1 or victims.touch(job, before.passed_over):
                 break
-        return leaving, len(named)
+        return leaving, len(order)
+
+    def _left(self, task: Task, victims: Victims, before: Before, gone: int) -> tuple[Counter[int], list[int]]:
+        """How many candidates of each job there are still on the node, and who of them is named, in the order in which
+        they go; nobody where that is not known."""
+        jobs, found = self._tables.tasks.job, before.found
+        if found.sure is not None:
+            there = Counter(found.sure.job.tolist())
+            if there[int(jobs[gone])] == 1:
+                return there, [row for row in before.order if row != gone] if self._is_one_queue(before.order) else []
+        candidates = victims.candidates(np.array([found.node]))
+        mask, there = self._ballot.named(task, candidates), Counter(candidates.job.tolist())
+        named = [] if mask is None else candidates.rows[mask].tolist()
+        return there, self._in_order(task, before.order, named, gone, there) if self._is_one_queue(named) else []
+
+    def _is_one_queue(self, rows: Sequence[int]) -> bool:
+        """Whether some tasks are of one queue: whose turn it is among queues depends on what they hold."""
+        return len(set(self._tables.jobs.queue[self._tables.tasks.job[rows]].tolist())) < 2
 
     def _in_order(
         self, task: Task, before: Sequence[int], named: list[int], gone: int, there: Counter[int]

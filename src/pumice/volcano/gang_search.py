@@ -4,16 +4,19 @@ gang evictions (spec 03 §6.2, §6.5)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from pumice.columns.dtypes import EPS, F64, AnyArray
 from pumice.columns.nodes import FUTURE, IDLE, RELEASING
+from pumice.columns.placement import Placement
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Queue, Task
 from pumice.framework.session import Session
 from pumice.framework.statement import Plan, Statement
+from pumice.framework.story import Kind, Operation
 from pumice.volcano import points
 from pumice.volcano.bundles import amount_of, bundles_of
 from pumice.volcano.candidates import evictable
@@ -145,7 +148,7 @@ class GangSearch:
                 if was_ready or job_pipelined(ssn, job):
                     break
             if hypernodes and job_pipelined(ssn, job):
-                found = _Plan(stmt.save(mark), hypernodes)
+                found = _Plan(_joined(ssn, stmt.save(mark)), hypernodes)
         return found
 
     def _place_sub_job(self, stmt: Statement, job: int, sheet: _Sheet, hypernode: int, *, evicts: bool) -> int:
@@ -221,6 +224,19 @@ class GangSearch:
         if own is not None:
             parts = [part for group in parts for part in (group[own[group]], group[~own[group]])]
         return next((found for part in parts if len(part) and (found := placing.best(task, fit, part)) >= 0), -1)
+
+
+def _joined(ssn: Session, plan: Plan) -> Plan:
+    """The same plan with the promises to one sub-job that follow each other as one operation."""
+    sub, joined = ssn.tables.tasks.sub, list[Operation]()
+    for (kind, _, evicted), each in groupby(plan, key=lambda op: (op.kind, int(sub[op.placement.rows[0]]), op.evicted)):
+        if kind is not Kind.PIPELINE:
+            joined += each
+            continue
+        placed = [op.placement for op in each]
+        rows, nodes = ([row for one in placed for row in one.rows], [node for one in placed for node in one.nodes])
+        joined.append(Operation(kind, Placement(rows, nodes), evicted=evicted))
+    return tuple(joined)
 
 
 class _Plan(NamedTuple):

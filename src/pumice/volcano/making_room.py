@@ -32,7 +32,7 @@ class RoomMaking:
         self._ssn, self._name = ssn, name
         self.alike = alike_failures(ssn, kind, asks)
         self._rest_on: list[Column[Any]] = everything(ssn, asks)
-        self._failed_at: dict[tuple[int, int, int, int], Ground] = {}
+        self._failed_at: dict[tuple[int, int, int, int, str], Ground] = {}
 
     def for_job(self, job: int, make_room: MakeRoom) -> bool:
         """Go through the job's tasks as long as it starves. Whether it failed, and changed nothing."""
@@ -68,10 +68,11 @@ class RoomMaking:
             self._failed_at[job, *kind] = self._now()
         return made
 
-    def _kind(self, row: int) -> tuple[int, int, int]:
-        """What is equal for equal tasks of a job."""
+    def _kind(self, row: int) -> tuple[int, int, int, str]:
+        """What is equal for equal tasks of a job. One that is nominated to a node that is gone is not like the
+        others."""
         tasks = self._ssn.tables.tasks
-        return int(tasks.cls[row]), int(tasks.role[row]), int(tasks.priority[row])
+        return int(tasks.cls[row]), int(tasks.role[row]), int(tasks.priority[row]), tasks.pods[row].nominated_node
 
     def _now(self) -> Ground:
         return (*self._ssn.placing.feasible.everything(), *ground(*self._rest_on))

@@ -33,10 +33,12 @@ _MORE = 4
 
 
 class Found(NamedTuple):
-    """A node that has room for the task once ``victims`` (rows of tasks) have left."""
+    """A node that has room for the task once ``victims`` (rows of tasks) have left. ``sure``: who else is a candidate
+    there, where plugins would name the other victims still after one has left, as ``Ballot.named`` says."""
 
     node: int
     victims: list[int]
+    sure: Candidates | None = None
 
 
 class Census(NamedTuple):
@@ -187,16 +189,19 @@ class Victims:
     def _refutations(self) -> list[Known]:
         return [known for known in (self._known, self._for_good) if known is not None and not known.empty]
 
-    def on(self, some: Iterable[I64]) -> Iterator[Found]:
-        """Of nodes, in their order, those that have room for the task once everybody whom plugins name has left."""
+    def on(self, some: Iterable[I64], ballot: Ballot | None = None) -> Iterator[Found]:
+        """Of nodes, in their order, those that have room for the task once everybody whom plugins name has left.
+        ``ballot``: with what it is sure of, where one node is asked about alone."""
         for nodes in some:
             candidates = self.candidates(nodes)
-            victims = self._ssn.ask(self._votes, self._task, candidates)
+            named = ballot.named(self._task, candidates) if ballot is not None and len(nodes) == 1 else None
+            victims = self._ssn.ask(self._votes, self._task, candidates) if named is None else named
+            sure = None if named is None else candidates
             enough = self._enough(nodes, candidates, victims)
             self._refuted.add(self._known, nodes[~enough])
             for nth in enough.nonzero()[0].tolist():
                 there = slice(int(candidates.starts[nth]), int(candidates.starts[nth + 1]))
-                yield Found(int(nodes[nth]), candidates.rows[there][victims[there]].tolist())
+                yield Found(int(nodes[nth]), candidates.rows[there][victims[there]].tolist(), sure)
 
     def passed_over(self, reachable: Bool) -> I64:
         """Nodes of which it is known by now that victims there would not be enough, though all together would be."""

@@ -128,3 +128,14 @@ def test_decisions_conditions_and_counts_are_those_of_one_after_the_other(action
         assert result(got) == result(wanted), seed
         followed += len(set(got.pipelined) - set(asked))
     assert followed > 0
+
+
+def test_a_pod_that_is_nominated_to_a_node_that_is_gone_does_not_follow_others() -> None:
+    """Nobody is evicted for it: it waits for its nomination to be taken back."""
+    group, *members = gang("high", 4, 3, level="high", creation=9.0)
+    members = [replace(pod, nominated_node="gone") if i == 1 else pod for i, pod in enumerate(members)]
+    objects = [*one_each(4), group, *members]
+    together, alone = watched("preempt", by_job=True)[0], watched("preempt", by_job=False)[0]
+    ran = run(cluster(LEVELS, objects), together)
+    assert sorted(ran.pipelined) == ["ns/high-0", "ns/high-2", "ns/high-3"]
+    assert result(ran) == result(run(cluster(LEVELS, objects), alone))

@@ -113,3 +113,35 @@ def test_equal_gangs_are_each_told_of_their_own_pods() -> None:
         f"{size} minAvailable; Pending: {size} Unschedulable. {origin.format(name)}"
         for name, size in (("a", 2), ("b", 2), ("c", 3))
     }
+
+
+BOTH = """
+actions: "enqueue, allocate, backfill"
+tiers: [{plugins: [{name: gang, arguments: {gatedCount: GATED}}, {name: predicates}]}]
+"""
+
+
+@pytest.mark.parametrize("gated", [True, False])
+@pytest.mark.parametrize(
+    "more", [pytest.param({}, id="by number"), pytest.param({"roles": {"a": 1, "b": 1}}, id="by role")]
+)
+def test_whether_a_gated_pod_that_asks_for_nothing_counts(gated: bool, more: dict[str, Any]) -> None:
+    """Nobody can place it, so without it the other one waits."""
+    group = podgroup("g", 2, phase="Inqueue", **more)
+    objects = [group, pod("g-0", "g", role="a"), pod("g-1", "g", role="b", cpu=0, memory=0, gates=("mine",))]
+    ran = run(cluster(node("n"), objects), BOTH.replace("GATED", str(gated).lower()))
+    assert set(ran.binds) == ({"ns/g-0"} if gated else set())
+
+
+@pytest.mark.parametrize("gated", [True, False])
+def test_a_pod_that_asks_for_nothing_and_has_no_gate_counts_always(gated: bool) -> None:
+    objects = [podgroup("g", 2, phase="Inqueue"), pod("g-0", "g"), pod("g-1", "g", cpu=0, memory=0)]
+    ran = run(cluster(node("n"), objects), BOTH.replace("GATED", str(gated).lower()))
+    assert set(ran.binds) == {"ns/g-0", "ns/g-1"}
+
+
+def test_of_two_pods_that_ask_for_nothing_only_the_gated_one_is_left_out() -> None:
+    group = podgroup("g", 3, phase="Inqueue", roles={"a": 1, "b": 1, "c": 1})
+    others = [pod("g-1", "g", role="b", cpu=0, memory=0), pod("g-2", "g", role="c", cpu=0, memory=0, gates=("mine",))]
+    ran = run(cluster(node("n"), [group, pod("g-0", "g", role="a"), *others]), BOTH.replace("GATED", "false"))
+    assert not ran.binds

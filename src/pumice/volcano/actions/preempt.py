@@ -141,10 +141,11 @@ class _Preemption:
         """How many of the tasks were promised a node."""
         search, promising, task = self.search, reachable & victims.nodes(), Task(self.ssn.tables, rows[0])
         if self.compare is None:
-            for nth, each in enumerate(victims.on(search.best_first(task, promising))):
+            ballot = self.exchanges.ballot if len(rows) > 1 else None
+            for nth, each in enumerate(victims.on(search.best_first(task, promising), ballot)):
                 alone = nth > 0 or len(rows) == 1
                 order = eviction_order(self.ssn, each.victims, task.row)
-                before = None if alone else self.exchanges.before(stmt, each.node, order, victims, reachable)
+                before = None if alone else self.exchanges.before(stmt, each, order, victims, reachable)
                 if self._on_node(stmt, task, each.node, order):
                     return 1 + (self._follow(stmt, rows[1:], victims, before) if before is not None else 0)
             return 0

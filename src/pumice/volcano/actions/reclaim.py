@@ -75,10 +75,11 @@ class _Reclaiming:
         victims = Victims(ssn, task, supply, points.reclaimable_victims, somebody=True)
         reachable = search.reachable(task)
         nodes = search.in_row_order(reachable & victims.nodes())
-        for nth, each in enumerate(victims.on(nodes)):
+        ballot = self.exchanges.ballot if len(rows) > 1 else None
+        for nth, each in enumerate(victims.on(nodes, ballot)):
             alone = nth > 0 or len(rows) == 1 or not self._may_take(rows)
             order = eviction_order(ssn, each.victims, task.row)
-            before = None if alone else self.exchanges.before(stmt, each.node, order, victims, reachable)
+            before = None if alone else self.exchanges.before(stmt, each, order, victims, reachable)
             if self._on_node(stmt, task, each.node, order):
                 return 1 + (len(self.exchanges.follow(stmt, rows[1:], victims, before)) if before is not None else 0)
         return lambda: why_no_victims(ssn, victims, reachable, "of other queues")

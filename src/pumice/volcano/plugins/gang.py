@@ -10,6 +10,7 @@ from pumice.algorithms.groups import nth_of_its_group
 from pumice.columns.counting import HELD, READY, VALID
 from pumice.columns.dtypes import F64, I32, AnyArray, Bool
 from pumice.columns.rows import Candidates, JobRows, TaskRows
+from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.combine import Vote
 from pumice.framework.plugin import plugin
@@ -38,16 +39,23 @@ class Gang:
 
     ``halvesGoAfter``: of two such that hold what each other lacks, the later one leaves its nodes after this time
     (``10m``), where the action shuffle is in the policy; without it nobody does.
+
+    ``gatedCount``: a pending pod that asks for nothing counts as placed while a scheduling gate holds it, as in
+    Volcano; without it only those count that backfill can place (decision 0209).
     """
 
     spares = "that their gangs need for their minimum"
 
-    def __init__(self, ssn: Session, *, halvesFirst: bool = True, halvesGoAfter: str = "") -> None:
+    def __init__(
+        self, ssn: Session, *, halvesFirst: bool = True, halvesGoAfter: str = "", gatedCount: bool = True
+    ) -> None:
         self.ssn, self.halves_first = ssn, halvesFirst
         self.halves_go_after = _seconds(halvesGoAfter)
+        if not gatedCount and not ssn.is_idle:
+            _leave_out_gated(ssn)
 
     @staticmethod
-    def problems(*, halvesFirst: bool, halvesGoAfter: str) -> Iterator[str]:
+    def problems(*, halvesFirst: bool, halvesGoAfter: str, gatedCount: bool) -> Iterator[str]:
         """What cannot be used."""
         if halvesGoAfter and _seconds(halvesGoAfter) is None:
             yield f"argument halvesGoAfter: found {halvesGoAfter[:80]!r}, wanted a duration such as 10m; nobody goes"
@@ -185,6 +193,17 @@ class Gang:
             if sum(1 for sub in subs if counts(sub)) < wanted:
                 return False
         return True
+
+
+def _leave_out_gated(ssn: Session) -> None:
+    """Take pods that a gate holds, which stay where they are all session, off the pending ones that ask for nothing."""
+    tables = ssn.tables
+    tasks = tables.tasks
+    held = tasks.alive & tasks.best_effort & (tasks.status == TaskStatus.PENDING) & (tasks.gate != NO_GATE)
+    rows = (held & (tasks.job >= 0)).nonzero()[0]
+    for column, of_each in ((tables.jobs["best_effort"], tasks.job), (tables.subs["best_effort"], tasks.sub)):
+        which, counts = np.unique(of_each[rows], return_counts=True)
+        ssn.journal.add(column, which, -counts.astype(np.int32))
 
 
 def _seconds(text: str) -> float | None:
