@@ -15,7 +15,6 @@ from pumice.algorithms.fragments import Ask, Room, Shape, Typical
 from pumice.algorithms.gpu_packing import best_fit, clustering, descent, dot_product, packing
 from pumice.algorithms.scarcity import Prices, prices_of
 from pumice.columns.dtypes import CPU, F64
-from pumice.columns.nodes import FUTURE
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
@@ -78,7 +77,7 @@ class GpuPlacement:
         if self.policy == PACKING:
             return packing(room, ask, nodes.pick(self._free.devices))
         found = np.zeros(len(nodes))
-        fits = nodes.has_room(cls.row, FUTURE) & ((room.gpus >= ask.milli).sum(axis=1) >= ask.devices)
+        fits = (room.milli_cpu >= ask.milli_cpu) & ((room.gpus >= ask.milli).sum(axis=1) >= ask.devices)
         found[fits] = self._gain(room.part(fits), ask).max(axis=1)
         return found
 
@@ -92,7 +91,7 @@ class GpuPlacement:
         """The fullest; for ``fgd`` and ``priced`` the one that leaves most; for ``random`` any. Shape (devices,)."""
         if self.policy == RANDOM:
             return rolled(self.seed, f"{task.key} device", np.arange(len(used)))
-        if self.policy not in (FGD, PRICED):
+        if self.policy not in (FGD, PRICED) or not used.any():  # whole GPUs are alike
             return used
         room = self._free.room(NodeRows(self.ssn.tables, np.array([node.row])))
         scores = self._gain(room, self._ask(task.cls))[0]
