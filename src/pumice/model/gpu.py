@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -121,6 +121,15 @@ def _whole(text: str | None, most: int) -> int | None:
         return None
     value = int(text)
     return value if 1 <= value <= most else None
+
+
+def labels_of_groups(groups: Sequence[str], share: GpuShare | None) -> dict[str, str]:
+    """The labels by which a pod says with which groups it shares its devices. Source: KAI's binder."""
+    if not groups:
+        return {}
+    if share is not None and share.devices > 1:
+        return {f"{GPU_GROUP_PREFIX}{group}": group for group in groups}
+    return {GPU_GROUP_LABEL: groups[0]}
 
 
 def gpu_groups(labels: Mapping[str, str]) -> tuple[str, ...]:

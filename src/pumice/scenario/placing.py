@@ -226,7 +226,7 @@ class Placer:
         """Place a task that shares GPUs: on the best node with devices for it, on the best of those."""
         devices, fit = self.ssn.ledger.devices, self.feasible.of(cls)
         assert devices is not None
-        room = devices.count(share, soon=True) >= share.devices
+        room = self._devices_for(share, devices) >= share.devices
         key = self._key(row, fit, within, room & self._within_quota(row, share, devices))
         if key is None:
             return False
@@ -237,6 +237,17 @@ class Placer:
             key[node] = -np.inf
         self.why = "no node takes it"
         return False
+
+    def _devices_for(self, share: GpuShare, devices: DeviceLedger) -> AnyArray:
+        """On how many devices of each node a share has room. Shape (N,). Not to be written on."""
+        nodes = self.ssn.tables.nodes
+        assert nodes.stamps is not None
+        return self.ssn.memo.by_row(
+            ("devices for", share),
+            (nodes.facts.version,),
+            nodes.stamps,
+            lambda rows: devices.count(share, rows, soon=True),
+        )
 
     def _order_of(self, row: int, node: int, used: F64) -> F64:
         """How good devices of a node are for a task, by what part of each is used. Shape (devices,)."""

@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from pumice.model.decisions import (
     DEVICES,
+    GPU_GROUPS,
     Bind,
     Decision,
     Evict,
@@ -23,6 +24,7 @@ from pumice.model.decisions import (
 )
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.gang import gang_at
+from pumice.model.gpu import labels_of_groups
 from pumice.model.node import Node
 from pumice.model.pod import QUEUE_GATE, Pod, PodCondition, without_queue_gate
 from pumice.model.podgroup import PodGroup
@@ -146,9 +148,9 @@ class SimCluster:
             answers.append(None if why is None else Refusal(why))
             if pod is not None and why is None:
                 node = decision.node
-                said = _with_devices(pod, decision)
+                said, labels = _with_devices(pod, decision), _with_groups(pod, decision)
                 self.pods[key] = bound[key] = changed(
-                    pod, node_name=node, nominated_node="", conditions=_SCHEDULED, annotations=said
+                    pod, node_name=node, nominated_node="", conditions=_SCHEDULED, annotations=said, labels=labels
                 )
         self.binds_done += len(bound)
         for pods in in_parts(bound):
@@ -398,3 +400,9 @@ def _with_devices(pod: Pod, bind: Bind) -> Mapping[str, str]:
     """The annotations of a pod as it is bound: with those of the shared devices that it was given."""
     given = bind.context.get(DEVICES) if bind.context else None
     return {**pod.annotations, **dict(given.annotations)} if isinstance(given, DeviceGrant) else pod.annotations
+
+
+def _with_groups(pod: Pod, bind: Bind) -> Mapping[str, str]:
+    """The labels of a pod as it is bound: with the groups with which it shares its GPUs."""
+    groups = bind.context.get(GPU_GROUPS) if bind.context else None
+    return {**pod.labels, **labels_of_groups(groups, pod.spec.gpu_share)} if isinstance(groups, tuple) else pod.labels

@@ -17,6 +17,7 @@ from pumice.sim.engine import Engine
 from pumice.sim.event_log import EventLog
 from pumice.sim.faults import FaultPlan, Faults
 from pumice.sim.history import History
+from pumice.sim.language import spoken
 from pumice.sim.makers import Makers
 from pumice.sim.scene import Scene
 from pumice.sim.shake import shaken
@@ -96,8 +97,11 @@ def simulate(
     Raises: LawBroken."""
     if shake_s > 0:
         scene = shaken(scene, shake_s, _dice(seed, _SHAKE))
+    scene, left_out = spoken(scene, policy.dialect)
     cluster = SimCluster(Engine(start))
     controller = Controller(cluster)
+    if left_out:
+        controller.problems.append(left_out)
     shell = Shell(cluster, policy, began)
     suffered = Faults(cluster, faults, _dice(seed), shell.restart) if faults is not None else None
     if tell is not None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from pumice.model.gang import Gang
 from pumice.model.job import VolcanoJob
 from pumice.model.manifest.jobs import group_name_of, podgroup_of, pods_of
 from pumice.model.pod import EMPTY_MAP, GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
@@ -76,7 +77,8 @@ class SimTask:
 
 @dataclass(frozen=True, slots=True)
 class SimJob:
-    """A gang from a trace. ``estimate_s`` is how long its user thought it would run, where the trace says."""
+    """A gang from a trace. ``estimate_s`` is how long its user thought it would run, where the trace says.
+    ``scheduler``: what its pods call theirs; ``gang``: what its PodGroup says in KAI's words, None for none."""
 
     namespace: str
     name: str
@@ -90,6 +92,8 @@ class SimJob:
     topology: NetworkTopology | None = None
     estimate_s: float | None = None
     waits_for_admission: bool = True
+    scheduler: str = "volcano"
+    gang: Gang | None = None
 
     @property
     def key(self) -> str:
@@ -123,6 +127,7 @@ class SimJob:
             priority_class_name=self.priority_class,
             topology=self.topology,
             creation=now,
+            gang=self.gang,
         )
 
     def pods(self, now: float) -> list[Pod]:
@@ -137,7 +142,17 @@ class SimJob:
                 name = f"{stem}{i}"
                 uid = f"{self.namespace}/{name}"
                 pods.append(
-                    Pod(self.namespace, name, uid, task.spec, now, labels=labels, annotations=annotations, owner=owner)
+                    Pod(
+                        self.namespace,
+                        name,
+                        uid,
+                        task.spec,
+                        now,
+                        labels=labels,
+                        annotations=annotations,
+                        owner=owner,
+                        scheduler_name=self.scheduler,
+                    )
                 )
         return pods
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pumice.model.bind_request import BindRequest
-from pumice.model.gpu import GPU_GROUP_LABEL, GPU_GROUP_PREFIX, gpu_groups
+from pumice.model.gpu import gpu_groups, labels_of_groups
 from pumice.model.pod import Pod
 
 
@@ -66,9 +66,4 @@ class BindRequests:
 
 def _groups_as_labels(pod: Pod, request: BindRequest) -> dict[str, str]:
     """What the binder will write on the pod about the devices that it shares."""
-    if not request.gpu_groups or gpu_groups(pod.labels):
-        return {}
-    share = pod.spec.gpu_share
-    if share is not None and share.devices > 1:
-        return {f"{GPU_GROUP_PREFIX}{group}": group for group in request.gpu_groups}
-    return {GPU_GROUP_LABEL: request.gpu_groups[0]}
+    return {} if gpu_groups(pod.labels) else labels_of_groups(request.gpu_groups, pod.spec.gpu_share)

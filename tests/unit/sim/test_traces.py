@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pumice.model.gpu import GpuShare
 from pumice.sim.traces import acme, openb, philly_gavel, swf, tiresias
 from pumice.sim.traces.recognise import recognise
 from pumice.sim.traces.trace import Trace, TraceError
@@ -218,7 +219,7 @@ def test_swf_bad_lines(tmp_path: Path) -> None:
     ]
 
 
-def test_openb_leaves_shared_gpus_out_and_says_so(tmp_path: Path) -> None:
+def test_openb_reads_parts_of_gpus_and_names_what_it_leaves_out(tmp_path: Path) -> None:
     pods = [
         "p0,12000,16384,1,1000,,LS,Running,0,500,100",
         "p1,6000,12288,1,460,,LS,Running,10,20,10",
@@ -234,16 +235,21 @@ def test_openb_leaves_shared_gpus_out_and_says_so(tmp_path: Path) -> None:
         OPENB_NODES + "n0,64000,262144,2,P100\nn1,32000,262144,0,\nn2,-1,1,1,\n"
     )
     trace = recognise(tmp_path).read()  # type: ignore[union-attr]
-    assert [(j.name, j.arrival_s, j.duration_s) for j in trace.jobs] == [("p0", 0, 400), ("p2", 10, 10), ("p3", 30, 10)]
-    required = trace.jobs[2].tasks[0].spec.affinity.node_required
+    assert [(j.name, j.arrival_s, j.duration_s) for j in trace.jobs] == [
+        ("p0", 0, 400),
+        ("p1", 10, 10),
+        ("p2", 10, 10),
+        ("p3", 30, 10),
+        ("p4", 10, 10),
+    ]
+    assert trace.jobs[1].tasks[0].spec.gpu_share == GpuShare(0.46)
+    required = trace.jobs[3].tasks[0].spec.affinity.node_required
     assert required is not None
     assert required[0].labels[0].values == ("G2", "V100M32")
-    assert trace.jobs[1].tasks[0].spec.request.get("nvidia.com/gpu") == 0
+    assert trace.jobs[2].tasks[0].spec.request.get("nvidia.com/gpu") == 0
     assert trace.nodes is not None
     assert [(n.name, n.labels.get("nvidia.com/gpu.product")) for n in trace.nodes] == [("n0", "P100"), ("n1", None)]
     assert whats(trace) == [
-        "openb_pod_list_default.csv: 2 rows left out, gpu_milli below 1000: a part of a GPU, "
-        "which is not supported yet: line 3, line 6",
         "openb_pod_list_default.csv: 1 row left out, a name is there twice: line 7 ('p0')",
         "openb_pod_list_default.csv: 1 row left out, deletion_time is before the start: line 8 ('5')",
         "openb_pod_list_default.csv: 1 row left out, cpu_milli is above 1,000,000,000: line 9 ('99999999999999999999')",

@@ -15,7 +15,6 @@ from pumice.algorithms.fragments import Ask, Room, Shape, Typical
 from pumice.algorithms.gpu_packing import best_fit, clustering, descent, dot_product, packing
 from pumice.algorithms.scarcity import Prices, prices_of
 from pumice.columns.dtypes import CPU, F64
-from pumice.columns.nodes import FUTURE
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
@@ -48,10 +47,11 @@ class GpuPlacement:
             self.unused_points += (points.on_allocate, points.on_deallocate)
         classes = ssn.tables.classes.alive.nonzero()[0].tolist()
         if policy in (FGD, PRICED):
-            shapes = self._expected(typical) if typical.strip() else self._shapes(classes)
+            self._said = typical.strip()
+            shapes = self._named() if self._said else self._shapes(classes)
             self._typical = Typical(shapes, len(self._free.first_of_models))
         if policy == PRICED:
-            self._prices = self._prices_of(shapes, typical)
+            self._prices = self._prices_of(shapes)
         if policy == CLUSTERING:
             self._count_kinds(classes)
 
@@ -68,6 +68,8 @@ class GpuPlacement:
     def score(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """0 to 100. Shape (rows,)."""
         ask = self._ask(cls)
+        if self.policy in (FGD, PRICED):
+            return self._gained(nodes, ask) if nodes.are_hypothetical else self._known(ask)[nodes.rows]
         room = self._free.room(nodes)
         if self.policy == DOT_PRODUCT:
             return dot_product(room, ask)
@@ -75,12 +77,7 @@ class GpuPlacement:
             return best_fit(room, ask)
         if self.policy == CLUSTERING:
             return clustering(room, ask, nodes.read(self._kinds), self._kind_of[cls.row])
-        if self.policy == PACKING:
-            return packing(room, ask, nodes.pick(self._free.devices))
-        found = np.zeros(len(nodes))
-        fits = nodes.has_room(cls.row, FUTURE) & ((room.gpus >= ask.milli).sum(axis=1) >= ask.devices)
-        found[fits] = self._gain(room.part(fits), ask).max(axis=1)
-        return found
+        return packing(room, ask, nodes.pick(self._free.devices))
 
     @points.batch_node_order(reads=())
     def roll(self, task: Task, nodes: NodeRows) -> F64:
@@ -92,7 +89,7 @@ class GpuPlacement:
         """The fullest; for ``fgd`` and ``priced`` the one that leaves most; for ``random`` any. Shape (devices,)."""
         if self.policy == RANDOM:
             return rolled(self.seed, f"{task.key} device", np.arange(len(used)))
-        if self.policy not in (FGD, PRICED):
+        if self.policy not in (FGD, PRICED) or not used.any():  # whole GPUs are alike
             return used
         room = self._free.room(NodeRows(self.ssn.tables, np.array([node.row])))
         scores = self._gain(room, self._ask(task.cls))[0]
@@ -115,27 +112,49 @@ class GpuPlacement:
             known = self._asks[cls.row] = ask_of(cls)
         return known
 
+    def _known(self, ask: Ask) -> F64:
+        """How good nodes are as they are, made anew where something changed; for all classes that ask for the same.
+        Shape (N,)."""
+        tables = self.ssn.tables
+        assert tables.nodes.stamps is not None
+        question, rests_on = (NAME, self.policy, self._said, ask), (tables.nodes.facts.version, *self._expects)
+        return self.ssn.memo.by_row(
+            question, rests_on, tables.nodes.stamps, lambda rows: self._gained(NodeRows(tables, rows), ask)
+        )
+
+    def _gained(self, nodes: NodeRows, ask: Ask) -> F64:
+        """How good nodes are, by their best device; 0 where there is none. Shape (rows,)."""
+        room, found = self._free.room(nodes), np.zeros(len(nodes))
+        fits = (room.milli_cpu >= ask.milli_cpu) & ((room.gpus >= ask.milli).sum(axis=1) >= ask.devices)
+        found[fits] = self._gain(room.part(fits), ask).max(axis=1)
+        return found
+
     def _gain(self, room: Room, ask: Ask) -> F64:
         """How good nodes are, device by device, by what becomes of what is left. Shape (rows, devices)."""
         gradient = self._typical.gradient(room, ask)
         return descent(gradient) if self.policy == FGD else self._prices.gain(room, ask, gradient)
 
-    def _prices_of(self, shapes: list[Shape], typical: str) -> Prices:
+    def _prices_of(self, shapes: list[Shape]) -> Prices:
         """By those pods, on this cluster; kept for as long as neither changes."""
         facts, free = self.ssn.tables.nodes.facts, self._free
         cores: F64 = np.zeros(len(free.first_of_models))
         np.add.at(cores, free.models, facts.allocatable[:, CPU])
         gpus = np.zeros_like(cores)
         np.add.at(gpus, free.models, 1000.0 * free.devices)
-        rests_on = (facts.version, *(() if typical.strip() else (self._pods.version,)))
-        return self.ssn.memo.get((NAME, "prices", typical), rests_on, lambda: prices_of(shapes, cores, gpus))
+        rests_on = (facts.version, *self._expects)
+        return self.ssn.memo.get((NAME, "prices", self._said), rests_on, lambda: prices_of(shapes, cores, gpus))
 
-    def _expected(self, typical: str) -> list[Shape]:
+    @property
+    def _expects(self) -> tuple[int, ...]:
+        """What typical pods rest on, beside what the policy file says: all pods that are there, where it names none."""
+        return () if self._said else (self._pods.version,)
+
+    def _named(self) -> list[Shape]:
         """Pods that the policy file names."""
         names = self._free.model_names
         return [
             Shape(each.ask, tuple(not each.models or name in each.models for name in names), each.pods)
-            for each in read_typical(typical)
+            for each in read_typical(self._said)
         ]
 
     def _shapes(self, classes: list[int]) -> list[Shape]:

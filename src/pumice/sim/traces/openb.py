@@ -1,7 +1,6 @@
 """Alibaba's GPU cluster of 2023: pods that ask for cores, memory and GPUs, some of certain models only; and its nodes.
 
-A row that asks for a part of a GPU is left out, counted and named, where nobody who schedules knows parts of GPUs:
-``read``. Who does takes them all: ``read_specs``. Source: openb, Weng et al., USENIX ATC'23.
+A row may ask for a part of a GPU. Source: openb, Weng et al., USENIX ATC'23.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ WHOLE_GPU = 1000
 NAMESPACE = "openb"
 MIB = 2**20
 MEMORY_MIB_MAX = 2**40
-SHARED = f"gpu_milli below {WHOLE_GPU}: a part of a GPU, which is not supported yet"
 
 
 def read(path: Path) -> Trace:
@@ -137,8 +135,6 @@ def _nodes_beside(file: Path) -> tuple[list[Node] | None, list[Problem], str]:
 
 def _job(row: Row, shapes: Shapes, timed: bool) -> SimJob:
     name = _name(row.text("name"))
-    if row.whole("num_gpu", 0, GPUS_MAX) and row.whole("gpu_milli", 0, WHOLE_GPU) < WHOLE_GPU:
-        raise BadField(SHARED)
     spec = _spec(row, shapes)
     arrival, seconds = _times(row) if timed else (float(row.line - 2), FOREVER)
     task = SimTask("pod", 1, spec)
