@@ -71,7 +71,7 @@ def test_a_gang_says_what_its_pods_hold_and_ask_for(priority: int) -> None:
     assert written["resourcesStatus"]["requested"] == {"cpu": "3", "memory": "3000000000", GPU: "9"}
     assert ("allocatedNonPreemptible" in written["resourcesStatus"]) is (priority == 100)
     group = kai_pod_group(ran.outcome.tables.jobs.groups[0], Gang(), {"name": "j", "namespace": "ns"})
-    (read,) = Decoder().decode(group | {"status": written})
+    read = Decoder().decode(group | {"status": written})
     assert isinstance(read, PodGroup) and read.status.resources == update.status.resources
 
 
