@@ -50,6 +50,8 @@ def check_conf(ctx: click.Context, conf: str, plugins_dir: str, as_json: bool) -
                 say(f"error: {problem}")
             say(f"{shown}: {counted(len(error.problems), 'problem')}")
         ctx.exit(2)
+    for warning in policy.warnings:
+        say(f"warning: {warning}")
     if as_json:
         print_json({"ok": True, "problems": [], "policy": _described(policy)})
         return

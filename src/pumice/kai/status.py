@@ -6,22 +6,22 @@ Source: KAI status updater, podgroup controller, queue controller.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pumice.columns.counting import ACTIVE, HELD, PENDING
-from pumice.columns.dtypes import F64, I64, AnyArray
+from pumice.columns.dtypes import I64, AnyArray
 from pumice.columns.tables import Tables
 from pumice.framework.outcome import Outcome
 from pumice.framework.session import Session
 from pumice.framework.story import JobsEntry, Story
 from pumice.kai.stale import stale_jobs
-from pumice.kai.usage import amounts_by_queue, summed_up
+from pumice.kai.usage import Amounts, amounts_by_job, amounts_by_queue, amounts_of, summed_up
 from pumice.kai.words import QUEUE, Told, Words
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
-from pumice.model.gang import GangTimes, SchedulingCondition
+from pumice.model.gang import GangTimes, GroupResources, SchedulingCondition
 from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.podgroup import PodGroup, PodGroupStatus
 from pumice.model.queue import QueueUsage
@@ -37,9 +37,10 @@ def close(ssn: Session) -> Writes:
     """What should be written."""
     why = why_not_placed(ssn.story) | why_not_tried(ssn.tables, queue_tree(ssn))
     rows = _jobs_to_close(ssn, why)
-    updates = list(_Updates(ssn, rows, why).each())
+    amounts = amounts_of(ssn.tables)
+    updates = list(_Updates(ssn, rows, why, amounts).each())
     _settled(ssn).put(ssn, rows[[update is None for update in updates]] if len(rows) else rows, why)
-    allocated, usages = _queues(ssn)
+    allocated, usages = _queues(ssn, amounts)
     groups = sorted((update for update in updates if update is not None), key=lambda update: update.job)
     return Writes(groups=tuple(groups), queues=allocated, usages=usages, notes=ssn.notes)
 
@@ -149,7 +150,7 @@ def _jobs_to_close(ssn: Session, why: dict[int, str]) -> AnyArray:
 class _Updates:
     """What should be written on gangs. Those that are alike share a status, and what it is made of."""
 
-    def __init__(self, ssn: Session, rows: AnyArray, why: dict[int, str]) -> None:
+    def __init__(self, ssn: Session, rows: AnyArray, why: dict[int, str], amounts: Amounts) -> None:
         self._ssn, self._rows, self._why = ssn, rows.tolist(), why
         self._words = Words(ssn.tables, queue_tree(ssn))
         self._stale = frozenset(stale_jobs(ssn.tables).tolist())
@@ -161,6 +162,9 @@ class _Updates:
         pending = counts[:, [PENDING, TaskStatus.BOUND, TaskStatus.BINDING]].sum(axis=1, keepdims=True)
         ended = counts[:, [TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED]]
         self._counts: list[list[int]] = np.hstack([ended, pending]).tolist()
+        held, requested = amounts_by_job(ssn.tables, amounts)
+        fast = held * ~ssn.tables.jobs.preemptible[:, None]
+        self._amounts: list[list[float]] = np.hstack([each[rows] for each in (held, fast, requested)]).tolist()
         self._waits: list[bool] = (counts[:, PENDING] > 0).tolist()
 
     def each(self) -> Iterator[PodGroupUpdate | None]:
@@ -177,13 +181,16 @@ class _Updates:
     def _status(self, i: int, job: int, group: PodGroup) -> PodGroupStatus:
         why, old = self._why.get(job), group.status
         told = self._words.of(job, why) if why and self._waits[i] and not self._holds[i] else None
-        key = told, self._holds[i], old.phase, *self._counts[i]
+        key = told, self._holds[i], old.phase, *self._counts[i], *self._amounts[i]
         plain = not (old.scheduling or old.conditions)
         found = self._statuses.get(key) if plain else None
         if found is None:
             running, succeeded, failed, pending = self._counts[i]
             scheduling = _conditions(self._ssn, group, told, holds=self._holds[i])
-            found = PodGroupStatus(old.phase, old.conditions, running, succeeded, failed, pending, scheduling)
+            resources = GroupResources(*(_resource(self._amounts[i][at : at + 3]) for at in (0, 3, 6)))
+            found = PodGroupStatus(
+                old.phase, old.conditions, running, succeeded, failed, pending, scheduling, resources
+            )
             if plain:
                 self._statuses[key] = found
         return found
@@ -218,10 +225,10 @@ def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool
 # -- queues ------------------------------------------------------------------------------------------------------------
 
 
-def _queues(ssn: Session) -> tuple[dict[str, Resource], dict[str, QueueUsage]]:
+def _queues(ssn: Session, amounts: Amounts) -> tuple[dict[str, Resource], dict[str, QueueUsage]]:
     """What queues hold, with all below them, where it is not what their status says."""
     tables, settled, tree = ssn.tables, _settled(ssn), queue_tree(ssn)
-    sums = [summed_up(tree, own) for own in amounts_by_queue(tables)]
+    sums = [summed_up(tree, own) for own in amounts_by_queue(tables, amounts)]
     stamps = ssn.world.before.queues.stamps
     assert stamps is not None
     found = (*(each.tobytes() for each in sums), stamps.tobytes())
@@ -231,7 +238,7 @@ def _queues(ssn: Session) -> tuple[dict[str, Resource], dict[str, QueueUsage]]:
     usages: dict[str, QueueUsage] = {}
     children = _children(tables)
     for row, queue in enumerate(tables.queues.objs):
-        held, fast, asked = (_resource(each[row]) for each in sums)
+        held, fast, asked = (_resource(each[row].tolist()) for each in sums)
         usage = QueueUsage(fast, asked, tuple(children.get(row, ())))
         if (queue.allocated, queue.usage) != (held, usage):
             allocated[queue.name], usages[queue.name] = held, usage
@@ -249,6 +256,6 @@ def _children(tables: Tables) -> dict[int, list[str]]:
     return found
 
 
-def _resource(amounts: F64) -> Resource:
-    cpu, memory, gpus = amounts.tolist()
+def _resource(amounts: Sequence[float]) -> Resource:
+    cpu, memory, gpus = amounts
     return Resource(cpu, memory, {GPU_RESOURCE: gpus} if gpus else None)

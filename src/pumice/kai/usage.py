@@ -5,6 +5,8 @@ Source: KAI proportion (resources of queues).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pumice.columns.claimed import claimed_gpus
@@ -19,11 +21,18 @@ from pumice.scenario.turns import QueueTree
 _DEMAND = 10.0
 
 
-def amounts_by_queue(tables: Tables) -> tuple[F64, F64, F64]:
-    """What the jobs of each queue itself hold, what of it is not preemptible, and what they hold and ask for.
+class Amounts(NamedTuple):
+    """``held`` by some jobs (``rows``), and ``asked`` for by some waiting tasks (``waits``). Shapes (rows, 3) and
+    (waits, 3). Units: milli-cores, bytes, milli-devices."""
 
-    Shapes (Q, 3). Units: milli-cores, bytes, milli-devices.
-    """
+    rows: AnyArray
+    held: F64
+    waits: AnyArray
+    asked: F64
+
+
+def amounts_of(tables: Tables) -> Amounts:
+    """Of all jobs of queues that are there."""
     jobs, tasks, rows = tables.jobs, tables.tasks, tables.jobs.live
     held = shared(tables, jobs.allocated[rows] + _of_shared_gpus(tables)[rows])
     waits = (tasks.alive & (tasks.status == PENDING) & (tasks.gate == 0) & (tasks.job >= 0)).nonzero()[0]
@@ -31,12 +40,31 @@ def amounts_by_queue(tables: Tables) -> tuple[F64, F64, F64]:
     asked = shared(tables, tables.classes.charge[tasks.cls[waits]])
     asked[:, 2] += claimed_gpus(tables, waits.tolist()) if len(tables.claims) else 0.0
     asked[:, 2] += _DEMAND * _device_counts(tables, waits) * tables.classes.share_mib[tasks.cls[waits]]
+    return Amounts(rows, held, waits, asked)
+
+
+def amounts_by_queue(tables: Tables, amounts: Amounts | None = None) -> tuple[F64, F64, F64]:
+    """What the jobs of each queue itself hold, what of it is not preemptible, and what they hold and ask for.
+
+    Shapes (Q, 3). Units: milli-cores, bytes, milli-devices.
+    """
+    jobs, tasks = tables.jobs, tables.tasks
+    rows, held, waits, asked = amounts_of(tables) if amounts is None else amounts
     found = [np.zeros((len(tables.queues), 3)) for _ in range(3)]
     np.add.at(found[0], jobs.queue[rows], held)
     np.add.at(found[1], jobs.queue[rows], held * ~jobs.preemptible[rows, None])
     np.add.at(found[2], jobs.queue[tasks.job[waits]], asked)
     found[2] += found[0]
     return found[0], found[1], found[2]
+
+
+def amounts_by_job(tables: Tables, amounts: Amounts) -> tuple[F64, F64]:
+    """What each job holds, and what it holds and asks for. Shapes (J, 3). Units: as there."""
+    held = np.zeros((tables.jobs.capacity, 3))
+    held[amounts.rows] = amounts.held
+    requested = held.copy()
+    np.add.at(requested, tables.tasks.job[amounts.waits], amounts.asked)
+    return held, requested
 
 
 def summed_up(tree: QueueTree, own: F64) -> F64:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from pumice.model.gang import LAST_START_ANNOTATION, STALE_ANNOTATION, GangTimes, SchedulingCondition
+from pumice.model.gang import (
+    GROUP_RESOURCES,
+    LAST_START_ANNOTATION,
+    STALE_ANNOTATION,
+    GangTimes,
+    SchedulingCondition,
+)
 from pumice.model.podgroup import PodGroupStatus
 from pumice.model.queue import QueueUsage
-from pumice.model.resources import Resource
+from pumice.model.resources import EMPTY, Resource
 from pumice.runtime.controllers.writes import stamp
 
 
@@ -17,6 +23,9 @@ def kai_group_status(status: PodGroupStatus) -> dict[str, Any]:
     found: dict[str, Any] = {name: count for name, count in counts.items() if count}
     if status.scheduling:
         found["schedulingConditions"] = [_condition(each) for each in status.scheduling]
+    if status.resources is not None:
+        amounts = zip(GROUP_RESOURCES, status.resources, strict=True)
+        found["resourcesStatus"] = {name: amount.to_list() for name, amount in amounts if amount != EMPTY}
     return found
 
 

@@ -3,8 +3,9 @@ else goes through."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pumice.framework.policy import Policy
@@ -35,10 +36,12 @@ class ApiServerAsk:
         return answer
 
 
-def usage_feeds(policy: Callable[[], Policy], cluster: KubeCluster, client: Client) -> Sequence[UsageFeed]:
-    """Those that the policy in force may ask for."""
+def usage_feeds(
+    policy: Callable[[], Policy], cluster: KubeCluster, client: Client, environ: Mapping[str, str] = os.environ
+) -> Sequence[UsageFeed]:
+    """Those that the policy in force may ask for, which may name variables of ``environ``."""
     truth, api_server = cluster.truth, ApiServerAsk(client)
-    nodes, queues = of_nodes(lambda: policy().metrics), of_queues(lambda: policy().section(HISTORY))
+    nodes, queues = of_nodes(lambda: policy().metrics), of_queues(lambda: policy().section(HISTORY), environ)
     return (
         UsageFeed(nodes, lambda: list(truth.nodes.values()), cluster.sink, time.time, of_api_server=api_server),
         UsageFeed(queues, lambda: list(truth.queues.values()), cluster.sink, time.time),

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from pumice.model.resources import Resource
+
 #: Which sub-group a pod belongs to.
 SUB_GROUP_LABEL = "kai.scheduler/subgroup-name"
 #: The pod set of a gang without sub-groups.
@@ -106,6 +108,19 @@ class SchedulingCondition:
     reason: str = "Unschedulable"
     type: str = UNSCHEDULABLE_ON_NODE_POOL
     status: str = "True"
+
+
+class GroupResources(NamedTuple):
+    """What the pods of a gang hold, what of that is not preemptible, and what they hold and ask for: CPU, memory and
+    GPUs."""
+
+    allocated: Resource
+    non_preemptible: Resource
+    requested: Resource
+
+
+#: Its fields as the API has them.
+GROUP_RESOURCES = ("allocated", "allocatedNonPreemptible", "requested")
 
 
 def gang_at(gang: Gang | None, times: GangTimes | None) -> Gang | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pumice.model.gang import Gang, SchedulingCondition
+from pumice.model.gang import Gang, GroupResources, SchedulingCondition
 from pumice.model.pod import EMPTY_MAP, PREEMPTABLE_KEY, LabelSelector, is_true
 from pumice.model.resources import Resource
 
@@ -53,7 +53,7 @@ class PodGroupCondition:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupStatus:
-    """``scheduling`` and ``pending`` are KAI's alone, the newest condition last."""
+    """``scheduling``, ``pending`` and ``resources`` are KAI's alone, the newest condition last."""
 
     phase: str = "Pending"
     conditions: tuple[PodGroupCondition, ...] = ()
@@ -62,6 +62,7 @@ class PodGroupStatus:
     failed: int = 0
     pending: int = 0
     scheduling: tuple[SchedulingCondition, ...] = ()
+    resources: GroupResources | None = None
 
 
 @dataclass(frozen=True, slots=True)

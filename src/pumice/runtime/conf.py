@@ -15,6 +15,7 @@ from pumice.framework.registry import Registry
 from pumice.runtime.conf_quotes import hint_on_quotes
 from pumice.runtime.documents import yaml_documents
 from pumice.runtime.problems import Problem, unforeseen
+from pumice.runtime.shards import conf_of_shard, is_shard
 from pumice.runtime.usage.history_settings import HISTORY, history_problems
 from pumice.runtime.usage.settings import source_problems
 
@@ -69,7 +70,7 @@ def loaded_from_bytes(raw: bytes, registry: Registry, *, where: str, strict: boo
 def loaded_from_text(
     text: str, registry: Registry, *, where: str = "conf", strict: bool = True, unset_switches: bool = True
 ) -> LoadedPolicy:
-    """A conf text, or a ConfigMap that holds one, read.
+    """A conf text, a ConfigMap that holds one, or a SchedulingShard of KAI's, read.
 
     A lenient reading goes without the actions that are not known, and says so in the policy's warnings; it needs one
     that is. Raises: PolicyError naming every problem.
@@ -90,6 +91,7 @@ def _loaded(text: str, registry: Registry, where: str, strict: bool, unset_switc
     if inner is not None:
         where, text = inner
         document = _document_of(text, where)
+    document, no_policy = conf_of_shard(document, where) if is_shard(document) else (document, ())
     left_out = {} if strict else _unknown_actions(document, registry)
     try:
         policy = read_policy(_without(document, left_out), registry, strict=strict, unset_switches=unset_switches)
@@ -100,7 +102,7 @@ def _loaded(text: str, registry: Registry, where: str, strict: bool, unset_switc
     unusable = (*source_problems(policy.metrics), *histories)
     if unusable and strict:
         raise PolicyError(f"{where}: {problem}" for problem in unusable)
-    warnings = (*(f"actions: {why}; it is left out" for why in left_out.values()), *unusable)
+    warnings = (*(f"actions: {why}; it is left out" for why in left_out.values()), *unusable, *no_policy)
     policy = replace(policy, warnings=warnings + policy.warnings) if warnings else policy
     return LoadedPolicy(policy, text, tuple(left_out))
 

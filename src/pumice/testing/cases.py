@@ -12,8 +12,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,19 @@ import yaml
 
 from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
-from pumice.framework.policy import Policy
+from pumice.framework.policy import Policy, read_policy
+from pumice.framework.registry import Dialect
 from pumice.model.decisions import Writes
 from pumice.model.events import Object
+from pumice.model.gang import Gang
+from pumice.model.gpu import GPU_GROUP_LABEL, GpuShare
 from pumice.model.node import Node, Taint
 from pumice.model.numa import SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.model.pod import PodCondition, Toleration
-from pumice.model.queue import NodeGroupAffinity, PriorityClass
+from pumice.model.podgroup import PodGroup
+from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, QueueSharing, Quota
 from pumice.model.usage import NodeUsage
+from pumice.runtime.languages import builtin_registry
 from pumice.state.store import Store
 from pumice.testing.build import (
     Ran,
@@ -39,7 +44,6 @@ from pumice.testing.build import (
     node,
     pod,
     podgroup,
-    policy,
     queue,
     quota,
     resource,
@@ -47,9 +51,10 @@ from pumice.testing.build import (
     session,
 )
 from pumice.testing.devices import shared_gpus, vgpu
-from pumice.volcano.table import volcano_registry
 
 Fields = Mapping[str, Any]
+_FREE = Quota(None, None, 1.0)
+_NO_BOUND = QueueSharing(_FREE, _FREE, _FREE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +62,15 @@ class Case:
     """``case`` is the sentence. A cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes``, ``budgets``,
     ``quotas`` with the fields of ``pumice.testing.build``; ``priorities`` the values of priority classes; ``usage``, by
     node, the fields of NodeUsage; ``numa``, by node, its ``sockets``, ``cpus`` of each, and what is ``free``. A policy:
-    ``plugins`` (a name, or a name with its arguments, switches among them) and ``actions``. ``now``: seconds since the
-    epoch; ``left``: notes that the last cycle left.
+    ``plugins`` (a name, or a name with its arguments, switches among them) and ``actions`` of a ``dialect``, whose
+    queues and gangs these are: under kai no queue has a bound. ``now``: seconds since the epoch; ``left``: notes that
+    the last cycle left.
 
     Of a gang, ``min``, ``queue``, ``priority``, ``phase`` (Inqueue unless said), ``tier``, ``soft``, ``wants`` (its
     minResources), ``creation`` and ``notes`` are the group's; ``pods`` is how many, or the names with what is special
     of each; all else is every pod's: ``node`` that it runs on, ``tolerates`` keys of taints, when it was ``placed``,
-    ``guaranteed``: its NUMA policy, where its CPUs are its own; MiB of one of the node's ``vgpus``; what it asks for.
+    ``guaranteed``: its NUMA policy, where its CPUs are its own; MiB of one of the node's ``vgpus``; a ``part`` of a GPU
+    of KAI's, and which ``card`` it has; what it asks for.
 
     What should come of it: ``bound`` (pod -> node, and no other), ``evicted`` (pods in the order of that, and no
     other), ``promised`` (pod -> the node it waits for, where others make room), ``waits`` (pod -> what it is told),
@@ -75,6 +82,7 @@ class Case:
     plugins: tuple[str | Fields, ...]
     nodes: Mapping[str, Fields]
     gangs: Mapping[str, Fields]
+    dialect: str = "volcano"
     actions: str = "allocate"
     now: float = 0.0
     queues: Mapping[str, Fields] = field(default_factory=dict)
@@ -136,15 +144,17 @@ def _compare(case: Case, what: str, wanted: object, found: object) -> None:
 
 def policy_of(case: Case, plugins: Iterable[Callable[..., Any]] = ()) -> Policy:
     """All of its plugins in one tier. Raises: PolicyError."""
-    entries = [_entry(each) for each in case.plugins]
-    return policy(yaml.safe_dump({"actions": case.actions, "tiers": [{"plugins": entries}]}), plugins=plugins)
+    registry = builtin_registry()
+    entries = [_entry(each, registry.dialects[case.dialect]) for each in case.plugins]
+    conf = {"dialect": case.dialect, "actions": case.actions, "tiers": [{"plugins": entries}]}
+    return read_policy(conf, registry.with_plugins(case.dialect, plugins))
 
 
-def _entry(plugin: str | Fields) -> Fields:
+def _entry(plugin: str | Fields, dialect: Dialect) -> Fields:
     if isinstance(plugin, str):
         return {"name": plugin}
     ((name, given),) = plugin.items()
-    built_in = volcano_registry().dialects["volcano"].plugins.get(name)
+    built_in = dialect.plugins.get(name)
     own = built_in.arguments if built_in is not None else {}
     switches = {key: value for key, value in given.items() if key.startswith("enable") and key not in own}
     return {"name": name, **switches, "arguments": {key: value for key, value in given.items() if key not in switches}}
@@ -176,9 +186,21 @@ def cluster_of(case: Case) -> Store:
     found += [_numa(name, dict(given)) for name, given in case.numa.items()]
     for name, given in case.gangs.items():
         found += _gang(name, dict(given))
-    state = cluster(found)
+    state = cluster(found if case.dialect == "volcano" else _as_kai(found))
     state.remember(Writes(notes=case.left))
     return state
+
+
+def _as_kai(objects: Iterable[Object]) -> Iterator[Object]:
+    """The same, said in KAI's words."""
+    objects = list(objects)
+    if not any(isinstance(obj, Queue) for obj in objects):
+        yield replace(queue(), sharing=_NO_BOUND)
+    for obj in objects:
+        if isinstance(obj, Queue):
+            yield replace(obj, sharing=_NO_BOUND)
+        else:
+            yield replace(obj, gang=Gang()) if isinstance(obj, PodGroup) else obj
 
 
 def _node(name: str, given: dict[str, Any]) -> Node:
@@ -257,5 +279,9 @@ def _of_pod(given: dict[str, Any]) -> dict[str, Any]:
         given |= {"qos": "Guaranteed", "numa": ask}
     if "vgpu" in given:
         given["devices"] = vgpu(given.pop("vgpu"))
+    if "part" in given:
+        given["gpu_share"] = GpuShare(given.pop("part"))
+    if "card" in given:
+        given["labels"] = {GPU_GROUP_LABEL: given.pop("card")}
     on = given.pop("node", "")
     return {**given, "on": on}

@@ -78,6 +78,12 @@ def test_check_conf() -> None:
     assert "None" not in told.out
 
 
+def test_check_conf_tells_what_no_policy_says() -> None:
+    told = run("check-conf", "-", stdin="{kind: SchedulingShard, spec: {partitionLabelValue: blue}}")
+    assert told.code == 0 and "dialect kai; actions: allocate" in told.out
+    assert told.err == "warning: standard input: spec.partitionLabelValue: say it as --partition-label-value=blue\n"
+
+
 def test_bench() -> None:
     out = run("bench", "--scenario", "gang", "--nodes", "10", "--pods", "20", "--gang", "4").out
     assert "20 of 20 pods" in out and "allocate" in out and "the next cycle" in out

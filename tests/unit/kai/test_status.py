@@ -10,11 +10,14 @@ import pytest
 
 from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
+from pumice.kube.kai_objects_out import kai_pod_group
+from pumice.kube.kai_statuses import kai_group_status
 from pumice.model.events import Seen
-from pumice.model.gang import GangTimes, SchedulingCondition, TopologyConstraint, gang_at
+from pumice.model.gang import Gang, GangTimes, GroupResources, SchedulingCondition, TopologyConstraint, gang_at
 from pumice.model.manifest import Decoder
+from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue, QueueUsage
-from pumice.model.resources import Resource
+from pumice.model.resources import EMPTY, Resource
 from pumice.model.topology import Topology
 from pumice.runtime.why import why_pods_wait
 from pumice.state.store import Store
@@ -55,6 +58,21 @@ def test_who_waits_for_others_to_leave_a_node_is_nominated_to_it() -> None:
     (notice,) = cycle(store(node("n", 1), queue("q"), leaving, job("j", "q", [""]))).outcome.notices()
     assert (notice.pod, notice.nominated_node) == ("ns/j-0", "n")
     assert notice.message == "promised node n, which others are leaving"
+
+
+@pytest.mark.parametrize("priority", [50, 100], ids=["preemptible", "not preemptible"])
+def test_a_gang_says_what_its_pods_hold_and_ask_for(priority: int) -> None:
+    """And what is written says no more once it is read again."""
+    ran = cycle(store(node("n"), queue("q"), job("j", "q", ["n", "n", ""], gpus=3, minimum=1, priority=priority)))
+    (update,) = ran.outcome.groups
+    held, more = Resource(2_000.0, 2e9, {GPU: 6_000.0}), Resource(3_000.0, 3e9, {GPU: 9_000.0})
+    assert update.status.resources == GroupResources(held, EMPTY if priority < 100 else held, more)
+    written = kai_group_status(update.status)
+    assert written["resourcesStatus"]["requested"] == {"cpu": "3", "memory": "3000000000", GPU: "9"}
+    assert ("allocatedNonPreemptible" in written["resourcesStatus"]) is (priority == 100)
+    group = kai_pod_group(ran.outcome.tables.jobs.groups[0], Gang(), {"name": "j", "namespace": "ns"})
+    read = Decoder().decode(group | {"status": written})
+    assert isinstance(read, PodGroup) and read.status.resources == update.status.resources
 
 
 def test_what_a_queue_has_no_more_of_is_said_in_numbers() -> None:

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from pumice.model.bind_request import REGULAR, BindRequest
 from pumice.model.gang import (
+    GROUP_RESOURCES,
     LAST_START_ANNOTATION,
     NON_PREEMPTIBLE,
     PREEMPTIBLE,
     STALE_ANNOTATION,
     SUB_GROUPS_MAX,
     Gang,
+    GroupResources,
     SchedulingCondition,
     SubGroup,
     TopologyConstraint,
@@ -159,7 +161,16 @@ def _group_status(status: Obj) -> PodGroupStatus:
         failed=whole(status, "failed", "status", 0, 0),
         pending=whole(status, "pending", "status", 0, 0),
         scheduling=tuple(_condition(item, "status.schedulingConditions") for item in listed),
+        resources=_group_resources(status),
     )
+
+
+def _group_resources(status: Obj) -> GroupResources | None:
+    """None where it was never written."""
+    if not status.get("resourcesStatus"):
+        return None
+    written, path = table(status, "resourcesStatus", "status"), "status.resourcesStatus"
+    return GroupResources(*(maybe_resource(written, key, path) or EMPTY for key in GROUP_RESOURCES))
 
 
 def _condition(item: Obj, path: str) -> SchedulingCondition:

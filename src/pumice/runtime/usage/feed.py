@@ -47,13 +47,19 @@ def of_nodes(metrics: Callable[[], Mapping[str, Any]]) -> Measuring:
     return Measuring("usage of nodes", NodeUsage, lambda: SourceSettings.read(metrics()), measure)
 
 
-def of_queues(section: Callable[[], Mapping[str, Any]]) -> Measuring:
-    """``section`` gives ``usageDBConfig`` of the policy."""
+def of_queues(section: Callable[[], Mapping[str, Any]], environ: Mapping[str, str]) -> Measuring:
+    """``section`` gives ``usageDBConfig`` of the policy, which may name a variable of ``environ`` for the address."""
+
+    def settings() -> HistorySettings:
+        return HistorySettings.read(section(), environ)
 
     async def measure(_: SourceSettings, ask: Ask, queues: Sequence[Queue], now: float) -> list[QueueHistory]:
-        return await queue_histories(HistorySettings.read(section()), ask, queues, now)
+        found = settings()
+        if found.trouble:
+            raise SourceError(found.trouble)
+        return await queue_histories(found, ask, queues, now)
 
-    return Measuring("history of queues", QueueHistory, lambda: HistorySettings.read(section()).source, measure)
+    return Measuring("history of queues", QueueHistory, lambda: settings().source, measure)
 
 
 class UsageFeed:

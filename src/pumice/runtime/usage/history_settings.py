@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pumice.model.instants import epoch_of
+from pumice.model.pod import EMPTY_MAP
 from pumice.model.quantity import DurationError, parse_duration
+from pumice.runtime.controllers.cron_schedule import Cron, ScheduleError, read_schedule
 from pumice.runtime.usage.settings import PROMETHEUS, SourceSettings, source_problems
 
 _DAY_S, RESOLUTION_S = 86_400.0, 60.0
@@ -21,35 +23,47 @@ _SPAN = re.compile(r"(\d{1,4})([dw])")
 #: The section of a policy file.
 HISTORY = "usageDBConfig"
 _CLIENT, _ADDRESS, _PARAMS = "clientType", "connectionString", "usageParams"
-SLIDING, TUMBLING = "sliding", "tumbling"
+_VARIABLE, _VARIABLE_NAME = "connectionStringEnvVar", re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}")
+SLIDING, TUMBLING, BY_CRON = "sliding", "tumbling", "cron"
 _SPANS = ("windowSize", "halfLifePeriod", "fetchInterval")
-_START = "tumblingWindowStartTime"
+_START, _CRON = "tumblingWindowStartTime", "cronString"
 
 
 @dataclass(frozen=True, slots=True)
 class HistorySettings:
     """``source``: whom to ask, nobody where its type is empty. ``tumbling_from``: when the first of windows began that
-    follow each other, seconds since the epoch; None: the window ends now. ``half_life_s``: after which a sample counts
-    half; None: all count alike."""
+    follow each other, seconds since the epoch, ``begins``: when each of them does; both None: the window ends now.
+    ``half_life_s``: after which a sample counts half; None: all count alike. ``trouble``: why the address that the
+    environment gives cannot be asked, without what it gives."""
 
     source: SourceSettings = field(default_factory=SourceSettings)
     window_s: float = _WINDOW_S
     half_life_s: float | None = None
     tumbling_from: float | None = None
+    begins: Cron | None = None
+    trouble: str = ""
 
     @classmethod
-    def read(cls, section: Mapping[str, Any]) -> HistorySettings:
-        """From the section; whom it cannot name it asks nobody."""
+    def read(cls, section: Mapping[str, Any], environ: Mapping[str, str] = EMPTY_MAP) -> HistorySettings:
+        """From the section, and the variable of the environment that it names; whom it cannot name it asks nobody."""
         if not section.get(_CLIENT) or any(True for _ in history_problems(section)):
             return cls()
         params = section.get(_PARAMS) or {}
         window, half_life, interval = (_seconds(params.get(key)) for key in _SPANS)
-        source = SourceSettings(PROMETHEUS, section[_ADDRESS], max(interval or _INTERVAL_S, 1.0))
-        tumbles = params.get("windowType") == TUMBLING
-        return cls(source, window or _WINDOW_S, half_life, epoch_of(params[_START]) if tumbles else None)
+        variable = section.get(_VARIABLE, "")
+        address = environ.get(variable, "") if variable else section[_ADDRESS]
+        trouble = f"{_VARIABLE}: {variable} holds no address" if variable and any(_address_problems(address)) else ""
+        source = SourceSettings(PROMETHEUS, address, max(interval or _INTERVAL_S, 1.0))
+        kind = params.get("windowType")
+        start = epoch_of(params[_START]) if kind == TUMBLING else None
+        begins = _cron(params[_CRON]) if kind == BY_CRON else None
+        return cls(source, window or _WINDOW_S, half_life, start, begins, trouble)
 
     def span_s(self, now: float) -> float:
         """How far back from ``now`` the window reaches."""
+        if self.begins is not None:
+            began = self.begins.latest(now - _WINDOW_MAX_S, now)
+            return max(now - began, RESOLUTION_S) if began is not None else _WINDOW_MAX_S
         if self.tumbling_from is None:
             return self.window_s
         return max((now - self.tumbling_from) % self.window_s, RESOLUTION_S)
@@ -62,12 +76,35 @@ def history_problems(section: Mapping[str, Any]) -> Iterator[str]:
         if section:
             yield f"{_CLIENT}: found {kind!r:.80}, wanted {PROMETHEUS}"
         return
-    for problem in source_problems({"type": PROMETHEUS, "address": section.get(_ADDRESS, "")}):
-        yield problem.replace("metrics: address", _ADDRESS)
+    if section.get(_VARIABLE):
+        yield from _variable_problems(section)
+    else:
+        yield from _address_problems(section.get(_ADDRESS, ""))
     if not isinstance(params, Mapping):
         yield f"{_PARAMS}: found {type(params).__name__}, wanted a mapping"
         return
     yield from _window_problems(params)
+
+
+def _address_problems(address: Any) -> Iterator[str]:
+    for problem in source_problems({"type": PROMETHEUS, "address": address}):
+        yield problem.replace("metrics: address", _ADDRESS)
+
+
+def _variable_problems(section: Mapping[str, Any]) -> Iterator[str]:
+    name = section[_VARIABLE]
+    if not isinstance(name, str) or not _VARIABLE_NAME.fullmatch(name):
+        yield f"{_VARIABLE}: found {name!r:.80}, wanted the name of a variable of the environment"
+    if section.get(_ADDRESS):
+        yield f"{_VARIABLE}: there is a {_ADDRESS} too, wanted one of both"
+
+
+def _cron(text: Any) -> Cron:
+    """Raises: ScheduleError."""
+    found = read_schedule(text) if isinstance(text, str) else None
+    if not isinstance(found, Cron):
+        raise ScheduleError(f"found {text!r:.80}, wanted a text such as 0 0 * * 1")
+    return found
 
 
 def _window_problems(params: Mapping[str, Any]) -> Iterator[str]:
@@ -77,8 +114,13 @@ def _window_problems(params: Mapping[str, Any]) -> Iterator[str]:
         except DurationError as error:
             yield f"{_PARAMS}: {key}: {error}"
     kind = params.get("windowType", SLIDING)
-    if kind not in (SLIDING, TUMBLING):
-        yield f"{_PARAMS}: windowType: found {kind!r:.80}, wanted {SLIDING} or {TUMBLING}"
+    if kind not in (SLIDING, TUMBLING, BY_CRON):
+        yield f"{_PARAMS}: windowType: found {kind!r:.80}, wanted {SLIDING}, {TUMBLING} or {BY_CRON}"
+    if kind == BY_CRON:
+        try:
+            _cron(params.get(_CRON))
+        except ScheduleError as error:
+            yield f"{_PARAMS}: {_CRON}: {error}"
     if kind == TUMBLING and epoch_of(str(params.get(_START, ""))[:64]) is None:
         yield f"{_PARAMS}: {_START}: found {params.get(_START)!r:.80}, wanted a text such as 2026-01-01T00:00:00Z"
 

@@ -14,8 +14,10 @@ from pumice.framework.policy import read_policy
 from pumice.model.usage import QueueHistory
 from pumice.runtime.conf import policy_of
 from pumice.runtime.languages import builtin_registry
+from pumice.runtime.usage.feed import of_queues
 from pumice.runtime.usage.histories import queue_histories
 from pumice.runtime.usage.history_settings import HistorySettings
+from pumice.runtime.usage.sources import SourceError
 from tests.unit.kai.cluster import PLUGINS, cycle, job, node, queue, store
 
 NOW = 1_000_000.0
@@ -57,14 +59,47 @@ def test_windows_slide_or_follow_each_other() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cron", "span"),
+    [
+        pytest.param("30 * * * *", 1000.0, id="within the hour: it is 13:46:40"),
+        pytest.param("0 0 * * 1", NOW - 11 * 86_400, id="on Mondays: it is one, the second of 1970"),
+        pytest.param("46 13 * * *", 60.0, id="a window that has just begun is one sample long"),
+        pytest.param("0 0 29 2 *", 400 * 86_400.0, id="no window is longer than its bound"),
+    ],
+)
+def test_a_window_by_cron_begins_when_it_was_last_due(cron: str, span: float) -> None:
+    params = {"windowType": "cron", "cronString": cron}
+    assert HistorySettings.read({**SECTION, "usageParams": params}).span_s(NOW) == span
+
+
+async def test_the_address_may_stand_in_the_environment() -> None:
+    """What it holds may be a secret: it is not told."""
+    section = {"clientType": "prometheus", "connectionStringEnvVar": "USAGE_DB"}
+    given = HistorySettings.read(section, {"USAGE_DB": "http://db:9090"})
+    assert (given.source.address, given.trouble) == ("http://db:9090", "")
+    wrong = of_queues(lambda: section, {"USAGE_DB": "user:secret@db"})
+    assert wrong.settings().type == "prometheus"
+    with pytest.raises(SourceError, match="USAGE_DB holds no address") as told:
+        await wrong.measure(wrong.settings(), Answers(), [], NOW)
+    assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize(
     ("section", "said"),
     [
         ({"clientType": "influx"}, "clientType: found 'influx', wanted prometheus"),
         ({**SECTION, "connectionString": "file:///etc"}, "connectionString: found"),
         ({**SECTION, "usageParams": {"windowSize": "soon"}}, "usageParams: windowSize"),
         ({**SECTION, "usageParams": {"windowSize": "9000w"}}, "usageParams: windowSize"),
-        ({**SECTION, "usageParams": {"windowType": "cron"}}, "wanted sliding or tumbling"),
+        ({**SECTION, "usageParams": {"windowType": "cron"}}, "usageParams: cronString: found None"),
         ({**SECTION, "usageParams": {"windowType": "tumbling"}}, "tumblingWindowStartTime: found None"),
+        ({**SECTION, "usageParams": {"windowType": "leap"}}, "wanted sliding, tumbling or cron"),
+        (
+            {**SECTION, "usageParams": {"windowType": "cron", "cronString": "@every 5m"}},
+            "cronString: found '@every 5m'",
+        ),
+        ({**SECTION, "connectionStringEnvVar": "HOME"}, "connectionStringEnvVar: there is a connectionString too"),
+        ({"clientType": "prometheus", "connectionStringEnvVar": "a b"}, "connectionStringEnvVar: found 'a b'"),
         ({**SECTION, "usageParams": 5}, "usageParams: found int"),
         (5, "found 5, wanted a mapping"),
     ],
