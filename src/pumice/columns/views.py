@@ -248,9 +248,7 @@ class Job(Counters):
         counted = statuses.astype(bool)[tasks.status[rows]]
         if with_best_effort and self.best_effort_count:
             empty = (tasks.status[rows] == PENDING) & tasks.best_effort[rows]
-            if (
-                np.count_nonzero(empty) > self.best_effort_count
-            ):  # those behind a gate have been taken off the job's sum
+            if np.count_nonzero(empty) > self.best_effort_count:  # those behind a gate are not in the job's sum
                 empty &= tasks.gate[rows] == NO_GATE
             counted |= empty
         counts = Counter(tasks.role[rows][counted].tolist())
