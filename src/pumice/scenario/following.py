@@ -24,6 +24,7 @@ from pumice.scenario.placing import placer
 from pumice.scenario.points import Turn, solution_start
 from pumice.scenario.solve import Refuted, Rules, Solution, solve
 from pumice.scenario.standing import Standing
+from pumice.scenario.tallies import Tally, tally
 from pumice.scenario.turns import best_leaf
 
 _PROMISED = int(TaskStatus.PIPELINED)
@@ -55,6 +56,7 @@ class Following:
             mark = stmt.mark()
             gone = self._follow(stmt, part)
             if gone >= 0:
+                tally(self._ssn, Tally.SIMULATED)
                 return Solution((gone,))
             stmt.rollback(mark, remember=False)
         found = solve(self._ssn, stmt, part, self._rules, self._waiting, self._standing)
