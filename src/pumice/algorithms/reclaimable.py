@@ -67,7 +67,7 @@ def is_reclaimable(
         taker = above[int(states.parent[loser])]
         if not _may_lose(states, taker, loser, asked, _plus(remaining[loser], lumps[place].tolist())):
             return False
-    most = (lumps[0] if len(lumps) == 1 else lumps.max(axis=0)).tolist()
+    most = (lumps[0] if len(lumps) == 1 else lumps.max(axis=0, initial=0.0)).tolist()
     involved = [more > 0 or less > 0 for more, less in zip(asked, most, strict=True)]
     for taker in line:
         siblings = [row for row in lost if row != taker and states.parent[row] == states.parent[taker]]

@@ -287,9 +287,12 @@ class Feasibility:
         found: F64 = self._memo.by_row(question, rests_on, nodes.stamps, lambda rows: self._capacity(cls, rows))
         return found
 
-    def capacity_of(self, cls: int, node: int) -> float:
-        """The same of one node, found out anew."""
-        return float(self._capacity(cls, np.array([node]))[0])
+    def has_room(self, cls: int, node: int) -> bool:
+        """Whether a task of a class fits what will be idle of a node, and no filter objects: its capacity is above
+        0."""
+        tables = self._tables
+        room, need = tables.nodes.books[node, FUTURE].tolist(), tables.classes.req[cls].tolist()
+        return _fits(room, need) > 0 and bool(self._capacity(cls, np.array([node]))[0] > 0)
 
     def _capacity(self, cls: int, rows: AnyArray) -> F64:
         tables = self._tables

@@ -105,7 +105,7 @@ class Following:
         assert lead is not None
         if feasible.beside_rows() != lead.rests_on:
             return False
-        return all(feasible.capacity_of(cls, node) <= 0 for cls in {lead.cls, lead.left})
+        return not any(feasible.has_room(cls, node) for cls in {lead.cls, lead.left})
 
     def _first_to_leave(self, part: Part) -> tuple[int, int]:
         """Who would leave first, if all is as it was for the one before: its queue, the only one with any who might,

@@ -82,8 +82,8 @@ class Placer:
         row = part.rows[0]
         if not self._may_take(part) or self.ssn.ask(points.task_refused, Task(self.ssn.tables, row)) is not None:
             return False
-        fits = self.feasible.capacity_of(int(self.ssn.tables.tasks.cls[row]), node) > 0
-        return fits and stmt.pipeline([row], [node]) is None
+        cls = int(self.ssn.tables.tasks.cls[row])
+        return self.feasible.has_room(cls, node) and stmt.pipeline([row], [node]) is None
 
     def refutes(self, part: Part, within: Bool) -> bool:
         """Whether some task of a part fits none of these nodes (N,), which is found out without asking which of them is

@@ -82,7 +82,7 @@ def best_leaf(ssn: Session, turns: Mapping[int, Turn], *, last: bool = False) ->
     queues = ssn.tables.queues
     best = {leaf: (leaf, turn) for leaf, turn in turns.items()}  # by queue: its best leaf, and its turn with that
     depth = {queue: len(tree.path[queue]) for queue in best}
-    while len(best) > 1:
+    while True:
         deepest = max(depth.values())
         groups: dict[int, list[int]] = {}
         for queue in [queue for queue in best if depth[queue] == deepest]:
@@ -90,19 +90,15 @@ def best_leaf(ssn: Session, turns: Mapping[int, Turn], *, last: bool = False) ->
         for parent, siblings in groups.items():
             winner = siblings[0]
             for other in siblings[1:]:
-                left, right = best[other][1], best[winner][1]
-                said = _compared(ssn, left, right, by_turns=by_turns) or older(
-                    queues.creation, queues.names, other, winner
-                )
-                if sign * said < 0:
+                said = _compared(ssn, best[other][1], best[winner][1], by_turns=by_turns)
+                if sign * (said or older(queues.creation, queues.names, other, winner)) < 0:
                     winner = other
             leaf, turn = best[winner]
+            if len(siblings) == len(best):
+                return leaf
             for queue in siblings:
                 del best[queue], depth[queue]
-            if parent < 0:
-                return leaf
             best[parent], depth[parent] = (leaf, turn._replace(queue=parent)), deepest - 1
-    return next(iter(best.values()))[0]
 
 
 def _compared(ssn: Session, left: Turn, right: Turn, *, by_turns: bool) -> int:

@@ -11,6 +11,7 @@ import pytest
 from pumice.framework.policy import Policy
 from pumice.model.events import Object
 from pumice.scenario.following import Following
+from pumice.scenario.placing import Placer
 from pumice.state.store import Store
 from tests.unit.kai.cluster import PLUGINS, Ran, cycle, job, node, policy, queue, store
 
@@ -25,9 +26,10 @@ def result(ran: Ran) -> tuple[Any, ...]:
 def searched_for(
     monkeypatch: pytest.MonkeyPatch, found: Store, under: Policy | None = None, refuses: Iterable[str] = ()
 ) -> Ran:
-    """A cycle in which nobody follows."""
+    """A cycle in which nobody follows, and the only node with room is weighed like any other."""
     with monkeypatch.context() as patch:
         patch.setattr(Following, "_is_led", lambda self, part: False)
+        patch.setattr(Placer, "_sole", lambda self, cls, within: -1)
         return cycle(found, under, refuses)
 
 

@@ -46,5 +46,19 @@ def test_jobs_take_their_place_anew_or_are_out() -> None:
     assert order(ssn, standing)["q"] == ["middle", "low"], "nobody is there twice"
 
 
+def test_who_comes_back_is_keyed_as_he_is_when_somebody_looks() -> None:
+    ssn = session()
+    high, low = row(ssn, "high"), row(ssn, "low")
+    standing = Standing(ssn, np.array([high, low]))
+    assert list(standing.leaves) == [int(ssn.tables.jobs.queue[low])]
+    before = standing.key(low)
+    standing.put([low], there=[low])
+    assert low in standing
+    with ssn.statement() as stmt:
+        stmt.evict([int(ssn.tables.jobs.tasks[low][0])], "it holds less than its minimum then")
+        assert standing.key(low) < before
+    assert order(ssn, standing)["q"] == ["high", "low"]
+
+
 def test_without_jobs_there_are_no_queues() -> None:
     assert not Standing(session(), np.array([], dtype=np.int64)).leaves

@@ -48,6 +48,7 @@ class Proportion:
         self.ssn, tables = ssn, ssn.tables
         queues = tables.queues
         self._path, self._whole = queue_tree(ssn).path, queue_tree(ssn).whole
+        self._rows = [np.array(path) for path in self._path]
         self._multiplier = max(1.0, relcaimerSaturationMultiplier)
         self.total = self._total()
         allocated, held_fast, request = (summed_up(queue_tree(ssn), each) for each in amounts_by_queue(tables))
@@ -189,7 +190,7 @@ class Proportion:
         queue = run.queue
         if queue < 0:
             return
-        tables, path = self.ssn.tables, self._path[queue]
+        tables, path = self.ssn.tables, self._rows[queue]
         amount = sign * shared(tables, amount_of(tables, run.rows))
         self.ssn.journal.add(self.allocated, path, amount)
         if not tables.jobs.preemptible[run.job]:

@@ -1,0 +1,49 @@
+"""Who may take back what, and in which order queues have their turns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pumice.algorithms.queue_order import turn_key
+from pumice.algorithms.reclaimable import QueueStates, is_reclaimable, may_reclaim
+
+INF = float("inf")
+
+
+def states(**changes: Any) -> QueueStates:
+    """Two queues without a parent: the first holds 1 of 4, the second 6 of 4."""
+    each: dict[str, Any] = {
+        "allocated": [[1.0], [6.0]],
+        "non_preemptible": [[0.0], [0.0]],
+        "quota": [[2.0], [4.0]],
+        "fair": [[4.0], [4.0]],
+        "share": [[4.0], [4.0]],
+    }
+    return QueueStates(np.array([-1, -1]), **{name: np.array(each[name]) for name in each} | changes)
+
+
+@pytest.mark.parametrize(("need", "preemptible", "may"), [(3.0, True, True), (3.5, True, False), (2.5, False, False)])
+def test_a_queue_takes_back_up_to_its_share_and_fast_up_to_its_quota(need: float, preemptible: bool, may: bool) -> None:
+    assert may_reclaim(states(), 0, np.array([need]), preemptible) is may
+
+
+@pytest.mark.parametrize(("lumps", "may"), [([1.0], True), ([1.0, 1.0], True), ([1.0, 1.0, 1.0], False)])
+def test_each_lump_must_be_above_the_share_of_who_loses(lumps: list[float], may: bool) -> None:
+    before, amounts = states(quota=np.array([[0.5], [4.0]])), np.array(lumps).reshape(-1, 1)
+    found = is_reclaimable(before, 0, np.array([1.0]), True, np.ones(len(lumps), dtype=np.int64), amounts)
+    assert found is may
+
+
+def test_who_takes_from_nobody_may() -> None:
+    nobody = np.zeros(0, dtype=np.int64)
+    assert is_reclaimable(states(), 0, np.array([1.0]), True, nobody, np.zeros((0, 1)))
+
+
+def test_the_key_of_a_turn_says_all_that_is_compared() -> None:
+    amounts = {"allocated": [2, 3], "job": [1, 0], "victims": [0, 1], "fair": [1, 3], "quota": [4, 2]}
+    assert turn_key(**amounts, share=[4, INF], total=[8, 8], priority=7.0) == (False, True, -7.0, False, 0.75, 0.5)
+    over = turn_key([2], [0], [0], [1], [2], [0], [8], 0.0)
+    assert over == (True, False, 0.0, True, 2000.0, 2000.0), "of no share at all, anything is a thousand times too much"
