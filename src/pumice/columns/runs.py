@@ -94,8 +94,7 @@ class TaskRun:
         if len(self.rows) == 1:
             return True
         tasks = self.tables.tasks
-        sub, status = tasks.sub[self.index], tasks.status[self.index]
-        return not np.count_nonzero(sub - sub[0]) and not np.count_nonzero(status - status[0])
+        return all_equal(tasks.sub[self.index].tolist()) and all_equal(tasks.status[self.index].tolist())
 
     @property
     def queue(self) -> int:
