@@ -84,7 +84,7 @@ async def test_what_queues_had(prometheus: Prometheus) -> None:
         "connectionString": prometheus.url,
         "usageParams": {"windowSize": f"{_MINUTES}m", "halfLifePeriod": "1d"},
     }
-    found = await told(of_queues(lambda: section), queue("a"), queue("b"), queue("new"))
+    found = await told(of_queues(lambda: section, {}), queue("a"), queue("b"), queue("new"))
     assert [type(each) for each in found] == [QueueHistory] * 3
     shares = {each.name: each.gpu for each in found}
     assert round(shares["a"], 6) == 0.5 and shares["new"] == 0

@@ -51,7 +51,7 @@ def variables(job: VolcanoJob, plugins: Plugins, task: str, index: int) -> dict[
     return found
 
 
-def annotations_of(job: VolcanoJob, plugins: Plugins, task: str, index: int, spec: Obj) -> dict[str, str]:
+def pod_annotations(job: VolcanoJob, plugins: Plugins, task: str, index: int, spec: Obj) -> dict[str, str]:
     """What one pod says of itself. ``spec``: with its variables. Of ``hcclrank`` it is the pod's place among those of a
     job on NPUs: the RANK of its first container that has one, else masters are counted first."""
     if "hcclrank" not in plugins:

@@ -13,7 +13,7 @@ from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.jobs import JOB_NAME_KEY, JOB_NAMESPACE_KEY, TASK_INDEX_KEY, pods_of
 from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY
 from pumice.runtime.controllers import job_ssh
-from pumice.runtime.controllers.job_frameworks import annotations_of, open_ports, ray_ports, start_ray, variables
+from pumice.runtime.controllers.job_frameworks import open_ports, pod_annotations, ray_ports, start_ray, variables
 from pumice.runtime.controllers.job_plugins import Plugins, argument, hosts, plugins_of, switched_on
 from pumice.runtime.controllers.job_policies import VERSION_KEY
 from pumice.runtime.controllers.job_ssh import NewKeys
@@ -46,7 +46,7 @@ def pod_objects(
             _add_hosts(spec, job, pod.name)
         if "ssh" in plugins:
             _mount(spec, f"{job.name}-ssh", job_ssh.volume(job), job_ssh.mount_path(plugins))
-        found = annotations_of(job, plugins, task, int(index), spec)
+        found = pod_annotations(job, plugins, task, int(index), spec)
         own = {GROUP_NAME_ANNOTATION: group_name, VERSION_KEY: str(version), _RETRY_KEY: str(retries)}
         yield {
             "apiVersion": "v1",
