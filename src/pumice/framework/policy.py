@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from pumice.columns.ledger import Accounting
-from pumice.framework.errors import PolicyError, did_you_mean
+from pumice.framework.errors import PolicyError, did_you_mean, kind_of
 from pumice.framework.plugin import PluginSpec, read_arguments
 from pumice.framework.point import Question
 from pumice.framework.registry import Dialect, Registry
@@ -164,7 +164,7 @@ class _Reader:
 
     def read(self, conf: Any) -> Policy:
         if not isinstance(conf, Mapping):
-            self.fatal.append(f"conf: found {type(conf).__name__}, wanted a mapping with actions and tiers")
+            self.fatal.append(f"conf: found {kind_of(conf)}, wanted a mapping with actions and tiers")
             return Policy((), ())
         dialect = conf.get("dialect", DEFAULT_DIALECT)
         if not isinstance(dialect, str) or dialect not in self.registry.dialects:
@@ -185,7 +185,7 @@ class _Reader:
         tiers = self._tiers(conf.get("tiers", own if self.language.default_plugins else None), dialect)
         metrics = conf.get("metrics") or {}
         if not isinstance(metrics, Mapping):
-            self.problems.append(f"conf: metrics: found {type(metrics).__name__}, wanted a mapping")
+            self.problems.append(f"conf: metrics: found {kind_of(metrics)}, wanted a mapping")
             metrics = {}
         sections = dict(self._sections(conf))
         return Policy(actions, tiers, self.language, metrics, sections, tuple(self.problems))
@@ -203,8 +203,9 @@ class _Reader:
     def _actions(self, conf: Mapping[str, Any], dialect: str) -> tuple[ActionOption, ...]:
         text = conf.get("actions", ", ".join(self.language.default_actions) or None)
         if not isinstance(text, str) or not text.strip():
+            shown = kind_of(text) if text is None else repr(text)
             self.fatal.append(
-                f"conf: actions: found {text!r}, wanted a comma separated list such as enqueue, allocate, backfill"
+                f"conf: actions: found {shown}, wanted a comma separated list such as enqueue, allocate, backfill"
             )
             return ()
         known = self.registry.actions(dialect)
@@ -243,7 +244,7 @@ class _Reader:
         if value is None:
             return []
         if not isinstance(value, list):
-            self.problems.append(f"conf: {where}: found {type(value).__name__}, wanted a list")
+            self.problems.append(f"conf: {where}: found {kind_of(value)}, wanted a list")
             return []
         self._not_too_many(value, where)
         return value[:ENTRIES_MAX]
