@@ -138,7 +138,7 @@ class Policy:
 
 
 def read_policy(
-    conf: Any, registry: Registry, *, strict: bool = True, unset_switches: bool = True, check_conflicts: bool = True
+    conf: object, registry: Registry, *, strict: bool = True, unset_switches: bool = True, check_conflicts: bool = True
 ) -> Policy:
     """The policy of a parsed conf document.
 
@@ -162,7 +162,7 @@ class _Reader:
         self.problems: list[str] = []
         self.fatal: list[str] = []
 
-    def read(self, conf: Any) -> Policy:
+    def read(self, conf: object) -> Policy:
         if not isinstance(conf, Mapping):
             self.fatal.append(f"conf: found {kind_of(conf)}, wanted a mapping with actions and tiers")
             return Policy((), ())
@@ -230,7 +230,7 @@ class _Reader:
                 self.problems.append(f'conf: configurations: unknown action "{name}"{did_you_mean(name, known)}')
         return tuple(steps)
 
-    def _configurations(self, entries: Any) -> dict[str, Mapping[str, Any]]:
+    def _configurations(self, entries: object) -> dict[str, Mapping[str, Any]]:
         found: dict[str, Mapping[str, Any]] = {}
         for i, entry in enumerate(self._list(entries, "configurations")):
             arguments = entry.get("arguments") or {} if isinstance(entry, Mapping) else None
@@ -240,7 +240,7 @@ class _Reader:
             found.setdefault(entry["name"], arguments)
         return found
 
-    def _list(self, value: Any, where: str) -> list[Any]:
+    def _list(self, value: object, where: str) -> list[Any]:
         if value is None:
             return []
         if not isinstance(value, list):
@@ -253,7 +253,7 @@ class _Reader:
         if len(entries) > ENTRIES_MAX:
             self.problems.append(f"conf: {where}: found {len(entries)} entries, wanted {ENTRIES_MAX} at most")
 
-    def _tiers(self, entries: Any, dialect: str) -> tuple[tuple[PluginOption, ...], ...]:
+    def _tiers(self, entries: object, dialect: str) -> tuple[tuple[PluginOption, ...], ...]:
         tiers = []
         for i, tier in enumerate(self._list(entries, "tiers")):
             if not isinstance(tier, Mapping):
@@ -276,7 +276,7 @@ class _Reader:
             if key not in known:
                 self.problems.append(f'conf: {where}: unknown key "{key}"{did_you_mean(str(key), known)}')
 
-    def _plugin(self, entry: Any, dialect: str, where: str) -> PluginOption | None:
+    def _plugin(self, entry: object, dialect: str, where: str) -> PluginOption | None:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
             self.problems.append(f"conf: {where}: found {entry!r}, wanted a mapping with the plugin's name")
             return None
