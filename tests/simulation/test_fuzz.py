@@ -78,7 +78,7 @@ def test_a_failing_world_is_printed_and_kept_and_can_be_run_again(
     [
         (["--seeds", "3..x"], "wanted A..B"),
         (["--faults", "rain=2%"], "--faults: found 'rain=2%'"),
-        (["--replay", "there-is-none.json"], "found no world that fuzz has kept"),
+        (["--replay", "there-is-none.json"], "there-is-none.json: cannot be read: No such file"),
     ],
 )
 def test_wrong_input_says_what_was_wanted(arguments: list[str], word: str) -> None:

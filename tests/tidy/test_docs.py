@@ -41,6 +41,22 @@ def test_links_lead_somewhere() -> None:
     assert not dead, repo.listed("these links lead nowhere", dead)
 
 
+def test_every_page_of_the_guide_is_listed() -> None:
+    pages = {f"guide/{page.name}" for page in repo.files(".md", under="docs/guide")}
+    listed = set(re.findall(r"\]\((guide/[\w-]+\.md)\)", repo.text(repo.ROOT / "docs" / "README.md")))
+    assert listed == pages
+
+
+def test_paths_on_the_map_are_there() -> None:
+    """By their end, as the map writes them: ``table.py`` is that of some room, ``framework/combine`` a module."""
+    names = set(re.findall(r"`([\w./-]+(?:/|\.py|\.md)|[a-z]+/[\w-]+)`", repo.text(repo.ROOT / "ARCHITECTURE.md")))
+    there = {f"/{repo.name(path)}" for path in repo.files()}
+    there |= {path.removesuffix(".py") for path in there}
+    there |= {path[:end] for path in there for end, letter in enumerate(path) if letter == "/"}
+    missing = {name for name in names if not any(path.endswith(f"/{name.rstrip('/')}") for path in there)}
+    assert missing == {"kai/consolidation", "volcano/binpack"}, "these are names of a policy file"
+
+
 def test_rooms_on_the_map_are_the_rooms_there_are() -> None:
     """ARCHITECTURE.md has a table with a row a room; *not yet* marks the ones that are only planned."""
     rows = re.findall(r"^\| `(\w+)(?:\.py|/)` \|(.*)$", repo.text(repo.ROOT / "ARCHITECTURE.md"), re.MULTILINE)

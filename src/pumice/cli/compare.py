@@ -105,7 +105,7 @@ def compare(
     found = read_scene(inputs, settings)
     chosen = [_chosen(job, side, tell=True) for side in (0, 1)]
     tell_problems(found.scene.problems)
-    require_nodes(found)
+    require_nodes(found, inputs)
     check_settings(found, settings)
     with ExitStack() as files:
         page = files.enter_context(written_whole(report)) if report else None

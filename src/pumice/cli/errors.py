@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -17,6 +17,7 @@ import click
 from pumice.runtime.printing import escaped
 
 WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+_PATHS_SHOWN = 3
 _OURS_TO_NAME = (errno.ENOENT, errno.EACCES, errno.EISDIR, errno.ENOTDIR, errno.EPERM, errno.ENAMETOOLONG, errno.EROFS)
 
 
@@ -32,6 +33,12 @@ class InputError(click.ClickException):
     def show(self, file: IO[Any] | None = None) -> None:
         for problem in self.problems:
             click.echo(f"error: {escaped(problem)}", file=file or sys.stderr)
+
+
+def nothing_usable(paths: Sequence[str]) -> InputError:
+    """The input has no object and no job."""
+    where = ", ".join(paths[:_PATHS_SHOWN]) + (", …" if len(paths) > _PATHS_SHOWN else "")
+    return InputError(f"{where}: found nothing that can be used, wanted manifests or a trace")
 
 
 class InternalError(click.ClickException):

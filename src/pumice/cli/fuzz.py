@@ -29,7 +29,10 @@ class Seeds(click.ParamType[range]):
             self.fail(
                 f"found {str(value)[:40]!r}, wanted A..B with whole numbers from 0 on, such as 0..499", param, ctx
             )
-        return range(int(first), int(last if dots else first) + 1)
+        found = range(int(first), int(last if dots else first) + 1)
+        if not found:
+            self.fail(f"found {str(value)[:40]!r}, wanted A..B with A no larger than B", param, ctx)
+        return found
 
 
 @click.command()
@@ -49,7 +52,7 @@ class Seeds(click.ParamType[range]):
 )
 @click.option(
     "--save",
-    type=click.Path(path_type=Path),
+    type=click.Path(file_okay=False, path_type=Path),
     default="fuzz-findings",
     show_default=True,
     metavar="DIR",
@@ -137,12 +140,21 @@ def _maker(registry: Registry, confs: tuple[str, ...], faults: str, dialect: str
 
 
 def _read(path: Path) -> FuzzCase:
+    from pumice.framework.errors import in_short
+    from pumice.runtime.problems import not_utf8
     from pumice.sim.fuzz.case import FuzzCase
 
     try:
         return FuzzCase.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: found no world that fuzz has kept: {type(error).__name__}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: {not_utf8(error)}; wanted a world that fuzz has kept") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"{path}: is no JSON: {where}: {error.msg}; wanted a world that fuzz has kept") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: found no world that fuzz has kept: {in_short(error)}") from None
 
 
 def _played(case: FuzzCase, registry: Registry) -> str:

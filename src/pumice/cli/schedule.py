@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from pumice.cli.errors import InputError
+from pumice.cli.errors import InputError, nothing_usable
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems
 from pumice.cli.params import require_there
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option, saved_policy
@@ -118,7 +118,7 @@ def _on_manifests(paths: Sequence[str], options: _Options) -> _Asked:
     problems = (*found.scene.problems, *_idle(found))
     tell_problems(problems)
     if not found.scene.objects and not found.scene.works:
-        raise InputError("nothing in the input can be used")
+        raise nothing_usable(paths)
     moment = found.newest if options.now is None else options.now
     objects = _objects(found, moment)
     answer = schedule_once(objects, chosen.policy, moment, options.names or (chosen.policy.dialect.scheduler,))

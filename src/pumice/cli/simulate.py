@@ -79,7 +79,7 @@ def simulate(
     tell_problems(found.scene.problems)
     for note in found.scene.notes:
         say(f"note: {note}")
-    require_nodes(found)
+    require_nodes(found, inputs)
     with ExitStack() as files:
         tell = files.enter_context(_event_file(events)) if events else None
         table, page = (files.enter_context(written_whole(path)) if path else None for path in (jobs, report))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pumice.cli.errors import InputError
+from pumice.cli.errors import InputError, nothing_usable
 from pumice.cli.params import SPAN
 
 if TYPE_CHECKING:
@@ -92,21 +93,26 @@ def simulation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_scene(inputs: tuple[str, ...], settings: Settings) -> Inputs:
     """What the paths name. Raises: InputError for a ``--nodes`` that cannot be understood."""
+    from pumice.runtime.snapshot_file import is_snapshot
     from pumice.sim.inputs import read_inputs
     from pumice.sim.traces.trace import TraceError
 
+    if snapshots := [path for path in inputs if is_snapshot(Path(path))]:
+        raise InputError(
+            f"{snapshots[0]}: is a snapshot of one cycle, wanted manifests or a trace; see pumice schedule"
+        )
     try:
         return read_inputs(inputs, settings.nodes)
     except TraceError as error:
         raise InputError(str(error)) from None
 
 
-def require_nodes(found: Inputs) -> None:
+def require_nodes(found: Inputs, inputs: Sequence[str]) -> None:
     """Raises: InputError where there is nothing to run on."""
     if found.nodes:
         return
     if not found.scene.objects and not found.scene.works:
-        raise InputError("nothing in the input can be used")
+        raise nothing_usable(inputs)
     raise InputError("there are no nodes in the input; give --nodes, such as --nodes 16x4gpu")
 
 

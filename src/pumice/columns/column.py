@@ -68,14 +68,14 @@ class Writer:
     def __init__(self, versions: Versions) -> None:
         self.next_version = versions.next
 
-    def put(self, column: Column[Any], index: Any, value: Any) -> None:
+    def put(self, column: Column[AnyArray], index: Any, value: Any) -> None:
         """Write ``value`` at ``index``: a row as int, a list or array of rows without repeats, or a mask."""
         version = column.version = self.next_version()
         column.data[index] = value
         if column.stamps is not None:
             column.stamps[index] = version
 
-    def add(self, column: Column[Any], index: Any, change: Any) -> None:
+    def add(self, column: Column[AnyArray], index: Any, change: Any) -> None:
         """Add ``change`` at ``index``, likewise."""
         version = column.version = self.next_version()
         column.data[index] += change

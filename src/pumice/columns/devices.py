@@ -40,8 +40,8 @@ DeviceOrder = Callable[[F64], F64]
 class Writes(Protocol):
     """Who carries out a write: a session's journal."""
 
-    def put(self, column: Column[Any], index: Any, value: Any) -> None: ...
-    def add(self, column: Column[Any], index: Any, change: Any) -> None: ...
+    def put(self, column: Column[AnyArray], index: Any, value: Any) -> None: ...
+    def add(self, column: Column[AnyArray], index: Any, change: Any) -> None: ...
 
 
 class Choice(NamedTuple):
@@ -57,7 +57,9 @@ class DeviceLedger:
 
     __slots__ = ("_gpu", "_names", "_writer", "known", "left", "mib", "of", "shares", "tables")
 
-    def __init__(self, tables: Tables, writer: Writes, shares: Column[Any], of: Column[Any], left: Column[Any]) -> None:
+    def __init__(
+        self, tables: Tables, writer: Writes, shares: Column[AnyArray], of: Column[AnyArray], left: Column[AnyArray]
+    ) -> None:
         self.tables, self._writer, self.shares, self.of, self.left = tables, writer, shares, of, left
         self.mib, self.known = memory_of(tables.nodes.facts)
         self._gpu = tables.axis.column[GPU_RESOURCE]

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.column import Column, Versions
+from pumice.columns.dtypes import AnyArray
 
-Entry = tuple[Column[Any], Any, Any, int, Any]  # column, index, old values, old version, old stamps
+Entry = tuple[Column[AnyArray], Any, Any, int, Any]  # column, index, old values, old version, old stamps
 
 
 class Journal:
@@ -26,7 +27,7 @@ class Journal:
         self._next_version = versions.next
         self.open_statements = 0
 
-    def put(self, column: Column[Any], index: Any, value: Any) -> None:
+    def put(self, column: Column[AnyArray], index: Any, value: Any) -> None:
         """Write ``value`` at ``index`` (a row as int, a list or array of rows without repeats, or a mask) and remember
         what stood there."""
         data, stamps = column.data, column.stamps
@@ -43,12 +44,12 @@ class Journal:
         if stamps is not None:
             stamps[index] = version
 
-    def _not_written(self, column: Column[Any]) -> None:
+    def _not_written(self, column: Column[AnyArray]) -> None:
         """A write failed. Of a column that nobody may write there is nothing to put back."""
         if not column.data.flags.writeable:
             self._entries.pop()
 
-    def add(self, column: Column[Any], index: Any, change: Any) -> None:
+    def add(self, column: Column[AnyArray], index: Any, change: Any) -> None:
         """Add ``change`` at ``index``, likewise."""
         data, stamps = column.data, column.stamps
         old = data[index]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class NodeRows:
         """status.allocatable without oversubscription, as kube-scheduler's plugins see it."""
         return self.tables.nodes.facts.view_allocatable[self.rows]
 
-    def read(self, column: Column[Any]) -> F64:
+    def read(self, column: Column[AnyArray]) -> F64:
         """The rows of a column of nodes, a plugin's own for instance. Shape (rows, …)."""
         found: F64 = column.array[self.rows]
         if self._after is not None and column.per_task is not None:

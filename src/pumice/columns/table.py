@@ -64,7 +64,7 @@ class Table:
     MOVING: ClassVar[tuple[str, ...]] = ()
 
     alive: Bool
-    columns: dict[str, Column[Any]]
+    columns: dict[str, Column[AnyArray]]
     stamps: I64 | None
 
     def __init_subclass__(cls) -> None:
@@ -91,7 +91,7 @@ class Table:
         """One without rows, in a cluster of these resources."""
         return cls(versions)
 
-    def __getitem__(self, name: str) -> Column[Any]:
+    def __getitem__(self, name: str) -> Column[AnyArray]:
         """The column of a name, for a writer."""
         return self.columns[name]
 
@@ -171,7 +171,7 @@ class Table:
             self._adopt(name, Column(data, version, self.stamps))
         self._free.extend(range(size - 1, old - 1, -1))
 
-    def _adopt(self, name: str, column: Column[Any]) -> None:
+    def _adopt(self, name: str, column: Column[AnyArray]) -> None:
         self.columns[name] = column
         self.__dict__[name] = column.array
 

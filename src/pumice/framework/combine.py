@@ -7,13 +7,14 @@ Source: Volcano's session functions (modes C, V, T, I, E, S, AND, OR, union, fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.rows import Candidates
 from pumice.framework.errors import WrongAnswer
 from pumice.framework.verdict import Invalid, Unfit, Verdict
 from pumice.model.decisions import Refusal
@@ -31,7 +32,7 @@ class Vote(IntEnum):
     PERMIT = 1
 
 
-def first_nonzero(tiers: Tiers, *args: Any) -> int:
+def first_nonzero(tiers: Tiers, *args: object) -> int:
     """Chained comparison: the first plugin with an opinion decides; 0 when none has one."""
     for tier in tiers:
         for hook in tier:
@@ -43,7 +44,7 @@ def first_nonzero(tiers: Tiers, *args: Any) -> int:
     return 0
 
 
-def rejection(tiers: Tiers, *args: Any) -> str | None:
+def rejection(tiers: Tiers, *args: object) -> str | None:
     """A vote: a reject ends it; a permit lets its tier finish and then decides; all abstaining means yes. None for yes,
     else the text of the rejection, which is empty where the plugin gives none (``Vote.REJECT`` instead of a text)."""
     for tier in tiers:
@@ -62,12 +63,12 @@ def rejection(tiers: Tiers, *args: Any) -> str | None:
     return None
 
 
-def vote(tiers: Tiers, *args: Any) -> bool:
+def vote(tiers: Tiers, *args: object) -> bool:
     """A reject ends it; a permit lets its tier finish and then decides; all abstaining means yes."""
     return rejection(tiers, *args) is None
 
 
-def first_tier_agrees(tiers: Tiers, *args: Any) -> bool:
+def first_tier_agrees(tiers: Tiers, *args: object) -> bool:
     """The first tier with hooks decides: all of them must agree. No hook at all means no."""
     for tier in tiers:
         if tier:
@@ -75,7 +76,7 @@ def first_tier_agrees(tiers: Tiers, *args: Any) -> bool:
     return False
 
 
-def intersect(tiers: Tiers, subject: Any, candidates: Any) -> Bool:
+def intersect(tiers: Tiers, subject: object, candidates: Sized) -> Bool:
     """Victims that all voting plugins of a tier name, as a mask; the first tier that names any decides.
 
     Each hook sees all candidates and answers a mask; one that abstains (None) is skipped, a mask without anybody ends
@@ -108,7 +109,7 @@ class Named(NamedTuple):
     speaks: Bool
 
 
-def intersect_by_node(tiers: Tiers, subject: Any, candidates: Any) -> Bool:
+def intersect_by_node(tiers: Tiers, subject: object, candidates: Candidates) -> Bool:
     """As intersect, for the candidates of each node by themselves: a tier may decide on one node and not on another. A
     hook answers a mask over all candidates, None, or Named."""
     if candidates.node_count == 1:
@@ -144,7 +145,7 @@ class MayGo(NamedTuple):
     mask: Bool
 
 
-def union(tiers: Tiers, candidates: Any) -> Bool:
+def union(tiers: Tiers, candidates: Sized) -> Bool:
     """Everybody's victims of a tier, as a mask, but for those of whom a hook of it, or of an earlier one, says that
     they may not go; the first tier that names any decides."""
     may_go = np.ones(len(candidates), dtype=bool)
@@ -164,12 +165,12 @@ def union(tiers: Tiers, candidates: Any) -> Bool:
     return np.zeros(len(candidates), dtype=bool)
 
 
-def is_mask(answer: Any, rows: Any) -> bool:
+def is_mask(answer: Any, rows: Sized) -> bool:
     """Whether an answer is True or False for each of some rows, as an array."""
     return isinstance(answer, np.ndarray) and answer.dtype == np.bool_ and answer.shape == (len(rows),)
 
 
-def every_mask(tiers: Tiers, subject: Any, rows: Any) -> Bool:
+def every_mask(tiers: Tiers, subject: object, rows: Sized) -> Bool:
     """Rows that every hook of every tier lets through; all of them where no plugin has one."""
     found = np.ones(len(rows), dtype=bool)
     for tier in tiers:
@@ -181,17 +182,17 @@ def every_mask(tiers: Tiers, subject: Any, rows: Any) -> Bool:
     return found
 
 
-def all_of(tiers: Tiers, *args: Any) -> bool:
+def all_of(tiers: Tiers, *args: object) -> bool:
     """Every hook of every tier agrees."""
     return all(hook(*args) for tier in tiers for hook in tier)
 
 
-def any_of(tiers: Tiers, *args: Any) -> bool:
+def any_of(tiers: Tiers, *args: object) -> bool:
     """Some hook agrees."""
     return any(hook(*args) for tier in tiers for hook in tier)
 
 
-def any_mask(tiers: Tiers, *args: Any) -> Bool | None:
+def any_mask(tiers: Tiers, *args: object) -> Bool | None:
     """Rows of which some hook says so; None where none does of any."""
     found: Bool | None = None
     for tier in tiers:
@@ -202,7 +203,7 @@ def any_mask(tiers: Tiers, *args: Any) -> Bool | None:
     return found
 
 
-def most_missing(tiers: Tiers, *args: Any) -> int:
+def most_missing(tiers: Tiers, *args: object) -> int:
     """``all_of`` for hooks that may also count: the largest number still missing, 0 when all agree.
 
     A hook answers True, False, or how many more tasks must be placed at least. The count lets a gang be placed in one
@@ -225,7 +226,7 @@ class Allowed(NamedTuple):
     reason: str = ""
 
 
-def fewest(tiers: Tiers, subject: Any, rows: Any) -> Allowed:
+def fewest(tiers: Tiers, subject: object, rows: Sized) -> Allowed:
     """``all_of`` for hooks that say how many of some rows: the smallest number. A True is one, a False or an Unfit
     none."""
     count = len(rows)
@@ -242,7 +243,7 @@ def fewest(tiers: Tiers, subject: Any, rows: Any) -> Allowed:
     return Allowed(count)
 
 
-def first_failure(tiers: Tiers, *args: Any) -> Any:
+def first_failure(tiers: Tiers, *args: object) -> Any:
     """The first reason against, None when there is none."""
     for tier in tiers:
         for hook in tier:
@@ -254,7 +255,7 @@ def first_failure(tiers: Tiers, *args: Any) -> Any:
     return None
 
 
-def first_answer(tiers: Tiers, *args: Any) -> Any:
+def first_answer(tiers: Tiers, *args: object) -> Any:
     """The answer of the first plugin that has one, None when none has."""
     for tier in tiers:
         for hook in tier:
@@ -264,7 +265,7 @@ def first_answer(tiers: Tiers, *args: Any) -> Any:
     return None
 
 
-def verdicts(tiers: Tiers, subject: Any, rows: Any) -> list[Verdict]:
+def verdicts(tiers: Tiers, subject: object, rows: Sized) -> list[Verdict]:
     """Every filter's reasons against some rows, in order; those that have nothing to say are left out."""
     found = []
     for tier in tiers:
@@ -278,7 +279,7 @@ def verdicts(tiers: Tiers, subject: Any, rows: Any) -> list[Verdict]:
     return found
 
 
-def total(tiers: Tiers, subject: Any, rows: Any, start: F64 | float = 0.0) -> F64 | float:
+def total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) -> F64 | float:
     """The sum of all scores of some rows, on top of ``start``: an array, or one number where all rows have the same.
     None counts as nothing. Terms are added one after the other, so that equal scores are equal to the last bit."""
     found = start
@@ -296,7 +297,7 @@ def total(tiers: Tiers, subject: Any, rows: Any, start: F64 | float = 0.0) -> F6
     return found
 
 
-def finite_total(tiers: Tiers, subject: Any, rows: Any, start: F64 | float = 0.0) -> F64 | float:
+def finite_total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) -> F64 | float:
     """The same, of finite numbers. Whoever uses a sum finds out that one is not finite, and then asks this."""
     for tier in tiers:
         for hook in tier:
@@ -306,7 +307,7 @@ def finite_total(tiers: Tiers, subject: Any, rows: Any, start: F64 | float = 0.0
     return total(tiers, subject, rows, start)
 
 
-def keys(tiers: Tiers, rows: Any) -> list[AnyArray]:
+def keys(tiers: Tiers, rows: Sized) -> list[AnyArray]:
     """Chained comparison of many: a column of keys from each plugin, the first that differs decides."""
     found: list[AnyArray] = []
     for tier in tiers:
@@ -320,12 +321,12 @@ def keys(tiers: Tiers, rows: Any) -> list[AnyArray]:
     return found
 
 
-def each(tiers: Tiers, *args: Any) -> list[Any]:
+def each(tiers: Tiers, *args: object) -> list[Any]:
     """Every answer, in order."""
     return [hook(*args) for tier in tiers for hook in tier]
 
 
-def merge(tiers: Tiers, *args: Any) -> dict[str, Any]:
+def merge(tiers: Tiers, *args: object) -> dict[str, Any]:
     """What every hook has to add; of two answers under one key the first counts."""
     found: dict[str, Any] = {}
     for tier in tiers:
@@ -334,7 +335,7 @@ def merge(tiers: Tiers, *args: Any) -> dict[str, Any]:
     return found
 
 
-def first_registered(tiers: Tiers, *args: Any) -> Any:
+def first_registered(tiers: Tiers, *args: object) -> Any:
     """The first plugin with the hook decides, whatever it says; None when no plugin has it."""
     for tier in tiers:
         for hook in tier:
@@ -342,7 +343,7 @@ def first_registered(tiers: Tiers, *args: Any) -> Any:
     return None
 
 
-def refine(tiers: Tiers, subject: Any, whole: Any) -> list[Any]:
+def refine(tiers: Tiers, subject: object, whole: object) -> list[Any]:
     """Each hook takes apart what those before it left: the parts, in order. Without a hook the whole is the only
     one."""
     parts = [whole]
@@ -352,7 +353,7 @@ def refine(tiers: Tiers, subject: Any, whole: Any) -> list[Any]:
     return parts
 
 
-def notify(tiers: Tiers, *args: Any) -> Refusal | None:
+def notify(tiers: Tiers, *args: object) -> Refusal | None:
     """Tell every hook, in order; the first refusal that comes back is returned after all were told."""
     refusal = None
     for tier in tiers:

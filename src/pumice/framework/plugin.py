@@ -63,7 +63,7 @@ class PluginSpec:
         """Whether it has hooks at the point, or may add some."""
         return self.keeps == "python" or point in self.adds or bool(self.hooks_at(point))
 
-    def build(self, ssn: Any, arguments: Mapping[str, Any]) -> Any:
+    def build(self, ssn: object, arguments: Mapping[str, Any]) -> Any:
         """A fresh instance; for a function, the function with the session and its arguments filled in."""
         if not inspect.isclass(self.target):
             return partial(self.target, ssn, **arguments)

@@ -14,6 +14,7 @@ import numpy as np
 from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.rows import JobRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
+from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework import combine
 from pumice.framework.combine import Allowed
@@ -23,6 +24,8 @@ from pumice.model.decisions import Refusal
 
 OverRows = TypeVar("OverRows")
 OnNode = TypeVar("OnNode")
+Subject = TypeVar("Subject")
+Several = TypeVar("Several", JobRows, TaskRows)
 
 
 class MarksOverNodes(Protocol[OverRows, OnNode]):
@@ -232,30 +235,32 @@ session_close: Point[[], None, None] = Point(
 # -- a hook in one form, asked in another: one contract, several ways to write it
 
 
-def pair_of_keys(of_rows: Callable[[Any], Any], rows_of: type[Any]) -> Callable[[Any, Any], int]:
+def pair_of_keys(
+    of_rows: Callable[[Several], AnyArray], rows_of: Callable[[Tables, AnyArray], Several]
+) -> Callable[[Job | Task, Job | Task], int]:
     """A hook that gives keys, as a comparison of two."""
 
-    def compare(left: Any, right: Any) -> int:
+    def compare(left: Job | Task, right: Job | Task) -> int:
         a, b = of_rows(rows_of(left.tables, np.array([left.row, right.row]))).tolist()
         return int(a > b) - int(a < b)
 
     return compare
 
 
-def pair_of_single_keys(of_one: Callable[[Any], Any]) -> Callable[[Any, Any], int]:
+def pair_of_single_keys(of_one: Callable[[Subject], Any]) -> Callable[[Subject, Subject], int]:
     """The same for a hook that gives the key of one."""
 
-    def compare(left: Any, right: Any) -> int:
+    def compare(left: Subject, right: Subject) -> int:
         a, b = of_one(left), of_one(right)
         return int(a > b) - int(a < b)  # keys may be NumPy numbers
 
     return compare
 
 
-def filter_node_by_node(hook: Callable[[Any, Node], Unfit | None]) -> Callable[[Any, NodeRows], Verdict]:
+def filter_node_by_node(hook: Callable[[Subject, Node], Unfit | None]) -> Callable[[Subject, NodeRows], Verdict]:
     """A filter of one node, over rows."""
 
-    def over_rows(subject: Any, nodes: NodeRows) -> Verdict:
+    def over_rows(subject: Subject, nodes: NodeRows) -> Verdict:
         why: list[tuple[Unfit, ...]] = [()]
         codes = np.zeros(len(nodes), dtype=np.int32)
         for i, node in enumerate(nodes):
@@ -270,10 +275,10 @@ def filter_node_by_node(hook: Callable[[Any, Node], Unfit | None]) -> Callable[[
     return over_rows
 
 
-def score_node_by_node(hook: Callable[[Any, Node], float]) -> Callable[[Any, NodeRows], F64]:
+def score_node_by_node(hook: Callable[[Subject, Node], float]) -> Callable[[Subject, NodeRows], F64]:
     """A score of one node, over rows."""
 
-    def over_rows(subject: Any, nodes: NodeRows) -> F64:
+    def over_rows(subject: Subject, nodes: NodeRows) -> F64:
         return np.array([hook(subject, node) for node in nodes], dtype=np.float64)
 
     return over_rows

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from pumice.columns.ledger import Accounting
-from pumice.framework.errors import PolicyError, did_you_mean
+from pumice.framework.errors import PolicyError, did_you_mean, kind_of
 from pumice.framework.plugin import PluginSpec, read_arguments
 from pumice.framework.point import Question
 from pumice.framework.registry import Dialect, Registry
@@ -138,7 +138,7 @@ class Policy:
 
 
 def read_policy(
-    conf: Any, registry: Registry, *, strict: bool = True, unset_switches: bool = True, check_conflicts: bool = True
+    conf: object, registry: Registry, *, strict: bool = True, unset_switches: bool = True, check_conflicts: bool = True
 ) -> Policy:
     """The policy of a parsed conf document.
 
@@ -162,9 +162,9 @@ class _Reader:
         self.problems: list[str] = []
         self.fatal: list[str] = []
 
-    def read(self, conf: Any) -> Policy:
+    def read(self, conf: object) -> Policy:
         if not isinstance(conf, Mapping):
-            self.fatal.append(f"conf: found {type(conf).__name__}, wanted a mapping with actions and tiers")
+            self.fatal.append(f"conf: found {kind_of(conf)}, wanted a mapping with actions and tiers")
             return Policy((), ())
         dialect = conf.get("dialect", DEFAULT_DIALECT)
         if not isinstance(dialect, str) or dialect not in self.registry.dialects:
@@ -185,7 +185,7 @@ class _Reader:
         tiers = self._tiers(conf.get("tiers", own if self.language.default_plugins else None), dialect)
         metrics = conf.get("metrics") or {}
         if not isinstance(metrics, Mapping):
-            self.problems.append(f"conf: metrics: found {type(metrics).__name__}, wanted a mapping")
+            self.problems.append(f"conf: metrics: found {kind_of(metrics)}, wanted a mapping")
             metrics = {}
         sections = dict(self._sections(conf))
         return Policy(actions, tiers, self.language, metrics, sections, tuple(self.problems))
@@ -203,8 +203,9 @@ class _Reader:
     def _actions(self, conf: Mapping[str, Any], dialect: str) -> tuple[ActionOption, ...]:
         text = conf.get("actions", ", ".join(self.language.default_actions) or None)
         if not isinstance(text, str) or not text.strip():
+            shown = kind_of(text) if text is None else repr(text)
             self.fatal.append(
-                f"conf: actions: found {text!r}, wanted a comma separated list such as enqueue, allocate, backfill"
+                f"conf: actions: found {shown}, wanted a comma separated list such as enqueue, allocate, backfill"
             )
             return ()
         known = self.registry.actions(dialect)
@@ -229,7 +230,7 @@ class _Reader:
                 self.problems.append(f'conf: configurations: unknown action "{name}"{did_you_mean(name, known)}')
         return tuple(steps)
 
-    def _configurations(self, entries: Any) -> dict[str, Mapping[str, Any]]:
+    def _configurations(self, entries: object) -> dict[str, Mapping[str, Any]]:
         found: dict[str, Mapping[str, Any]] = {}
         for i, entry in enumerate(self._list(entries, "configurations")):
             arguments = entry.get("arguments") or {} if isinstance(entry, Mapping) else None
@@ -239,11 +240,11 @@ class _Reader:
             found.setdefault(entry["name"], arguments)
         return found
 
-    def _list(self, value: Any, where: str) -> list[Any]:
+    def _list(self, value: object, where: str) -> list[Any]:
         if value is None:
             return []
         if not isinstance(value, list):
-            self.problems.append(f"conf: {where}: found {type(value).__name__}, wanted a list")
+            self.problems.append(f"conf: {where}: found {kind_of(value)}, wanted a list")
             return []
         self._not_too_many(value, where)
         return value[:ENTRIES_MAX]
@@ -252,7 +253,7 @@ class _Reader:
         if len(entries) > ENTRIES_MAX:
             self.problems.append(f"conf: {where}: found {len(entries)} entries, wanted {ENTRIES_MAX} at most")
 
-    def _tiers(self, entries: Any, dialect: str) -> tuple[tuple[PluginOption, ...], ...]:
+    def _tiers(self, entries: object, dialect: str) -> tuple[tuple[PluginOption, ...], ...]:
         tiers = []
         for i, tier in enumerate(self._list(entries, "tiers")):
             if not isinstance(tier, Mapping):
@@ -275,7 +276,7 @@ class _Reader:
             if key not in known:
                 self.problems.append(f'conf: {where}: unknown key "{key}"{did_you_mean(str(key), known)}')
 
-    def _plugin(self, entry: Any, dialect: str, where: str) -> PluginOption | None:
+    def _plugin(self, entry: object, dialect: str, where: str) -> PluginOption | None:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
             self.problems.append(f"conf: {where}: found {entry!r}, wanted a mapping with the plugin's name")
             return None

@@ -146,6 +146,9 @@ async def _loaded(whence: str, load: Callable[[bool], Awaitable[Configuration]],
         return await asyncio.wait_for(load(anew), _LOAD_S)
     except TimeoutError:
         raise AccessError(f"{whence}: no credentials after {_LOAD_S:.0f} s") from None
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        raise AccessError(f"{whence}: cannot be read: {clean(why)}") from None
     except Exception as error:  # whatever the library trips over in a file that a person wrote
         raise AccessError(f"{whence}: {clean(' '.join(str(error).split()) or type(error).__name__)}") from None
 

@@ -17,6 +17,7 @@ from pumice.framework.registry import Registry
 from pumice.kube.errors import clean
 from pumice.kube.logs import V2
 from pumice.runtime.conf import SIZE_MAX, policy_of, shown_text, without_secrets
+from pumice.runtime.problems import not_utf8
 
 _log = logging.getLogger("pumice.conf")
 _PROBLEMS_TOLD_MAX = 5
@@ -125,7 +126,7 @@ class ConfFile:
         try:
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise PolicyError([f"{where}: is not UTF-8 text: byte {error.start}"]) from None
+            raise PolicyError([f"{where}: {not_utf8(error)}"]) from None
         return conf_of(policy_of(text, self._registry, where=where, strict=self._strict), where, shown_text(text))
 
     def _refuse(self, error: PolicyError) -> None:

@@ -14,7 +14,7 @@ from pumice.framework.policy import Policy, read_policy
 from pumice.framework.registry import Registry
 from pumice.runtime.conf_quotes import hint_on_quotes
 from pumice.runtime.documents import yaml_documents
-from pumice.runtime.problems import Problem, unforeseen
+from pumice.runtime.problems import Problem, not_utf8, unforeseen
 from pumice.runtime.shards import conf_of_shard, is_shard
 from pumice.runtime.usage.history_settings import HISTORY, history_problems
 from pumice.runtime.usage.settings import source_problems
@@ -54,7 +54,7 @@ def loaded_from_file(path: Path, registry: Registry, *, strict: bool = True) -> 
         with path.open("rb") as file:
             raw = file.read(SIZE_MAX + 1)
     except OSError as error:
-        raise PolicyError([f"{path}: cannot be read: {error}"]) from None
+        raise PolicyError([f"{path}: cannot be read: {error.strerror or error}"]) from None
     return loaded_from_bytes(raw, registry, where=str(path), strict=strict)
 
 
@@ -63,7 +63,7 @@ def loaded_from_bytes(raw: bytes, registry: Registry, *, where: str, strict: boo
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise PolicyError([f"{where}: cannot be read: {error}"]) from None
+        raise PolicyError([f"{where}: {not_utf8(error)}"]) from None
     return loaded_from_text(text, registry, where=where, strict=strict)
 
 

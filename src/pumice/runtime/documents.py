@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from pumice.runtime.problems import Problem, unforeseen
+from pumice.runtime.problems import Problem, not_utf8, unforeseen
 
 FILE_BYTES_MAX = 2**30
 #: Nodes that a document with aliases may come to when every alias is written out.
@@ -61,7 +61,7 @@ def documents(path: Path) -> Iterator[Document | Problem]:
         yield Problem(str(path), f"cannot be read: {error.strerror or error}")
         return
     except UnicodeDecodeError as error:
-        yield Problem(str(path), f"is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}")
+        yield Problem(str(path), not_utf8(error))
         return
     if path.suffix.lower() == ".json":
         yield _json_document(path, text)

@@ -28,6 +28,11 @@ class Problem:
         return f"{self.severity}: {self.where}: {self.what}"
 
 
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """What is wrong with bytes that were to be text."""
+    return f"is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}"
+
+
 def unforeseen(error: Exception) -> str:
     """What to say of an error that no reader is known to raise: the input is named, and what it did here."""
     first = (str(error).splitlines() or [""])[0][:_SHOWN_MAX]

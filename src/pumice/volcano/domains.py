@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class JobTrials:
     def __init__(self, ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, trying: Trying) -> None:
         self.ssn, self.stmt, self.job, self.worksheet, self.trying = ssn, stmt, job, worksheet, trying
         self.known: Trials = ssn.shared(Trials, lambda: Trials(ssn.world, ssn.hooks, ssn.memo, ASKS))
-        self.columns: list[Column[Any]] = []
+        self.columns: list[Column[AnyArray]] = []
         self.kind = self._kind()
 
     def _kind(self) -> Hashable:

@@ -29,7 +29,7 @@ class Estimator:
     be_mem: float = 200.0 * _MIB
 
     @classmethod
-    def read(cls, given: Any) -> Estimator:
+    def read(cls, given: object) -> Estimator:
         """From the argument; what cannot be used is as by default."""
         return cls(**{name: value for name, value in _read(given) if value is not None})
 
@@ -50,7 +50,7 @@ class Estimator:
         return asked + best_effort_use(base[..., 2, :], factor)
 
 
-def percent(thresholds: Any, name: str) -> float:
+def percent(thresholds: object, name: str) -> float:
     """The threshold of a resource."""
     found = thresholds.get(name) if isinstance(thresholds, Mapping) else None
     return float(found) if type(found) is int and 0 <= found <= 100 else float(THRESHOLD)
@@ -73,7 +73,7 @@ _RANGES = {
 }
 
 
-def _read(given: Any) -> Iterator[tuple[str, float | None]]:
+def _read(given: object) -> Iterator[tuple[str, float | None]]:
     """Each known part that is there, None where it cannot be used."""
     for name, value in given.items() if isinstance(given, Mapping) else ():
         if name in _RANGES:
@@ -98,7 +98,7 @@ def _amount(name: str, value: Any) -> float | None:
 # -- what is wrong
 
 
-def threshold_problems(thresholds: Any) -> Iterator[str]:
+def threshold_problems(thresholds: object) -> Iterator[str]:
     """A sentence for each threshold that cannot be used."""
     if thresholds is not None and not isinstance(thresholds, Mapping):
         yield f"argument thresholds: found {type(thresholds).__name__}, wanted a mapping with cpu and mem"
@@ -109,7 +109,7 @@ def threshold_problems(thresholds: Any) -> Iterator[str]:
             yield f"argument thresholds.{name}: found {value!r:.80}, wanted a whole number from 0 to 100"
 
 
-def estimator_problems(estimator: Any) -> Iterator[str]:
+def estimator_problems(estimator: object) -> Iterator[str]:
     """A sentence for each part that cannot be used."""
     if estimator is not None and not isinstance(estimator, Mapping):
         yield f"argument estimator: found {type(estimator).__name__}, wanted a mapping"

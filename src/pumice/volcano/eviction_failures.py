@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -66,7 +65,7 @@ def note_failure(ssn: Session, alike: Alike, job: int, attempt: Attempt, *, fres
         ssn.story.tell(ssn.tables.jobs.uids[job], what, detail)
 
 
-def everything(ssn: Session, asks: Question) -> list[Column[Any]]:
+def everything(ssn: Session, asks: Question) -> list[Column[AnyArray]]:
     """Columns that attempts rest on beside nodes: every pod, job and queue, and whatever plugins keep."""
     world, tables = ssn.world, ssn.tables
     found = [

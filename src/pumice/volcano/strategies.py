@@ -28,7 +28,7 @@ class Strategies:
     rules: Mapping[str, Rule]
 
     @classmethod
-    def read(cls, weight: int, resources: Any) -> Strategies:
+    def read(cls, weight: int, resources: object) -> Strategies:
         """From the arguments. Without ``resources``: cpu and memory are left empty."""
         rules = dict(_rules(resources)) if resources else {name: Rule(False, 1.0) for name in ("cpu", "memory")}
         return cls(DEFAULT_WEIGHT if weight < 0 else weight, rules)
@@ -55,7 +55,7 @@ class Scarce:
     weights: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, given: Any) -> Scarce:
+    def read(cls, given: object) -> Scarce:
         """From the argument ``sra``."""
         if not isinstance(given, Mapping) or given.get("enable") is not True:
             return cls()
@@ -72,7 +72,7 @@ class Proportions:
     rates: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, given: Any) -> Proportions:
+    def read(cls, given: object) -> Proportions:
         """From the argument ``proportional``."""
         if not isinstance(given, Mapping) or given.get("enable") is not True:
             return cls()
@@ -82,7 +82,7 @@ class Proportions:
         return cls(each)
 
 
-def _rules(resources: Any) -> Iterator[tuple[str, Rule]]:
+def _rules(resources: object) -> Iterator[tuple[str, Rule]]:
     for name, given in resources.items() if isinstance(resources, Mapping) else ():
         if isinstance(name, str) and _is_pattern(name) and isinstance(given, Mapping):
             weight = _number(given.get("weight"), 1.0)
@@ -94,9 +94,10 @@ def _is_pattern(name: str) -> bool:
     return "*" not in name[:-1] and name not in ("*", "")
 
 
-def _number(given: Any, default: float) -> float:
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    return float(given) if is_number and 0 <= given <= _NUMBER_MAX else default
+def _number(given: object, default: float) -> float:
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given <= _NUMBER_MAX:
+        return float(given)
+    return default
 
 
 def _names(given: Mapping[str, Any]) -> list[str]:
@@ -107,7 +108,7 @@ def _names(given: Mapping[str, Any]) -> list[str]:
 # -- what is wrong
 
 
-def argument_problems(resources: Any, sra: Any, proportional: Any) -> Iterator[str]:
+def argument_problems(resources: object, sra: object, proportional: object) -> Iterator[str]:
     """A sentence for each part of the arguments that is not used as it is written."""
     if resources is not None and not isinstance(resources, Mapping):
         yield f"argument resources: found {type(resources).__name__}, wanted a mapping by resource"
@@ -120,7 +121,7 @@ def argument_problems(resources: Any, sra: Any, proportional: Any) -> Iterator[s
             yield f"argument {what}.enable: found {argument['enable']!r:.80}, wanted true or false; it is off"
 
 
-def _problems_of(name: Any, given: Any) -> Iterator[str]:
+def _problems_of(name: object, given: object) -> Iterator[str]:
     where = f"argument resources: {str(name)[:80]!r}"
     if not isinstance(name, str) or not _is_pattern(name):
         yield f"{where}: wanted a name, or a prefix with one * at its end; it is left out"

@@ -137,7 +137,7 @@ CONF = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"
             id="types",
         ),
         pytest.param("dialect: []\n" + CONF, ['dialect: found "[]", wanted one of kai, volcano'], id="dialect"),
-        pytest.param("- 1\n", ["found list, wanted a mapping with actions and tiers"], id="no-mapping"),
+        pytest.param("- 1\n", ["found a list, wanted a mapping with actions and tiers"], id="no-mapping"),
     ],
 )
 @pytest.mark.parametrize("command", ["schedule", "simulate", "check-conf"])

@@ -306,11 +306,11 @@ def test_hierarchy_reaches_the_plugin_that_wants_to_know() -> None:
 
 
 FATAL = [
-    pytest.param(None, "conf: found NoneType, wanted a mapping with actions and tiers", id="nothing"),
-    pytest.param(["tidy"], "conf: found list, wanted a mapping with actions and tiers", id="a list"),
+    pytest.param(None, "conf: found nothing, wanted a mapping with actions and tiers", id="nothing"),
+    pytest.param(["tidy"], "conf: found a list, wanted a mapping with actions and tiers", id="a list"),
     pytest.param(
         {"tiers": []},
-        "conf: actions: found None, wanted a comma separated list such as enqueue, allocate, backfill",
+        "conf: actions: found nothing, wanted a comma separated list such as enqueue, allocate, backfill",
         id="no actions",
     ),
     pytest.param(
@@ -345,7 +345,7 @@ FATAL = [
 
 PROBLEMS = [
     pytest.param({"actions": "tidy", "tier": []}, 'conf: unknown key "tier"; did you mean "tiers"?', id="key"),
-    pytest.param({"actions": "tidy", "tiers": {}}, "conf: tiers: found dict, wanted a list", id="tiers"),
+    pytest.param({"actions": "tidy", "tiers": {}}, "conf: tiers: found a mapping, wanted a list", id="tiers"),
     pytest.param(
         {"actions": "tidy", "tiers": ["ready"]},
         "conf: tiers[0]: found 'ready', wanted a mapping with plugins",
@@ -358,7 +358,7 @@ PROBLEMS = [
     ),
     pytest.param(
         {"actions": "tidy", "tiers": [{"plugins": "ready"}]},
-        "conf: tiers[0].plugins: found str, wanted a list",
+        "conf: tiers[0].plugins: found a text, wanted a list",
         id="plugins",
     ),
     pytest.param(
@@ -392,7 +392,7 @@ PROBLEMS = [
         id="value of a switch",
     ),
     pytest.param(
-        {"actions": "tidy", "metrics": "prometheus"}, "conf: metrics: found str, wanted a mapping", id="metrics"
+        {"actions": "tidy", "metrics": "prometheus"}, "conf: metrics: found a text, wanted a mapping", id="metrics"
     ),
     pytest.param(
         with_plugins({"name": "ready", "arguments": ["strict"]}),
@@ -406,7 +406,7 @@ PROBLEMS = [
     ),
     pytest.param(
         {"actions": "tidy", "configurations": {}},
-        "conf: configurations: found dict, wanted a list",
+        "conf: configurations: found a mapping, wanted a list",
         id="configurations",
     ),
     pytest.param(

@@ -78,7 +78,7 @@ def test_a_file_that_means_the_same_changes_nothing(path: Path) -> None:
     ("text", "said"),
     [
         pytest.param("actions: [", "is no YAML", id="no YAML"),
-        pytest.param("", "found NoneType", id="empty"),
+        pytest.param("", "found nothing", id="empty"),
         pytest.param(FIRST.replace("gang", "gnag"), 'did you mean "gang"', id="unknown plugin"),
         pytest.param("x" * (1 << 21), "wanted at most", id="too long"),
         pytest.param("a: b\x00", "is no YAML", id="control character"),

@@ -32,7 +32,7 @@ def test_the_default_conf(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        pytest.param("", "conf: found NoneType, wanted a mapping with actions and tiers", id="empty"),
+        pytest.param("", "conf: found nothing, wanted a mapping with actions and tiers", id="empty"),
         pytest.param("actions: [", "conf: is no YAML: line 2, column 1: while parsing a flow node", id="no YAML"),
         pytest.param("- " * 100_000 + "a", "conf: is no YAML that can be used: from line 1: nested more", id="blocks"),
         pytest.param(
@@ -69,9 +69,9 @@ def test_a_file(tmp_path: Path) -> None:
     path.write_bytes(b"\xef\xbb\xbf" + DEFAULT_CONF.encode())
     assert len(load_policy(path, REGISTRY).actions) == 3
     path.write_bytes(b"\xff")
-    with pytest.raises(PolicyError, match=r"volcano-scheduler.conf: cannot be read: .*invalid start byte"):
+    with pytest.raises(PolicyError, match=r"volcano-scheduler.conf: is not UTF-8 text: byte 0 is 0xff"):
         load_policy(path, REGISTRY)
-    with pytest.raises(PolicyError, match=r"gone: cannot be read: .*No such file"):
+    with pytest.raises(PolicyError, match=r"gone: cannot be read: No such file or directory$"):
         load_policy(tmp_path / "gone", REGISTRY)
 
 

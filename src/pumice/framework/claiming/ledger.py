@@ -8,12 +8,12 @@ to be kept in step, and a rollback keeps those. Several pods that name one claim
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pumice.columns.column import Column
-from pumice.columns.dtypes import I32, Bool
+from pumice.columns.dtypes import I32, AnyArray, Bool
 from pumice.columns.runs import TaskRun
 from pumice.framework.claiming.allocator import Given, allocate, can_never
 from pumice.framework.claiming.offers import Offers, offers_of
@@ -64,8 +64,8 @@ class ClaimLedger:
                     held[device] = number, _NOBODY, _NOBODY
         tables = ssn.tables
         made_of = np.array([tables.claims.version, tables.slices.version, tables.device_classes.version])
-        self.held: Column[Any] = ssn.column("claims.held", values=held)
-        self.promised: Column[Any] = ssn.column("claims.promised", values=np.full_like(held, _NOBODY))
+        self.held: Column[AnyArray] = ssn.column("claims.held", values=held)
+        self.promised: Column[AnyArray] = ssn.column("claims.promised", values=np.full_like(held, _NOBODY))
         ssn.column("claims.made_of", values=made_of)
         self._free: tuple[tuple[int, ...], Free] | None = None
         self._never: dict[int, str] = {}
@@ -215,7 +215,7 @@ class ClaimLedger:
                 if not self.tables.tasks.pods[row].node_name and self.claims[number].allocation is None:
                     self._clear(self.held, self.held_by(number))
 
-    def _clear(self, column: Column[Any], rows: I32) -> None:
+    def _clear(self, column: Column[AnyArray], rows: I32) -> None:
         if len(rows):
             self.ssn.journal.put(column, rows, _NOBODY)
 

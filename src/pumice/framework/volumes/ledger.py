@@ -9,12 +9,11 @@ Source: kube-scheduler VolumeBinding, NodeVolumeLimits.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from pumice.columns.column import Column
-from pumice.columns.dtypes import I32, Bool
+from pumice.columns.dtypes import I32, AnyArray, Bool
 from pumice.columns.runs import TaskRun
 from pumice.framework.derived import Derived, derived
 from pumice.framework.node_filters import node_term
@@ -72,8 +71,8 @@ class VolumeLedger:
             for number in numbers:
                 self.users[number].append(row)
         count = len(self.claims)
-        self.given: Column[Any] = ssn.column("volumes.given", values=np.full(count, _NONE, dtype=np.int32))
-        self.node: Column[Any] = ssn.column("volumes.node", values=np.full(count, _NONE, dtype=np.int32))
+        self.given: Column[AnyArray] = ssn.column("volumes.given", values=np.full(count, _NONE, dtype=np.int32))
+        self.node: Column[AnyArray] = ssn.column("volumes.node", values=np.full(count, _NONE, dtype=np.int32))
         made_of = [getattr(tables, name).version for name in ("volumes", "volume_claims", *_ABOUT_VOLUMES)]
         ssn.column("volumes.made_of", values=np.array(made_of))
         self._capacities: dict[str, list[CSIStorageCapacity]] = {}

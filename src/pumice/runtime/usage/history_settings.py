@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pumice.framework.errors import kind_of
 from pumice.model.instants import epoch_of
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.quantity import DurationError, parse_duration
@@ -81,7 +82,7 @@ def history_problems(section: Mapping[str, Any]) -> Iterator[str]:
     else:
         yield from _address_problems(section.get(_ADDRESS, ""))
     if not isinstance(params, Mapping):
-        yield f"{_PARAMS}: found {type(params).__name__}, wanted a mapping"
+        yield f"{_PARAMS}: found {kind_of(params)}, wanted a mapping"
         return
     yield from _window_problems(params)
 

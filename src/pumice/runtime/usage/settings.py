@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from pumice.framework.errors import kind_of
 from pumice.model.quantity import DurationError, parse_duration
 
 PROMETHEUS, ELASTICSEARCH = "prometheus", "elasticsearch"
@@ -55,7 +56,7 @@ def source_problems(metrics: Mapping[str, Any]) -> Iterator[str]:
     """A sentence for each part that cannot be used. What it says of passwords does not hold them."""
     for key in _TEXTS:
         if not isinstance(metrics.get(key, ""), str):
-            yield f"metrics: {key}: found {type(metrics[key]).__name__}, wanted a text"
+            yield f"metrics: {key}: found {kind_of(metrics[key])}, wanted a text"
             return
     kind = metrics.get("type", "")
     if kind and kind not in TYPES:

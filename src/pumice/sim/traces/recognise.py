@@ -32,8 +32,12 @@ class Source:
     path: Path
 
     def read(self) -> Trace:
-        """Raises: TraceError for a trace that cannot be read at all."""
-        return READERS[self.kind](self.path)
+        """Raises: TraceError for a trace that cannot be read at all, or of which no row can be used."""
+        trace = READERS[self.kind](self.path)
+        if not trace.jobs:
+            why = "; ".join(problem.what for problem in trace.problems) or "it has none"
+            raise TraceError(f"{self.path}: found no row of a {self.kind} trace that can be used: {why}")
+        return trace
 
 
 def recognise(source: str | Path) -> Source | None:

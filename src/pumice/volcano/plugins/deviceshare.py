@@ -98,7 +98,7 @@ class DeviceShare:
         deviceshare_SchedulePolicy: str,
         deviceshare_GPUExclusiveRules: Any,
         deviceshare_DeviceConfig: Any,
-        **_: Any,
+        **_: object,
     ) -> Iterator[str]:
         """What cannot be used, or not together."""
         each = {"GPUSharingEnable": deviceshare_GPUSharingEnable, "GPUNumberEnable": deviceshare_GPUNumberEnable}

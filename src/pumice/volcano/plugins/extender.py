@@ -107,7 +107,7 @@ class Extender:
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
-    def _ask(self, verb: str, **question: Any) -> Mapping[str, Any]:
+    def _ask(self, verb: str, **question: object) -> Mapping[str, Any]:
         """Raises: OutsideError."""
         if not _is_url(self._prefix):
             raise OutsideError("extender.urlPrefix names nobody")
@@ -269,7 +269,7 @@ def names_one(managed: frozenset[str], resource: Resource) -> bool:
     return not named.isdisjoint(managed)
 
 
-def _unfit(status: Any) -> Unfit | None:
+def _unfit(status: object) -> Unfit | None:
     """An answer about a node."""
     message = status.get("message") if isinstance(status, dict) else "answered nonsense"
     if not message:
@@ -279,9 +279,10 @@ def _unfit(status: Any) -> Unfit | None:
     return Unfit(str(message)[:_SHOWN_MAX], known)
 
 
-def _score(value: Any) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and isfinite(value) and abs(value) <= _SCORE_MAX else 0.0
+def _score(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and abs(value) <= _SCORE_MAX:
+        return float(value)
+    return 0.0
 
 
 def _is_url(text: str) -> bool:
@@ -296,5 +297,5 @@ def _seconds(text: str) -> float:
     return min(found, TIMEOUT_MAX_S) if found > 0 else TIMEOUT_S
 
 
-def _names(given: Any) -> frozenset[str]:
+def _names(given: object) -> frozenset[str]:
     return frozenset(each for each in given if isinstance(each, str)) if isinstance(given, list) else frozenset()

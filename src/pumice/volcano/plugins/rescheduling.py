@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     high: F64
 
     @classmethod
-    def read(cls, strategies: Any) -> Limits | None:
+    def read(cls, strategies: object) -> Limits | None:
         """Of the first lowNodeUtilization there is, None without; what cannot be read is 100."""
         if strategies is None:
             return cls(np.full(2, 100.0), np.full(2, 100.0))
@@ -64,7 +64,7 @@ class Rescheduling:
         self._is_first = ran_at is None
 
     @staticmethod
-    def problems(*, interval: str, metricsPeriod: str, strategies: Any) -> Iterator[str]:
+    def problems(*, interval: str, metricsPeriod: str, strategies: object) -> Iterator[str]:
         """What cannot be used."""
         try:
             parse_duration(interval)
@@ -151,7 +151,7 @@ def _percents(strategy: Mapping[str, Any], kind: str) -> F64:
     return np.array([float(values[name]) if _is_percent(values.get(name)) else 100.0 for name in _NAMES])
 
 
-def _is_percent(value: Any) -> bool:
+def _is_percent(value: object) -> bool:
     return type(value) is int and 0 <= value <= 100
 
 

@@ -60,7 +60,9 @@ class ResourceStrategyFit:
         self.unused_points += () if scores else (points.node_order,)
 
     @staticmethod
-    def problems(*, resourceStrategyFitWeight: int, resources: Any, sra: Any, proportional: Any) -> Iterator[str]:
+    def problems(
+        *, resourceStrategyFitWeight: int, resources: object, sra: object, proportional: object
+    ) -> Iterator[str]:
         """What is left out."""
         yield from argument_problems(resources, sra, proportional)
 

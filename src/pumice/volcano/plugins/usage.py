@@ -77,7 +77,7 @@ class Usage:
 
     @staticmethod
     def problems(
-        *, usage_weight: int, cpu_weight: int, memory_weight: int, thresholds: Any, estimator: Any
+        *, usage_weight: int, cpu_weight: int, memory_weight: int, thresholds: object, estimator: Any
     ) -> Iterator[str]:
         """What cannot be used."""
         yield from threshold_problems(thresholds)

@@ -100,7 +100,7 @@ async def test_the_address_may_stand_in_the_environment() -> None:
         ),
         ({**SECTION, "connectionStringEnvVar": "HOME"}, "connectionStringEnvVar: there is a connectionString too"),
         ({"clientType": "prometheus", "connectionStringEnvVar": "a b"}, "connectionStringEnvVar: found 'a b'"),
-        ({**SECTION, "usageParams": 5}, "usageParams: found int"),
+        ({**SECTION, "usageParams": 5}, "usageParams: found a number"),
         (5, "found 5, wanted a mapping"),
     ],
 )
