@@ -8,11 +8,13 @@ import pytest
 
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
-from pumice.scenario import search
+from pumice.scenario import following
 from pumice.scenario.alike import Alike
 from pumice.scenario.candidates import Candidates
 from pumice.scenario.contest import Contest, Waiting
+from pumice.scenario.following import Following
 from pumice.scenario.parts import Part, Scenario
+from pumice.scenario.placing import Placer
 from pumice.scenario.points import solution_start
 from pumice.scenario.solve import Refuted, Rules, Solution, evict_all, with_devices
 from pumice.scenario.standing import Standing
@@ -26,7 +28,7 @@ RELEASING = 6
 def slow_solve(
     ssn: Session, stmt: Statement, part: Part, rules: Rules, waiting: Waiting, standing: Standing
 ) -> Solution | Refuted:
-    queues = [leaf for leaf in standing.queues if rules.of_queue(ssn, part.job, leaf)]
+    queues = [leaf for leaf in standing.leaves if rules.of_queue(ssn, part.job, leaf)]
     ssn.ask(solution_start)
     recorded: list[int] = []
     sub_of = {row: sub for sub, rows in part.tasks.items() for row in rows}
@@ -116,7 +118,9 @@ def crowded(seed: int) -> Store:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_search_finds_what_the_obvious_one_finds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = cycle(crowded(seed), policy())
-    monkeypatch.setattr(search, "solve", slow_solve)
+    monkeypatch.setattr(following, "solve", slow_solve)
+    monkeypatch.setattr(Following, "_is_led", lambda *_: False)
+    monkeypatch.setattr(Placer, "_sole", lambda *_: -1)
     monkeypatch.setattr(Contest, "_pass_over_alike", lambda *_: None)
     monkeypatch.setattr(Alike, "failed", lambda *_: False)
     slow = cycle(crowded(seed), policy())
