@@ -50,13 +50,18 @@ def of_equal(columns: Sequence[npt.NDArray[Any]]) -> list[I64]:
     """Rows that are equal in every column, each (rows,), in groups: rising within each, the group of the first row
     first."""
     count = len(columns[0])
+    if count <= _FEW:
+        found: dict[tuple[Any, ...], list[int]] = {}
+        for row, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            found.setdefault(values, []).append(row)
+        return [np.array(rows, dtype=np.int64) for rows in found.values()]
     order = np.lexsort(columns)  # stable: equal rows keep their order
     begins = np.zeros(count, dtype=bool)
     begins[:1] = True
     for column in columns:
         ordered = column[order]
         begins[1:] |= ordered[1:] != ordered[:-1]
-    return sorted(np.split(order, begins.nonzero()[0][1:]), key=lambda rows: int(rows[0])) if count else []
+    return sorted(np.split(order, begins.nonzero()[0][1:]), key=lambda rows: int(rows[0]))
 
 
 def _sorted(group: npt.NDArray[Any]) -> tuple[I64, I64, I64]:

@@ -27,7 +27,8 @@ class ClassTable(Table):
     count; ``frees`` (C, R) with shared GPUs as whole ones: the most that can become free when such a task leaves;
     ``share_mib`` (C,) what it asks of the memory of each. ``compared`` (C, R) the dimensions that count, ``asked`` the
     same with a limit each: room above it in all of them is room enough for one; ``nonzero`` (C, 2) milli-cpu and bytes
-    with kube-scheduler's defaults; ``steps`` (C, R + 3) what one task of the class adds to ``NodeTable.view``.
+    with kube-scheduler's defaults; ``steps`` (C, R + 3) what one task of the class adds to ``NodeTable.view``;
+    ``claims`` and ``volumes`` (C,) whether it uses resource claims, and names claims of volumes.
     """
 
     specs: Sequence[PodSpec] = objects()
@@ -40,6 +41,8 @@ class ClassTable(Table):
     nonzero: F64 = number(np.float64)
     steps: F64 = number(np.float64)
     best_effort: Bool = number(np.bool_)
+    claims: Bool = number(np.bool_)
+    volumes: Bool = number(np.bool_)
 
     @classmethod
     def empty(cls, versions: Versions, axis: ResourceAxis) -> Self:
@@ -51,7 +54,8 @@ class ClassTable(Table):
 
     def add(self, spec: PodSpec) -> int:
         """A row for a class that has none."""
-        return self.new_rows(1, specs=spec, best_effort=spec.request.is_empty(), **self._amounts(spec))[0]
+        uses = {"claims": bool(spec.resource_claims), "volumes": bool(spec.claim_names)}
+        return self.new_rows(1, specs=spec, best_effort=spec.request.is_empty(), **uses, **self._amounts(spec))[0]
 
     def _amounts(self, spec: PodSpec) -> dict[str, Any]:
         req = self._axis.vector(spec.request)

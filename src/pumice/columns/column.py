@@ -55,7 +55,7 @@ class Column(Generic[A]):
 
     def frozen(self) -> Column[A]:
         """The same bytes and version in memory of its own, which nobody can write to."""
-        data = self.data.copy(order="K")
+        data = self.data.copy("K")
         data.setflags(write=False)
         return Column(data, self.version)
 

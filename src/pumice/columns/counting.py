@@ -13,7 +13,8 @@ from pumice.columns.tables import Tables
 from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
 
 #: As plain numbers, to compare arrays with: NumPy takes five times as long over a member of an enumeration.
-PENDING, ALLOCATED, RELEASING = int(TaskStatus.PENDING), int(TaskStatus.ALLOCATED), int(TaskStatus.RELEASING)
+PENDING, ALLOCATED = int(TaskStatus.PENDING), int(TaskStatus.ALLOCATED)
+PIPELINED, RELEASING = int(TaskStatus.PIPELINED), int(TaskStatus.RELEASING)
 
 #: Masks over states (statuses,), 0 or 1: what counts as ready, as holding resources, as active, as valid, as scheduled.
 #: Source: Volcano.

@@ -22,6 +22,12 @@ Bool = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
 
+def some(mask: Bool) -> bool:
+    """Whether any of them is true: what ``any`` says, which takes three times as long, being Python, over the rows of
+    a few hundred jobs."""
+    return bool(np.count_nonzero(mask))
+
+
 def read_only(array: AnyArray) -> AnyArray:
     """The same data; a write to it is an error."""
     view = array.view()

@@ -83,7 +83,7 @@ class Table:
         self._lengths = lengths or {}
         self._stamped = stamped
         self.columns = {}
-        self._frozen: Self | None = None
+        self._frozen: tuple[list[int], Self] | None = None  # as it was last, and the versions of its columns then
         self._resize(0)
 
     @classmethod
@@ -180,22 +180,20 @@ class Table:
     def freeze(self) -> Self:
         """The table as it is now, as a value: what is written later does not change it. Columns that were not written
         since the last call are the same memory."""
-        last = self._frozen
-        columns = dict(self.columns if last is None else last.columns)
-        written = [
-            name for name, column in self.columns.items() if last is None or columns[name].version != column.version
-        ]
-        if last is not None and not written:
-            return last
-        for name in written:
-            columns[name] = self.columns[name].frozen()
+        versions = [column.version for column in self.columns.values()]
+        if self._frozen is not None and self._frozen[0] == versions:
+            return self._frozen[1]
+        before, last = self._frozen or ([-1] * len(versions), None)
+        columns = {} if last is None else last.columns.copy()
+        for (name, column), version in zip(self.columns.items(), before, strict=True):
+            if column.version != version:
+                columns[name] = column.frozen()
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__, columns=columns, _frozen=None)
-        twin.__dict__.update((name, column.array) for name, column in columns.items())
+        twin.__dict__.update({name: column.array for name, column in columns.items()})
         if self.stamps is not None:
-            twin.stamps = self.stamps.copy()
-            twin.stamps.setflags(write=False)
-        self._frozen = twin
+            twin.stamps = read_only(self.stamps.copy())
+        self._frozen = versions, twin
         return twin
 
     def restored(self, arrays: Mapping[str, AnyArray]) -> Self:

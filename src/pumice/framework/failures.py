@@ -17,7 +17,7 @@ import numpy as np
 
 from pumice.columns.column import Column
 from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.dtypes import AnyArray, Bool, some
 from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.views import Queue, Task
 from pumice.framework import point, points
@@ -65,7 +65,7 @@ class Failures:
         self._columns_of_one = hooks.read(world, self._about_one)
         self._queue_columns = hooks.read(world, hooks.at(points.allocatable))
         self._columns_plain = hooks.read(world, about_tasks)
-        self._nominations = bool((self._tables.tasks.nominated >= 0).any())
+        self._nominations = some(self._tables.tasks.nominated >= 0)
         self._plain: dict[int, bool] = {}
         self._usable = not hooks.has(points.best_node)
 
@@ -86,9 +86,9 @@ class Failures:
     def are_alike(self, jobs: AnyArray) -> bool:
         """Whether several jobs are all fresh, and those of one queue and signature fail alike."""
         table, story = self._tables.jobs, self._story
-        if not self._usable or (table.signature[jobs] < 0).any() or self._concerned(jobs).any():
+        if not self._usable or some(table.signature[jobs] < 0) or some(self._concerned(jobs)):
             return False
-        if (table.counts[jobs, PENDING] != table.size[jobs]).any():
+        if some(table.counts[jobs, PENDING] != table.size[jobs]):
             return False
         if self._like is None and story.failed_as[jobs].any():
             return False
@@ -109,7 +109,7 @@ class Failures:
 
     def _is_single(self, job: int) -> bool:
         """Whether a failure of the job says nothing about others."""
-        return not self._is_plain(job) or bool(self._about_one and self._concerned(np.array([job])).any())
+        return not self._is_plain(job) or (bool(self._about_one) and some(self._concerned(np.array([job]))))
 
     def _concerned(self, jobs: AnyArray) -> Bool:
         """Which of these jobs a hook that looks at the single job may have something to say about."""

@@ -124,7 +124,7 @@ class Memo:
             return
         if last.now.array[0] == world.now.array[0]:
             world.now.version = last.now.version
-        _carry(world.tables.nodes, last.tables.nodes)
+        _carry(world.tables.nodes, last.tables.nodes, last.before.nodes, last.begun)
         _carry_unwritten(world.tables.jobs, last.tables.jobs, last.before.jobs, world.tables.versions)
         _carry_unwritten(world.tables.queues, last.tables.queues, last.before.queues, world.tables.versions)
 
@@ -148,24 +148,30 @@ class Memo:
             self._last = world
 
 
-def _carry(now: Table, last: Table) -> None:
-    """Rows and columns that are, to the byte, as the last cycle left them have the stamps and versions of then."""
-    if now.capacity != last.capacity or now.stamps is None or last.stamps is None:
+def _carry(now: Table, last: Table, before: Table, begun: int) -> None:
+    """Rows and columns that are, to the byte, as the last cycle left them have the stamps and versions of then.
+
+    Only rows that the store wrote since that cycle began (``before``), or the cycle itself (after ``begun``), are
+    compared: the others are as they were.
+    """
+    if now.capacity != last.capacity or now.stamps is None or last.stamps is None or before.stamps is None:
         return
-    rows = (now.stamps != last.stamps).nonzero()[0]
+    written = (now.stamps != before.stamps) | (last.stamps > begun)
+    rows = written.nonzero()[0]
+    np.copyto(now.stamps, last.stamps, where=~written)
     same: Bool | None = None  # all of them
     for name, column in now.columns.items():
-        before = last.columns[name]
-        if column.version == before.version:
+        then = last.columns[name]
+        if column.version == then.version:
             continue
-        if column.array.shape != before.array.shape:  # a resource came that nobody had counted
+        if column.array.shape != then.array.shape:  # a resource came that nobody had counted
             same = np.zeros(len(rows), dtype=bool)
             continue
-        equal = _unequal_rows(column.array, before.array, rows)
+        equal = _unequal_rows(column.array, then.array, rows)
         if equal is not None:
             same = equal if same is None else same & equal
         elif name in now.MOVING:
-            column.version = before.version
+            column.version = then.version
     carried = rows if same is None else rows[same]
     now.stamps[carried] = last.stamps[carried]
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.columns.counting import PIPELINED
 from pumice.columns.dtypes import I8, I32, I64, AnyArray, Bool
 from pumice.columns.placement import Placement
 from pumice.columns.tables import Tables
@@ -127,10 +128,10 @@ class Trace(NamedTuple):
         trace.take(operations, position)
         return trace
 
-    @property
-    def promises(self) -> Bool:
-        """Whether it was a promise that somebody was evicted for (tasks,)."""
-        found: Bool = (self.status == TaskStatus.PIPELINED) & self.evicted
+    def promises(self) -> AnyArray:
+        """Which of them it was a promise for that somebody was evicted for (rows,), rising."""
+        evicted = self.evicted.nonzero()[0]
+        found: AnyArray = evicted[self.status[evicted] == PIPELINED]
         return found
 
     def take(self, operations: Sequence[Operation], position: Mapping[int, int] | None = None) -> None:
@@ -303,14 +304,12 @@ class Story:
 
     def undone_promises(self) -> AnyArray:
         """Rows of the tasks of which a promise that others were evicted for was taken back last."""
-        found: list[AnyArray] = []
-        if self._undone is not None:
-            found.append(self._undone.promises.nonzero()[0])
+        found = [] if self._undone is None else [self._undone.promises()]
         for number, failure in enumerate(self._failures):
-            if failure.trace is None or not failure.trace.promises.any():
-                continue
-            jobs = ((self.failed_as > 0) & (self._failed_with == number)).nonzero()[0].tolist()
-            found += [self._tables.jobs.tasks[job][failure.trace.promises] for job in jobs]
+            promised = failure.trace.promises() if failure.trace is not None else ()
+            if len(promised):
+                jobs = ((self.failed_as > 0) & (self._failed_with == number)).nonzero()[0].tolist()
+                found += [self._tables.jobs.tasks[job][promised] for job in jobs]
         return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 
     @property

@@ -25,22 +25,45 @@ class World:
     """One snapshot, forked: what is written here is seen by nobody else.
 
     ``now`` is a column of one row, so that what rests on the clock is known to. Not ``to_write``: these are the tables
-    of the snapshot itself, and a write is an error. ``before``: those of the snapshot. ``futures_differ``: whether on
-    some node what will be idle may be other than what is.
+    of the snapshot itself, and a write is an error. ``before``: those of the snapshot. ``begun``: versions above it
+    are of writes in this world.
     """
 
-    __slots__ = ("_axis_of", "before", "columns", "futures_differ", "journal", "ledger", "now", "tables", "to_write")
+    __slots__ = (
+        "_axis_of",
+        "_futures_differ",
+        "before",
+        "begun",
+        "columns",
+        "journal",
+        "ledger",
+        "now",
+        "tables",
+        "to_write",
+    )
 
     def __init__(self, snapshot: Snapshot, now: float, accounting: Accounting, *, to_write: bool = True) -> None:
         self.tables = snapshot.tables.fork() if to_write else snapshot.tables
         self.before, self.to_write = snapshot.tables, to_write
         versions = self.tables.versions
+        self.begun = versions.next()
         self.journal = Journal(versions)
         self.ledger = Ledger(self.tables, self.journal, accounting)
         self.now: Column[Any] = Column(np.array([now]), versions.next())
         self.columns: dict[str, Column[Any]] = {}
         self._axis_of: dict[str, str] = {}
-        self.futures_differ = bool(self.tables.nodes.books[:, RELEASING : PIPELINED + 1].any())
+        self._futures_differ: bool | None = None  # nobody has asked
+
+    @property
+    def futures_differ(self) -> bool:
+        """Whether on some node what will be idle may be other than what is."""
+        if self._futures_differ is None:
+            self._futures_differ = bool(self.tables.nodes.books[:, RELEASING : PIPELINED + 1].any())
+        return self._futures_differ
+
+    @futures_differ.setter
+    def futures_differ(self, differ: bool) -> None:
+        self._futures_differ = differ
 
     def table(self, axis: str) -> Table:
         """The table whose rows an axis has."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pumice.algorithms.groups import of_equal
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.failures import Failures
 from pumice.framework.ordering import Heap
@@ -79,15 +80,16 @@ class Alike:
         did."""
         if not self._failures.are_alike(rows) or not self._tried.isdisjoint(rows.tolist()):
             return None
-        columns = np.stack([np.asarray(column, dtype=np.int64) for column in self._telling(rows)])
-        _, first, group = np.unique(columns, axis=1, return_index=True, return_inverse=True)
         found: list[Failure] = []
-        for at in first.tolist():
-            failure = self._failures.of(int(rows[at]))
+        which: dict[int, int] = {}
+        for like in of_equal(self._telling(rows)):
+            jobs = rows[like].tolist()
+            failure = self._failures.of(jobs[0])
             if failure is None:
                 return None
+            which.update(dict.fromkeys(jobs, len(found)))
             found.append(failure)
-        return found, dict(zip(rows.tolist(), group.reshape(-1).tolist(), strict=True))
+        return found, which
 
     def _fail_all(self, rows: list[int], failures: list[Failure], which: dict[int, int]) -> None:
         story, listed = self._ssn.story, np.array(rows)

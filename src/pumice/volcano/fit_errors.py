@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.algorithms.groups import of_equal
-from pumice.columns.counting import ALLOCATED, PENDING
+from pumice.columns.counting import ALLOCATED, PENDING, PIPELINED
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job
@@ -149,14 +149,14 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
     """Of the notices, those that nominate a pod to a node: others were evicted there for it, also where that was taken
     back."""
     tables, tasks = outcome.tables, outcome.tables.tasks
-    promised = tasks.alive & (tasks.status == TaskStatus.PIPELINED) & tasks.evicted_for
-    promised[outcome.story.undone_promises()] = True
-    if not promised.any():
+    standing, undone = tasks.evicted_for.nonzero()[0], outcome.story.undone_promises()
+    if not len(standing) and not len(undone):
         return
+    promised = np.union1d(standing[tasks.status[standing] == PIPELINED], undone)
+    promised = promised[np.isin(tasks.status[promised], _WAITING) & (tasks.job[promised] >= 0)]
     texts, live = FitTexts(tables, outcome.story), np.zeros(tables.jobs.capacity, dtype=bool)
     live[outcome.live_jobs] = True
-    promised &= np.isin(tasks.status, _WAITING) & (tasks.job >= 0)
-    for row in promised.nonzero()[0].tolist():
+    for row in promised.tolist():
         pod = tasks.pods[row]
         if live[tasks.job[row]] and not pod.gates:
             reason, message, nominated = texts.task_reason(row)

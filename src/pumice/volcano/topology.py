@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.counting import HELD, PENDING
-from pumice.columns.dtypes import I32, AnyArray
+from pumice.columns.dtypes import I32, AnyArray, some
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tables import Tables
 from pumice.framework.session import Session
@@ -54,7 +54,7 @@ def nothing_waits(tables: Tables) -> bool:
     be, which is found out at the beginning of a session."""
     jobs = tables.jobs
     waits = (jobs.counts[:, PENDING] > 0) | (jobs.phase == PENDING_PHASE) | jobs.has_topology | (jobs.hypernode >= 0)
-    return not (waits & jobs.alive).any()
+    return not some(waits & jobs.alive)
 
 
 def recover_hypernodes(ssn: Session) -> None:
@@ -64,7 +64,7 @@ def recover_hypernodes(ssn: Session) -> None:
     """
     tables, put = ssn.tables, ssn.journal.put
     jobs, subs = tables.jobs, tables.subs
-    if not tables.tree.ready or not (jobs.has_topology.any() or (jobs.hypernode >= 0).any()):
+    if not tables.tree.ready or not (some(jobs.has_topology) or some(jobs.hypernode >= 0)):
         return
     held = jobs.counts @ HELD
     for job in (jobs.alive & (jobs.hypernode >= 0) & (held == 0)).nonzero()[0].tolist():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pumice.columns.dtypes import some
 from pumice.columns.tables import Tables
 from pumice.model.claims import ResourceClaim
 from pumice.model.pod import Pod
@@ -27,8 +28,8 @@ class Resolved:
 
 def claiming_tasks(tables: Tables) -> list[int]:
     """Rows of the tasks that use claims and have not ended."""
-    uses = np.array([spec is not None and bool(spec.resource_claims) for spec in tables.classes.specs], dtype=bool)
-    if not uses.any():
+    uses = tables.classes.claims
+    if not some(uses):
         return []
     tasks = tables.tasks
     rows = (tasks.alive & (tasks.cls >= 0) & ~np.isin(tasks.status, [int(s) for s in COMPLETED_STATUSES])).nonzero()[0]

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from pumice.columns.column import Column
-from pumice.columns.dtypes import I32, AnyArray, Bool
+from pumice.columns.dtypes import I32, AnyArray, Bool, some
 from pumice.columns.runs import TaskRun
 from pumice.framework.derived import Derived, derived
 from pumice.framework.node_filters import node_term
@@ -42,9 +42,8 @@ _NOT_THERE = Refusal("the volumes that it needs are not there any more")
 
 def volume_tasks(ssn: Session) -> list[int]:
     """Rows of the tasks that name claims of volumes and have not ended."""
-    specs, tasks = ssn.tables.classes.specs, ssn.tables.tasks
-    uses = np.array([spec is not None and bool(spec.claim_names) for spec in specs], dtype=bool)
-    if not uses.any():
+    uses, tasks = ssn.tables.classes.volumes, ssn.tables.tasks
+    if not some(uses):
         return []
     rows = (tasks.alive & (tasks.cls >= 0) & ~np.isin(tasks.status, [int(s) for s in COMPLETED_STATUSES])).nonzero()[0]
     found: list[int] = rows[uses[tasks.cls[rows]]].tolist()

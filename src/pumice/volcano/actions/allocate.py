@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import AnyArray
+from pumice.columns.dtypes import AnyArray, some
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
 from pumice.framework.failures import Failures
@@ -57,7 +57,7 @@ class _Allocation:
         ssn, jobs = self.ssn, self.ssn.tables.jobs
         live = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
         pending = live & (jobs.phase == PENDING_PHASE)
-        if pending.any() and not ssn.policy.has_action("enqueue"):
+        if some(pending) and not ssn.policy.has_action("enqueue"):
             ssn.journal.put(jobs["phase"], pending.nonzero()[0], INQUEUE_PHASE)
             pending = np.zeros_like(pending)
         promised = np.zeros_like(live)

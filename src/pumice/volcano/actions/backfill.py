@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pumice.columns.counting import ALLOCATED, PENDING
+from pumice.columns.dtypes import some
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.placement import Placement
 from pumice.columns.runs import TaskRun
@@ -43,7 +44,7 @@ def _place(ssn: Session, row: int) -> None:
 def tasks_in_order(ssn: Session) -> list[int]:
     """Pending tasks without request, by queue, job and task order; pipelined ones are taken back first."""
     jobs, tasks = ssn.tables.jobs, ssn.tables.tasks
-    if not tasks.best_effort.any():
+    if not some(tasks.best_effort):
         return []
     pipelined = ((tasks.status == TaskStatus.PIPELINED) & tasks.best_effort).nonzero()[0]
     for row in pipelined.tolist():

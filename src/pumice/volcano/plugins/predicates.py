@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.dtypes import I32
+from pumice.columns.dtypes import I32, some
 from pumice.columns.placement import Placement
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
@@ -111,7 +111,7 @@ class Predicates:
             stable = self._stable[cls.row] = codes, bool(codes.any())
         codes, objects = stable
         full = nodes.view_pods >= nodes.pick(self._max_pods)
-        if full.any():
+        if some(full):
             return Verdict(nodes.pick(codes) + _FULL * full, _WHY)
         return Verdict(nodes.pick(codes), _WHY) if objects else None
 
