@@ -233,24 +233,43 @@ def test_a_resource_that_nobody_had_counted_is_news_of_every_node(store: Store, 
     assert not set(second.tables.nodes.stamps.tolist()) & set(first.tables.nodes.stamps.tolist())
 
 
+def _placed(store: Store, memo: Memo, planner: ListPlanner, conf: Policy) -> tuple[Session, Any]:
+    """A cycle that has put the first task on the second node, and the stamps of nodes as it began."""
+    ssn = Session(store.snapshot(), conf, 0.0, planner, memo)
+    ssn.open()
+    before = ssn.tables.nodes.stamps.copy(), ssn.tables.nodes["books"].version
+    stmt = ssn.statement()
+    stmt.allocate([0], [1])
+    stmt.commit()
+    memo.end(ssn.world)
+    return ssn, before
+
+
 def test_what_a_cycle_did_and_the_store_assumes_is_known_to_the_next() -> None:
     """What a cycle left is compared with what the store makes of it: equal bytes are the same version again."""
     store, memo, planner = state(), Memo(), ListPlanner()
     conf = policy("tiers: [{plugins: [{name: predicates}]}]", actions="allocate")
-    first = Session(store.snapshot(), conf, 0.0, planner, memo)
-    first.open()
-    before = first.tables.nodes.stamps.copy(), first.tables.nodes["books"].version
-    stmt = first.statement()
-    stmt.allocate([0], [1])
-    stmt.commit()
-    memo.end(first.world)
+    first, before = _placed(store, memo, planner, conf)
     store.assume(planner.taken)
-    second = Session(store.snapshot(), conf, 0.0, planner, memo)
-    assert (second.tables.nodes.stamps == first.tables.nodes.stamps).all()
-    assert second.tables.jobs.stamps[0] != first.tables.jobs.stamps[0], "not worth finding out"
-    assert second.tables.nodes["books"].version == first.tables.nodes["books"].version != before[1]
-    assert second.tables.nodes["view"].version == first.tables.nodes["view"].version
-    assert (second.tables.nodes.stamps != before[0]).nonzero()[0].tolist() == [1]
+    for _ in range(2):  # and to the one after it, though nothing was written since
+        later = Session(store.snapshot(), conf, 0.0, planner, memo)
+        assert (later.tables.nodes.stamps == first.tables.nodes.stamps).all()
+        assert later.tables.jobs.stamps[0] != first.tables.jobs.stamps[0], "not worth finding out"
+        assert later.tables.nodes["books"].version == first.tables.nodes["books"].version != before[1]
+        assert later.tables.nodes["view"].version == first.tables.nodes["view"].version
+        assert (later.tables.nodes.stamps != before[0]).nonzero()[0].tolist() == [1]
+        memo.end(later.world)
+
+
+def test_what_a_cycle_did_and_nobody_took_over_is_undone_in_the_next() -> None:
+    store, memo = state(), Memo()
+    conf = policy("tiers: [{plugins: [{name: predicates}]}]", actions="allocate")
+    first, before = _placed(store, memo, ListPlanner(), conf)
+    second = Session(store.snapshot(), conf, 0.0, ListPlanner(), memo)
+    assert (second.tables.nodes.stamps != first.tables.nodes.stamps).nonzero()[0].tolist() == [1]
+    assert second.tables.nodes["books"].version != first.tables.nodes["books"].version
+    assert (second.tables.nodes.books == store.snapshot().tables.nodes.books).all()
+    assert (second.tables.nodes.stamps == before[0]).all()
 
 
 @pytest.mark.parametrize(("now", "same"), [(0.0, True), (1.0, False)])
