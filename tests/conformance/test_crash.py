@@ -13,6 +13,7 @@ from pumice.runtime.conf import policy_of
 from pumice.runtime.one_cycle import schedule_once
 from pumice.sim.manifests import scene_of
 from pumice.sim.run import simulate
+from pumice.sim.settings import SimSettings
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.conformance.runner import run_conformance
 from tests.conformance.runner.result import Status
@@ -48,7 +49,7 @@ def test_they_can_be_scheduled_and_simulated(path: Path, own: bool) -> None:
     nodes = {obj["metadata"]["name"] for obj in case["objects"] if obj["kind"] == "Node"}
     assert set(answer.binds.values()) <= nodes
     assert answer.evicts == []
-    ran = simulate(scene_of(objects), policy, start=1.8e9, until=3600.0, check_laws=True)
+    ran = simulate(scene_of(objects), policy, SimSettings(start=1.8e9, until=3600.0, check_laws=True))
     assert ran.result.cycles > 0
 
 

@@ -18,6 +18,7 @@ from pumice.runtime.conf import policy_of
 from pumice.runtime.documents import Document, documents
 from pumice.sim.inputs import read_inputs
 from pumice.sim.run import simulate
+from pumice.sim.settings import SimSettings
 from pumice.volcano.table import volcano_registry
 from tests.fuzz import requests
 from tests.fuzz.laws import Input, broken
@@ -163,7 +164,7 @@ def _run_simulation(case: Case) -> Iterator[str]:
         found = read_inputs(_inputs(case))
         yield from (str(problem) for problem in found.scene.problems if UNFORESEEN in problem.what)
         policy = policy_of(CONFS[case["conf"]], volcano_registry())
-        simulate(found.scene, policy, start=found.newest, until=_UNTIL_S, check_laws=True)
+        simulate(found.scene, policy, SimSettings(start=found.newest, until=_UNTIL_S, check_laws=True))
 
 
 def _inputs(case: Case) -> list[str]:

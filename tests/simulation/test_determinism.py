@@ -17,6 +17,7 @@ from pumice.runtime.conf import policy_of
 from pumice.runtime.one_cycle import schedule_once
 from pumice.sim.inputs import read_inputs
 from pumice.sim.run import simulate
+from pumice.sim.settings import SimSettings
 from pumice.volcano.table import volcano_registry
 from tests.simulation.scenes import POLICIES, SCENES, raw_objects
 
@@ -110,7 +111,7 @@ def test_the_order_of_paths_does_not_matter(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scene", SCENES)
 def test_twenty_runs_are_one(scene: str) -> None:
     made = SCENES[scene](np.random.default_rng(11))
-    assert len({simulate(made, POLICY, until=120.0).digest for _ in range(RUNS)}) == 1
+    assert len({simulate(made, POLICY, SimSettings(until=120.0)).digest for _ in range(RUNS)}) == 1
 
 
 def test_other_input_gives_another_digest(tmp_path: Path) -> None:

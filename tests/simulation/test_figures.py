@@ -17,6 +17,7 @@ from pumice.runtime.conf import policy_of
 from pumice.sim.faults import FaultPlan
 from pumice.sim.run import Run, simulate
 from pumice.sim.scene import Scene
+from pumice.sim.settings import Observers, SimSettings
 from pumice.sim.usage import total_of
 from pumice.sim.window import Window
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
@@ -31,7 +32,8 @@ def ran(seed: int) -> tuple[Scene, Run, list[Mapping[str, Any]]]:
     scene = racks(np.random.default_rng(seed))
     events: list[Mapping[str, Any]] = []
     policy = policy_of(DEFAULT_CONF, volcano_registry())
-    return scene, simulate(scene, policy, window=WINDOW, seed=seed, faults=FAULTS, tell=events.append), events
+    settings = SimSettings(window=WINDOW, seed=seed, faults=FAULTS)
+    return scene, simulate(scene, policy, settings, Observers(event=events.append)), events
 
 
 def weighed(before: float, now: float) -> float:

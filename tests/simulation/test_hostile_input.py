@@ -15,6 +15,7 @@ from pumice.runtime.problems import Severity
 from pumice.sim import manifests
 from pumice.sim.inputs import read_inputs
 from pumice.sim.run import simulate
+from pumice.sim.settings import SimSettings
 from pumice.volcano.table import volcano_registry
 from tests.simulation.scenes import POLICIES
 
@@ -87,7 +88,9 @@ def told(tmp_path: Path) -> Any:
         parts = [work.expand(0.0) for work in scene.works]
         answer = schedule_once([*scene.objects, *(obj for g, pods in parts for obj in (g, *pods))], POLICY, 0.0)
         assert answer.binds["default/good-0"] == "n0"
-        assert "default/good" not in {waiting.job for waiting in simulate(scene, POLICY, check_laws=True).waiting}
+        assert "default/good" not in {
+            waiting.job for waiting in simulate(scene, POLICY, SimSettings(check_laws=True)).waiting
+        }
         return [str(problem).replace(f"{path} ", "") for problem in scene.problems]
 
     return read_and_serve

@@ -13,6 +13,7 @@ import pytest
 from pumice.runtime.conf import policy_of
 from pumice.sim.faults import KINDS, FaultPlan
 from pumice.sim.run import Run, simulate
+from pumice.sim.settings import SimSettings
 from pumice.sim.world import Ending
 from pumice.volcano.table import volcano_registry
 from tests.simulation.scenes import JOBS, POLICIES, SCENES, SHARES_CARDS, shared_cards
@@ -41,7 +42,7 @@ PLANS = {
 def run(scene: str, policy: str, plan: str, seed: int, *, check_laws: bool = True) -> Run:
     made = SCENES[scene](np.random.default_rng(seed))
     conf = policy_of(POLICIES[policy], volcano_registry())
-    return simulate(made, conf, seed=seed, faults=PLANS[plan], check_laws=check_laws)
+    return simulate(made, conf, SimSettings(seed=seed, faults=PLANS[plan], check_laws=check_laws))
 
 
 def _sample() -> list[tuple[str, str, str]]:
@@ -66,7 +67,8 @@ def test_the_laws_hold_and_every_job_ends(scene: str, policy: str, plan: str) ->
 def test_cards_are_shared_in_a_storm_and_every_job_ends() -> None:
     """Binds are refused, news is late, the scheduler begins anew: no card is ever given twice, and none is lost."""
     conf = policy_of(SHARES_CARDS, volcano_registry())
-    ran = simulate(shared_cards(np.random.default_rng(7)), conf, seed=7, faults=PLANS["storm"], check_laws=True)
+    storm = SimSettings(seed=7, faults=PLANS["storm"], check_laws=True)
+    ran = simulate(shared_cards(np.random.default_rng(7)), conf, storm)
     assert (ran.result.ending, ran.result.completed, ran.result.problems) == (Ending.DONE, JOBS, ())
 
 

@@ -18,6 +18,7 @@ from pumice.model.resources import PODS, Resource
 from pumice.runtime.conf import policy_of
 from pumice.sim.run import simulate
 from pumice.sim.scene import Scene
+from pumice.sim.settings import SimSettings
 from pumice.sim.traces import swf
 from pumice.sim.work import SimJob, SimTask
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
@@ -65,7 +66,8 @@ def simulated(jobs: Sequence[Job], processors: int, conf: str, period_s: float) 
     )
     scene = Scene((Node("machine", room, room, uid="machine"), QueueObject("default", uid="default")), works)
     policy = policy_of(conf, volcano_registry().with_plugins("volcano", [Fcfs]))
-    started = {record.key: record.started for record in simulate(scene, policy, period_s=period_s).history.jobs}
+    ran = simulate(scene, policy, SimSettings(period_s=period_s))
+    started = {record.key: record.started for record in ran.history.jobs}
     return [started[work.key] for work in works]
 
 

@@ -16,11 +16,11 @@ from pumice.cli.output import described, fail_for, print_json, say, tell_problem
 from pumice.cli.params import require_there
 from pumice.cli.policies import LENIENT_HELP, Chosen, choose_policy, plugins_option
 from pumice.cli.simulating import (
-    Settings,
-    check_settings,
+    Flags,
     read_scene,
     require_nodes,
     run_once,
+    settings_of,
     simulation_options,
 )
 from pumice.cli.workers import Answer, Line, WorkerError, Workers
@@ -43,7 +43,7 @@ class Job:
     confs: tuple[Path | None, Path | None]
     plugins_dir: str
     strict: bool
-    settings: Settings
+    flags: Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def compare(
     b: str,
     inputs: tuple[str, ...],
     plugins_dir: str,
-    settings: Settings,
+    flags: Flags,
     repeats: int,
     workers: int | None,
     report: Path | None,
@@ -100,17 +100,17 @@ def compare(
     """
     require_there(inputs)
     confs = (_conf_of(a), _conf_of(b))
-    settings = replace(settings, shake=settings.shake or (SHAKE_S if repeats > 1 else None))
-    job = Job(inputs, confs, plugins_dir, strict, settings)
-    found = read_scene(inputs, settings)
+    flags = replace(flags, shake=flags.shake or (SHAKE_S if repeats > 1 else None))
+    job = Job(inputs, confs, plugins_dir, strict, flags)
+    found = read_scene(inputs, flags)
     chosen = [_chosen(job, side, tell=True) for side in (0, 1)]
     tell_problems(found.scene.problems)
     require_nodes(found, inputs)
-    check_settings(found, settings)
+    settings_of(found, flags)
     with ExitStack() as files:
         page = files.enter_context(written_whole(report)) if report else None
         outcomes, interrupted = _run_all(job, repeats, workers or _cores(), chosen)
-        compared = _compared(outcomes, found, chosen, settings, repeats)
+        compared = _compared(outcomes, found, chosen, flags, repeats)
         if compared is None:
             say("interrupted: no universe has been finished under both policies, so there is nothing to compare")
             ctx.exit(INTERRUPTED)
@@ -159,25 +159,25 @@ def prepare(job: Job) -> Callable[[Task, Line], RunOutcome]:
     from pumice.report.comparison import outcome_of
     from pumice.report.summary import summarise
 
-    found = read_scene(job.inputs, job.settings)
+    found = read_scene(job.inputs, job.flags)
     policies = [_chosen(job, side, tell=False).policy for side in (0, 1)]
 
     def do(task: Task, line: Line) -> RunOutcome:
-        settings = replace(job.settings, seed=job.settings.seed + task.repeat)
+        flags = replace(job.flags, seed=job.flags.seed + task.repeat)
 
         def watch(now: Progress) -> None:
-            line.tell(_part(now, found, settings))
+            line.tell(_part(now, found, flags))
 
-        run = run_once(found, policies[task.side], settings, observe=watch)
-        return outcome_of(summarise(run), settings.seed, with_curves=task.repeat == 0)
+        run = run_once(found, policies[task.side], flags, progress=watch)
+        return outcome_of(summarise(run), flags.seed, with_curves=task.repeat == 0)
 
     return do
 
 
-def _part(now: Progress, found: Inputs, settings: Settings) -> float:
+def _part(now: Progress, found: Inputs, flags: Flags) -> float:
     """How far a run is: by the clock where it has an end, else by jobs."""
-    if settings.until is not None:
-        return min((now.now - found.newest) / settings.until, 1.0)
+    if flags.until is not None:
+        return min((now.now - found.newest) / flags.until, 1.0)
     return now.ended / max(now.jobs, 1)
 
 
@@ -199,7 +199,7 @@ def _run_all(job: Job, repeats: int, workers: int, chosen: Sequence[Chosen]) -> 
                     task = tasks[event.task]
                     outcomes[task] = event.value
                     show(event.task, 1.0)
-                    seed = job.settings.seed + task.repeat
+                    seed = job.flags.seed + task.repeat
                     say(f"{len(outcomes)} of {len(tasks)} runs: {chosen[task.side].where}, seed {seed}")
                 else:
                     show(event.task, event.done)
@@ -213,7 +213,7 @@ def _run_all(job: Job, repeats: int, workers: int, chosen: Sequence[Chosen]) -> 
 
 
 def _compared(
-    outcomes: dict[Task, RunOutcome], found: Inputs, chosen: Sequence[Chosen], settings: Settings, repeats: int
+    outcomes: dict[Task, RunOutcome], found: Inputs, chosen: Sequence[Chosen], flags: Flags, repeats: int
 ) -> Compared | None:
     """The universes that both policies have finished; None where there is none."""
     from pumice.report.comparison import Compared
@@ -226,4 +226,4 @@ def _compared(
     if not pairs:
         return None
     names = (chosen[0].told, chosen[1].told)
-    return Compared(names, tuple(found.sources), len(found.nodes), settings.shake or 0.0, tuple(pairs))
+    return Compared(names, tuple(found.sources), len(found.nodes), flags.shake or 0.0, tuple(pairs))

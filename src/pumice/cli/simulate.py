@@ -13,7 +13,7 @@ from pumice.cli.errors import INTERRUPTED, InputError
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
 from pumice.cli.params import require_there
 from pumice.cli.policies import CONF_HELP, LENIENT_HELP, Chosen, choose_policy, plugins_option
-from pumice.cli.simulating import Settings, read_scene, require_nodes, run_once, simulation_options
+from pumice.cli.simulating import Flags, read_scene, require_nodes, run_once, simulation_options
 from pumice.runtime.printing import json_text
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def simulate(
     inputs: tuple[str, ...],
     conf: Path | None,
     plugins_dir: str,
-    settings: Settings,
+    flags: Flags,
     events: Path | None,
     jobs: Path | None,
     report: Path | None,
@@ -74,7 +74,7 @@ def simulate(
       pumice simulate examples/demo --save-cycle 12 cycle.pumice && pumice schedule cycle.pumice
     """
     require_there(inputs)
-    found = read_scene(inputs, settings)
+    found = read_scene(inputs, flags)
     chosen = choose_policy(conf, found.confs, strict=strict, plugins_dir=plugins_dir)
     tell_problems(found.scene.problems)
     for note in found.scene.notes:
@@ -84,14 +84,14 @@ def simulate(
         tell = files.enter_context(_event_file(events)) if events else None
         table, page = (files.enter_context(written_whole(path)) if path else None for path in (jobs, report))
         saving = None if save_cycle is None else _Saving(*save_cycle, chosen)
-        run = _run(found, chosen, settings, tell, saving)
+        run = _run(found, chosen, flags, tell, saving)
         summary = _summary(run)
         if table is not None:
             _write_jobs(table, run)
         if page is not None:
             _write_report(page, summary, found, chosen)
     tell_problems(summary.problems)
-    _print(summary, found, chosen, settings, as_json)
+    _print(summary, found, chosen, flags, as_json)
     for path in (events, jobs, report, saving.path if saving and saving.is_done else None):
         if path is not None:
             say(f"wrote {path}")
@@ -137,12 +137,12 @@ def _event_file(path: Path) -> Iterator[Tell]:
         yield tell
 
 
-def _run(found: Inputs, chosen: Chosen, settings: Settings, tell: Tell | None, saving: _Saving | None) -> Run:
+def _run(found: Inputs, chosen: Chosen, flags: Flags, tell: Tell | None, saving: _Saving | None) -> Run:
     from pumice.cli.interrupt import stopped_by_ctrl_c
     from pumice.cli.progress import simulating
 
-    with simulating(found.newest, settings.until) as show, stopped_by_ctrl_c(show) as observe:
-        run = run_once(found, chosen.policy, settings, observe=observe, tell=tell, began=saving)
+    with simulating(found.newest, flags.until) as show, stopped_by_ctrl_c(show) as progress:
+        run = run_once(found, chosen.policy, flags, progress=progress, event=tell, began=saving)
     if tell is not None:
         result = run.result
         tell({"t": round(result.simulated_s, 6), "event": "end", "ending": result.ending.value, "digest": run.digest})
@@ -168,7 +168,7 @@ def _write_report(page: IO[str], summary: Summary, found: Inputs, chosen: Chosen
     page.write(render(report_data(summary, found, chosen.told)))
 
 
-def _print(summary: Summary, found: Inputs, chosen: Chosen, settings: Settings, as_json: bool) -> None:
+def _print(summary: Summary, found: Inputs, chosen: Chosen, flags: Flags, as_json: bool) -> None:
     if not as_json:
         from pumice.cli.summary import print_summary
 
@@ -183,8 +183,8 @@ def _print(summary: Summary, found: Inputs, chosen: Chosen, settings: Settings, 
             "conf": chosen.where,
             "left_out_actions": list(chosen.left_out),
             "nodes": len(found.nodes),
-            "seed": settings.seed,
-            "period_s": settings.period,
-            "shake_s": settings.shake or 0.0,
+            "seed": flags.seed,
+            "period_s": flags.period,
+            "shake_s": flags.shake or 0.0,
         }
     )

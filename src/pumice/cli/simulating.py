@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pumice.sim.faults import FaultPlan
     from pumice.sim.inputs import Inputs
     from pumice.sim.run import Run
+    from pumice.sim.settings import SimSettings
     from pumice.sim.shell import Began
     from pumice.sim.window import Window
     from pumice.sim.world import Progress
@@ -64,8 +65,8 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How to simulate, whatever the policy; times in seconds."""
+class Flags:
+    """How to simulate, whatever the policy, as the command line has it; times in seconds."""
 
     nodes: str | None
     until: float | None
@@ -78,12 +79,12 @@ class Settings:
 
 
 def simulation_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options, handed on as ``settings``."""
+    """The options, handed on as ``flags``."""
 
     @wraps(command)
     def gathered(**given: Any) -> Any:
-        settings = Settings(**{each.name: given.pop(each.name) for each in fields(Settings)})
-        return command(settings=settings, **given)
+        flags = Flags(**{each.name: given.pop(each.name) for each in fields(Flags)})
+        return command(flags=flags, **given)
 
     found: Any = gathered
     for option in reversed(_OPTIONS):
@@ -91,7 +92,7 @@ def simulation_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]  # click's decorators are not typed so
 
 
-def read_scene(inputs: tuple[str, ...], settings: Settings) -> Inputs:
+def read_scene(inputs: tuple[str, ...], flags: Flags) -> Inputs:
     """What the paths name. Raises: InputError for a ``--nodes`` that cannot be understood."""
     from pumice.runtime.snapshot_file import is_snapshot
     from pumice.sim.inputs import read_inputs
@@ -102,7 +103,7 @@ def read_scene(inputs: tuple[str, ...], settings: Settings) -> Inputs:
             f"{snapshots[0]}: is a snapshot of one cycle, wanted manifests or a trace; see pumice schedule"
         )
     try:
-        return read_inputs(inputs, settings.nodes)
+        return read_inputs(inputs, flags.nodes)
     except TraceError as error:
         raise InputError(str(error)) from None
 
@@ -116,62 +117,59 @@ def require_nodes(found: Inputs, inputs: Sequence[str]) -> None:
     raise InputError("there are no nodes in the input; give --nodes, such as --nodes 16x4gpu")
 
 
-def check_settings(found: Inputs, settings: Settings) -> None:
-    """Raises: InputError for settings that do not fit the input."""
-    _window(found, settings)
-    _faults(found, settings)
+def settings_of(found: Inputs, flags: Flags) -> SimSettings:
+    """What the flags come to for this input. Raises: InputError for those that do not fit it."""
+    from pumice.sim.settings import SimSettings
+
+    return SimSettings(
+        start=found.newest,
+        until=flags.until,
+        period_s=flags.period,
+        window=_window(found, flags),
+        seed=flags.seed,
+        shake_s=flags.shake or 0.0,
+        faults=_faults(found, flags),
+    )
 
 
 def run_once(
     found: Inputs,
     policy: Policy,
-    settings: Settings,
+    flags: Flags,
     *,
-    observe: Callable[[Progress], object] | None = None,
-    tell: Callable[[Mapping[str, object]], object] | None = None,
+    progress: Callable[[Progress], object] | None = None,
+    event: Callable[[Mapping[str, object]], object] | None = None,
     began: Began | None = None,
 ) -> Run:
-    """Simulate. Raises: InputError for settings that do not fit the input."""
+    """Simulate. Raises: InputError for flags that do not fit the input."""
     from pumice.sim.run import simulate
+    from pumice.sim.settings import Observers
 
-    return simulate(
-        found.scene,
-        policy,
-        start=found.newest,
-        until=settings.until,
-        period_s=settings.period,
-        window=_window(found, settings),
-        seed=settings.seed,
-        shake_s=settings.shake or 0.0,
-        faults=_faults(found, settings),
-        clock=time.perf_counter,
-        observe=observe,
-        tell=tell,
-        began=began,
-    )
+    observers = Observers(progress, event, began, time.perf_counter)
+    return simulate(found.scene, policy, settings_of(found, flags), observers)
 
 
-def _window(found: Inputs, settings: Settings) -> Window:
+def _window(found: Inputs, flags: Flags) -> Window:
     from pumice.sim.window import ALWAYS, WindowError, window_of
 
-    if settings.warm_up is None and settings.cool_down is None:
+    if flags.warm_up is None and flags.cool_down is None:
         return ALWAYS
     try:
         return window_of(
             found.scene.works,
             start=found.newest,
-            until=settings.until,
-            warm_up_s=settings.warm_up,
-            cool_down_s=settings.cool_down,
+            until=flags.until,
+            warm_up_s=flags.warm_up,
+            cool_down_s=flags.cool_down,
         )
     except WindowError as error:
         raise InputError(f"--warm-up, --cool-down: {error}") from None
 
 
-def _faults(found: Inputs, settings: Settings) -> FaultPlan | None:
+def _faults(found: Inputs, flags: Flags) -> FaultPlan | None:
     from pumice.cli.faults import parse_faults
 
-    if settings.faults is None:
+    if flags.faults is None:
         return None
     last = max((work.arrival_s for work in found.scene.works), default=0.0)
-    return parse_faults(settings.faults, last + _FAULTS_AFTER_LAST_S if settings.until is None else settings.until)
+    return parse_faults(flags.faults, last + _FAULTS_AFTER_LAST_S if flags.until is None else flags.until)

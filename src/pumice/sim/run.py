@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,17 +15,17 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine
 from pumice.sim.event_log import EventLog
-from pumice.sim.faults import FaultPlan, Faults
+from pumice.sim.faults import Faults
 from pumice.sim.history import History
 from pumice.sim.language import spoken
 from pumice.sim.makers import Makers
 from pumice.sim.scene import Scene
+from pumice.sim.settings import NOBODY, PLAIN, Observers, SimSettings
 from pumice.sim.shake import shaken
-from pumice.sim.shell import Began, Shell
+from pumice.sim.shell import Shell
 from pumice.sim.stuck import Stuck, Stuckness
-from pumice.sim.window import ALWAYS, Window
 from pumice.sim.work import Moved, Work
-from pumice.sim.world import CIRCLES_MAX, Ending, Progress, SimResult, Simulation
+from pumice.sim.world import Ending, SimResult, Simulation
 
 #: A job needs so many periods where nothing stands in its way: one cycle admits it, one places its pods, and the first
 #: is at most a period away.
@@ -64,80 +64,55 @@ class Run:
         return self.result.history
 
 
-def _no_clock() -> float:
-    """Nobody wants to know how long it took."""
-    return 0.0
+def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observers: Observers = NOBODY) -> Run:
+    """Run a scene to its end, or as long as the settings say. Ctrl-C ends it early with what there is.
 
-
-def simulate(
-    scene: Scene,
-    policy: Policy,
-    *,
-    start: float = 0.0,
-    until: float | None = None,
-    period_s: float = 1.0,
-    window: Window = ALWAYS,
-    seed: int = 0,
-    shake_s: float = 0.0,
-    faults: FaultPlan | None = None,
-    check_laws: bool = False,
-    clock: Callable[[], float] = _no_clock,
-    observe: Callable[[Progress], object] | None = None,
-    tell: Callable[[Mapping[str, object]], object] | None = None,
-    began: Began | None = None,
-    circles_max: int = CIRCLES_MAX,
-) -> Run:
-    """Run a scene to its end, or ``until`` seconds from ``start``. Ctrl-C ends it early with what there is.
-
-    ``period_s``: at most one cycle in so many seconds. ``window``: what figures are about. ``tell`` gets every event as
-    a plain mapping, ``began`` what each cycle begins with, ``observe`` the progress after it. ``seed`` rolls the dice
-    of ``faults``, and those that move every arrival by up to ``shake_s`` seconds. ``clock`` gives real seconds, for
-    ``wall_s`` only: a simulation reads no clock of its own. ``check_laws`` checks the safety laws after every event:
-    slow. ``circles_max``: it ends after so many cycles that decide something while no job comes or ends.
     Raises: LawBroken."""
-    if shake_s > 0:
-        scene = shaken(scene, shake_s, _dice(seed, _SHAKE))
+    if settings.shake_s > 0:
+        scene = shaken(scene, settings.shake_s, _dice(settings.seed, _SHAKE))
     scene, left_out = spoken(scene, policy.dialect)
-    cluster = SimCluster(Engine(start))
+    cluster = SimCluster(Engine(settings.start))
     controller = Controller(cluster)
     if left_out:
         controller.problems.append(left_out)
-    shell = Shell(cluster, policy, began)
-    suffered = Faults(cluster, faults, _dice(seed), shell.restart) if faults is not None else None
-    if tell is not None:
-        EventLog(cluster, controller, tell, lambda: shell.cycles)
+    shell = Shell(cluster, policy, observers.began)
+    suffered = None
+    if settings.faults is not None:
+        suffered = Faults(cluster, settings.faults, _dice(settings.seed), shell.restart)
+    if observers.event is not None:
+        EventLog(cluster, controller, observers.event, lambda: shell.cycles)
     stuckness = Stuckness(controller)
     scene.enter(cluster, controller)
     made: Mapping[str, Work] = {}
     if scene.makers:
         priorities = {each.name: each.value for each in scene.objects if isinstance(each, PriorityClass)}
-        made = Makers(controller, scene.makers, priorities, until).made
-    history = History(cluster, controller, window=window, patience_s=PROMPT_PERIODS * period_s)
+        made = Makers(controller, scene.makers, priorities, settings.until).made
+    history = History(cluster, controller, window=settings.window, patience_s=PROMPT_PERIODS * settings.period_s)
     shell.causes.tell = history.note_causes
-    laws = shell.laws(controller, history) if check_laws else None
+    laws = shell.laws(controller, history) if settings.check_laws else None
     simulation = Simulation(
         cluster,
         controller,
         shell.cycle,
-        period_s=period_s,
+        period_s=settings.period_s,
         history=history,
         after_event=laws.after_event if laws else None,
         after_cycle=laws.after_cycle if laws else None,
-        circles_max=circles_max,
+        circles_max=settings.circles_max,
     )
-    began_s = clock()
+    began_s = observers.clock()
     with old_objects_left_alone():
-        result = simulation.run(until, observe)
+        result = simulation.run(settings.until, observers.progress)
     shell.causes.close(result.now)
     return Run(
         result=result,
         digest=shell.loop.digest.hex,
-        wall_s=clock() - began_s,
+        wall_s=observers.clock() - began_s,
         waiting=tuple(_waiting(controller, result, shell.why(), shell.hints())),
         wait_causes=shell.causes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
         stuck=stuckness.find(
-            lambda key: _why_not_alone(scene, made, key, policy, result.now, circles_max),
+            lambda key: _why_not_alone(scene, made, key, policy, result.now, settings.circles_max),
             nothing_moves=result.ending == Ending.STUCK,
         ),
     )

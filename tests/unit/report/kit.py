@@ -14,6 +14,7 @@ from pumice.report.summary import Summary, summarise
 from pumice.runtime.conf import policy_of
 from pumice.sim.inputs import Inputs, read_inputs
 from pumice.sim.run import simulate
+from pumice.sim.settings import SimSettings
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 
 NODE = """
@@ -82,7 +83,7 @@ def inputs(folder: Path, manifests: Sequence[str]) -> Inputs:
 def summary_of(found: Inputs, until: float | None = None, period_s: float = 1.0) -> Summary:
     """Simulated under Volcano's default policy."""
     policy = policy_of(DEFAULT_CONF, volcano_registry())
-    return summarise(simulate(found.scene, policy, until=until, period_s=period_s))
+    return summarise(simulate(found.scene, policy, SimSettings(until=until, period_s=period_s)))
 
 
 def data_of(folder: Path, manifests: Sequence[str] = TWO_QUEUES, until: float | None = None) -> ReportData:

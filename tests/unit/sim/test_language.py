@@ -15,6 +15,7 @@ from pumice.runtime.languages import builtin_registry
 from pumice.sim.inputs import read_inputs
 from pumice.sim.run import Run, simulate
 from pumice.sim.scene import Scene
+from pumice.sim.settings import Observers, SimSettings
 from tests.unit.cli.kit import run
 
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
@@ -45,7 +46,7 @@ def policy(text: str) -> Policy:
 def starts(piece: Path, text: str) -> tuple[dict[str, float], Run]:
     """When each job began, in seconds; laws are checked after every event."""
     told: list[Mapping[str, Any]] = []
-    ran = simulate(scene(piece), policy(text), check_laws=True, tell=told.append)
+    ran = simulate(scene(piece), policy(text), SimSettings(check_laws=True), Observers(event=told.append))
     return {each["job"].partition("/")[2]: each["t"] for each in told if each["event"] == "started"}, ran
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from pumice.model.manifest import Decoder
 from pumice.sim.manifests import scene_of
 from pumice.sim.run import Run, simulate
+from pumice.sim.settings import SimSettings
 from pumice.testing.build import node, policy, queue
 
 FLOW, BATCH = "flow.volcano.sh/v1alpha1", "batch.volcano.sh/v1alpha1"
@@ -26,7 +27,7 @@ def obj(api: str, kind: str, name: str, **spec: Any) -> dict[str, Any]:
 def run(*objects: dict[str, Any], until: float | None = None) -> Run:
     decoder = Decoder()
     scene = scene_of([node("n", 8), queue(), *(decoder.decode(each) for each in objects)])
-    return simulate(scene, policy(), start=START, until=until, check_laws=True)
+    return simulate(scene, policy(), SimSettings(start=START, until=until, check_laws=True))
 
 
 def times(found: Run) -> dict[str, tuple[float, float | None]]:

@@ -10,6 +10,7 @@ import pytest
 from pumice.runtime.conf import policy_of
 from pumice.sim import stuck as limits
 from pumice.sim.run import Run, simulate
+from pumice.sim.settings import SimSettings
 from pumice.sim.world import Ending
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.unit.report.kit import inputs, job, node, queue, summary_of
@@ -20,7 +21,7 @@ NO_GANGS = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: predicates\n'
 
 
 def run(folder: Path, manifests: Sequence[str], until: float | None = None, conf: str = DEFAULT_CONF) -> Run:
-    return simulate(inputs(folder, manifests).scene, policy_of(conf, volcano_registry()), until=until)
+    return simulate(inputs(folder, manifests).scene, policy_of(conf, volcano_registry()), SimSettings(until=until))
 
 
 def test_a_job_that_can_never_run_and_what_it_was_promised(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pumice.sim.fuzz.kai_clusters import draw_kai_conf, draw_kai_objects
 from pumice.sim.laws import LawBroken
 from pumice.sim.manifests import scene_of
 from pumice.sim.run import simulate
+from pumice.sim.settings import SimSettings
 from pumice.sim.world import Ending
 
 QUIET_AFTER_S = LAST_ARRIVAL_S + 200.0
@@ -101,10 +102,9 @@ def play(case: FuzzCase, registry: Registry) -> str:
     decoder = Decoder()
     scene = scene_of(decoder.decode(raw) for raw in case.objects)
     plan = FaultPlan(QUIET_AFTER_S, **case.faults) if case.faults else None
+    settings = SimSettings(until=UNTIL_S, seed=case.seed, faults=plan, check_laws=True, circles_max=CIRCLES_MAX)
     try:
-        ran = simulate(
-            scene, policy, until=UNTIL_S, seed=case.seed, faults=plan, check_laws=True, circles_max=CIRCLES_MAX
-        )
+        ran = simulate(scene, policy, settings)
     except LawBroken as broken:
         return str(broken)
     except Exception as error:  # whatever it is, it is a finding

@@ -1,0 +1,56 @@
+"""How a simulation goes, and who is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pumice.sim.faults import FaultPlan
+from pumice.sim.shell import Began
+from pumice.sim.window import ALWAYS, Window
+from pumice.sim.world import CIRCLES_MAX, Progress
+
+
+@dataclass(frozen=True, slots=True)
+class SimSettings:
+    """What decides how a scene goes on, whatever the policy; times in seconds.
+
+    From ``start`` by the simulation's clock, for ``until`` at most; ``period_s``: at most one cycle in so long.
+    ``window``: what figures are about. ``seed`` rolls the dice of ``faults``, and those that move every arrival by up
+    to ``shake_s``. ``check_laws`` checks the safety laws after every event: slow. ``circles_max``: it ends after so
+    many cycles that decide something while no job comes or ends.
+    """
+
+    start: float = 0.0
+    until: float | None = None
+    period_s: float = 1.0
+    window: Window = ALWAYS
+    seed: int = 0
+    shake_s: float = 0.0
+    faults: FaultPlan | None = None
+    check_laws: bool = False
+    circles_max: int = CIRCLES_MAX
+
+
+def _no_clock() -> float:
+    """Nobody wants to know how long it took."""
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """Who is told what while a simulation runs; nothing of it changes a decision.
+
+    ``event`` gets every event as a plain mapping, ``began`` what each cycle begins with, ``progress`` how far it is
+    after it. ``clock`` gives real seconds, for ``Run.wall_s`` only: a simulation reads no clock of its own.
+    """
+
+    progress: Callable[[Progress], object] | None = None
+    event: Callable[[Mapping[str, object]], object] | None = None
+    began: Began | None = None
+    clock: Callable[[], float] = _no_clock
+
+
+#: From 0 to the end, once a second, without faults.
+PLAIN = SimSettings()
+NOBODY = Observers()
