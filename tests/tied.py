@@ -5,10 +5,19 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Protocol
 
 #: Reads until its standard input ends, which is when nobody is left who holds the other end.
 _WATCH = 'read -r nothing; kill -KILL "$1"'
+
+
+class Process(Protocol):
+    """A ``subprocess.Popen``, or what is like it."""
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def kill(self) -> None: ...
 
 
 class Tie:
@@ -18,7 +27,7 @@ class Tie:
     however this process ends, on every POSIX system. Linux' PR_SET_PDEATHSIG would be tied to a thread.
     """
 
-    def __init__(self, process: subprocess.Popen[Any]) -> None:
+    def __init__(self, process: Process) -> None:
         command = ["sh", "-c", _WATCH, "sh", str(process.pid)]
         self._watcher = subprocess.Popen(
             command,
@@ -35,7 +44,7 @@ class Tie:
 
 
 @contextmanager
-def tied(process: subprocess.Popen[Any]) -> Iterator[None]:
+def tied(process: Process) -> Iterator[None]:
     """The process is killed in the end, at the latest; who waits for it does so afterwards."""
     tie = Tie(process)
     try:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.forked import Forked
 from tests.tied import tied
 
-COMMAND = [sys.executable, "-c", "from pumice.cli.main import main; main()", "serve"]
 PATIENCE_S = 60
 
 
@@ -21,7 +19,7 @@ PATIENCE_S = 60
 class Served:
     url: str
     kubeconfig: Path
-    process: subprocess.Popen[str]
+    process: Forked
 
     def stop(self, number: int = signal.SIGINT) -> int:
         """The exit code."""
@@ -33,9 +31,8 @@ class Served:
 def serving_command(folder: Path, *args: str) -> Iterator[Served]:
     """A server on a free port, stopped by its pid in the end."""
     kubeconfig = folder / "kubeconfig"
-    command = [*COMMAND, "--port", "0", "--kubeconfig", str(kubeconfig), *args]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, tied(process):
-        assert process.stderr is not None
+    arguments = ["serve", "--port", "0", "--kubeconfig", str(kubeconfig), *args]
+    with Forked(arguments, folder) as process, tied(process):
         said = []
         for line in process.stderr:
             said.append(line)
