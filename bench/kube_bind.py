@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from pumice.kube.access import bearer
 from pumice.kube.client import Client
-from pumice.kube.cluster import KubeCluster
+from pumice.kube.cluster import KubeCluster, Timers
 from pumice.kube.codec import Codec
 from pumice.kube.kinds import NODES, PODS, Kind
 from pumice.kube.watch import Reflector
@@ -135,7 +135,7 @@ class Bench:
         latencies: list[float] = []
         async with Client(self.access) as client:
             namespace, names = await self._make(client)
-            cluster = KubeCluster(client, timed=lambda stage, seconds: latencies.append(seconds))
+            cluster = KubeCluster(client, timers=Timers(lambda stage, seconds: latencies.append(seconds)))
             decoder = Decoder()
             tasks = [asyncio.create_task(cluster.run())]
             for kind, value in ((PODS, Pod), (NODES, Node)):

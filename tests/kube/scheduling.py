@@ -9,7 +9,7 @@ from typing import Any
 
 from pumice.framework.outcome import Outcome
 from pumice.kube.client import Client
-from pumice.kube.cluster import KubeCluster, Limits
+from pumice.kube.cluster import KubeCluster, Limits, Writing
 from pumice.kube.codec import Codec
 from pumice.kube.kinds import (
     DEVICE_CLASSES,
@@ -124,19 +124,22 @@ class Scheduling:
         return outcome
 
 
+_PATIENT = Writing(Limits(confirm_s=60.0))
+
+
 @asynccontextmanager
 async def scheduling(
     writing: Client,
     client: Client,
     namespace: str,
     *nodes: str,
-    limits: Limits | None = None,
+    writes: Writing = _PATIENT,
     follow: tuple[Kind, ...] = tuple(FOLLOWED),
     policy: str = POLICY,
     **options: Any,
 ) -> AsyncIterator[Scheduling]:
     """``writing`` may pass a proxy; reflectors and the test itself use ``client``."""
-    cluster = KubeCluster(writing, limits=limits or Limits(confirm_s=60.0), **options)
+    cluster = KubeCluster(writing, writes, **options)
     decoder = Decoder()
     reflectors = [
         Reflector(client, kind, Codec(kind, decoder), cluster.sink, (FOLLOWED | CLAIMED)[kind], FAST) for kind in follow

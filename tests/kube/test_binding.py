@@ -13,7 +13,7 @@ from pumice.columns.dtypes import CPU
 from pumice.columns.nodes import USED
 from pumice.kube.access import bearer
 from pumice.kube.client import STRATEGIC_PATCH, Caps, Client
-from pumice.kube.cluster import Limits
+from pumice.kube.cluster import Limits, Timers, Writing
 from pumice.kube.kinds import NODES, POD_GROUPS, PODS, QUEUES
 from pumice.model.decisions import DEVICES, Bind
 from pumice.model.events import Gone, Seen, Undone
@@ -120,8 +120,8 @@ async def test_why_a_bind_was_refused_is_what_its_pod_says(
     await create(client, *(gang_pod(namespace, name, "pair") for name in ("pair-0", "pair-1")))
     proxy.on("POST", "/pair-1/binding$", answer(403, "Forbidden", "denied by the policy of this cluster"), times=10**6)
     failed: list[str] = []
-    options = {"aged": lambda stage, bind, seconds: failed.append(bind.pod) if stage == "Failed" else None}
-    async with scheduling(through, client, namespace, "n1", **options) as at_work:
+    timers = Timers(aged=lambda stage, bind, seconds: failed.append(bind.pod) if stage == "Failed" else None)
+    async with scheduling(through, client, namespace, "n1", timers=timers) as at_work:
         await at_work.heard("pair-0", "pair-1")
         for cycle in range(3):
             await at_work.step(1_000.0 + cycle)
@@ -257,7 +257,7 @@ async def test_a_pod_that_is_deleted_while_it_is_bound_is_let_go(
 async def test_what_no_watch_confirms_is_looked_up(client: Client, namespace: str) -> None:
     """The watch says nothing: room is assumed for a bounded time only, then the API server's word counts."""
     await create(client, pod(namespace, "a"))
-    async with by_hand(client, client, namespace, "a", limits=Limits(confirm_s=0.2)) as at_work:
+    async with by_hand(client, client, namespace, "a", writes=Writing(Limits(confirm_s=0.2))) as at_work:
         at_work.cluster.bind(at_work.bind_of("a", "n1"))
         assert await at_work.bound("a") == "n1"
         pods = [event.obj for event in at_work.drain() if isinstance(event, Seen) and isinstance(event.obj, Pod)]

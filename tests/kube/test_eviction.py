@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.kube.client import Client
+from pumice.kube.cluster import Writing
 from pumice.kube.kinds import NODES, POD_GROUPS, PODS
 from pumice.model.events import Gone, Undone
 from pumice.model.pod import Pod
@@ -114,7 +115,7 @@ async def test_the_eviction_api_keeps_disruption_budgets(client: Client, namespa
     await client.post(f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets", budget)
     await bound_pod(client, namespace, "victim")
     await client.patch(PODS.path(f"{namespace}/victim", "status"), {"status": {"phase": "Running"}})
-    async with by_hand(client, client, namespace, "victim", use_eviction=True) as at_work:
+    async with by_hand(client, client, namespace, "victim", writes=Writing(use_eviction=True)) as at_work:
         at_work.cluster.evict(at_work.evict_of("victim"))
         await at_work.given_back("victim")
         await client.delete(f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/it")

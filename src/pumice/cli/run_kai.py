@@ -65,7 +65,7 @@ def kai_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, Any]:
     """What of them goes into the settings of the scheduler. Raises: InputError for those that would not be obeyed."""
-    from pumice.kube.cluster import Requests
+    from pumice.kube.cluster import Requests, Writing
     from pumice.kube.gpu_reservations import Reserving
     from pumice.kube.languages import NodePool
 
@@ -76,10 +76,11 @@ def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, 
         return {}
     if given["bind_backoff_limit"] is not None and not given["bind_requests"]:
         raise InputError("--bind-backoff-limit: is for --bind-requests")
+    requests = Requests(given["bind_backoff_limit"]) if given["bind_requests"] else None
+    reserving = Reserving(given["gpu_reservation_image"]) if given["gpu_reservation_image"] else None
     return {
         "pool": NodePool(given["nodepool_label_key"], given["partition_label_value"]),
-        "requests": Requests(given["bind_backoff_limit"]) if given["bind_requests"] else None,
-        "reserving": Reserving(given["gpu_reservation_image"]) if given["gpu_reservation_image"] else None,
+        "writing": Writing(requests=requests, reserving=reserving),
     }
 
 

@@ -77,6 +77,42 @@ class Requests:
     backoff_limit: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How decisions are written.
+
+    ``use_eviction``: ask the eviction API, which keeps disruption budgets, in place of deleting. ``requests``: ask
+    KAI's binder in place of binding; what else runs before a bind is its business then. ``reserving``: how devices are
+    reserved that pods share, None: such pods are not bound.
+    """
+
+    limits: Limits = Limits()
+    use_eviction: bool = False
+    requests: Requests | None = None
+    reserving: Reserving | None = None
+
+
+def _tell_nobody(*_: object) -> None:
+    """Nobody wants to know how long it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timers:
+    """Who is told how long writing takes.
+
+    ``timed`` of the stages ``PreBind`` and ``Bind``, with their seconds; ``aged`` of what a bind has come to
+    (``Assumed``, ``PreBound``, ``Bound``, ``Failed``), with the seconds since the pod was created, as far as clocks
+    agree.
+    """
+
+    timed: Callable[[str, float], None] = _tell_nobody
+    aged: Callable[[str, Bind, float], None] = _tell_nobody
+
+
+AS_VOLCANO_DOES = Writing()
+_UNTIMED = Timers()
+
+
 class KubeCluster:
     """Implements ``runtime.ports.Cluster``. One object, with one store, serves one term of leadership.
 
@@ -90,31 +126,21 @@ class KubeCluster:
       is cancelled was done or was not: the next to lead reads from the API server which.
     * ``flush(seconds)``: take no more decisions, and wait until those that were taken are done. Then cancel ``run``.
 
-    ``pods`` is the reflector's codec of pods, or one of its own. ``scheduler`` signs events and conditions. ``hooks``
-    run before each bind. ``use_eviction``: ask the eviction API, which keeps disruption budgets, in place of deleting.
-    ``timed`` is told the stages ``PreBind`` and ``Bind`` with the seconds they took; ``aged`` is told what a bind
-    has come to (``Assumed``, ``PreBound``, ``Bound``, ``Failed``) with the seconds since the pod was created, as far as
-    clocks agree. ``requests``: ask KAI's binder in place of binding; ``hooks`` are its business then. ``reserving``:
-    how devices are reserved that pods share, None: such pods are not bound.
+    ``scheduler`` signs events and conditions. ``hooks`` run before each bind.
     """
 
     def __init__(
         self,
         client: Client,
+        writing: Writing = AS_VOLCANO_DOES,
         *,
-        pods: Codec | None = None,
         scheduler: str = "volcano",
         hooks: Sequence[PreBind] = (),
-        use_eviction: bool = False,
-        limits: Limits | None = None,
-        timed: Callable[[str, float], None] = lambda stage, seconds: None,
-        aged: Callable[[str, Bind, float], None] = lambda stage, bind, seconds: None,
-        requests: Requests | None = None,
-        reserving: Reserving | None = None,
+        timers: Timers = _UNTIMED,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.is_synced: Callable[[], bool] = lambda: True
-        self.limits = limits = limits or Limits()
+        self.limits = limits = writing.limits
         self.flights = flights = Flights(time.monotonic)
         self.truth = truth = Truth(self._wake)
         self.teller = teller = Teller(client, scheduler, self._room)
@@ -126,19 +152,19 @@ class KubeCluster:
         self._hints = HintConditions(self._statuses.groups.is_under_way)
         self._asking: RequestBinder | None = None
         self._binder: Binder | RequestBinder
-        self._devices = GpuReservations(client, truth, teller, scheduler, reserving)
-        if requests is None:
+        self._devices = GpuReservations(client, truth, teller, scheduler, writing.reserving)
+        if writing.requests is None:
             self._binder = Binder(
-                client, truth, flights, teller, self._conditions, hooks, timed, self._reached, self._devices
+                client, truth, flights, teller, self._conditions, hooks, timers.timed, self._reached, self._devices
             )
         else:
-            limit = requests.backoff_limit
+            limit = writing.requests.backoff_limit
             self._asking = RequestBinder(
-                client, truth, flights, teller, timed, self._reached, self._request_failed, limit
+                client, truth, flights, teller, timers.timed, self._reached, self._request_failed, limit
             )
             self._binder = self._asking
-        self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=use_eviction)
-        self._resync = Resync(client, pods or Codec(PODS, Decoder()), self._settle, Pace())
+        self._evictor = Evictor(client, truth, flights, teller, scheduler, use_eviction=writing.use_eviction)
+        self._resync = Resync(client, Codec(PODS, Decoder()), self._settle, Pace())
         self._failed_binds: dict[str, tuple[str, str]] = {}  # pod -> its uid, and what stood against the last one
         self._failures = Pace(first_s=0.25, rate=0.0)  # of decisions about a pod: each failure wakes a cycle
         self.binds: Lane[Flight] = Lane("binds", self._send, workers=limits.bind_workers, waiting_max=2 * limits.binds)
@@ -157,7 +183,7 @@ class KubeCluster:
         self._notice_lane: Lane[PodNotice] = Lane(
             "conditions", self._conditions.write, workers=limits.status_workers, waiting_max=limits.statuses
         )
-        self._aged = aged
+        self._aged = timers.aged
         self._stopping = False
         self._taking = ""  # the job whose binds are being taken
         self._turned_away: set[str] = set()  # jobs whose first bind in this cycle was refused

@@ -19,12 +19,11 @@ from typing import Any, TypeVar
 
 from pumice.kube.claim_binding import ClaimBinding
 from pumice.kube.client import Client, Counts
-from pumice.kube.cluster import KubeCluster, Requests
+from pumice.kube.cluster import AS_VOLCANO_DOES, KubeCluster, Timers, Writing
 from pumice.kube.cycle_log import tell_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
 from pumice.kube.following import Following
-from pumice.kube.gpu_reservations import Reserving
 from pumice.kube.kinds import NAMESPACES, Kind
 from pumice.kube.languages import KAI, VOLCANO, ClusterLanguage, NodePool
 from pumice.kube.lease import Election
@@ -63,8 +62,7 @@ class Settings:
 
     ``lease_namespace``: must be there before this stands for leader; empty: not looked at. ``replay``: flags with which
     ``pumice schedule`` decides on a dump as this would. ``language``: that of the policy. ``pool``: only objects
-    of this pool of nodes are there for it; None: all are. ``requests``: KAI's binder binds; ``reserving``:
-    else, how devices are reserved that pods share.
+    of this pool of nodes are there for it; None: all are. ``writing``: how decisions are.
     """
 
     scheduler_names: tuple[str, ...] = ("volcano",)
@@ -79,8 +77,7 @@ class Settings:
     replay: tuple[str, ...] = ()
     language: ClusterLanguage = VOLCANO
     pool: NodePool | None = None
-    requests: Requests | None = None
-    reserving: Reserving | None = None
+    writing: Writing = AS_VOLCANO_DOES
 
 
 class Live:
@@ -205,12 +202,10 @@ class Live:
         settings = self.settings
         self.cluster = KubeCluster(
             self._client,
+            settings.writing,
             scheduler=settings.scheduler_names[0],
             hooks=(VolumeBinding(self._client), ClaimBinding(self._client), NodeLocking(self._client)),
-            timed=self._timed,
-            aged=self._aged,
-            requests=settings.requests,
-            reserving=settings.reserving,
+            timers=Timers(self._timed, self._aged),
         )
         self.cluster.changed = self._change
         decoder = Decoder(default_queue=settings.default_queue)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pumice.kube.bind_requests import request_of
-from pumice.kube.cluster import KubeCluster, Requests
+from pumice.kube.cluster import KubeCluster, Requests, Writing
 from pumice.kube.codec import Codec
 from pumice.kube.kai_objects_out import kai_bind_request
 from pumice.kube.kinds import BIND_REQUESTS
@@ -28,7 +28,7 @@ REQUEST = BindRequest("ns", "p", "p", "n1", pod_uid=_P.uid, uid="r")
 
 
 def asking() -> KubeCluster:
-    made = KubeCluster(SILENT, requests=Requests())
+    made = KubeCluster(SILENT, Writing(requests=Requests()))
     made.sink([Seen(node("n1")), Seen(_P)])
     return made
 

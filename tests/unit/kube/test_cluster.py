@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pumice.kube.cluster import KubeCluster, Limits
+from pumice.kube.cluster import AS_VOLCANO_DOES, KubeCluster, Limits, Writing
 from pumice.model.decisions import Bind, Evict, PodNotice, Refusal
 from pumice.model.events import Gone, Seen
 from pumice.model.node import Node
@@ -16,8 +16,8 @@ from pumice.testing.build import node, pod
 from tests.unit.kube.silence import SILENT
 
 
-def cluster_of(*pods: Pod, limits: Limits | None = None) -> KubeCluster:
-    made = KubeCluster(SILENT, limits=limits)
+def cluster_of(*pods: Pod, writing: Writing = AS_VOLCANO_DOES) -> KubeCluster:
+    made = KubeCluster(SILENT, writing)
     made.sink([Seen(node("n1")), *(Seen(each) for each in pods)])
     return made
 
@@ -74,7 +74,7 @@ def test_an_eviction_takes_the_place_of_a_bind_on_its_way() -> None:
 def test_a_gang_is_taken_whole_or_not_at_all() -> None:
     """The limit counts where a job begins: the one that crosses it is taken whole, the next is refused whole."""
     gangs = {job: [pod(f"{job}-{i}") for i in range(3)] for job in ("a", "b", "c")}
-    cluster = cluster_of(*(each for gang in gangs.values() for each in gang), limits=Limits(binds=4))
+    cluster = cluster_of(*(each for gang in gangs.values() for each in gang), writing=Writing(Limits(binds=4)))
     answers = {
         job: [cluster.bind(bind_of(each, job=f"ns/{job}")) is None for each in gang] for job, gang in gangs.items()
     }
@@ -83,7 +83,7 @@ def test_a_gang_is_taken_whole_or_not_at_all() -> None:
 
 def test_a_gang_larger_than_twice_the_limit_is_cut() -> None:
     gang = [pod(f"p{i}") for i in range(6)]
-    cluster = cluster_of(*gang, limits=Limits(binds=2))
+    cluster = cluster_of(*gang, writing=Writing(Limits(binds=2)))
     assert [cluster.bind(bind_of(each)) is None for each in gang] == [True] * 4 + [False] * 2
 
 
