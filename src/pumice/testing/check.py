@@ -53,6 +53,7 @@ def check_plugin(
     seeds: Iterable[int] = SEEDS,
     steps: int = STEPS,
     size: Size = SIZE,
+    values: bool = True,
 ) -> Checked:
     """Check a plugin, or several together on the same clusters.
 
@@ -63,19 +64,21 @@ def check_plugin(
     jobs;
     * a question leaves nothing behind, and after any rollback or refusal every answer and every byte is what it was;
     * rows are answered one by one as together, in any order, and as they will be with more tasks there;
-    * whole cycles decide and say the same with a memo and without, and nothing by the clock before ``wakes_at()``;
+    * whole cycles decide and say the same with a memo and without, and after the snapshot was saved and read, and
+    nothing by the clock before ``wakes_at()``;
     * an argument of a wrong type is one PolicyError, and any other value is one that the plugin can live with.
 
     ``plugins``: functions or classes under ``@plugin``, or names, of built-in plugins or of ``folder``'s. ``arguments``
     and ``switches`` as in a policy file. ``beside``: names of plugins of which some are there too. ``alter(object,
     dice)`` gives nodes, queues, groups and pods what the plugin looks at: labels, annotations; it is also asked for
-    another value when something is to change. Deterministic. Raises: AssertionError with the hook, what happened, the
+    another value when something is to change. ``values``: arguments are tried with every value that a policy file may
+    hold. Deterministic. Raises: AssertionError with the hook, what happened, the
     answers before and after, what to write, the seed, and a cluster as small as one can be found that shows it.
     """
     setting = _Setting(_registry(plugins, folder), _names(plugins), tuple(beside), alter, steps, size)
     setting = replace(setting, arguments=_of_one(plugins, arguments), switches=_of_one(plugins, switches))
     checked = Checked()
-    for name in setting.plugins:
+    for name in setting.plugins if values else ():
         _check_arguments(setting, name)
     for seed in seeds:
         _check_seed(setting, seed, checked)
@@ -137,7 +140,7 @@ class _Setting:
         return Walk(Start(seed, policy, tuple(some), objects), self.alter)
 
 
-_TOGETHER = 0.75
+_TOGETHER = 0.92
 _BESIDE = 0.5
 
 

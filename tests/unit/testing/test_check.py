@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE
+from pumice.testing.build import cluster
 from pumice.testing.check import check_plugin
+from pumice.testing.checks import cycles
 from tests.unit.testing import broken, honest
 
 ROLLBACK = "answers otherwise after a rollback"
@@ -79,6 +81,13 @@ def test_what_is_broken_is_found_and_told(name: str) -> None:
     assert report.startswith(f"plugin {name}, ")
     assert problem in report
     assert advice in report
+
+
+def test_what_a_file_leaves_out_is_found_and_not_taken_for_the_memos(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cycles, "through_a_file", lambda snapshot, now: cluster().snapshot())
+    with pytest.raises(AssertionError) as caught:
+        check_plugin("gang", seeds=SEEDS, steps=1, values=False)
+    assert "are not the same after the snapshot was saved and read and before" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", plugins_of(honest))

@@ -13,6 +13,8 @@ from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
 from pumice.model.decisions import Decision
 from pumice.runtime.loop import ListPlanner
+from pumice.runtime.snapshot_file import Cycle as SavedCycle
+from pumice.runtime.snapshot_file import from_bytes, to_bytes
 from pumice.testing.checks.breach import Breach
 
 
@@ -35,6 +37,11 @@ def cycle(snapshot: Snapshot, policy: Policy, now: float, memo: Memo) -> Cycle:
     jobs = outcome.tables.jobs
     changed = (jobs.phase != snapshot.tables.jobs.phase).nonzero()[0].tolist()
     return Cycle(outcome, tuple(planner.taken), tuple(jobs.uids[row] for row in changed))
+
+
+def through_a_file(snapshot: Snapshot, now: float) -> Snapshot:
+    """What ``pumice schedule`` reads where this was saved."""
+    return from_bytes(to_bytes(SavedCycle(snapshot, now, ""))).snapshot
 
 
 def nothing_failed(found: Cycle, plugins: Sequence[str]) -> None:
@@ -73,18 +80,33 @@ def told(found: Cycle) -> dict[str, Any]:
 
 def memo_changes_nothing(remembering: Cycle, forgetful: Cycle, plugins: Sequence[str]) -> None:
     """Raises: Breach where a cycle with a memo is not the one without."""
-    ours, plain = told(remembering), told(forgetful)
-    for name, wanted in plain.items():
-        if ours[name] != wanted:
-            with_memo, without = _first_difference(ours[name], wanted)
-            facts = [("without a memo", without), ("with one", with_memo)]
-            problem = f"{name} are not the same with a memo and without"
-            raise Breach("memo", " or ".join(plugins), "a whole cycle", problem, facts, _MEMO)
+    _are_one(remembering, forgetful, plugins, "memo", ("with a memo", "without"), _MEMO)
+
+
+def a_file_changes_nothing(read: Cycle, seen: Cycle, plugins: Sequence[str]) -> None:
+    """Raises: Breach where a cycle on a snapshot that was read from a file is not the one on the snapshot itself."""
+    _are_one(read, seen, plugins, "file", ("after the snapshot was saved and read", "before"), _FILE)
+
+
+def _are_one(ours: Cycle, wanted: Cycle, plugins: Sequence[str], rule: str, when: tuple[str, str], advice: str) -> None:
+    found = told(ours)
+    for name, value in told(wanted).items():
+        if found[name] != value:
+            first, second = _first_difference(found[name], value)
+            problem = f"{name} are not the same {when[0]} and {when[1]}"
+            raise Breach(
+                rule, " or ".join(plugins), "a whole cycle", problem, [(when[1], second), (when[0], first)], advice
+            )
 
 
 _MEMO = (
     "Some answer was kept although it would be another one by now: what it is read from is not in reads=, is kept in"
     " plain Python, or is written beside the journal."
+)
+
+_FILE = (
+    "A snapshot is all that a cycle is decided from: what is in no column and in no object of it is not there when"
+    " pumice schedule runs the cycle again."
 )
 
 

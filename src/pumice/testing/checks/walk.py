@@ -221,9 +221,15 @@ class Walk:
 
     def _check_cycles(self, snapshot: Snapshot) -> None:
         policy, plugins = self.start.policy, self.start.plugins
-        plain = cycles.cycle(snapshot, policy, self.now, Memo(keeps=False))
+        read = cycles.through_a_file(snapshot, self.now)
+        plain = cycles.cycle(read, policy, self.now, Memo(keeps=False))
         cycles.nothing_failed(plain, plugins)
-        cycles.memo_changes_nothing(cycles.cycle(snapshot, policy, self.now, self._memo), plain, plugins)
+        try:  # a cycle on the snapshot itself, without a memo, is run only to tell whose the difference is
+            cycles.memo_changes_nothing(cycles.cycle(snapshot, policy, self.now, self._memo), plain, plugins)
+        except Breach:
+            seen = cycles.cycle(snapshot, policy, self.now, Memo(keeps=False))
+            cycles.a_file_changes_nothing(plain, seen, plugins)
+            raise
         cycles.sleeps_until_it_wakes(self._quiet, plain, self.now, plugins)
         self._quiet = cycles.quiet_until(plain, self.now) or self._quiet
         self._last = plain
