@@ -13,7 +13,7 @@ from pumice.framework.points import task_filters
 from pumice.framework.session import Session
 from pumice.model.manifest import Decoder
 from pumice.model.queue import GroupLimits, NodeGroupAffinity, Queue
-from pumice.testing.build import cluster, node, pod, podgroup, queue, session
+from pumice.testing.build import cluster, node, pod, podgroup, pods, queue, run, session
 from pumice.volcano.plugins.nodegroup import GROUP_LABEL
 
 INVALID = "node group resource limit annotation invalid"
@@ -95,6 +95,15 @@ def test_limits_are_read_or_nothing_is_taken(annotation: str, limits: GroupLimit
     assert found.group_limits == limits
     if limits is None:
         assert against(opened(found)) == [INVALID] * 3
+
+
+def test_equal_tasks_do_not_pass_the_limit_together() -> None:
+    limited = queue("q", affinity=NodeGroupAffinity(("a",)), group_limits=(("a", (("cpu", 3000.0),)),))
+    state = cluster(
+        node("n", labels={GROUP_LABEL: "a"}), limited, podgroup("g", 1, "q", phase="Inqueue"), pods("g", 2, cpu=2)
+    )
+    ran = run(state, "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: nodegroup}]}]")
+    assert ran.binds == {"ns/g-0": "n"}
 
 
 def test_what_left_its_node_leaves_room_in_the_group() -> None:

@@ -136,7 +136,8 @@ class NodeGroup:
 
     @points.predicate(reads=(ROWS, "nodegroup.allocated", QUEUES))
     def predicate(self, task: Task, nodes: NodeRows) -> Verdict | None:
-        """Nodes of groups that the queue may use, as long as it holds no more of the group than it may."""
+        """Nodes of groups that the queue may use, as long as it holds no more of the group than it may. Where a
+        group has a limit an answer is given even while nothing stands against any node: it may, after one more task."""
         queue = _queue_of(task)
         by_group = self._code[queue].copy()
         pairs = self._pair_of[queue]
@@ -146,7 +147,7 @@ class NodeGroup:
             over = self.allocated.array[rows] + task.req - self.limits[rows] >= MIN_RESOURCE
             by_group[limited[(over & (task.req >= MIN_RESOURCE)).any(axis=1)]] = _EXCEEDED
         codes = nodes.pick(by_group[self._group_of])
-        return Verdict(codes, _WHY) if codes.any() else None
+        return Verdict(codes, _WHY) if len(limited) or codes.any() else None
 
     @points.node_order(reads=(ROWS, QUEUES))
     def node_order(self, task: Task, nodes: NodeRows) -> F64 | None:
