@@ -136,6 +136,7 @@ class Live:
         """Until ``stop``. Raises: KubeError, and whatever is a fault of this program."""
         self._on_loop = asyncio.get_running_loop()
         self.conf.changed = self._change
+        self.conf.tell()
         watching = asyncio.create_task(self.conf.watch(self.settings.conf_s))
         turns, terms = asyncio.create_task(self._turns()), asyncio.create_task(self._terms())
         stopping = asyncio.create_task(self._stopping.wait())

@@ -73,7 +73,6 @@ class ConfFile:
         self._registry, self._strict = registry, strict
         self._bytes = default.encode() if path is None else self._read(path)
         self.current = self._parsed(self._bytes)
-        self._tell()
 
     async def watch(self, every_s: float) -> None:
         """Look for changes until cancelled. It is read each time: the links of a ConfigMap change without a trace."""
@@ -102,7 +101,7 @@ class ConfFile:
             return False
         self.current = new
         self.reloads += 1
-        self._tell()
+        self.tell()
         self.changed()
         return True
 
@@ -138,7 +137,8 @@ class ConfFile:
             _log.error("conf not loaded, going on with %s: %s", self.current.hash, text)
         self.refused = text
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """What is in force, to the log. Whoever made this says when: nobody reads it before what stands in the way."""
         conf = self.current
         _log.info("Successfully loaded Scheduler conf %s from %s", conf.hash, conf.where)
         for warning in conf.policy.warnings:

@@ -190,10 +190,12 @@ def test_what_is_served_over_tls(
     ],
 )
 def test_wrong_input_is_one_line(nowhere: str, flags: tuple[str, ...], said: str) -> None:
+    """Alone, too: no policy is shown before it."""
     told = run("run", nowhere, *flags)
     assert told.code == 2
     (error,) = told.lines("error")
     assert said in error
+    assert told.err.splitlines() == [f"error: {error}"]
 
 
 def test_it_says_which_server_does_not_answer(nowhere: str) -> None:

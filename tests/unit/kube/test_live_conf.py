@@ -25,7 +25,10 @@ def path(tmp_path: Path) -> Path:
 
 
 def conf_file(path: Path | None, strict: bool = True) -> ConfFile:
-    return ConfFile(path, volcano_registry(), DEFAULT_CONF, strict=strict)
+    """As it is told where it comes into force."""
+    made = ConfFile(path, volcano_registry(), DEFAULT_CONF, strict=strict)
+    made.tell()
+    return made
 
 
 def actions(conf: ConfFile) -> list[str]:
