@@ -10,6 +10,7 @@ from pumice.kube.codec import BadObject, Codec, Object
 from pumice.kube.cuts import Meta
 from pumice.kube.errors import NO_JSON, clean
 from pumice.kube.kinds import KAI_POD_GROUPS, KAI_QUEUES, NAMESPACES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
+from pumice.kube.owner_kinds import READ_FOR_VOLCANO, REPLICA_SETS, STATEFUL_SETS
 from pumice.model.manifest import Decoder
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 
@@ -18,8 +19,6 @@ CRON_JOBS = Kind("batch.volcano.sh", "v1alpha1", "cronjobs", "CronJob")
 JOB_FLOWS = Kind("flow.volcano.sh", "v1alpha1", "jobflows", "JobFlow")
 JOB_TEMPLATES = Kind("flow.volcano.sh", "v1alpha1", "jobtemplates", "JobTemplate")
 COMMANDS = Kind("bus.volcano.sh", "v1alpha1", "commands", "Command")
-REPLICA_SETS = Kind("apps", "v1", "replicasets", "ReplicaSet")
-STATEFUL_SETS = Kind("apps", "v1", "statefulsets", "StatefulSet")
 CONFIG_MAPS = Kind("", "v1", "configmaps", "ConfigMap")
 SERVICES = Kind("", "v1", "services", "Service")
 CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
@@ -38,19 +37,7 @@ WATCHED_BY: Final = {
     "jobflow": (JOB_FLOWS, JOB_TEMPLATES, JOBS),
 }
 #: Owners of pods, and groups, that are looked up one by one: what they say about their gang is asked for once.
-LOOKED_UP: Final = (
-    Kind("apps", "v1", "daemonsets", "DaemonSet"),
-    Kind("batch", "v1", "jobs", "Job"),
-    Kind("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"),
-    Kind("kubeflow.org", "v1", "tfjobs", "TFJob"),
-    Kind("kubeflow.org", "v1", "mpijobs", "MPIJob"),
-    Kind("kubeflow.org", "v2beta1", "mpijobs", "MPIJob"),
-    Kind("kubeflow.org", "v1", "xgboostjobs", "XGBoostJob"),
-    Kind("kubeflow.org", "v1", "paddlejobs", "PaddleJob"),
-    Kind("kubeflow.org", "v1", "jaxjobs", "JAXJob"),
-    Kind("ray.io", "v1", "rayclusters", "RayCluster"),
-    NATIVE_POD_GROUPS,
-)
+LOOKED_UP: Final = (*READ_FOR_VOLCANO, NATIVE_POD_GROUPS)
 _WRITTEN = (
     PODS,
     POD_GROUPS,

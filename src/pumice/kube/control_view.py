@@ -12,11 +12,10 @@ from pumice.kube.control_kinds import (
     JOB_FLOWS,
     JOB_TEMPLATES,
     JOBS,
-    REPLICA_SETS,
-    STATEFUL_SETS,
     WATCHED_BY,
 )
 from pumice.kube.kinds import NAMESPACES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
+from pumice.kube.owner_kinds import REPLICA_SETS, STATEFUL_SETS
 from pumice.model.manifest.fields import Obj
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 from pumice.runtime.controllers.job_flows import TEMPLATE_KEY

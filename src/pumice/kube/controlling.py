@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pumice.kube.client import Client
 from pumice.kube.control_loop import ControlLoop, ControlSettings
 from pumice.kube.errors import ApiError, KubeError, clean
-from pumice.kube.kai_grouping import DEPLOYMENTS, GroupingLoop
+from pumice.kube.kai_grouping import GroupingLoop
 from pumice.kube.kinds import LEASES
+from pumice.kube.owner_kinds import DEPLOYMENTS
 from pumice.kube.patience import Patience
 from pumice.kube.troubles import Troubles
 from pumice.model.instants import epoch_of

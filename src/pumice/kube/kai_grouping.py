@@ -16,6 +16,7 @@ from pumice.kube.client import Client
 from pumice.kube.control_kinds import PlainCodec
 from pumice.kube.control_view import key_of
 from pumice.kube.kinds import KAI_POD_GROUPS, KAI_QUEUES, PODS, Kind
+from pumice.kube.owner_kinds import READ_FOR_KAI
 from pumice.kube.patience import Patience
 from pumice.kube.reconciling import Part, Reconciling
 from pumice.kube.reminders import AGAIN_S
@@ -33,30 +34,9 @@ from pumice.runtime.controllers.kai_groups import (
 )
 from pumice.runtime.controllers.writes import Patch, Ref, Tell, annotations_of, controller_of, labels_of, leaving, meta
 
-DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment")
-#: Owners that are read, one by one.
-READ: Final = (
-    DEPLOYMENTS,
-    Kind("apps", "v1", "replicasets", "ReplicaSet"),
-    Kind("apps", "v1", "statefulsets", "StatefulSet"),
-    Kind("batch", "v1", "jobs", "Job"),
-    Kind("batch", "v1", "cronjobs", "CronJob"),
-    Kind("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"),
-    Kind("kubeflow.org", "v1", "tfjobs", "TFJob"),
-    Kind("kubeflow.org", "v1", "mpijobs", "MPIJob"),
-    Kind("kubeflow.org", "v2beta1", "mpijobs", "MPIJob"),
-    Kind("kubeflow.org", "v1", "xgboostjobs", "XGBoostJob"),
-    Kind("kubeflow.org", "v1", "jaxjobs", "JAXJob"),
-    Kind("kubeflow.org", "v1", "notebooks", "Notebook"),
-    Kind("ray.io", "v1", "rayclusters", "RayCluster"),
-    Kind("ray.io", "v1", "rayjobs", "RayJob"),
-    Kind("ray.io", "v1", "rayservices", "RayService"),
-    Kind("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet"),
-    Kind("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"),
-)
 FOLLOWED: Final = (PODS, KAI_POD_GROUPS, KAI_QUEUES)
 
-_BY_NAME = {(kind.api_version, kind.kind): kind for kind in READ}
+_BY_NAME = {(kind.api_version, kind.kind): kind for kind in READ_FOR_KAI}
 _DEPTH_MAX = 8  # owners of owners
 _WORKERS = 5
 _OWNERS_MAX, _OWNERS_S = 10_000, 5.0  # how many are remembered, and how long: pods of a gang come together

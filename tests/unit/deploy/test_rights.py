@@ -20,7 +20,6 @@ from pumice.kube.control_kinds import (
     SERVICES,
     WATCHED_BY,
 )
-from pumice.kube.kai_grouping import DEPLOYMENTS, READ
 from pumice.kube.kai_grouping import FOLLOWED as GROUPING_FOLLOWED
 from pumice.kube.kinds import (
     BIND_REQUESTS,
@@ -39,6 +38,7 @@ from pumice.kube.kinds import (
     VOLUMES_KIND,
     Kind,
 )
+from pumice.kube.owner_kinds import DEPLOYMENTS, READ_FOR_KAI
 from tests.unit.deploy.helm import render
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
@@ -110,7 +110,7 @@ KAI_SCHEDULER = (
 )
 KAI_GROUPING = (
     followed(GROUPING_FOLLOWED)
-    | {right for kind in READ for right in rights(kind, "get")}  # kube/kai_grouping
+    | {right for kind in READ_FOR_KAI for right in rights(kind, "get")}  # kube/kai_grouping
     # kube/control_writes: a create that finds its name taken looks at who has it
     | rights(PODS, "patch")
     | rights(KAI_POD_GROUPS, "get", "create", "patch")

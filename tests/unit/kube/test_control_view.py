@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from pumice.kube.control_kinds import COMMANDS, CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES, JOBS, REPLICA_SETS, PlainCodec
+from pumice.kube.control_kinds import COMMANDS, CRON_JOBS, JOB_FLOWS, JOB_TEMPLATES, JOBS, PlainCodec
 from pumice.kube.control_view import Task, View
 from pumice.kube.kinds import NAMESPACES, POD_GROUPS, PODS, PRIORITY_CLASSES, QUEUES, Kind
+from pumice.kube.owner_kinds import REPLICA_SETS
 from pumice.runtime.controllers.writes import JOB_API, ref_of
 
 GROUP = "scheduling.k8s.io/group-name"
