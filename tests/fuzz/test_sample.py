@@ -17,7 +17,7 @@ from tests.fuzz.workers import Bounds, Fresh
 from tests.fuzz.worlds import cluster
 
 SEED, COUNT = 1, 500
-PARTS = 10  # so that several workers of the test run share them
+PARTS = 4  # so that several workers of the test run share them; each imports everything anew
 
 
 @pytest.mark.parametrize("part", range(PARTS))

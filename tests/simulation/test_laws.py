@@ -81,7 +81,7 @@ def test_storms_on_many_seeds(scene: str, seed: int) -> None:
 
 
 def test_one_seed_is_one_universe() -> None:
-    one, again, other = (run("racks", "default", "storm", seed) for seed in (3, 3, 4))
+    one, again, other = (run("racks", "default", "storm", seed, check_laws=False) for seed in (3, 3, 4))
     assert one.digest == again.digest
     assert one.digest != other.digest
 
@@ -92,5 +92,5 @@ def test_looking_changes_nothing() -> None:
 
 
 def test_the_storm_blows() -> None:
-    counts: Counter[str] = Counter(run("racks", "default", "storm", 0).faults)
+    counts: Counter[str] = Counter(run("racks", "default", "storm", 0, check_laws=False).faults)
     assert [kind for kind in KINDS if not counts[kind]] == []

@@ -26,11 +26,8 @@ PLAN = FaultPlan(3000.0, refused_share=0.1, node_gone_every_s=200, pod_deleted_e
 
 def as_recomputed(cluster: SimCluster) -> Named:
     store = Store()
-    for table in (cluster.nodes, cluster.queues, cluster.priority_classes, cluster.hypernodes, cluster.groups):
-        for obj in table.values():
-            store.apply(Seen(obj))
-    for pod in cluster.pods.values():
-        store.apply(Seen(pod))
+    tables = (cluster.nodes, cluster.queues, cluster.priority_classes, cluster.hypernodes, cluster.groups, cluster.pods)
+    store.apply_all([Seen(obj) for table in tables for obj in table.values()])
     return named(store)
 
 
