@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from types import NoneType
 from typing import Any
 
 _SHOWN_MAX = 200
-_KINDS = (
-    (NoneType, "nothing"),
-    (bool, "true or false"),
-    (int | float, "a number"),
-    (str, "a text"),
-    (list, "a list"),
-    (Mapping, "a mapping"),
-)
 
 
 class PluginError(Exception):
@@ -54,11 +45,6 @@ class PluginFault(Exception):
     def __init__(self, plugin: str, point: str, hook: str, where: str, problem: str) -> None:
         self.plugin, self.point, self.hook, self.where, self.problem = plugin, point, hook, where, problem
         super().__init__(f"plugin {plugin}, {hook} at {point} ({where}): {problem}")
-
-
-def kind_of(value: object) -> str:
-    """What a value read from a file is, in the words of who wrote the file."""
-    return next((words for kind, words in _KINDS if isinstance(value, kind)), type(value).__name__)
 
 
 def did_you_mean(found: str, known: Iterable[str]) -> str:

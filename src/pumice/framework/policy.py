@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import Any
 
 from pumice.columns.ledger import Accounting
-from pumice.framework.errors import PolicyError, did_you_mean, kind_of
+from pumice.framework.errors import PolicyError, did_you_mean
 from pumice.framework.plugin import PluginSpec, read_arguments
 from pumice.framework.point import Question
 from pumice.framework.registry import Dialect, Registry
+from pumice.model.plain_words import kind_of
 
 ENTRIES_MAX = 200  # plugins and actions a conf may list; each costs work in every cycle
 DEFAULT_DIALECT = "volcano"

@@ -13,6 +13,7 @@ from pumice.kube import cuts
 from pumice.kube.errors import NO_JSON, ApiError, Garbage, clean
 from pumice.kube.kinds import Kind
 from pumice.model.manifest import SUPPORTED_KINDS, Decoder, ManifestError, Reading, Value
+from pumice.model.plain_words import kind_of
 from pumice.runtime.problems import unforeseen
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -112,7 +113,7 @@ class Codec:
         except NO_JSON as error:
             raise BadObject("(no name)", "", str(error)) from None
         if not isinstance(found, dict):
-            raise BadObject("(no name)", "", f"a {type(found).__name__} where an object is wanted")
+            raise BadObject("(no name)", "", f"{kind_of(found)} where an object is wanted")
         return found
 
     def _identity_of(self, metadata: cuts.Meta) -> tuple[str, str, str]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from pumice.model.plain_words import kind_of
+
 INT64_MAX = 2**63 - 1
 INT64_MIN = -(2**63)
 
@@ -83,7 +85,7 @@ def _scaled_number(quantity: Quantity, scale: int) -> int:
     if isinstance(quantity, float):
         return _scaled_text(repr(quantity), scale)  # the shortest text that reads back as this float
     if isinstance(quantity, bool) or not isinstance(quantity, int):
-        raise QuantityError(f"a {type(quantity).__name__} is not a quantity; accepted: {_QUANTITY_FORM}")
+        raise QuantityError(f"{kind_of(quantity)} is not a quantity; accepted: {_QUANTITY_FORM}")
     shown = str(quantity) if quantity.bit_length() <= 128 else f"an integer of {quantity.bit_length()} bits"
     return _fitting(quantity * scale, shown, scale)
 
@@ -143,7 +145,7 @@ def parse_duration(text: str) -> float:
     Raises: DurationError naming what was found and what is accepted.
     """
     if not isinstance(text, str):
-        raise DurationError(f"a {type(text).__name__} is not a duration; accepted: {_DURATION_FORM}")
+        raise DurationError(f"{kind_of(text)} is not a duration; accepted: {_DURATION_FORM}")
     match = _DURATION.fullmatch(text) if len(text) <= _TEXT_MAX else None
     if match is None:
         raise DurationError(f"{_shown(text)} is not a duration; accepted: {_DURATION_FORM}")

@@ -14,6 +14,7 @@ from pumice.model.job_makers import JobMaker
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind, Value
 from pumice.model.manifest.decoder import where as object_name
 from pumice.model.manifest.keys import UnknownKey, unknown_keys
+from pumice.model.plain_words import kind_of
 from pumice.runtime.documents import Document, documents
 from pumice.runtime.memory import without_collector
 from pumice.runtime.problems import Problem, Severity, unforeseen
@@ -126,7 +127,7 @@ class _Reading:
         items = obj["items"]
         if depth >= _LISTS_MAX or not isinstance(items, list | None):
             wanted = "a list" if depth < _LISTS_MAX else f"at most {_LISTS_MAX} lists in each other"
-            self.problems.append(Problem(where, f"items: found {type(items).__name__}, wanted {wanted}"))
+            self.problems.append(Problem(where, f"items: found {kind_of(items)}, wanted {wanted}"))
             return
         kind = obj["kind"].removesuffix("List")
         defaults = {"apiVersion": obj.get("apiVersion"), "kind": kind} if kind else {}

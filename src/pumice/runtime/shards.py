@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pumice.framework.errors import PolicyError, did_you_mean
+from pumice.model.plain_words import kind_of
 
 KIND = "SchedulingShard"
 _BINPACK, _SPREAD = "binpack", "spread"
@@ -110,13 +111,13 @@ def _said(spec: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _problems(spec: Any) -> Iterator[str]:
     if not isinstance(spec, Mapping):
-        yield f"spec: found {type(spec).__name__}, wanted a mapping"
+        yield f"spec: found {kind_of(spec)}, wanted a mapping"
         return
     for key in spec.keys() - set(_KEYS):
         yield f'spec: unknown key "{str(key)[:80]}"{did_you_mean(str(key)[:80], _KEYS)}'
     for key in ("args", "placementStrategy", "minRuntime", "plugins", "actions"):
         if not isinstance(_said(spec, key), Mapping):
-            yield f"spec.{key}: found {type(spec[key]).__name__}, wanted a mapping"
+            yield f"spec.{key}: found {kind_of(spec[key])}, wanted a mapping"
             return
     for kind, way in _said(spec, "placementStrategy").items():
         if kind not in ("gpu", "cpu") or way not in (_BINPACK, _SPREAD):
@@ -128,7 +129,7 @@ def _problems(spec: Any) -> Iterator[str]:
 
 def _entry_problems(path: str, what: Any, wanted: tuple[str, ...]) -> Iterator[str]:
     if not isinstance(what or {}, Mapping):
-        yield f"{path}: found {type(what).__name__}, wanted a mapping"
+        yield f"{path}: found {kind_of(what)}, wanted a mapping"
         return
     for key, value in (what or {}).items():
         if key not in wanted:

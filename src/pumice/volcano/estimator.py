@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pumice.columns.dtypes import F64
+from pumice.model.plain_words import kind_of
 from pumice.model.pod import PodSpec
 from pumice.model.quantity import DurationError, QuantityError, milli_value, parse_duration, whole_value
 from pumice.volcano.load import best_effort_use, estimated_use, risk_factor
@@ -101,7 +102,7 @@ def _amount(name: str, value: Any) -> float | None:
 def threshold_problems(thresholds: object) -> Iterator[str]:
     """A sentence for each threshold that cannot be used."""
     if thresholds is not None and not isinstance(thresholds, Mapping):
-        yield f"argument thresholds: found {type(thresholds).__name__}, wanted a mapping with cpu and mem"
+        yield f"argument thresholds: found {kind_of(thresholds)}, wanted a mapping with cpu and mem"
     for name, value in thresholds.items() if isinstance(thresholds, Mapping) else ():
         if name not in ("cpu", "mem"):
             yield f"argument thresholds: found {str(name)[:80]!r}, wanted cpu or mem"
@@ -112,7 +113,7 @@ def threshold_problems(thresholds: object) -> Iterator[str]:
 def estimator_problems(estimator: object) -> Iterator[str]:
     """A sentence for each part that cannot be used."""
     if estimator is not None and not isinstance(estimator, Mapping):
-        yield f"argument estimator: found {type(estimator).__name__}, wanted a mapping"
+        yield f"argument estimator: found {kind_of(estimator)}, wanted a mapping"
         return
     known = dict(_read(estimator))
     for name, value in (estimator or {}).items():

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pumice.model.plain_words import kind_of
 from pumice.model.strategy import LEAST_ALLOCATED, MOST_ALLOCATED, ResourceStrategy
 
 DEFAULT_WEIGHT = 10
@@ -111,12 +112,12 @@ def _names(given: Mapping[str, Any]) -> list[str]:
 def argument_problems(resources: object, sra: object, proportional: object) -> Iterator[str]:
     """A sentence for each part of the arguments that is not used as it is written."""
     if resources is not None and not isinstance(resources, Mapping):
-        yield f"argument resources: found {type(resources).__name__}, wanted a mapping by resource"
+        yield f"argument resources: found {kind_of(resources)}, wanted a mapping by resource"
     for name, given in resources.items() if isinstance(resources, Mapping) else ():
         yield from _problems_of(name, given)
     for what, argument in (("sra", sra), ("proportional", proportional)):
         if argument is not None and not isinstance(argument, Mapping):
-            yield f"argument {what}: found {type(argument).__name__}, wanted a mapping"
+            yield f"argument {what}: found {kind_of(argument)}, wanted a mapping"
         elif argument is not None and argument.get("enable") not in (True, False, None):
             yield f"argument {what}.enable: found {argument['enable']!r:.80}, wanted true or false; it is off"
 
@@ -126,6 +127,6 @@ def _problems_of(name: object, given: object) -> Iterator[str]:
     if not isinstance(name, str) or not _is_pattern(name):
         yield f"{where}: wanted a name, or a prefix with one * at its end; it is left out"
     elif not isinstance(given, Mapping):
-        yield f"{where}: found {type(given).__name__}, wanted type and weight; it is left out"
+        yield f"{where}: found {kind_of(given)}, wanted type and weight; it is left out"
     elif given.get("type", LEAST_ALLOCATED) not in (MOST_ALLOCATED, LEAST_ALLOCATED):
         yield f"{where}: found type {given['type']!r:.80}, wanted {MOST_ALLOCATED} or {LEAST_ALLOCATED}, which it is"

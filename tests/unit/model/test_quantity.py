@@ -272,9 +272,9 @@ def test_refuses_what_is_not_a_duration_and_says_what_is(text: str) -> None:
     assert repr(text[:16])[:-1] in str(error.value)
 
 
-@pytest.mark.parametrize("thing", [None, 5, 1.5, b"1s"])
-def test_a_duration_is_a_text(thing: str) -> None:
-    with pytest.raises(DurationError, match=f"a {type(thing).__name__} is not a duration"):
+@pytest.mark.parametrize(("thing", "said"), [(None, "nothing"), (5, "a number"), ({}, "a mapping"), (b"1s", "a bytes")])
+def test_a_duration_is_a_text(thing: str, said: str) -> None:
+    with pytest.raises(DurationError, match=f"^{said} is not a duration"):
         parse_duration(thing)
 
 

@@ -76,7 +76,7 @@ def test_lists_of_any_kind(load: Any, tmp_path: Path) -> None:
     assert told(found, tmp_path) == [
         "error: a.json document 1 item 2: Queue (no name): metadata.name: found nothing, wanted a name of 1 to 253 "
         "characters without spaces or /",
-        "error: c.json document 1: items: found str, wanted a list",
+        "error: c.json document 1: items: found a text, wanted a list",
     ]
 
 

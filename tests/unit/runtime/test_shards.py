@@ -89,8 +89,8 @@ def test_what_is_a_flag_here_is_told() -> None:
     ("spec", "said"),
     [
         ({"kvalue": 1}, 'spec: unknown key "kvalue"; did you mean "kValue"?'),
-        ({"plugins": 5}, "spec.plugins: found int, wanted a mapping"),
-        ({"plugins": {"ray": 5}}, "spec.plugins.ray: found int, wanted a mapping"),
+        ({"plugins": 5}, "spec.plugins: found a number, wanted a mapping"),
+        ({"plugins": {"ray": 5}}, "spec.plugins.ray: found a number, wanted a mapping"),
         ({"plugins": {"ray": {"enabled": 1}}}, "spec.plugins.ray.enabled: found 1, wanted true or false"),
         (
             {"actions": {"reclaim": {"priority": True}}},

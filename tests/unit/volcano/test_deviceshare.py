@@ -69,7 +69,7 @@ def _fits(ask: DeviceAsk, cards: list[list[tuple[int, int]]]) -> bool:
         ({"AscendMindClusterVNPUEnable": True}, "not in this version yet"),
         ({"GPUExclusiveRules": "a=b"}, "wanted a list of at most 64 mappings"),
         ({"GPUExclusiveRules": [{"a": 1}]}, "wanted texts for labels and values"),
-        ({"DeviceConfig": {"nvidia": []}}, "nvidia: found list, wanted a mapping"),
+        ({"DeviceConfig": {"nvidia": []}}, "nvidia: found a list, wanted a mapping"),
         ({"DeviceConfig": {"vnpus": [{"commonWord": ""}]}}, "vnpus[0].commonWord: found '', wanted a text"),
     ],
 )

@@ -84,7 +84,7 @@ def test_it_remembers_when_it_began_and_when_it_ran_and_wakes_for_the_next_time(
     ("arguments", "told"),
     [
         ("interval: soon", "argument interval: found 'soon', wanted a duration such as 5m; it is 5m"),
-        ("strategies: {a: 1}", "argument strategies: found dict, wanted a list of {name, params}"),
+        ("strategies: {a: 1}", "argument strategies: found a mapping, wanted a list of {name, params}"),
         ("strategies: [{name: offlineOnly}]", "argument strategies: found 'offlineOnly', wanted lowNodeUtilization"),
         (
             "strategies: [{name: lowNodeUtilization, params: {thresholds: {cpu: 101}}}]",

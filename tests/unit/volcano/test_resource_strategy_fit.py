@@ -91,10 +91,10 @@ def test_weights_of_a_pod_that_cannot_be_read_score_no_node(weights: str) -> Non
     [
         ({"resources": {"*": {"type": "MostAllocated"}}}, "one * at its end"),
         ({"resources": {"a*b": {"type": "MostAllocated"}}}, "one * at its end"),
-        ({"resources": {"cpu": 3}}, "found int, wanted type and weight"),
+        ({"resources": {"cpu": 3}}, "found a number, wanted type and weight"),
         ({"resources": {"cpu": {"type": "Most"}}}, "wanted MostAllocated or LeastAllocated"),
-        ({"resources": ["cpu"]}, "found list, wanted a mapping"),
-        ({"sra": "on"}, "argument sra: found str, wanted a mapping"),
+        ({"resources": ["cpu"]}, "found a list, wanted a mapping"),
+        ({"sra": "on"}, "argument sra: found a text, wanted a mapping"),
         ({"proportional": {"enable": "yes"}}, "wanted true or false"),
     ],
 )

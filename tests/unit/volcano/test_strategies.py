@@ -78,12 +78,12 @@ def test_proportions_are_of_cpu_and_memory_for_each_device() -> None:
     ("arguments", "said"),
     [
         pytest.param(({"cpu": MOST}, {"enable": False}, None), [], id="nothing"),
-        pytest.param((["cpu"], None, None), ["found list, wanted a mapping by resource"], id="no mapping"),
+        pytest.param((["cpu"], None, None), ["found a list, wanted a mapping by resource"], id="no mapping"),
         pytest.param(
             ({"*": MOST, "cpu": 3}, None, None), ["one * at its end", "wanted type and weight"], id="each rule"
         ),
         pytest.param(
-            (None, "on", {"enable": "yes"}), ["sra: found str", "proportional.enable: found 'yes'"], id="others"
+            (None, "on", {"enable": "yes"}), ["sra: found a text", "proportional.enable: found 'yes'"], id="others"
         ),
     ],
 )

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pumice.framework.errors import kind_of
 from pumice.model.instants import epoch_of
+from pumice.model.plain_words import kind_of
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.runtime.controllers.cron_schedule import Cron, ScheduleError, read_schedule

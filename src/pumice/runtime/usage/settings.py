@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from pumice.framework.errors import kind_of
+from pumice.model.plain_words import kind_of
 from pumice.model.quantity import DurationError, parse_duration
 
 PROMETHEUS, ELASTICSEARCH = "prometheus", "elasticsearch"

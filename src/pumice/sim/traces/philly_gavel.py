@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from pumice.model.plain_words import kind_of
 from pumice.model.queue import Queue
 from pumice.sim.spans import SPAN_MAX_S
 from pumice.sim.traces.shapes import GI, PODS_PER_NODE, Shapes, amounts, uniform_nodes
@@ -160,7 +161,7 @@ def _load(path: Path) -> dict[tuple[str, int], float]:
         raise TraceError(f"{path}: not JSON: {error}") from None
     rows = table.get(GPU_TYPE) if isinstance(table, dict) else None
     if not isinstance(rows, dict):
-        found = sorted(table)[:10] if isinstance(table, dict) else type(table).__name__
+        found = sorted(table)[:10] if isinstance(table, dict) else kind_of(table)
         raise TraceError(f"{path}: found {found}, wanted a table with {GPU_TYPE!r}")
     return dict(_rates(path, rows.items()))
 

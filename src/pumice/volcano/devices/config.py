@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pumice.model.plain_words import kind_of
 from pumice.volcano.devices.mig import INSTANCES_MAX, Geometry, Instance
 
 _MEMORY_MAX, _LISTED_MAX, _FACTOR_MAX = 1 << 30, 64, 1 << 20
@@ -158,7 +159,7 @@ def _mapping(given: object, where: str) -> Mapping[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise DeviceConfigError(f"{where}: found {type(given).__name__}, wanted a mapping")
+        raise DeviceConfigError(f"{where}: found {kind_of(given)}, wanted a mapping")
     return given
 
 
@@ -166,7 +167,7 @@ def _list(given: object, where: str) -> list[Any]:
     if given is None:
         return []
     if not isinstance(given, list) or len(given) > _LISTED_MAX:
-        found = f"{len(given)} items" if isinstance(given, list) else type(given).__name__
+        found = f"{len(given)} items" if isinstance(given, list) else kind_of(given)
         raise DeviceConfigError(f"{where}: found {found}, wanted a list of at most {_LISTED_MAX}")
     return given
 

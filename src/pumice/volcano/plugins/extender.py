@@ -24,6 +24,7 @@ from pumice.framework.point import NOW, PODS, ROWS
 from pumice.framework.session import Session
 from pumice.framework.verdict import Code, Unfit, Verdict
 from pumice.model.decisions import Refusal
+from pumice.model.plain_words import kind_of
 from pumice.model.pod import PodSpec
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.resources import Resource
@@ -99,7 +100,7 @@ class Extender:
             yield f"argument extender.httpTimeout: found {extender_httpTimeout[:80]!r}, wanted a duration such as 1s"
         given = extender_managedResources
         if given is not None and not (isinstance(given, list) and all(isinstance(name, str) for name in given)):
-            yield f"argument extender.managedResources: found {type(given).__name__}, wanted a list of names"
+            yield f"argument extender.managedResources: found {kind_of(given)}, wanted a list of names"
 
     def wakes_at(self) -> float | None:
         """It may say something else at any time."""

@@ -16,6 +16,7 @@ from pumice.columns.dtypes import CPU, F64, MEMORY, AnyArray, Bool
 from pumice.columns.rows import TaskRows
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
+from pumice.model.plain_words import kind_of
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.volcano import points
 from pumice.volcano.node_usage import node_usage
@@ -71,7 +72,7 @@ class Rescheduling:
         except DurationError:
             yield f"argument interval: found {interval[:80]!r}, wanted a duration such as 5m; it is 5m"
         if strategies is not None and not isinstance(strategies, list):
-            yield f"argument strategies: found {type(strategies).__name__}, wanted a list of {{name, params}}"
+            yield f"argument strategies: found {kind_of(strategies)}, wanted a list of {{name, params}}"
             return
         found = (problem for each in strategies or () for problem in _strategy_problems(each))
         yield from islice(found, 1)
@@ -163,7 +164,7 @@ def _strategy_problems(strategy: Any) -> Iterator[str]:
     for kind in ("thresholds", "targetThresholds"):
         stated = _params(strategy, kind)
         if stated is not None and not isinstance(stated, Mapping):
-            yield f"argument strategies, {kind}: found {type(stated).__name__}, wanted a mapping with cpu and memory"
+            yield f"argument strategies, {kind}: found {kind_of(stated)}, wanted a mapping with cpu and memory"
         for resource, value in stated.items() if isinstance(stated, Mapping) else ():
             if resource not in _NAMES:
                 yield f"argument strategies, {kind}: found {str(resource)[:80]!r}, wanted cpu or memory"

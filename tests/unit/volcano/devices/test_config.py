@@ -43,7 +43,7 @@ def test_a_card_is_known_by_a_part_of_its_type() -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        pytest.param([], "deviceConfig: found list, wanted a mapping", id="no mapping"),
+        pytest.param([], "deviceConfig: found a list, wanted a mapping", id="no mapping"),
         pytest.param({"nvidia": {"gpuMemoryFactor": -1}}, "nvidia.gpuMemoryFactor: found -1", id="a negative factor"),
         pytest.param({"nvidia": {"gpuMemoryFactor": True}}, "found True, wanted a whole number", id="no number"),
         pytest.param({"nvidia": {"knownMigGeometries": [{}] * 65}}, "found 65 items", id="more than are read"),
