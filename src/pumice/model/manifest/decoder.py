@@ -165,10 +165,10 @@ def _with_kind(obj: object) -> tuple[str, str, Obj]:
     if type(obj) is not dict:
         raise ManifestError("object", shown(obj), "an object with apiVersion and kind")
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
-    for key, value in (("apiVersion", api_version), ("kind", kind)):
-        if type(value) is not str or not value:
-            raise ManifestError(f"{where(obj)}: {key}", shown(value), "a string that is not empty")
-    return str(api_version), str(kind), obj
+    if type(api_version) is str and type(kind) is str and api_version and kind:
+        return api_version, kind, obj
+    key, value = ("kind", kind) if type(api_version) is str and api_version else ("apiVersion", api_version)
+    raise ManifestError(f"{where(obj)}: {key}", shown(value), "a string that is not empty")
 
 
 def where(obj: Obj, kind: str = "") -> str:
