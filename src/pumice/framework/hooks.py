@@ -24,6 +24,8 @@ from pumice.framework.world import World
 
 A = ParamSpec("A")
 C = TypeVar("C")
+#: What may be put to hooks: a point by itself, or with its combinator.
+Askable = Question | Asked[Any, Any]
 
 
 class Hook(NamedTuple):
@@ -44,18 +46,18 @@ class Hooks:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._ssn: Any = None
-        self._opened: dict[int, Any] = {}
+        self._opened: dict[int, object] = {}
         self._added: dict[tuple[int, Question], list[Hook]] = {}
         self._opening: int | None = None
         self._tiers: dict[Question, list[list[Hook]]] = {}
-        self._calls: dict[Question | Asked[Any, Any], list[list[Callable[..., Any]]]] = {}
+        self._calls: dict[Askable, list[list[Callable[..., object]]]] = {}
         self._wiring: Wiring | None = None
-        self._inverses: dict[Question, list[Callable[..., Any]]] = {}
+        self._inverses: dict[Question, list[Callable[..., object]]] = {}
         self._forms: dict[Question, frozenset[str]] = {}  # as far as plugins are open
 
     # -- plugins ------------------------------------------------------------------------------------------------------
 
-    def open(self, ssn: Any, positions: Iterable[int], observe: Observer = nobody) -> None:
+    def open(self, ssn: object, positions: Iterable[int], observe: Observer = nobody) -> None:
         """Build the plugins at some positions of the policy; others are when they are asked. ``observe`` is told before
         each, and when it is over. Raises: PluginFault."""
         self._ssn = ssn
@@ -64,7 +66,7 @@ class Hooks:
             self._open(position)
         observe("opened")
 
-    def _open(self, position: int) -> Any:
+    def _open(self, position: int) -> object:
         instance = self._opened.get(position)
         if instance is not None:
             return instance
@@ -87,7 +89,7 @@ class Hooks:
         return self._opening is not None
 
     @property
-    def opened(self) -> list[tuple[str, Any]]:
+    def opened(self) -> list[tuple[str, object]]:
         """Every plugin that is open with its name, in the order of the policy."""
         return [(self._policy.options[i].spec.name, self._opened[i]) for i in sorted(self._opened)]
 
@@ -96,7 +98,7 @@ class Hooks:
         at = [i for i, option in enumerate(self._policy.options) if option.spec.name == name]
         return self._open(at[-1]) if at else None
 
-    def add(self, point: Question, hook: Callable[..., Any], reads: Reads | None = None) -> None:
+    def add(self, point: Question, hook: Callable[..., object], reads: Reads | None = None) -> None:
         """Register a hook while a plugin's ``on_session_open`` runs (Volcano's life cycle).
 
         Raises: PluginError outside of it, or when the hook's parameters have no known form.
@@ -158,7 +160,7 @@ class Hooks:
         on = self._policy.plugins_at(on_at or point)
         return (self._of(plugin, point) for plugins in on for plugin in plugins)
 
-    def told_by_inverse(self, point: Question) -> list[Callable[..., Any]]:
+    def told_by_inverse(self, point: Question) -> list[Callable[..., object]]:
         """Hooks of plugins with plain Python state, which a rollback must tell."""
         found = self._inverses.get(point)
         if found is None:
@@ -225,7 +227,7 @@ class Hooks:
         except Exception as error:
             raise _fault(plugin, what, _name(call), error, _code(call)) from error
 
-    def _calls_of(self, question: Question | Asked[Any, Any]) -> list[list[Callable[..., Any]]]:
+    def _calls_of(self, question: Askable) -> list[list[Callable[..., object]]]:
         if isinstance(question, Question):
             if self._added:
                 return [[hook.call for hook in tier] for tier in self.tiers(question)]
@@ -237,7 +239,7 @@ class Hooks:
             for tier in self.tiers(point)
         ]
 
-    def answers(self, question: Question | Asked[Any, Any]) -> bool:
+    def answers(self, question: Askable) -> bool:
         """Whether any hook would be asked."""
         calls = self._calls.get(question)
         if calls is None:
@@ -267,7 +269,7 @@ class Hooks:
 
     # -- faults -------------------------------------------------------------------------------------------------------
 
-    def blame(self, error: Exception, question: Question | Asked[Any, Any]) -> Exception:
+    def blame(self, error: Exception, question: Askable) -> Exception:
         """Who did it, as a PluginFault; the error itself where no plugin had a part in it."""
         points = question.points if isinstance(question, Asked) else (question,)
         hooks = [hook for point in points for tier in self.tiers(point) for hook in tier]
@@ -300,22 +302,22 @@ def columns_read(world: World, hook: Hook, *, pods: bool = True) -> list[Column[
     return found
 
 
-def _function(call: Callable[..., Any]) -> Any:
+def _function(call: Callable[..., object]) -> object:
     """The function behind a method or a plugin that is one function with its arguments filled in."""
     call = getattr(call, "func", call)
     return unwrap(getattr(call, "__func__", call))
 
 
-def _code(call: Callable[..., Any]) -> CodeType | None:
+def _code(call: Callable[..., object]) -> CodeType | None:
     found: CodeType | None = getattr(_function(call), "__code__", None)
     return found
 
 
-def _name(call: Callable[..., Any]) -> str:
+def _name(call: Callable[..., object]) -> str:
     return str(getattr(_function(call), "__qualname__", "a hook"))
 
 
-def _wraps(adapter: Callable[..., Any], call: Callable[..., Any]) -> bool:
+def _wraps(adapter: Callable[..., object], call: Callable[..., object]) -> bool:
     cells = getattr(adapter, "__closure__", None) or ()
     return any(cell.cell_contents is call or cell.cell_contents == call for cell in cells)
 

@@ -68,8 +68,8 @@ class Beside:
 
     def __init__(self, versions: Versions, grants: Grants) -> None:
         self._versions, self._grants = versions, grants
-        self._objs: dict[type[Any], dict[str, Any]] = {kind: {} for kind in KINDS}
-        self._stale: dict[type[Any], None] = {}
+        self._objs: dict[type[object], dict[str, Any]] = {kind: {} for kind in KINDS}
+        self._stale: dict[type[object], None] = {}
 
     def seen(self, obj: Object) -> None:
         """The object is there, new or changed."""
@@ -83,7 +83,7 @@ class Beside:
         if self._objs[kind].pop(key, None) is not None:
             self._is_stale(kind)
 
-    def _is_stale(self, kind: type[Any]) -> None:
+    def _is_stale(self, kind: type[object]) -> None:
         self._stale[ResourceClaim if kind is ResourceClaimTemplate else kind] = None
 
     @property
@@ -103,7 +103,7 @@ class Beside:
             setattr(tables, name, make(self._versions, self._grants.over(kind, self._as_they_are(kind))))
         self._stale, self._grants.stale = {}, {}
 
-    def _as_they_are(self, kind: type[Any]) -> Mapping[str, Any]:
+    def _as_they_are(self, kind: type[object]) -> Mapping[str, Any]:
         if kind is not ResourceClaim:
             return self._objs.get(kind, {})
         templates = map(_as_claim, self._objs[ResourceClaimTemplate].values())

@@ -30,7 +30,7 @@ class Grants:
         self._devices: dict[str, _Given[Allocation]] = {}
         self._volumes: dict[str, _Given[VolumeGrant]] = {}
         self._cards: dict[str, DeviceGrant] = {}
-        self.stale: dict[type[Any], None] = {}
+        self.stale: dict[type[object], None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._devices or self._volumes or self._cards)
@@ -68,7 +68,7 @@ class Grants:
                 if _without(self._volumes, pod):
                     self.stale[PersistentVolumeClaim] = self.stale[PersistentVolume] = None
 
-    def over(self, kind: type[Any], known: Mapping[str, Any]) -> Iterable[Any]:
+    def over(self, kind: type[object], known: Mapping[str, Any]) -> Iterable[Any]:
         """The objects of a kind with what was given to them."""
         if kind is ResourceClaim and self._devices:
             return self._claims(known)
