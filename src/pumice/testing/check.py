@@ -54,6 +54,7 @@ def check_plugin(
     steps: int = STEPS,
     size: Size = SIZE,
     values: bool = True,
+    file_every: int = 3,
 ) -> Checked:
     """Check a plugin, or several together on the same clusters.
 
@@ -64,8 +65,8 @@ def check_plugin(
     jobs;
     * a question leaves nothing behind, and after any rollback or refusal every answer and every byte is what it was;
     * rows are answered one by one as together, in any order, and as they will be with more tasks there;
-    * whole cycles decide and say the same with a memo and without, and after the snapshot was saved and read, and
-    nothing by the clock before ``wakes_at()``;
+    * whole cycles decide and say the same with a memo and without, and after the snapshot was saved and read (at one
+    step of ``file_every``), and nothing by the clock before ``wakes_at()``;
     * an argument of a wrong type is one PolicyError, and any other value is one that the plugin can live with.
 
     ``plugins``: functions or classes under ``@plugin``, or names, of built-in plugins or of ``folder``'s. ``arguments``
@@ -76,7 +77,8 @@ def check_plugin(
     answers before and after, what to write, the seed, and a cluster as small as one can be found that shows it.
     """
     setting = _Setting(_registry(plugins, folder), _names(plugins), tuple(beside), alter, steps, size)
-    setting = replace(setting, arguments=_of_one(plugins, arguments), switches=_of_one(plugins, switches))
+    arguments, switches = _of_one(plugins, arguments), _of_one(plugins, switches)
+    setting = replace(setting, arguments=arguments, switches=switches, file_every=file_every)
     checked = Checked()
     for name in setting.plugins if values else ():
         _check_arguments(setting, name)
@@ -116,6 +118,7 @@ class _Setting:
     size: Size
     arguments: Mapping[str, Any] = field(default_factory=dict)
     switches: Mapping[str, Any] = field(default_factory=dict)
+    file_every: int = 3
 
     def policy(self, names: Sequence[str], dice: Random, arguments: Mapping[str, Any] | None = None) -> Policy:
         """A policy with these plugins in two tiers, in some order. Raises: PolicyError."""
@@ -137,7 +140,7 @@ class _Setting:
         beside = [name for name in self.beside if name not in self.plugins and dice.random() < _BESIDE]
         policy = self.policy([*some, *beside], dice, arguments)
         objects = tuple(small_cluster(dice, self.size, self.alter))
-        return Walk(Start(seed, policy, tuple(some), objects), self.alter)
+        return Walk(Start(seed, policy, tuple(some), objects, file_every=self.file_every), self.alter)
 
 
 _TOGETHER = 0.92

@@ -35,7 +35,8 @@ def shrunk(walk: Walk, breach: Breach, alter: Alter | None) -> Shown:
     tries = _Tries(breach, alter)
     found = Shown(breach, walk.start, tuple(walk.changes))
     if walk.states:
-        found = tries.of(replace(walk.states[-1], contexts=CONTEXTS, thorough=True), walk.changes[-1:]) or found
+        last = replace(walk.states[-1], contexts=CONTEXTS, thorough=True, file_every=int(breach.rule == "file"))
+        found = tries.of(last, walk.changes[-1:]) or found
     for smaller in (_without_changes, _without_plugins, _without_objects, _without_fields):
         for left_out in smaller(found):
             less = left_out(found)
