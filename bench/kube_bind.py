@@ -27,10 +27,11 @@ from typing import Any, TypeVar
 
 from pumice.kube.access import bearer
 from pumice.kube.client import Client
-from pumice.kube.cluster import KubeCluster, Timers
+from pumice.kube.cluster import KubeCluster
 from pumice.kube.codec import Codec
 from pumice.kube.kinds import NODES, PODS, Kind
 from pumice.kube.watch import Reflector
+from pumice.kube.writing import Timers
 from pumice.model.decisions import Bind
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node

@@ -9,7 +9,7 @@ from typing import Any
 
 from pumice.framework.outcome import Outcome
 from pumice.kube.client import Client
-from pumice.kube.cluster import KubeCluster, Limits, Writing
+from pumice.kube.cluster import KubeCluster
 from pumice.kube.codec import Codec
 from pumice.kube.kinds import (
     DEVICE_CLASSES,
@@ -26,6 +26,7 @@ from pumice.kube.kinds import (
     Kind,
 )
 from pumice.kube.watch import Reflector
+from pumice.kube.writing import Limits, Writing
 from pumice.model.claims import DeviceClass, ResourceClaim, ResourceSlice
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Event, Seen, Undone

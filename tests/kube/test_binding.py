@@ -13,8 +13,8 @@ from pumice.columns.dtypes import CPU
 from pumice.columns.nodes import USED
 from pumice.kube.access import bearer
 from pumice.kube.client import STRATEGIC_PATCH, Caps, Client
-from pumice.kube.cluster import Limits, Timers, Writing
 from pumice.kube.kinds import NODES, POD_GROUPS, PODS, QUEUES
+from pumice.kube.writing import Limits, Timers, Writing
 from pumice.model.decisions import DEVICES, Bind
 from pumice.model.events import Gone, Seen, Undone
 from pumice.model.pod import Pod

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pumice.kube.client import Client
-from pumice.kube.cluster import Writing
 from pumice.kube.kinds import NODES, POD_GROUPS, PODS
+from pumice.kube.writing import Writing
 from pumice.model.events import Gone, Undone
 from pumice.model.pod import Pod
 from tests.kube.objects import create, pod

@@ -65,9 +65,9 @@ def kai_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, Any]:
     """What of them goes into the settings of the scheduler. Raises: InputError for those that would not be obeyed."""
-    from pumice.kube.cluster import Requests, Writing
     from pumice.kube.gpu_reservations import Reserving
     from pumice.kube.languages import NodePool
+    from pumice.kube.writing import Requests, Writing
 
     if language.dialect != "kai":
         for name, default in _DEFAULTS.items():

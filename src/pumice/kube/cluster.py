@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pumice.kube.bind_requests import RequestBinder
@@ -24,7 +24,7 @@ from pumice.kube.evicting import Evictor
 from pumice.kube.evictions import Evictions
 from pumice.kube.flights import Flight, Flights
 from pumice.kube.gates_out import Gates
-from pumice.kube.gpu_reservations import GpuReservations, Reserving
+from pumice.kube.gpu_reservations import GpuReservations
 from pumice.kube.hint_conditions import HintConditions, without_hint
 from pumice.kube.kinds import PODS
 from pumice.kube.lanes import Lane
@@ -34,6 +34,7 @@ from pumice.kube.resync import Resync
 from pumice.kube.sent import Sent
 from pumice.kube.statuses import Statuses
 from pumice.kube.truth import ENDED, Truth
+from pumice.kube.writing import AS_VOLCANO_DOES, UNTIMED, Timers, Writing
 from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import GPU_GROUPS, Bind, Decision, Evict, PodGroupUpdate, PodNotice, Refusal
 from pumice.model.events import Event, Gone, Object, Seen
@@ -48,69 +49,6 @@ if TYPE_CHECKING:
     from pumice.framework.outcome import Outcome
 
 _log = logging.getLogger("pumice.kube")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much may wait and be under way at once.
-
-    ``binds``, ``evictions``: waiting; more are refused. A gang that began to be taken is taken whole, up to twice as
-    many. ``confirm_s``: a decision that the API server accepted and that no watch has confirmed by then is looked up.
-    ``hold_s``: how long events and conditions wait for binds to go first, and each eviction for nominations.
-    """
-
-    binds: int = 20_000
-    bind_workers: int = 64
-    shared_bind_workers: int = 16
-    evictions: int = 10_000
-    evict_workers: int = 4
-    statuses: int = 20_000
-    status_workers: int = 2
-    confirm_s: float = 30.0
-    hold_s: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Requests:
-    """Binds go out as requests to KAI's binder, which tries ``backoff_limit`` times more, None: not once."""
-
-    backoff_limit: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """How decisions are written.
-
-    ``use_eviction``: ask the eviction API, which keeps disruption budgets, in place of deleting. ``requests``: ask
-    KAI's binder in place of binding; what else runs before a bind is its business then. ``reserving``: how devices are
-    reserved that pods share, None: such pods are not bound.
-    """
-
-    limits: Limits = Limits()
-    use_eviction: bool = False
-    requests: Requests | None = None
-    reserving: Reserving | None = None
-
-
-def _tell_nobody(*_: object) -> None:
-    """Nobody wants to know how long it took."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timers:
-    """Who is told how long writing takes.
-
-    ``timed`` of the stages ``PreBind`` and ``Bind``, with their seconds; ``aged`` of what a bind has come to
-    (``Assumed``, ``PreBound``, ``Bound``, ``Failed``), with the seconds since the pod was created, as far as clocks
-    agree.
-    """
-
-    timed: Callable[[str, float], None] = _tell_nobody
-    aged: Callable[[str, Bind, float], None] = _tell_nobody
-
-
-AS_VOLCANO_DOES = Writing()
-_UNTIMED = Timers()
 
 
 class KubeCluster:
@@ -136,7 +74,7 @@ class KubeCluster:
         *,
         scheduler: str = "volcano",
         hooks: Sequence[PreBind] = (),
-        timers: Timers = _UNTIMED,
+        timers: Timers = UNTIMED,
     ) -> None:
         self.changed: Callable[[], None] = lambda: None
         self.is_synced: Callable[[], bool] = lambda: True

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from pumice.kube.claim_binding import ClaimBinding
 from pumice.kube.client import Client, Counts
-from pumice.kube.cluster import AS_VOLCANO_DOES, KubeCluster, Timers, Writing
+from pumice.kube.cluster import KubeCluster
 from pumice.kube.cycle_log import tell_cycle
 from pumice.kube.dump import write_dump
 from pumice.kube.errors import KubeError
@@ -37,6 +37,7 @@ from pumice.kube.troubles import Troubles
 from pumice.kube.unread import Unread
 from pumice.kube.usage import usage_feeds
 from pumice.kube.volume_binding import VolumeBinding
+from pumice.kube.writing import AS_VOLCANO_DOES, Timers, Writing
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
 from pumice.model.gang import DEFAULT_NODE_POOL

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from pumice.kube.bind_requests import request_of
-from pumice.kube.cluster import KubeCluster, Requests, Writing
+from pumice.kube.cluster import KubeCluster
 from pumice.kube.codec import Codec
 from pumice.kube.kai_objects_out import kai_bind_request
 from pumice.kube.kinds import BIND_REQUESTS
+from pumice.kube.writing import Requests, Writing
 from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import GPU_GROUPS, Bind, Refusal
 from pumice.model.events import Gone, Seen

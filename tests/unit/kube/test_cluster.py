@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from pumice.kube.cluster import AS_VOLCANO_DOES, KubeCluster, Limits, Writing
+from pumice.kube.cluster import KubeCluster
+from pumice.kube.writing import AS_VOLCANO_DOES, Limits, Writing
 from pumice.model.decisions import Bind, Evict, PodNotice, Refusal
 from pumice.model.events import Gone, Seen
 from pumice.model.node import Node
