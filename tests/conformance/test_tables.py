@@ -26,6 +26,8 @@ pytestmark = [
 NEGATIVE = ("expectNo",)
 
 load_checks()
+#: libyaml's, where it is there: ten times as fast.
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @pytest.mark.parametrize("file", TABLES)
@@ -36,7 +38,7 @@ def test_table_agrees(file: str) -> None:
 
 @pytest.mark.parametrize("file", TABLES)
 def test_check_notices_any_other_expectation(file: str) -> None:
-    rows = yaml.safe_load((FOLDER / file).read_text())["rows"]
+    rows = yaml.load((FOLDER / file).read_text(), LOADER)["rows"]
     wanted = WANTED[file]
     examples = {key: value for row in rows for key, value in row.items() if is_expectation(key) or key in wanted}
     examples = examples or {"expected": []}  # nothing is wanted in any row

@@ -117,10 +117,15 @@ def test_every_recorded_row_is_there() -> None:
     assert {name: len(rows(name)) for name in ROWS_EXPECTED} == ROWS_EXPECTED
 
 
+@cache
+def proportion_sessions() -> list[tuple[int, dict[str, Any], Session]]:
+    """(number of the line, the line, a session of it); nothing is written in these."""
+    return [(number, row, session_of(row, PROPORTION)) for number, row in enumerate(rows("proportion"), start=1)]
+
+
 @pytest.mark.parametrize("key", [*COLUMNS, "share"])
 def test_proportion_agrees_with_volcano(key: str) -> None:
-    for number, row in enumerate(rows("proportion"), start=1):
-        ssn = session_of(row, PROPORTION)
+    for number, row, ssn in proportion_sessions():
         proportion = ssn.hooks.plugin("proportion")
         for name, wanted in row["queues"].items():
             queue = ssn.tables.queues.row_of[name]

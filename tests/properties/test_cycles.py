@@ -46,8 +46,15 @@ def used_by_node(objects: list[Object], ran: Ran) -> dict[str, Resource]:
 
 @given(objects=worlds(Shape()))
 @settings(max_examples=80, deadline=None)
-def test_no_node_is_overcommitted_and_no_pod_is_bound_twice(objects: list[Object]) -> None:
+def test_a_cycle_keeps_the_laws(objects: list[Object]) -> None:
+    """One world and one cycle for all of them: most of what an example costs is drawing it."""
     ran = run(cluster(*objects), CONF)
+    no_node_is_overcommitted_and_no_pod_is_bound_twice(objects, ran)
+    a_gang_is_bound_whole_or_not_at_all(objects, ran)
+    a_queue_stays_within_its_capability(objects, ran)
+
+
+def no_node_is_overcommitted_and_no_pod_is_bound_twice(objects: list[Object], ran: Ran) -> None:
     assert max(Counter(d.pod for d in ran.decisions).values(), default=1) == 1
     has = {n.name: n.allocatable for n in objects if isinstance(n, Node)}
     for name, used in used_by_node(objects, ran).items():
@@ -56,10 +63,7 @@ def test_no_node_is_overcommitted_and_no_pod_is_bound_twice(objects: list[Object
         assert not over, (name, over, has[name].describe())
 
 
-@given(objects=worlds(Shape()))
-@settings(max_examples=80, deadline=None)
-def test_a_gang_is_bound_whole_or_not_at_all(objects: list[Object]) -> None:
-    ran = run(cluster(*objects), CONF)
+def a_gang_is_bound_whole_or_not_at_all(objects: list[Object], ran: Ran) -> None:
     for group in groups_of(objects):
         mine = [p for p in pods_of(objects) if p.group_key == group.key]
         bound = [p for p in mine if p.key in ran.binds]
@@ -74,10 +78,7 @@ def test_a_gang_is_bound_whole_or_not_at_all(objects: list[Object]) -> None:
             assert all(roles[role] >= n for role, n in group.min_task_member.items())
 
 
-@given(objects=worlds(Shape()))
-@settings(max_examples=80, deadline=None)
-def test_a_queue_stays_within_its_capability(objects: list[Object]) -> None:
-    ran = run(cluster(*objects), CONF)
+def a_queue_stays_within_its_capability(objects: list[Object], ran: Ran) -> None:
     queue_of = {g.key: g.queue for g in groups_of(objects)}
     for queue in (q for q in objects if isinstance(q, Queue) and q.capability is not None):
         mine = [p for p in pods_of(objects) if queue_of.get(p.group_key) == queue.name]
