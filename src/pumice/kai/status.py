@@ -19,7 +19,7 @@ from pumice.framework.session import Session
 from pumice.framework.story import JobsEntry, Story
 from pumice.kai.stale import stale_jobs
 from pumice.kai.usage import Amounts, amounts_by_job, amounts_by_queue, amounts_of, summed_up
-from pumice.kai.words import QUEUE, Told, Words
+from pumice.kai.words import QUEUE, Told, Waits, Words
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
 from pumice.model.gang import GangTimes, GroupResources, SchedulingCondition
 from pumice.model.gpu import GPU_RESOURCE
@@ -27,6 +27,7 @@ from pumice.model.podgroup import PodGroup, PodGroupStatus
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
+from pumice.scenario.tries import CUT_OFF
 from pumice.scenario.turns import QueueTree, queue_tree
 
 UNSCHEDULABLE = "Unschedulable"
@@ -45,23 +46,29 @@ def close(ssn: Session) -> Writes:
     return Writes(groups=tuple(groups), queues=allocated, usages=usages, notes=ssn.notes)
 
 
-def why_not_placed(story: Story) -> dict[int, str]:
-    """What the last try to place a job came to, by row, for those that found no place."""
-    found: dict[int, str] = {}
-    for told in story.told:
-        if isinstance(told, JobsEntry) and told.what == "not placed":
+def why_not_placed(story: Story) -> dict[int, Waits]:
+    """What the first try to place a job came to, by row, for those that found no place, and which were cut off."""
+    entries = [told for told in story.told if isinstance(told, JobsEntry)]
+    cuts: dict[int, list[str]] = {}
+    for told in entries:
+        if told.what == CUT_OFF:
             for job in told.jobs.tolist():
-                found.setdefault(job, told.detail)
+                cuts.setdefault(job, []).append(f"{told.action} was cut off {told.detail}")
+    found: dict[int, Waits] = {}
+    for told in entries:
+        if told.what == "not placed":
+            for job in told.jobs.tolist():
+                found.setdefault(job, Waits(told.detail, ", ".join(cuts.get(job, ()))))
     return found
 
 
-def why_not_tried(tables: Tables, tree: QueueTree) -> dict[int, str]:
+def why_not_tried(tables: Tables, tree: QueueTree) -> dict[int, Waits]:
     """What is wrong with the queue of a job that waits, by row, for those whose queue runs none."""
     jobs = tables.jobs
     waits = jobs.alive & (jobs.queue >= 0) & (jobs.waits + jobs.best_effort > 0)
     rows = waits.nonzero()[0]
     rows = rows[~tree.leaf[jobs.queue[rows]]]
-    told = {queue: _why_no_leaf(tables, tree, queue) for queue in np.unique(jobs.queue[rows]).tolist()}
+    told = {queue: Waits(_why_no_leaf(tables, tree, queue)) for queue in np.unique(jobs.queue[rows]).tolist()}
     return {row: told[queue] for row, queue in zip(rows.tolist(), jobs.queue[rows].tolist(), strict=True)}
 
 
@@ -112,10 +119,10 @@ class _Settled:
     Likewise queues, by what was found of all of them."""
 
     jobs: I64 = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    why: dict[int, str] = field(default_factory=dict)
+    why: dict[int, Waits] = field(default_factory=dict)
     queues: tuple[bytes, ...] = ()
 
-    def put(self, ssn: Session, calm: AnyArray, why: dict[int, str]) -> None:
+    def put(self, ssn: Session, calm: AnyArray, why: dict[int, Waits]) -> None:
         """The status of these jobs is in order; what becomes of those that the session wrote is not known."""
         before = ssn.world.before.jobs.stamps
         assert before is not None
@@ -135,7 +142,7 @@ def _written(ssn: Session) -> AnyArray:
     return np.asarray(stamps > ssn.opened_at)
 
 
-def _jobs_to_close(ssn: Session, why: dict[int, str]) -> AnyArray:
+def _jobs_to_close(ssn: Session, why: dict[int, Waits]) -> AnyArray:
     """Rows of the jobs whose status may have to be written: changed since it was last found in order, or failed for
     another reason than then, or below their minimum, which changes with time."""
     settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.stamps
@@ -150,7 +157,7 @@ def _jobs_to_close(ssn: Session, why: dict[int, str]) -> AnyArray:
 class _Updates:
     """What should be written on gangs. Those that are alike share a status, and what it is made of."""
 
-    def __init__(self, ssn: Session, rows: AnyArray, why: dict[int, str], amounts: Amounts) -> None:
+    def __init__(self, ssn: Session, rows: AnyArray, why: dict[int, Waits], amounts: Amounts) -> None:
         self._ssn, self._rows, self._why = ssn, rows.tolist(), why
         self._words = Words(ssn.tables, queue_tree(ssn))
         self._stale = frozenset(stale_jobs(ssn.tables).tolist())
