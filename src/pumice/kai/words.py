@@ -42,6 +42,13 @@ class Waits(NamedTuple):
     cut: str = ""
 
 
+def reason_of(why: str) -> str:
+    """The reason that programs know, of what a try came to."""
+    if why in (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA):
+        return why
+    return QUEUE_DOES_NOT_EXIST if why.startswith(QUEUE) else POD_SCHEDULING_ERRORS
+
+
 class Words:
     """What is to be said of the jobs of one session when it ends. Jobs that are alike are told the same text, which is
     made once."""
@@ -67,11 +74,10 @@ class Words:
         return found
 
     def _told(self, job: int, why: str) -> Told:
-        if why in (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA):
-            return Told(why, self._of_quota(job, why))
-        if why.startswith(QUEUE):
-            return Told(QUEUE_DOES_NOT_EXIST, why)
-        return Told(POD_SCHEDULING_ERRORS, self._of_nodes(job, why))
+        reason = reason_of(why)
+        if reason == QUEUE_DOES_NOT_EXIST:
+            return Told(reason, why)
+        return Told(reason, self._of_nodes(job, why) if reason == POD_SCHEDULING_ERRORS else self._of_quota(job, why))
 
     # -- queues --------------------------------------------------------------------------------------------------------
 
