@@ -27,22 +27,19 @@ class Tries:
     """
 
     def __init__(self, ssn: Session) -> None:
-        self._ssn, self.cut = ssn, False
-        self._taken = self._floor = self._job = 0
-        self._most = TRIES_MAX
+        self._ssn, self.cut, self._taken = ssn, False, 0
+        self._part: Part | None = None
+        self._floor, self._most = 0, TRIES_MAX
         self._left: dict[tuple[str, int], int] = {}
 
     def begin(self, part: Part) -> None:
         """It is the turn of a part's job."""
-        jobs = self._ssn.tables.jobs
-        gang = jobs.groups[part.job].gang
-        groups = len(gang.sub_groups) if gang is not None else 0
-        self._job, self._taken, self.cut = part.job, 0, False
-        self._floor = _ALWAYS + _FOR_EACH * (len(part.rows) + groups)
-        self._most = max(self._floor, min(TRIES_MAX, self._left.get(self._pot, QUEUE_TRIES_MAX) // 2))
+        self._part, self._taken, self.cut = part, 0, False
 
     def spend(self) -> bool:
         """Take one, if there is one left."""
+        if not self._taken and self._part is not None:
+            self._allow(self._part)
         if self._taken == self._most:
             self.cut = True
             return False
@@ -51,14 +48,24 @@ class Tries:
 
     def failed(self) -> None:
         """Nothing came of the turn: what it took is its queue's loss, and that it was cut off is told."""
-        left = self._left.get(self._pot, QUEUE_TRIES_MAX)
-        self._left[self._pot] = max(left - max(self._taken - self._floor, 0), 0)
+        part, above = self._part, self._taken - self._floor
+        if part is None or not self._taken:
+            return
+        if above > 0:
+            pot = self._pot(part)
+            self._left[pot] = max(self._left.get(pot, QUEUE_TRIES_MAX) - above, 0)
         if self.cut:
-            self._ssn.story.tell_of_jobs(np.array([self._job]), CUT_OFF, f"after {self._taken} tries")
+            self._ssn.story.tell_of_jobs(np.array([part.job]), CUT_OFF, f"after {self._taken} tries")
 
-    @property
-    def _pot(self) -> tuple[str, int]:
-        return self._ssn.story.action, int(self._ssn.tables.jobs.queue[self._job])
+    def _allow(self, part: Part) -> None:
+        """How much the job may have, asked when it takes the first one: most jobs take none."""
+        gang = self._ssn.tables.jobs.groups[part.job].gang
+        groups = len(gang.sub_groups) if gang is not None else 0
+        self._floor = _ALWAYS + _FOR_EACH * (len(part.rows) + groups)
+        self._most = max(self._floor, min(TRIES_MAX, self._left.get(self._pot(part), QUEUE_TRIES_MAX) // 2))
+
+    def _pot(self, part: Part) -> tuple[str, int]:
+        return self._ssn.story.action, int(self._ssn.tables.jobs.queue[part.job])
 
 
 def tries(ssn: Session) -> Tries:
