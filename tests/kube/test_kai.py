@@ -127,6 +127,15 @@ class World:
 
         return await eventually(said, f"{gang} says nothing")
 
+    async def resources(self, gang: str, requested: Obj) -> Obj:
+        """Wait until a gang says that its pods ask for so much; what it says they hold."""
+
+        async def said() -> Obj:
+            status: Obj = (await self.group(gang)).get("status", {}).get("resourcesStatus") or {}
+            return status if status.get("requested") == requested else {}
+
+        return await eventually(said, f"{gang} does not say what it asks for")
+
     async def usage(self, queue: str, **wanted: Any) -> Obj:
         """Wait until a queue's status says this."""
 
@@ -192,12 +201,14 @@ async def test_a_gang_is_bound_whole_and_its_queue_says_what_it_has(world: World
     amounts = {"cpu": "3", "memory": "3Gi", GPU: "6"}
     status = await world.usage("top", allocated=amounts, childQueues=["team"])
     assert status["requested"] == amounts and status["allocatedNonPreemptible"] == {"cpu": "0", "memory": "0"}
+    assert (await world.resources("whole", amounts))["allocated"] == amounts
     assert "kai.scheduler/last-start-timestamp" in (await world.group("whole"))["metadata"]["annotations"]
     await world.gang("large", "team", 3, gpus=2)
     condition = await world.why("large")
     assert condition["type"] == "UnschedulableOnNodePool" and condition["nodePool"] == "default"
     assert condition["reasons"][0]["reason"] == "PodSchedulingErrors", condition
     assert (await world.where())["large-0"] == ""
+    assert "allocated" not in await world.resources("large", amounts)
 
 
 async def test_what_is_due_is_taken_back(world: World, scheduler: Running) -> None:

@@ -19,7 +19,7 @@ from pumice.framework.session import Session
 from pumice.framework.story import JobsEntry, Story
 from pumice.kai.stale import stale_jobs
 from pumice.kai.usage import Amounts, amounts_by_job, amounts_by_queue, amounts_of, summed_up
-from pumice.kai.words import QUEUE, Told, Words
+from pumice.kai.words import QUEUE, Told, Waits, Words, reason_of
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
 from pumice.model.gang import GangTimes, GroupResources, SchedulingCondition
 from pumice.model.gpu import GPU_RESOURCE
@@ -27,41 +27,51 @@ from pumice.model.podgroup import PodGroup, PodGroupStatus
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
+from pumice.scenario.tries import CUT_OFF
 from pumice.scenario.turns import QueueTree, queue_tree
 
 UNSCHEDULABLE = "Unschedulable"
 _CONDITIONS_MAX = 64
+#: Seconds for which a condition stands though its numbers have changed; another reason is told at once.
+NUMBERS_STAND_S = 60.0
 
 
 def close(ssn: Session) -> Writes:
     """What should be written."""
     why = why_not_placed(ssn.story) | why_not_tried(ssn.tables, queue_tree(ssn))
-    rows = _jobs_to_close(ssn, why)
+    words = Words(ssn.tables, queue_tree(ssn))
+    rows = _jobs_to_close(ssn, words, why)
     amounts = amounts_of(ssn.tables)
-    updates = list(_Updates(ssn, rows, why, amounts).each())
-    _settled(ssn).put(ssn, rows[[update is None for update in updates]] if len(rows) else rows, why)
+    updates = list(_Updates(ssn, rows, words, why, amounts).each())
+    _settled(ssn).put(ssn, rows, [update is None for update in updates])
     allocated, usages = _queues(ssn, amounts)
     groups = sorted((update for update in updates if update is not None), key=lambda update: update.job)
     return Writes(groups=tuple(groups), queues=allocated, usages=usages, notes=ssn.notes)
 
 
-def why_not_placed(story: Story) -> dict[int, str]:
-    """What the last try to place a job came to, by row, for those that found no place."""
-    found: dict[int, str] = {}
-    for told in story.told:
-        if isinstance(told, JobsEntry) and told.what == "not placed":
+def why_not_placed(story: Story) -> dict[int, Waits]:
+    """What the first try to place a job came to, by row, for those that found no place, and which were cut off."""
+    entries = [told for told in story.told if isinstance(told, JobsEntry)]
+    cuts: dict[int, list[str]] = {}
+    for told in entries:
+        if told.what == CUT_OFF:
             for job in told.jobs.tolist():
-                found.setdefault(job, told.detail)
+                cuts.setdefault(job, []).append(f"{told.action} was cut off {told.detail}")
+    found: dict[int, Waits] = {}
+    for told in entries:
+        if told.what == "not placed":
+            for job in told.jobs.tolist():
+                found.setdefault(job, Waits(told.detail, ", ".join(cuts.get(job, ()))))
     return found
 
 
-def why_not_tried(tables: Tables, tree: QueueTree) -> dict[int, str]:
+def why_not_tried(tables: Tables, tree: QueueTree) -> dict[int, Waits]:
     """What is wrong with the queue of a job that waits, by row, for those whose queue runs none."""
     jobs = tables.jobs
     waits = jobs.alive & (jobs.queue >= 0) & (jobs.waits + jobs.best_effort > 0)
     rows = waits.nonzero()[0]
     rows = rows[~tree.leaf[jobs.queue[rows]]]
-    told = {queue: _why_no_leaf(tables, tree, queue) for queue in np.unique(jobs.queue[rows]).tolist()}
+    told = {queue: Waits(_why_no_leaf(tables, tree, queue)) for queue in np.unique(jobs.queue[rows]).tolist()}
     return {row: told[queue] for row, queue in zip(rows.tolist(), jobs.queue[rows].tolist(), strict=True)}
 
 
@@ -108,20 +118,19 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
 
 @dataclass(slots=True)
 class _Settled:
-    """Jobs of which the status was found in order: their stamps in the snapshot then (-1: none), and why they waited.
-    Likewise queues, by what was found of all of them."""
+    """Jobs of which the status was found in order: their stamps in the snapshot then (-1: none). Likewise queues, by
+    what was found of all of them."""
 
     jobs: I64 = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    why: dict[int, str] = field(default_factory=dict)
     queues: tuple[bytes, ...] = ()
 
-    def put(self, ssn: Session, calm: AnyArray, why: dict[int, str]) -> None:
-        """The status of these jobs is in order; what becomes of those that the session wrote is not known."""
+    def put(self, ssn: Session, rows: AnyArray, calm: list[bool]) -> None:
+        """Of some jobs it was found whether their status is in order. Whether what is written of the others arrives is
+        not known, nor what becomes of those that the session wrote."""
         before = ssn.world.before.jobs.stamps
         assert before is not None
-        self.jobs[calm] = before[calm]
+        self.jobs[rows] = np.where(np.array(calm, dtype=bool), before[rows], -1)
         self.jobs[_written(ssn)] = -1
-        self.why = why
 
 
 def _settled(ssn: Session) -> _Settled:
@@ -135,24 +144,47 @@ def _written(ssn: Session) -> AnyArray:
     return np.asarray(stamps > ssn.opened_at)
 
 
-def _jobs_to_close(ssn: Session, why: dict[int, str]) -> AnyArray:
+def _jobs_to_close(ssn: Session, words: Words, why: dict[int, Waits]) -> AnyArray:
     """Rows of the jobs whose status may have to be written: changed since it was last found in order, or failed for
-    another reason than then, or below their minimum, which changes with time."""
+    another reason than then or in other numbers, or below their minimum, which changes with time."""
     settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.stamps
     assert before is not None
     due = (before != settled.jobs) | _written(ssn)
-    changed = [job for job in {**why, **settled.why} if why.get(job) != settled.why.get(job)]
-    due[[job for job in changed if job < len(due)]] = True
+    due[_told_anew(ssn, words, why)] = True
     found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
     return found
+
+
+def _told_anew(ssn: Session, words: Words, why: dict[int, Waits]) -> list[int]:
+    """Rows of jobs that hold nothing and whose condition does not say why they wait."""
+    jobs, pool, found = ssn.tables.jobs, ssn.snapshot.node_pool, []
+    holds: list[bool] = (jobs.counts @ ACTIVE > 0).tolist()
+    for job, each in why.items():
+        group = jobs.groups[job]
+        if group is None or holds[job]:
+            continue
+        ours = next((one for one in group.status.scheduling if one.node_pool == pool), None)
+        if ours is None or not (_stands(ours, reason_of(each.why), ssn.now) or _says(ours, words.of(job, each))):
+            found.append(job)
+    return found
+
+
+def _says(condition: SchedulingCondition, told: Told) -> bool:
+    """Whether a condition says this."""
+    return (condition.message, condition.reasons, condition.status) == (told.message, (told,), "True")
+
+
+def _stands(condition: SchedulingCondition, reason: str, now: float) -> bool:
+    """Whether a condition has the reason, and was written so short a time ago that its numbers may stand."""
+    same = condition.status == "True" and [known for known, _ in condition.reasons] == [reason]
+    return same and 0.0 <= now - condition.last_transition < NUMBERS_STAND_S
 
 
 class _Updates:
     """What should be written on gangs. Those that are alike share a status, and what it is made of."""
 
-    def __init__(self, ssn: Session, rows: AnyArray, why: dict[int, str], amounts: Amounts) -> None:
-        self._ssn, self._rows, self._why = ssn, rows.tolist(), why
-        self._words = Words(ssn.tables, queue_tree(ssn))
+    def __init__(self, ssn: Session, rows: AnyArray, words: Words, why: dict[int, Waits], amounts: Amounts) -> None:
+        self._ssn, self._rows, self._words, self._why = ssn, rows.tolist(), words, why
         self._stale = frozenset(stale_jobs(ssn.tables).tolist())
         self._statuses: dict[Hashable, PodGroupStatus] = {}
         counts, before = ssn.tables.jobs.counts[rows], ssn.world.before.jobs.counts[rows]
@@ -215,7 +247,7 @@ def _conditions(ssn: Session, group: PodGroup, told: Told | None, *, holds: bool
     others = tuple(each for each in old if each is not ours)
     if told is None:
         return others if holds else old
-    if ours is not None and (ours.message, ours.reasons, ours.status) == (told.message, (told,), "True"):
+    if ours is not None and (_stands(ours, told.reason, ssn.now) or _says(ours, told)):
         return old
     number = max((int(each.transition_id) for each in old if each.transition_id.isdecimal()), default=0) + 1
     condition = SchedulingCondition(pool, told.message, ((told.reason, told.message),), str(number), ssn.now)

@@ -35,6 +35,20 @@ class Told(NamedTuple):
     message: str
 
 
+class Waits(NamedTuple):
+    """``why``: what a try came to. ``cut``: which searches ended before they were through, so that it is no proof."""
+
+    why: str
+    cut: str = ""
+
+
+def reason_of(why: str) -> str:
+    """The reason that programs know, of what a try came to."""
+    if why in (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA):
+        return why
+    return QUEUE_DOES_NOT_EXIST if why.startswith(QUEUE) else POD_SCHEDULING_ERRORS
+
+
 class Words:
     """What is to be said of the jobs of one session when it ends. Jobs that are alike are told the same text, which is
     made once."""
@@ -47,21 +61,23 @@ class Words:
         columns = (jobs.signature, jobs.queue, jobs.preemptible, jobs.counts[:, PENDING])
         self._alike: list[tuple[int, ...]] = list(zip(*(column.tolist() for column in columns), strict=True))
 
-    def of(self, job: int, why: str) -> Told:
-        """``why``: what the last try came to."""
+    def of(self, job: int, why: Waits) -> Told:
+        """What is to be said of a job that waits."""
         alike = self._alike[job]
         key = (alike, why) if alike[0] >= 0 else (job, why)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._told(job, why)
+            found = self._told(job, why.why)
+            if why.cut:
+                found = found._replace(message=f"{found.message} Not all was tried: {why.cut}.")
+            self._known[key] = found
         return found
 
     def _told(self, job: int, why: str) -> Told:
-        if why in (OVER_LIMIT, NON_PREEMPTIBLE_OVER_QUOTA):
-            return Told(why, self._of_quota(job, why))
-        if why.startswith(QUEUE):
-            return Told(QUEUE_DOES_NOT_EXIST, why)
-        return Told(POD_SCHEDULING_ERRORS, self._of_nodes(job, why))
+        reason = reason_of(why)
+        if reason == QUEUE_DOES_NOT_EXIST:
+            return Told(reason, why)
+        return Told(reason, self._of_nodes(job, why) if reason == POD_SCHEDULING_ERRORS else self._of_quota(job, why))
 
     # -- queues --------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from pumice.kube.claim_binding import ClaimProblem, claims_to_be_given
 from pumice.kube.client import Client
 from pumice.kube.codec import BadObject, Codec
 from pumice.kube.errors import ApiError, KubeError
@@ -86,8 +87,8 @@ class RequestBinder:
         memory = node_gpu_memory(node.labels) if node is not None else 0
         request, began = request_of(bind, pod, memory, self._backoff_limit), time.perf_counter()
         try:
-            await self._create(request)
-        except KubeError as error:
+            await self._create(replace(request, claims=await claims_to_be_given(self._client, bind)))
+        except (KubeError, ClaimProblem) as error:
             flight.why = f"failed to ask for a binding to node {bind.node}: {error}"
             if not (isinstance(error, ApiError) and error.namespace_goes):
                 _log.warning("pod %s: %s", bind.pod, flight.why)

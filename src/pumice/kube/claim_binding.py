@@ -13,8 +13,9 @@ from pumice.kube.claims_out import allocation_object
 from pumice.kube.client import Client
 from pumice.kube.errors import ApiError
 from pumice.kube.kinds import PODS, RESOURCE_CLAIMS
-from pumice.model.claims import CLAIM_USERS_MAX, Allocation
+from pumice.model.claims import CLAIM_USERS_MAX, Allocation, ResourceClaim
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
+from pumice.model.manifest import Decoder, ManifestError
 
 #: So that a claim with devices is not deleted while they are in use.
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -71,11 +72,8 @@ class ClaimBinding:
         namespace, name, *place = grant.claim.split("/")
         if not place:
             return grant.claim
-        pod = await self._client.get(PODS.path(bind.pod))
-        asked = (pod.get("spec") or {}).get("resourceClaims") or []
-        made = {each.get("name"): each for each in (pod.get("status") or {}).get("resourceClaimStatuses") or []}
-        own = asked[int(place[0])]["name"] if int(place[0]) < len(asked) else ""
-        found = (made.get(own) or {}).get("resourceClaimName")
+        claims = _claims_of(await self._client.get(PODS.path(bind.pod)))
+        own, found = claims[int(place[0])] if int(place[0]) < len(claims) else ("", "")
         if not found:
             raise ClaimProblem(f"the claim {own!r} of pod {namespace}/{name} is not made yet")
         return f"{namespace}/{found}"
@@ -104,6 +102,41 @@ class ClaimBinding:
         if not gives and FINALIZER in kept:
             left = {**written["metadata"], "finalizers": [each for each in kept if each != FINALIZER]}
             await self._client.put(RESOURCE_CLAIMS.path(key), {**written, "metadata": left})
+
+
+def _claims_of(pod: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The claims of a pod as (name in its spec, name of the claim itself, empty while it is not made)."""
+    made = {each.get("name"): each for each in (pod.get("status") or {}).get("resourceClaimStatuses") or []}
+    asked = (pod.get("spec") or {}).get("resourceClaims") or []
+    each = [(claim["name"], claim.get("resourceClaimName")) for claim in asked]
+    return [(own, name or (made.get(own) or {}).get("resourceClaimName") or "") for own, name in each]
+
+
+async def claims_to_be_given(client: Client, bind: Bind) -> tuple[tuple[str, Allocation], ...]:
+    """What each claim of the pod is to have when it is bound, by its name in the pod's spec: what was decided, or what
+    the claim was given before. Raises: ClaimProblem, KubeError."""
+    grants = {grant.claim: grant for grant in _grants(bind)}
+    if not grants:
+        return ()
+    found: list[tuple[str, Allocation]] = []
+    namespace = bind.pod.partition("/")[0]
+    for i, (own, name) in enumerate(_claims_of(await client.get(PODS.path(bind.pod)))):
+        grant = grants.get(f"{namespace}/{name}") or grants.get(f"{bind.pod}/{i}")
+        if grant is None:
+            raise ClaimProblem(f"the claim {own!r} of pod {bind.pod} is another one than was decided about")
+        found.append((own, grant.allocation or await _given_before(client, f"{namespace}/{name}")))
+    return tuple(found)
+
+
+async def _given_before(client: Client, key: str) -> Allocation:
+    found = await client.get(RESOURCE_CLAIMS.path(key))
+    try:
+        claim = Decoder().decode(found)
+    except ManifestError as error:
+        raise ClaimProblem(f"claim {key} cannot be read: {error}") from error
+    if not isinstance(claim, ResourceClaim) or claim.allocation is None:
+        raise ClaimProblem(f"claim {key} has lost its devices")
+    return claim.allocation
 
 
 def _grants(bind: Bind) -> tuple[ClaimGrant, ...]:

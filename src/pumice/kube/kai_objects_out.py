@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pumice.kube.claims_out import allocation_object
 from pumice.model.bind_request import BindRequest
 from pumice.model.gang import Gang, SubGroup, TopologyConstraint
 from pumice.model.manifest.fields import Obj
@@ -63,6 +64,11 @@ def kai_bind_request(request: BindRequest) -> Obj:
         "receivedResourceType": request.received_type,
         "receivedGPU": _some(count=request.gpu_count or None, portion=request.gpu_portion),
         **_some(selectedGPUGroups=list(request.gpu_groups), backoffLimit=request.backoff_limit),
+        **_some(
+            resourceClaimAllocations=[
+                {"name": name, "allocation": allocation_object(given)} for name, given in request.claims
+            ]
+        ),
     }
     status = _some(phase=request.phase, reason=request.reason, failedAttempts=request.failed_attempts or None)
     metadata: Obj = {"namespace": request.namespace, "name": request.name, **_some(uid=request.uid)}

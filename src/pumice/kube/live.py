@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,7 +44,7 @@ from pumice.model.events import Seen
 from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.manifest import Decoder
 from pumice.runtime.cycle_metrics import CycleTimer, report_bound, report_cycle
-from pumice.runtime.kai_metrics import report_kai_cycle
+from pumice.runtime.kai_metrics import report_bind_written, report_kai_cycle, report_usage_asked
 from pumice.runtime.loop import Loop
 from pumice.runtime.memory import give_back_freed
 from pumice.runtime.metrics import Metrics
@@ -222,7 +223,8 @@ class Live:
             told=self._tell_of_unread,
         )
         self._reminders = Reminders(self.cluster.truth, self.cluster.teller, self.following.unread)
-        self._feeds = usage_feeds(lambda: self.conf.current.policy, self.cluster, self._client)
+        asked = partial(report_usage_asked, self.metrics)
+        self._feeds = usage_feeds(lambda: self.conf.current.policy, self.cluster, self._client, asked)
         self.synced, self._decided = asyncio.Event(), asyncio.Event()
         self.cluster.is_synced = self.synced.is_set
 
@@ -392,6 +394,8 @@ class Live:
 
     def _timed(self, stage: str, seconds: float) -> None:
         self.metrics.observe("scheduling_stage_duration_milliseconds", 1000.0 * seconds, stage)
+        if stage == "Bind" and self.settings.language is KAI:
+            report_bind_written(self.metrics, seconds)
 
     def _aged(self, stage: str, bind: Bind, seconds: float) -> None:
         if stage == "Failed":

@@ -37,12 +37,17 @@ class ApiServerAsk:
 
 
 def usage_feeds(
-    policy: Callable[[], Policy], cluster: KubeCluster, client: Client, environ: Mapping[str, str] = os.environ
+    policy: Callable[[], Policy],
+    cluster: KubeCluster,
+    client: Client,
+    timed: Callable[[float], None],
+    environ: Mapping[str, str] = os.environ,
 ) -> Sequence[UsageFeed]:
-    """Those that the policy in force may ask for, which may name variables of ``environ``."""
+    """Those that the policy in force may ask for, which may name variables of ``environ``. ``timed`` is told how many
+    seconds it took to ask for the history of queues."""
     truth, api_server = cluster.truth, ApiServerAsk(client)
     nodes, queues = of_nodes(lambda: policy().metrics), of_queues(lambda: policy().section(HISTORY), environ)
     return (
         UsageFeed(nodes, lambda: list(truth.nodes.values()), cluster.sink, time.time, of_api_server=api_server),
-        UsageFeed(queues, lambda: list(truth.queues.values()), cluster.sink, time.time),
+        UsageFeed(queues, lambda: list(truth.queues.values()), cluster.sink, time.time, timed=timed),
     )

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pumice.model.claims import Allocation
+
 REGULAR, FRACTION, MIG_INSTANCE = "Regular", "Fraction", "MigInstance"
 
 
 @dataclass(frozen=True, slots=True)
 class BindRequest:
     """``gpu_groups``: the devices it is to share. ``backoff_limit``: how many further tries there are, None for none.
+
+    ``claims``: what the claims of the pod are to be given, by their names in the pod's spec. Written and not read.
 
     ``pod_uid``: of the pod that owns it, empty where none does: another pod of its name is none of its business.
 
@@ -24,6 +28,7 @@ class BindRequest:
     gpu_count: int = 0
     gpu_portion: str = ""
     gpu_groups: tuple[str, ...] = ()
+    claims: tuple[tuple[str, Allocation], ...] = ()
     backoff_limit: int | None = None
     phase: str = ""
     reason: str = ""

@@ -45,6 +45,9 @@ def _families() -> Iterable[Family]:
     yield Family(
         f"task_scheduling_{_LATENCY}", "histogram", "From a pod's creation to its bind", (), _DOUBLING, prefix=PREFIX
     )
+    yield Family(f"task_bind_{_LATENCY}", "histogram", "Time in which a bind is written", (), _DOUBLING, prefix=PREFIX)
+    about = "Time in which what queues had lately is answered"
+    yield Family(f"usage_query_{_LATENCY}", "histogram", about, (), _DOUBLING, prefix=PREFIX)
     for name, (_, about) in _TALLIES.items():
         yield Family(name, "counter", about, _ACTION, prefix=PREFIX)
     yield Family(_PREEMPTIONS, "counter", "Jobs for which preempt looked for victims", prefix=PREFIX)
@@ -81,6 +84,16 @@ def report_kai_cycle(
     _report_binds(metrics, outcome, decisions)
     _report_queues(metrics, outcome)
     _report_evictions(metrics, outcome, decisions, node_pool)
+
+
+def report_bind_written(metrics: Metrics, seconds: float) -> None:
+    """One bind, or one request for it, was taken by the API server after so long."""
+    metrics.observe(f"{PREFIX}task_bind_{_LATENCY}", 1000.0 * seconds)
+
+
+def report_usage_asked(metrics: Metrics, seconds: float) -> None:
+    """A round of questions about the history of queues took so long, whatever came of it."""
+    metrics.observe(f"{PREFIX}usage_query_{_LATENCY}", 1000.0 * seconds)
 
 
 def _report_work(metrics: Metrics, outcome: Outcome) -> None:

@@ -31,6 +31,7 @@ from pumice.model.status import TaskStatus
 from pumice.scenario.groups import Group, Subset, groups_of, has_sets
 from pumice.scenario.parts import Part, active_of
 from pumice.scenario.points import device_order, may_take, node_subsets
+from pumice.scenario.tries import tries
 
 _RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
 _ANYWHERE = Subset()
@@ -48,6 +49,7 @@ class Placer:
         self._by_name = nodes_by_name(ssn)
         self._single = ssn.hooks.answers(points.task_filters) or ssn.hooks.answers(points.task_scores)
         self._outside = self.feasible.outside
+        self._tries = tries(ssn)
 
     def place(self, stmt: Statement, part: Part, within: Bool | None = None, *, virtual: bool = False) -> bool:
         """Place all of a part, or nothing. ``within`` (N,): only on these nodes. ``virtual``: it is only found out
@@ -121,11 +123,18 @@ class Placer:
         return promised > 0 and active_of(tables, sub) - promised < tables.subs.min_available[sub]
 
     def _place_group(self, stmt: Statement, group: Group, within: Subset, virtual: bool) -> bool:
-        """Place all of a group in the first subset of nodes that takes it."""
+        """Place all of a group in the first subset of nodes that takes it, as long as there are tries left."""
+        if not self._tries.spend():
+            return False
         found = self.ssn.ask(node_subsets, group, within)
         if not found:
             self.why = "no domain of its topology takes it"
         for subset in found:
+            if subset.nodes is not None and self._lacks_room(group.rows, subset.nodes):
+                self.why = NO_ROOM
+                continue
+            if not self._tries.spend():
+                return False
             with stmt.trial() as trial:
                 if group.sub >= 0:
                     placed = self._place_tasks(stmt, group.rows, subset, virtual)
@@ -135,6 +144,16 @@ class Placer:
                     trial.keep()
                     return True
         return False
+
+    def _lacks_room(self, rows: Sequence[int], within: Bool) -> bool:
+        """Whether one of some tasks fits none of these nodes (N,), whoever of the others is placed: there is too little
+        for it on each, or it is the first to be placed and filters object."""
+        cls = self.ssn.tables.tasks.cls
+        first = int(cls[rows[0]])
+        if not np.any(self.feasible.capacity(first)[within] > 0):
+            return True
+        others = set(cls[list(rows)].tolist()) - {first}
+        return any(not np.any(self.feasible.capacity(each)[within]) for each in others)
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 

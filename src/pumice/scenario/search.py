@@ -12,6 +12,7 @@ from pumice.scenario.parts import active_count
 from pumice.scenario.solve import Refuted, Rules, Solution
 from pumice.scenario.standing import Standing
 from pumice.scenario.tallies import Tally, tally
+from pumice.scenario.tries import tries
 from pumice.scenario.turns import Turns, queue_tree, waiting_jobs
 
 
@@ -23,12 +24,13 @@ def search(ssn: Session, rules: Rules) -> None:
     waiting, job_of = Waiting(ssn, rows), ssn.tables.tasks.job
     standing = Standing(ssn, preemptible_jobs(ssn))
     turns, alike = Turns(ssn, rows), Alike(ssn, rows)
-    following = Following(ssn, rules, waiting, standing)
+    following, allowed = Following(ssn, rules, waiting, standing), tries(ssn)
     for job, part in turns:
         if part is None or alike.failed(job):
             turns.drop(job, alike.leading)
             continue
         tally(ssn, Tally.TRIED)
+        allowed.begin(part)
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             if not rules.may_try(ssn, part):
                 alike.fails(job, "has no case")
@@ -42,6 +44,7 @@ def search(ssn: Session, rules: Rules) -> None:
                 standing.put(changed, there=[each for each in changed if may_be_victim(ssn, each)])
             else:
                 alike.fails(job, "nobody may leave for it", alike=found is Refuted.WITHOUT_A_TRY)
+                allowed.failed()
         turns.drop(job, alike.leading)
     alike.tell()
 

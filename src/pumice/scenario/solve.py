@@ -32,6 +32,7 @@ from pumice.scenario.placing import placer
 from pumice.scenario.points import solution_start
 from pumice.scenario.standing import Standing
 from pumice.scenario.tallies import Tally, tally
+from pumice.scenario.tries import tries
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def solve(
 class _Search:
     def __init__(self, ssn: Session, stmt: Statement, rules: Rules, waiting: Waiting, candidates: Candidates) -> None:
         self.ssn, self.stmt, self.rules, self.waiting = ssn, stmt, rules, waiting
-        self.candidates, self.tries = candidates, 0
+        self.candidates, self.tries, self._allowed = candidates, 0, tries(ssn)
         self._start = self._evicted = stmt.mark()
         self._standing: frozenset[int] = frozenset()  # those whose evictions stand while a larger part is tried
 
@@ -108,7 +109,7 @@ class _Search:
         found = None
         for chunk in growth:
             found = self._on_nodes(part, recorded, chunk, growth, possible)
-            if found is not None:
+            if found is not None or self._allowed.cut:
                 break
         tally(ssn, Tally.RULED_OUT, growth.ruled_out)
         return found
@@ -145,6 +146,8 @@ class _Search:
             found, placed = self._try(part, recorded, evicted, extended)
             if found is not None:
                 return found
+            if self._allowed.cut:
+                return None
             if placed:
                 possible |= extended  # a validator said no: the nodes stay in
                 return None
@@ -156,12 +159,15 @@ class _Search:
         """Evict, place, validate: who left, if that works; and whether the part was placed."""
         ssn, tables = self.ssn, self.ssn.tables
         rows = (*recorded, *evicted)
+        if not self._allowed.spend():
+            return None, False
         self.tries += 1
         tally(ssn, Tally.SIMULATED)
         with self.stmt.trial() as trial:
             evict_all(ssn, self.stmt, [row for row in rows if row not in self._standing], self.rules.reason)
             self._evicted = self.stmt.mark()
-            if not Contest(ssn, self.stmt, part, rows, self.waiting, within).run():
+            placed = Contest(ssn, self.stmt, part, rows, self.waiting, within).run()
+            if not placed or self._allowed.cut:  # then others may have lost their place for that
                 return None, False
             if not self._is_valid(Scenario(part, list(rows))):
                 return None, True

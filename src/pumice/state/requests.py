@@ -39,6 +39,10 @@ class BindRequests:
         del self._live[pod]
         return pod
 
+    def is_live(self, pod: str) -> bool:
+        """Whether somebody is asked to bind the pod."""
+        return pod in self._live
+
     def counts_as(self, pod: Pod) -> Pod:
         """What a pod, as the API server has it, counts as."""
         request = self._live.get(pod.key)

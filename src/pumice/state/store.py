@@ -175,6 +175,8 @@ class Store:
         if pod is None or row is None:
             return
         plain = self._requests.as_it_is(self._tables.tasks.pods[row])
+        if self._grants and not self._requests.is_live(pod) and not plain.node_name:
+            self._grants.let_go((pod,))
         self._tasks.seen({pod: self._requests.counts_as(plain)})
         self._tasks.undone(pod, plain.uid)  # what was decided about it is what the request says, or comes to nothing
 

@@ -14,7 +14,7 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.queue import NodeGroupAffinity, PriorityClass, Queue, ResourceQuota
 from pumice.model.resources import Resource
-from pumice.model.topology import HyperNode
+from pumice.model.topology import HyperNode, Topology
 from pumice.model.usage import NodeUsage, QueueHistory
 from pumice.testing.build import pod, resource
 from pumice.testing.clusters import DISK, Alter, apart, key_of
@@ -203,6 +203,10 @@ def _hypernode(dice: Random, one: HyperNode, objects: Objects) -> HyperNode:
     return replace(one, members=one.members[:-1] if len(one.members) > 1 else one.members)
 
 
+def _topology(dice: Random, one: Topology, objects: Objects) -> Topology:
+    return replace(one, levels=one.levels[::-1])
+
+
 def _quota(dice: Random, one: ResourceQuota, objects: Objects) -> ResourceQuota:
     return replace(one, used=resource(dice.randint(0, 6), f"{dice.randint(0, 4)}Gi"))
 
@@ -232,4 +236,5 @@ _SELDOM: Mapping[type[Object], Callable[[Random, Any, Objects], Object]] = {
     NodeUsage: _usage,
     QueueHistory: _history,
     Numatopology: _numa,
+    Topology: _topology,
 }

@@ -18,21 +18,20 @@ from typing import Any
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE
 from pumice.framework.policy import Policy, read_policy
 from pumice.framework.registry import Registry
+from pumice.runtime.languages import builtin_registry
 from pumice.runtime.user_plugins import with_plugins_of
 from pumice.testing.checks.arguments import check_arguments
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.shrink import shrunk, sketch
 from pumice.testing.checks.walk import Start, Walk
 from pumice.testing.clusters import Alter, Size, small_cluster
-from pumice.volcano.table import volcano_registry
+from pumice.testing.dialects import SURROUNDINGS, Surroundings
 
-#: Plugins that are there too, some of them in each cluster.
-BESIDE = ("priority", "gang", "drf", "predicates", "proportion", "nodeorder")
+#: Plugins of Volcano's that are there too, some of them in each cluster.
+BESIDE = SURROUNDINGS["volcano"].beside
 SEEDS = range(40)
 STEPS = 6
 SIZE = Size()
-
-DIALECT = "volcano"
 
 
 @dataclass(slots=True)
@@ -47,7 +46,8 @@ def check_plugin(
     *plugins: str | Callable[..., Any],
     arguments: Mapping[str, Any] | None = None,
     switches: Mapping[str, bool] | None = None,
-    beside: Sequence[str] = BESIDE,
+    dialect: str = "volcano",
+    beside: Sequence[str] | None = None,
     folder: str | Path | None = None,
     alter: Alter | None = None,
     seeds: Iterable[int] = SEEDS,
@@ -70,13 +70,17 @@ def check_plugin(
     * an argument of a wrong type is one PolicyError, and any other value is one that the plugin can live with.
 
     ``plugins``: functions or classes under ``@plugin``, or names, of built-in plugins or of ``folder``'s. ``arguments``
-    and ``switches`` as in a policy file. ``beside``: names of plugins of which some are there too. ``alter(object,
+    and ``switches`` as in a policy file. ``dialect``: volcano or kai, whose plugins they are and whose words the
+    clusters are in. ``beside``: names of plugins of which some are there too, by default common ones. ``alter(object,
     dice)`` gives nodes, queues, groups and pods what the plugin looks at: labels, annotations; it is also asked for
     another value when something is to change. ``values``: arguments are tried with every value that a policy file may
     hold. Deterministic. Raises: AssertionError with the hook, what happened, the
     answers before and after, what to write, the seed, and a cluster as small as one can be found that shows it.
     """
-    setting = _Setting(_registry(plugins, folder), _names(plugins), tuple(beside), alter, steps, size)
+    around = SURROUNDINGS[dialect]
+    registry = _registry(plugins, folder, dialect)
+    among = tuple(around.beside if beside is None else beside)
+    setting = _Setting(registry, _names(plugins), among, around.alter(alter), steps, size, dialect, around)
     arguments, switches = _of_one(plugins, arguments), _of_one(plugins, switches)
     setting = replace(setting, arguments=arguments, switches=switches, file_every=file_every)
     checked = Checked()
@@ -91,9 +95,9 @@ def check_plugin(
     return checked
 
 
-def _registry(plugins: Sequence[str | Callable[..., Any]], folder: str | Path | None) -> Registry:
-    registry = volcano_registry().with_plugins(DIALECT, [each for each in plugins if not isinstance(each, str)])
-    return registry if folder is None else with_plugins_of(Path(folder), registry, DIALECT)
+def _registry(plugins: Sequence[str | Callable[..., Any]], folder: str | Path | None, dialect: str) -> Registry:
+    registry = builtin_registry().with_plugins(dialect, [each for each in plugins if not isinstance(each, str)])
+    return registry if folder is None else with_plugins_of(Path(folder), registry, dialect)
 
 
 def _names(plugins: Sequence[str | Callable[..., Any]]) -> tuple[str, ...]:
@@ -116,6 +120,8 @@ class _Setting:
     alter: Alter | None
     steps: int
     size: Size
+    dialect: str
+    around: Surroundings
     arguments: Mapping[str, Any] = field(default_factory=dict)
     switches: Mapping[str, Any] = field(default_factory=dict)
     file_every: int = 3
@@ -127,8 +133,8 @@ class _Setting:
         tiers = [
             {"plugins": [self._entry(name, arguments) for name in some]} for some in (mixed[:cut], mixed[cut:]) if some
         ]
-        actions = dice.choice(("enqueue, allocate, backfill", "enqueue, allocate, backfill", "allocate"))
-        return read_policy({"actions": actions, "tiers": tiers}, self.registry)
+        actions = dice.choice(self.around.actions)
+        return read_policy({"dialect": self.dialect, "actions": actions, "tiers": tiers}, self.registry)
 
     def _entry(self, name: str, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
         if name not in self.plugins:
@@ -139,7 +145,7 @@ class _Setting:
         """A walk under a policy with some of the plugins and some beside them. Raises: PolicyError."""
         beside = [name for name in self.beside if name not in self.plugins and dice.random() < _BESIDE]
         policy = self.policy([*some, *beside], dice, arguments)
-        objects = tuple(small_cluster(dice, self.size, self.alter))
+        objects = (*small_cluster(dice, self.size, self.alter), *self.around.more)
         return Walk(Start(seed, policy, tuple(some), objects, file_every=self.file_every), self.alter)
 
 
@@ -175,7 +181,7 @@ def _report(walk: Walk, breach: Breach, setting: _Setting, seed: int) -> str:
 
 def _check_arguments(setting: _Setting, name: str) -> None:
     only = replace(setting, plugins=(name,))
-    spec = setting.registry.plugin(DIALECT, name)
+    spec = setting.registry.plugin(setting.dialect, name)
     assert spec is not None, name
     tried: list[int] = []
 

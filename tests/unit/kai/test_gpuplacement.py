@@ -17,7 +17,7 @@ from pumice.kai.free_gpus import FreeGpus, ask_of
 from pumice.kai.plugins.gpuplacement import POLICIES
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.events import Object
-from pumice.model.gpu import GPU_GROUP_LABEL, GpuShare
+from pumice.model.gpu import GPU_GROUP_LABEL, GPU_MEMORY_LABEL, GpuShare
 from pumice.model.pod import Pod
 from pumice.state.store import Store
 from tests.unit.kai.cluster import NOW, Planner, Ran, cycle, job, node, policy, queue, store
@@ -72,6 +72,17 @@ def test_the_device_is_the_one_that_it_fills(name: str) -> None:
     )
     ran = placed(found, name)
     assert [each.context[GPU_GROUPS] for each in ran.decisions if isinstance(each, Bind)] == [("tight",)]
+
+
+@pytest.mark.parametrize("share", [GpuShare(memory_mib=4000), GpuShare(0.4, devices=2)], ids=["memory", "two devices"])
+@pytest.mark.parametrize("name", ["fgd", "priced"])
+def test_a_share_that_counts_as_whole_devices_is_placed_beside_others(name: str, share: GpuShare) -> None:
+    """Where scores are of nodes and not of devices."""
+    group, *pods = sharing("j", "", 0.4)[1:]
+    asks = [replace(pod, spec=replace(pod.spec, gpu_share=share)) for pod in pods if isinstance(pod, Pod)]
+    machine = node("a", 3, labels={GPU_MEMORY_LABEL: "8000"})
+    found = store(machine, queue("q"), *sharing("r", "a", 0.3, "roomy"), group, *asks)
+    assert placed(found, name).binds == {"j-0": "a"}
 
 
 def test_whole_gpus_and_pods_without_any_are_placed_too() -> None:

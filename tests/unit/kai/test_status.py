@@ -200,3 +200,25 @@ def test_an_unknown_topology_or_level_and_minimums_above_sizes_keep_their_gang_w
 def test_a_limit_below_its_quota_is_what_a_queue_has_at_most() -> None:
     ran = cycle(store(node("n"), queue("q", quota=8, limit=1), job("j", "q", [""]), job("k", "q", [""])))
     assert len(ran.binds) == 1
+
+
+def test_a_status_that_was_not_written_is_handed_out_again() -> None:
+    found, memo = store(node("n", 1), queue("q"), job("j", "q", [""], gpus=2)), Memo()
+    carry_out(found, memo)
+    found.apply(Seen(queue("q", limit=1.0)))
+    for _ in range(2):  # nobody writes it
+        outcome = run_cycle(found.snapshot(), policy(), NOW, Planner(), memo=memo)
+        (update,) = outcome.groups
+        assert [reason for reason, _ in update.status.scheduling[0].reasons] == ["OverLimit"]
+
+
+@pytest.mark.parametrize("memo", [Memo(), None], ids=["with a memory", "without"])
+def test_numbers_of_a_condition_stand_for_a_minute_and_are_told_then(memo: Memo | None) -> None:
+    found = store(node("n", 1), queue("q"), job("j", "q", [""], gpus=2))
+    assert "ns/j" in carry_out(found, memo or Memo())
+    found.apply(Seen(node("m", 1)))
+    assert "ns/j" not in carry_out(found, memo or Memo(), NOW + 59)
+    assert "ns/j" in carry_out(found, memo or Memo(), NOW + 60)
+    group = next(group for group in found.snapshot().tables.jobs.groups if group is not None)
+    assert "0/2 nodes" in group.status.scheduling[0].message
+    assert "ns/j" not in carry_out(found, memo or Memo(), NOW + 200)

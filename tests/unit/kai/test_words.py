@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS, QUEUE_DOES_NOT_EXIST
-from pumice.kai.words import QUEUE, Told, Words
+from pumice.kai.words import QUEUE, Told, Waits, Words
 from pumice.scenario.placing import NO_ROOM
 from pumice.scenario.turns import QueueTree
 from tests.unit.kai.cluster import job, node, opened, queue, store
@@ -54,7 +54,7 @@ def told(of: str, gpus: int, why: str, *others: object) -> Told:
     """Of a job of one that waits."""
     ssn = opened(store(node("a", 8), node("b", 2), QUEUES, *others, job("new", of, [""], gpus)))  # type: ignore[arg-type]
     row = list(ssn.tables.jobs.uids).index("ns/new")
-    return Words(ssn.tables, QueueTree(ssn.tables)).of(row, why)
+    return Words(ssn.tables, QueueTree(ssn.tables)).of(row, Waits(why))
 
 
 def test_a_queue_that_is_not_there_is_named() -> None:
@@ -81,7 +81,7 @@ def test_a_queue_that_is_not_there_is_named() -> None:
 )
 def test_how_many_nodes_lack_what(tasks: int, gpus: int, why: str, message: str) -> None:
     ssn = opened(store(node("a", 8), node("b", 2), QUEUES, job("new", "team", [""] * tasks, gpus)))
-    found = Words(ssn.tables, QueueTree(ssn.tables)).of(0, why)
+    found = Words(ssn.tables, QueueTree(ssn.tables)).of(0, Waits(why))
     assert found == Told(POD_SCHEDULING_ERRORS, f"0/2 nodes are available for pod new-0: {message}")
 
 
@@ -89,7 +89,7 @@ def test_jobs_that_are_alike_are_told_the_same_text() -> None:
     jobs = [job(name, "team", [""], gpus) for name, gpus in (("x", 9), ("y", 9), ("z", 10))]
     ssn = opened(store(node("a", 8), QUEUES, *jobs))
     words = Words(ssn.tables, QueueTree(ssn.tables))
-    x, y = words.of(0, NO_ROOM), words.of(1, NO_ROOM)
+    x, y = words.of(0, Waits(NO_ROOM)), words.of(1, Waits(NO_ROOM))
     assert x is y
     assert "new-" not in x.message
-    assert words.of(2, NO_ROOM) is not x
+    assert words.of(2, Waits(NO_ROOM)) is not x

@@ -7,9 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from pumice.kube.claim_binding import FINALIZER, ClaimBinding, ClaimProblem
+from pumice.kube.claim_binding import FINALIZER, ClaimBinding, ClaimProblem, claims_to_be_given
 from pumice.kube.client import Client
 from pumice.kube.errors import ApiError
+from pumice.kube.kai_objects_out import kai_bind_request
+from pumice.model.bind_request import BindRequest
 from pumice.model.claims import AllocatedDevice, Allocation
 from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
 
@@ -156,3 +158,48 @@ async def test_the_claim_of_a_template_is_named_by_its_pod() -> None:
 
 async def test_a_pod_without_claims_asks_nobody() -> None:
     await Server().binding().prepare(Bind("ns/a", "u-a", "n1", "ns/g"))
+
+
+def pod_with_claims() -> dict[str, Any]:
+    """One claim by name, one that was made for it from a template."""
+    asked = [{"name": "mine", "resourceClaimTemplateName": "t"}, {"name": "shared", "resourceClaimName": "c"}]
+    made = [{"name": "mine", "resourceClaimName": "a-mine-x"}]
+    return {"kind": "Pod", "spec": {"resourceClaims": asked}, "status": {"resourceClaimStatuses": made}}
+
+
+@pytest.mark.parametrize("made", ["ns/a-mine-x", "ns/a/0"], ids=["by its name", "by its place"])
+async def test_kais_binder_is_told_what_each_claim_of_the_pod_is_to_have(made: str) -> None:
+    """By the names that the pod calls them, with what a claim was given before."""
+    server = Server(c=CLAIM_OBJECT, a=pod_with_claims())
+    found = await claims_to_be_given(cast(Client, server), bind(ClaimGrant(made, OTHER), SHARED))
+    assert found == (("mine", OTHER), ("shared", GIVEN))
+    request = kai_bind_request(BindRequest("ns", "a", "a", "n1", claims=found))
+    each = request["spec"]["resourceClaimAllocations"]
+    assert [(one["name"], one["allocation"]["devices"]["results"][0]["device"]) for one in each] == [
+        ("mine", "1"),
+        ("shared", "0"),
+    ]
+
+
+CLAIM_OBJECT = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "c", "namespace": "ns"},
+    "spec": {"devices": {"requests": []}},
+    "status": claim(given=GIVEN)["status"],
+}
+
+
+@pytest.mark.parametrize(
+    ("grants", "why"),
+    [
+        pytest.param((ClaimGrant("ns/other", OTHER), SHARED), "is another one than was decided about", id="other"),
+        pytest.param((ClaimGrant("ns/a/0", None), SHARED), "404", id="not there"),
+    ],
+)
+async def test_nothing_is_asked_of_kais_binder_for_claims_that_have_changed(
+    grants: tuple[ClaimGrant, ...], why: str
+) -> None:
+    server = Server(c=CLAIM_OBJECT, a=pod_with_claims())
+    with pytest.raises((ClaimProblem, ApiError), match=why):
+        await claims_to_be_given(cast(Client, server), bind(*grants))

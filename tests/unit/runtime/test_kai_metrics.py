@@ -5,7 +5,7 @@ from __future__ import annotations
 from pumice.model.decisions import Evict
 from pumice.model.usage import QueueHistory
 from pumice.runtime.cycle_metrics import CycleTimer
-from pumice.runtime.kai_metrics import KAI_FAMILIES, report_kai_cycle
+from pumice.runtime.kai_metrics import KAI_FAMILIES, report_bind_written, report_kai_cycle, report_usage_asked
 from pumice.runtime.metrics import Metrics
 from tests.unit.kai.cluster import cycle, job, node, policy, queue, store
 
@@ -68,6 +68,17 @@ def test_what_queues_had_lately_is_on_the_page_where_it_is_measured() -> None:
     report_kai_cycle(metrics, cycle(found).outcome, CycleTimer(lambda: 0.0), [], "default")
     used = [metrics.value(f"kai_queue_{what}_usage", "q") for what in ("cpu", "memory", "gpu")]
     assert (used, metrics.value("kai_queue_gpu_usage", "new")) == ([0.5, 0.25, 0.125], 0.0)
+
+
+def test_how_long_binds_and_questions_took_is_in_buckets_that_double() -> None:
+    metrics = Metrics(KAI_FAMILIES)
+    report_bind_written(metrics, 0.007)
+    report_usage_asked(metrics, 3.0)
+    page = metrics.text().decode()
+    assert 'kai_task_bind_latency_milliseconds_bucket{le="5.0"} 0' in page
+    assert 'kai_task_bind_latency_milliseconds_bucket{le="10.0"} 1' in page
+    assert 'kai_usage_query_latency_milliseconds_bucket{le="2560.0"} 0' in page
+    assert "kai_usage_query_latency_milliseconds_count 1" in page
 
 
 def test_without_kais_language_its_names_are_not_there() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from pumice.model.bind_request import BindRequest
-from pumice.model.decisions import Bind
-from pumice.model.events import Gone, Seen
+from pumice.model.claims import AllocatedDevice, Allocation, ResourceClaim
+from pumice.model.decisions import CLAIMS, Bind, ClaimGrant
+from pumice.model.events import Event, Gone, Seen
 from pumice.model.pod import Pod
 from pumice.state.store import Store
 from tests.unit.kai.cluster import job, node, queue, store
@@ -88,3 +89,14 @@ def test_books_are_those_of_pods_that_are_bound() -> None:
     assert (found.snapshot().tables.nodes.books == plain.snapshot().tables.nodes.books).all()
     found.apply(Gone(BindRequest, "ns/j-0"))
     assert not found.snapshot().tables.jobs.allocated.any()
+
+
+@pytest.mark.parametrize("gives_up", [Seen(replace(REQUEST, phase="Failed")), Gone(BindRequest, "ns/j-0")])
+def test_what_claims_were_given_is_free_again_when_the_binder_gives_up(gives_up: Event) -> None:
+    devices = Allocation((AllocatedDevice("r", "gpu.com", "n", "0"),))
+    found = store(node("n"), queue("q"), job("j", "q", [""]), ResourceClaim("ns", "c"))
+    found.assume([Bind("ns/j-0", "j-0", "n", "ns/j", {CLAIMS: (ClaimGrant("ns/c", devices),)})])
+    found.apply(Seen(REQUEST))
+    assert [claim.allocation for claim in found.snapshot().tables.claims.objs] == [devices]
+    found.apply(gives_up)
+    assert [claim.allocation for claim in found.snapshot().tables.claims.objs] == [None]

@@ -11,6 +11,7 @@ from pumice.scenario.chunks import chunk_of
 from pumice.scenario.parts import Part
 from pumice.scenario.placing import placer
 from pumice.scenario.tallies import Tally, tally
+from pumice.scenario.tries import tries
 from pumice.scenario.turns import Turns, waiting_jobs
 
 
@@ -30,13 +31,15 @@ def allocate(ssn: Session, *, promisedFirst: bool = True) -> None:
 
 def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
     """A turn for each job, and further ones for those that ``grow``. The jobs that failed."""
-    turns, alike, failed = Turns(ssn, rows), Alike(ssn, rows), list[int]()
+    turns, alike, allowed = Turns(ssn, rows), Alike(ssn, rows), tries(ssn)
+    failed: list[int] = []
     for job, part in turns:
         if part is None or alike.failed(job):
             turns.drop(job, alike.leading)
             failed.append(job)
             continue
         tally(ssn, Tally.TRIED)
+        allowed.begin(part)
         with ssn.turn(ssn.tables.jobs.uids[job]):
             refused = _allocate(ssn, part)
             if refused is not None:
@@ -45,7 +48,8 @@ def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
                 if grow and not refused and chunk_of(ssn, job) is not None:
                     turns.push(job)
             else:
-                alike.fails(job, placer(ssn).why)
+                alike.fails(job, placer(ssn).why, alike=not allowed.cut)
+                allowed.failed()
                 turns.drop(job, alike.leading)
                 failed.append(job)
     alike.tell()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pumice.algorithms.dice import rolled
-from pumice.algorithms.fragments import Ask, Room, Shape, Typical
+from pumice.algorithms.fragments import WHOLE, Ask, Room, Shape, Typical
 from pumice.algorithms.gpu_packing import best_fit, clustering, descent, dot_product, packing
 from pumice.algorithms.scarcity import Prices, prices_of
 from pumice.columns.dtypes import CPU, F64
@@ -89,10 +89,11 @@ class GpuPlacement:
         """The fullest; for ``fgd`` and ``priced`` the one that leaves most; for ``random`` any. Shape (devices,)."""
         if self.policy == RANDOM:
             return rolled(self.seed, f"{task.key} device", np.arange(len(used)))
-        if self.policy not in (FGD, PRICED) or not used.any():  # whole GPUs are alike
+        ask = self._ask(task.cls)
+        if self.policy not in (FGD, PRICED) or ask.milli == WHOLE or not used.any():  # whole GPUs are alike
             return used
         room = self._free.room(NodeRows(self.ssn.tables, np.array([node.row])))
-        scores = self._gain(room, self._ask(task.cls))[0]
+        scores = self._gain(room, ask)[0]
         free = np.rint(1000.0 * (1.0 - used))
         return np.asarray(scores[np.abs(room.gpus[0][:, None] - free).argmin(axis=0)])
 

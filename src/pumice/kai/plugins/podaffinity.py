@@ -25,9 +25,9 @@ class PodAffinity:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self._wishes = InterPodScore(pod_index(ssn)) if classes_where(ssn, "pod terms", has_pod_terms) else None
-        self.unused_points = () if self._wishes is not None else (points.node_order,)
+        self.unused_points = () if self._wishes is not None else (points.batch_node_order,)
 
-    @points.node_order(reads=(ROWS, PODS))
+    @points.batch_node_order(reads=(ROWS, PODS))
     def score(self, task: Task, nodes: NodeRows) -> F64 | None:
         """100,000 for each of up to 100 points. Shape (rows,)."""
         if self._wishes is None or not self._wishes.concerns(int(self.ssn.tables.tasks.cls[task.row])):

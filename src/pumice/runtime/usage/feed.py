@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -64,8 +65,8 @@ def of_queues(section: Callable[[], Mapping[str, Any]], environ: Mapping[str, st
 
 class UsageFeed:
     """``there`` gives the nodes or queues that are there, ``tell`` takes events. ``of_api_server``: who asks the API
-    server. ``trouble``: why the last round failed, empty where it did not; ``measured_at``: when the last
-    one did not, 0 for never."""
+    server. ``timed`` is told how many seconds each round of questions took. ``trouble``: why the last round failed,
+    empty where it did not; ``measured_at``: when the last one did not, 0 for never."""
 
     def __init__(
         self,
@@ -76,9 +77,10 @@ class UsageFeed:
         *,
         of_api_server: Ask | None = None,
         http: Callable[[SourceSettings], AbstractAsyncContextManager[Ask]] = HttpAsk,
+        timed: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         self._measuring, self._there, self._tell, self._clock = measuring, there, tell, clock
-        self._of_api_server, self._http = of_api_server, http
+        self._of_api_server, self._http, self._timed = of_api_server, http, timed
         self._known: dict[str, NodeUsage | QueueHistory] = {}
         self.trouble = ""
         self.measured_at = 0.0
@@ -97,6 +99,7 @@ class UsageFeed:
         """Ask once, and tell what is new. What goes wrong is told once for each reason."""
         there = self._there()
         self._forget(each.name for each in there)
+        began = time.perf_counter()
         try:
             async with asyncio.timeout(_ROUND_S):
                 found = await self._asked(settings, there)
@@ -106,6 +109,8 @@ class UsageFeed:
         except Exception as error:
             self._failed(settings, f"{type(error).__name__}: {str(error)[:200]}")
             return
+        finally:
+            self._timed(time.perf_counter() - began)
         if self.trouble:
             _log.info("%s: %s answers again", self._measuring.what, settings.type)
         self.trouble, self.measured_at = "", self._clock()

@@ -16,6 +16,7 @@ from pumice.framework.errors import WrongAnswer
 from pumice.framework.hooks import Hook, Hooks
 from pumice.framework.session import Session
 from pumice.framework.verdict import Unfit, Verdict
+from pumice.scenario.groups import Subset
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Names, Question, hooks_of
 
@@ -100,6 +101,8 @@ def said(answer: Any) -> Hashable:
         case Verdict():
             against = tuple(answer.why[code] or None for code in answer.codes.tolist())
             return against if any(against) else None
+        case Subset():
+            return said(answer.nodes), said(answer.score)
         case np.ndarray():
             return tuple(said(each) if isinstance(each, list) else each for each in _bits(answer.tolist()))
         case Row():
@@ -160,7 +163,8 @@ def _use(hook: Hook, arguments: Sequence[Any], answer: Any) -> None:
         each = answer if isinstance(answer, tuple) else (answer,)
         _check(hook, answer, Wanted("a number, or a tuple of numbers", lambda _: all(map(_is_finite, each))))
     elif combinator is combine.each:
-        _check(hook, answer, _NUMBER if form == "task_node" else _an_array(rows_of(arguments)))
+        alone = form in ("task_node", "counts")
+        _check(hook, answer, _NUMBER if alone else _an_array(rows_of(arguments)))
     elif combinator in _YES_OR_NO:
         _check(hook, answer, Wanted("True or False", lambda found: isinstance(found, bool | np.bool_)))
     elif combinator is combine.fewest and form == "task":

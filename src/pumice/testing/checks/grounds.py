@@ -18,10 +18,12 @@ from pumice.framework.hooks import Hook
 from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row
 from pumice.testing.checks.breach import Breach
-from pumice.testing.checks.questions import Question, Subject
+from pumice.testing.checks.questions import Question, Subject, asked_for
 
 Rows = dict[str, tuple[Hashable, ...]]
 
+#: What subjects are that are jobs, or of a job.
+_JOBS = ("job", "jobs", "each job", "victims for", "group", "amount of")
 _AXIS = {"tasks": "task", "jobs": "job", "subs": "sub", "queues": "queue", "nodes": "node"}
 
 
@@ -48,6 +50,14 @@ class Seen:
         tree = self.tables.tree
         return tuple(tree.names), tree.tier.tobytes(), tree.ancestors.tobytes(), tree.leaf_of.tobytes(), tree.ready
 
+    @cached_property
+    def topologies(self) -> dict[str, Hashable]:
+        """Levels of node labels, by name."""
+        table = self.tables.topologies
+        return {
+            each.name: each.levels for each in (table.objs[row] for row in range(table.capacity)) if each is not None
+        }
+
     def signature(self, job: str) -> Hashable:
         """Equal for jobs to which the same happens while nothing of them is placed; None for one like no other."""
         jobs, row = self.tables.jobs, self.names.jobs.get(job, -1)
@@ -73,7 +83,8 @@ class Moved:
         self.before, self.after = Seen(before), Seen(after)
         self.now = before.ssn.now != after.ssn.now
         left, right = self.before.tables.nodes.facts, self.after.tables.nodes.facts
-        self.everybody = left.objs != right.objs or self.before.tree != self.after.tree
+        trees_moved = self.before.tree != self.after.tree or self.before.topologies != self.after.topologies
+        self.everybody = left.objs != right.objs or trees_moved
 
     @cached_property
     def tasks(self) -> set[str]:
@@ -145,10 +156,12 @@ class Moved:
 
     def has_moved(self, kind: str, name: str) -> bool:
         """Whether the row of something that is asked about has moved."""
-        if kind in ("node", "nodes", "scores of"):
+        if kind in ("node", "nodes", "all nodes", "scores of"):
             return name in self.nodes
         if kind == "queue":
             return name in self.queues
+        if kind == "turn":
+            return name in self.queues or name in self.jobs
         if kind in ("hypernode", "hypernodes"):
             tree, facts = self.before.tables.tree, self.before.tables.nodes.facts
             return any(facts.names[row] in self.nodes for row in tree.nodes[tree.row_of[name]].tolist())
@@ -157,10 +170,12 @@ class Moved:
     def _jobs_of(self, subject: Subject) -> list[str]:
         if subject.kind in ("task", "tasks"):
             return [seen.job_of(name) for name in subject.names for seen in (self.before, self.after)]
+        if subject.kind == "scenario":
+            return [seen.job_of(name) or name for name in subject.names for seen in (self.before, self.after)]
         if subject.kind == "sub-job":
             subs = self.before.tables.subs
             return [self.before.tables.jobs.uids[int(subs.job[self.before.names.subs[name]])] for name in subject.names]
-        return list(subject.names) if subject.kind in ("job", "jobs", "each job", "victims for") else []
+        return list(subject.names) if subject.kind in _JOBS else []
 
     # -- what to write ------------------------------------------------------------------------------------------------
 
@@ -193,6 +208,9 @@ def _handed(seen: Seen, subject: Subject) -> object:
         return tables.classes.specs[int(tables.tasks.cls[names.tasks[subject.names[0]]])]
     if subject.kind == "minResources of":
         return tables.jobs.min_resources[names.jobs[subject.names[0]]].tolist()
+    if subject.kind in ("turn", "amount of"):
+        amount = asked_for(names, subject.names[-1])
+        return None if amount is None else amount.tolist()
     return None
 
 

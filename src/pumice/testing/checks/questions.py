@@ -6,7 +6,7 @@ queue, victims that run, amounts that the job asks for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -14,13 +14,19 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from pumice.columns.dtypes import F64
 from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, SubJob, Task
 from pumice.framework import combine
 from pumice.framework.hooks import Hook
 from pumice.framework.session import Session
+from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.status import PREEMPTABLE_STATUSES, TaskStatus
+from pumice.scenario.groups import Subset, groups_of
+from pumice.scenario.parts import Part, Scenario, amount_of
+from pumice.scenario.points import Turn
+from pumice.scenario.turns import QueueTree
 from pumice.volcano.eviction import EvictionContext, EvictionKind
 
 
@@ -129,7 +135,43 @@ def _tasks(names: Names, subject: Subject) -> TaskRows:
 
 _CANDIDATES = "candidates"
 
-_MADE: dict[str, Callable[[Names, Subject], Any]] = {
+
+def _waiting(names: Names, job: str) -> list[int]:
+    """Tasks of a job that wait. Raises: KeyError without a job, or one with none."""
+    tasks, rows = names.tables.tasks, names.tables.jobs.tasks[names.jobs[job]]
+    found: list[int] = rows[tasks.status[rows] == TaskStatus.PENDING].tolist()
+    return found or names._gone(job)
+
+
+def asked_for(names: Names, job: str) -> F64 | None:
+    """What all that waits of a job asks for, None where nothing does. Shape (R,). Raises: KeyError without the job."""
+    try:
+        return amount_of(names.tables, _waiting(names, job))
+    except KeyError:
+        return None if job in names.jobs else names._gone(job)
+
+
+def _scenario(names: Names, subject: Subject) -> Scenario:
+    """Others would leave for a job: of its own queue where the subject says so, else of other queues. Raises: KeyError
+    for a job that nobody leaves for."""
+    tables, part = names.tables, _part(names, subject.names[0])
+    leaf, queue = QueueTree(tables).leaf, tables.jobs.queue
+    own = int(queue[part.job])
+    rows = [names.task(key).row for key in subject.names[1:]]
+    of = [(row, int(queue[tables.tasks.job[row]])) for row in rows]
+    leaves = [row for row, other in of if leaf[other] and (other == own) == subject.value]
+    return Scenario(part, leaves) if leaf[own] and leaves else names._gone(subject.names[0])
+
+
+def _part(names: Names, job: str) -> Part:
+    """All of a job that waits. Raises: KeyError."""
+    by_sub: dict[int, list[int]] = {}
+    for row in _waiting(names, job):
+        by_sub.setdefault(int(names.tables.tasks.sub[row]), []).append(row)
+    return Part(names.jobs[job], by_sub)
+
+
+_MADE: Mapping[str, Callable[[Names, Subject], Any]] = {
     "task": lambda names, s: names.task(s.names[0]),
     "class of": lambda names, s: names.task(s.names[0]).cls,
     "job": lambda names, s: Job(names.tables, names.jobs[s.names[0]]),
@@ -146,6 +188,12 @@ _MADE: dict[str, Callable[[Names, Subject], Any]] = {
     "victims for": lambda names, s: EvictionContext(s.value, Job(names.tables, names.jobs[s.names[0]])),
     "scores of": lambda names, s: np.arange(len(s.names))[::-1].astype(s.value),
     "value": lambda names, s: s.value,
+    "numbers": lambda names, s: np.array(s.value),
+    "amount of": lambda names, s: amount_of(names.tables, _waiting(names, s.names[0])),
+    "turn": lambda names, s: Turn(names.queues[s.names[0]], asked_for(names, s.names[1])),
+    "group": lambda names, s: groups_of(names.tables, _part(names, s.names[0])),
+    "all nodes": lambda names, s: Subset(),
+    "scenario": _scenario,
 }
 
 
@@ -164,6 +212,9 @@ class Context:
     queues: tuple[str, str, str]  # the job's own first
     node: str
     victims: tuple[str, ...]
+    others: tuple[str, ...]  # what runs or is leaving, of other jobs
+    sharing: tuple[str, ...]  # what shares GPUs
+    with_gpus: tuple[str, ...]  # nodes
     jobs: tuple[str, ...]
     nodes: tuple[str, ...]
     hypernodes: tuple[str, ...]
@@ -190,6 +241,8 @@ def draw_context(names: Names, dice: Random) -> Context | None:
         if TaskStatus(int(tasks.status[row])) in PREEMPTABLE_STATUSES and tasks.job[row] in names.jobs.values()
     ]
     key = [tasks.pods[row].key for row in rows]
+    live = set(names.jobs.values())
+    others = live - {job}
     return Context(
         tasks.pods[task].key,
         dice.choice(key),
@@ -202,6 +255,9 @@ def draw_context(names: Names, dice: Random) -> Context | None:
         (queue, dice.choice(queues), dice.choice(queues)),
         dice.choice(list(names.nodes)),
         tuple(tasks.pods[row].key for row in dice.sample(runs, min(len(runs), 4))),
+        tuple(name for name, row in names.tasks.items() if tasks.node[row] >= 0 and tasks.job[row] in others),
+        tuple(name for name, row in names.tasks.items() if tasks.pods[row].spec.gpu_share and tasks.job[row] in live),
+        tuple(each.name for each in tables.nodes.facts.objs if each.allocatable.get(GPU_RESOURCE)),
         tuple(dice.sample(list(names.jobs), len(names.jobs))),
         tuple(names.nodes),
         tuple(tables.tree.names),
@@ -232,6 +288,24 @@ def _subject(annotation: str, before: tuple[str, ...], c: Context, point: str) -
     """What stands for one parameter, after those before it."""
     nth = before.count(annotation)
     match annotation:
+        case "Turn":
+            return Subject("turn", (c.queues[nth], c.job if nth == 0 else c.other_job))
+        case "Group":
+            return Subject("group", (c.job,))
+        case "Subset":
+            return Subject("all nodes", c.nodes)
+        case "Scenario":
+            return Subject("scenario", (c.job, *c.others), point.startswith("preempt"))
+        case "bool":
+            return Subject("value", (), len(c.waiting) % 2 == 1)
+        case "int" if point == "pod_set_order":
+            return Subject("value", (), len(c.waiting) if nth == 0 else len(c.mates))
+        case "F64" if point == "device_order":
+            return Subject("numbers", (), (0.0, 0.25, 0.5))
+        case "F64" if point in ("may_take", "may_reclaim"):
+            return Subject("amount of", (c.job,))
+        case "Task" if point == "device_order":
+            return Subject("task", c.sharing[:1]) if c.sharing else None
         case "Task":
             return Subject("task", (c.task if nth == 0 else c.mate,))
         case "TaskClass":
@@ -242,6 +316,8 @@ def _subject(annotation: str, before: tuple[str, ...], c: Context, point: str) -
             return Subject("sub-job", (c.sub if nth == 0 else c.other_sub,))
         case "Queue":
             return Subject("queue", (c.queues[nth],))
+        case "Node" if point == "device_order":
+            return Subject("node", c.with_gpus[:1]) if c.with_gpus else None
         case "Node":
             return Subject("node", (c.node,))
         case "NodeRows":

@@ -186,10 +186,13 @@ def _simulate(ssn: Session, dice: Random, done: list[str]) -> None:
 
 
 def placeable(ssn: Session) -> Iterator[list[int]]:
-    """Pending tasks without gates, equal ones of one sub-job together."""
-    tasks = ssn.tables.tasks
+    """Pending tasks without gates, equal ones of one sub-job together; not those that share GPUs, which are put on
+    devices and not on nodes alone."""
+    tasks, devices = ssn.tables.tasks, ssn.ledger.devices
     found: dict[tuple[int, int], list[int]] = {}
     for row in ((tasks.status == TaskStatus.PENDING) & (tasks.gate == NO_GATE)).nonzero()[0].tolist():
+        if devices is not None and devices.share_of(int(tasks.cls[row])) is not None:
+            continue
         if tasks.job[row] >= 0 and ssn.tables.jobs.queue[tasks.job[row]] >= 0:
             found.setdefault((int(tasks.sub[row]), int(tasks.cls[row])), []).append(row)
     yield from found.values()

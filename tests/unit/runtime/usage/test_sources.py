@@ -184,8 +184,8 @@ GOOD = b'{"items":[{"metadata":{"name":"a"},"usage":{"cpu":"1","memory":"4Gi"}}]
 
 
 async def test_what_was_measured_last_stays_when_a_round_fails() -> None:
-    world = World()
-    feed = world.feed()
+    world, took = World(), list[float]()
+    feed = world.feed(timed=took.append)
     world.answers["now"] = GOOD
     await feed.round(SETTINGS)
     assert world.told == [Seen(NodeUsage("a", 25.0, 50.0, 100.0))]
@@ -193,7 +193,7 @@ async def test_what_was_measured_last_stays_when_a_round_fails() -> None:
         world.answers["now"], world.now = wrong, world.now + 30
         await feed.round(SETTINGS)
         assert feed.trouble
-    assert (len(world.told), feed.measured_at) == (1, 100.0)
+    assert (len(world.told), feed.measured_at, len(took)) == (1, 100.0, 4)
     world.answers["now"] = GOOD
     await feed.round(SETTINGS)
     assert (world.told[-1], feed.trouble) == (Seen(NodeUsage("a", 25.0, 50.0, 190.0)), "")
