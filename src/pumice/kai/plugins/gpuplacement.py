@@ -13,15 +13,15 @@ import numpy as np
 from pumice.algorithms.dice import rolled
 from pumice.algorithms.fragments import Ask, Room, Shape, Typical
 from pumice.algorithms.gpu_packing import best_fit, clustering, descent, dot_product, packing
-from pumice.algorithms.scarcity import Prices, prices_of
-from pumice.columns.dtypes import CPU, F64
+from pumice.algorithms.node_worth import NO_ROOM, NodeWorth, bids
+from pumice.columns.dtypes import F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.derived import derived
 from pumice.framework.node_filters import stable_codes
 from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS, Question
+from pumice.framework.point import PODS, ROWS, Question
 from pumice.framework.session import Session
 from pumice.kai import points
 from pumice.kai.free_gpus import FreeGpus, ask_of
@@ -42,16 +42,19 @@ class GpuPlacement:
         self.ssn, self.policy, self.seed = ssn, policy, seed
         self._free = FreeGpus(ssn)
         self._asks: dict[int, Ask] = {}
-        self.unused_points: tuple[Question, ...] = (points.node_order if policy == RANDOM else points.batch_node_order,)
+        by_task = policy in (RANDOM, PRICED)
+        self.unused_points: tuple[Question, ...] = (points.node_order if by_task else points.batch_node_order,)
         if policy != CLUSTERING:
             self.unused_points += (points.on_allocate, points.on_deallocate)
         classes = ssn.tables.classes.alive.nonzero()[0].tolist()
         if policy in (FGD, PRICED):
             self._said = typical.strip()
             shapes = self._named() if self._said else self._shapes(classes)
-            self._typical = Typical(shapes, len(self._free.first_of_models))
-        if policy == PRICED:
-            self._prices = self._prices_of(shapes)
+            models = len(self._free.first_of_models)
+            if policy == PRICED:  # which model is for its price to say
+                shapes = [shape._replace(models=(True,) * models) for shape in shapes]
+                self._worth = self._worth_of(shapes)
+            self._typical = Typical(shapes, models)
         if policy == CLUSTERING:
             self._count_kinds(classes)
 
@@ -68,8 +71,8 @@ class GpuPlacement:
     def score(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """0 to 100. Shape (rows,)."""
         ask = self._ask(cls)
-        if self.policy in (FGD, PRICED):
-            return self._gained(nodes, ask) if nodes.are_hypothetical else self._known(ask)[nodes.rows]
+        if self.policy == FGD:
+            return self._gain_of(nodes, ask)
         room = self._free.room(nodes)
         if self.policy == DOT_PRODUCT:
             return dot_product(room, ask)
@@ -79,10 +82,16 @@ class GpuPlacement:
             return clustering(room, ask, nodes.read(self._kinds), self._kind_of[cls.row])
         return packing(room, ask, nodes.pick(self._free.devices))
 
-    @points.batch_node_order(reads=())
-    def roll(self, task: Task, nodes: NodeRows) -> F64:
-        """Any of the nodes. Shape (rows,)."""
-        return rolled(self.seed, task.key, nodes.rows)
+    @points.batch_node_order(reads=(ROWS, PODS))
+    def bid(self, task: Task, nodes: NodeRows) -> F64:
+        """For ``random`` any of the nodes; for ``priced`` by what is lost there, at what its model costs now. Shape
+        (rows,)."""
+        if self.policy == RANDOM:
+            return rolled(self.seed, task.key, nodes.rows)
+        ask = self._ask(task.cls)
+        return bids(
+            self._gain_of(nodes, ask), ask.devices * ask.milli, self._free.in_use()[nodes.pick(self._free.models)]
+        )
 
     @points.device_order
     def device(self, task: Task, node: Node, used: F64) -> F64:
@@ -112,6 +121,10 @@ class GpuPlacement:
             known = self._asks[cls.row] = ask_of(cls)
         return known
 
+    def _gain_of(self, nodes: NodeRows, ask: Ask) -> F64:
+        """How good nodes are. Shape (rows,)."""
+        return self._gained(nodes, ask) if nodes.are_hypothetical else self._known(ask)[nodes.rows]
+
     def _known(self, ask: Ask) -> F64:
         """How good nodes are as they are, made anew where something changed; for all classes that ask for the same.
         Shape (N,)."""
@@ -123,8 +136,8 @@ class GpuPlacement:
         )
 
     def _gained(self, nodes: NodeRows, ask: Ask) -> F64:
-        """How good nodes are, by their best device; 0 where there is none. Shape (rows,)."""
-        room, found = self._free.room(nodes), np.zeros(len(nodes))
+        """How good nodes are, by their best device; least where there is none. Shape (rows,)."""
+        room, found = self._free.room(nodes), np.full(len(nodes), 0.0 if self.policy == FGD else NO_ROOM)
         fits = (room.milli_cpu >= ask.milli_cpu) & ((room.gpus >= ask.milli).sum(axis=1) >= ask.devices)
         found[fits] = self._gain(room.part(fits), ask).max(axis=1)
         return found
@@ -132,17 +145,12 @@ class GpuPlacement:
     def _gain(self, room: Room, ask: Ask) -> F64:
         """How good nodes are, device by device, by what becomes of what is left. Shape (rows, devices)."""
         gradient = self._typical.gradient(room, ask)
-        return descent(gradient) if self.policy == FGD else self._prices.gain(room, ask, gradient)
+        return descent(gradient) if self.policy == FGD else self._worth.gain(room, ask, gradient)
 
-    def _prices_of(self, shapes: list[Shape]) -> Prices:
-        """By those pods, on this cluster; kept for as long as neither changes."""
-        facts, free = self.ssn.tables.nodes.facts, self._free
-        cores: F64 = np.zeros(len(free.first_of_models))
-        np.add.at(cores, free.models, facts.allocatable[:, CPU])
-        gpus = np.zeros_like(cores)
-        np.add.at(gpus, free.models, 1000.0 * free.devices)
-        rests_on = (facts.version, *self._expects)
-        return self.ssn.memo.get((NAME, "prices", self._said), rests_on, lambda: prices_of(shapes, cores, gpus))
+    def _worth_of(self, shapes: list[Shape]) -> NodeWorth:
+        """By those pods; kept for as long as they and the nodes are the same."""
+        rests_on = (self.ssn.tables.nodes.facts.version, *self._expects)
+        return self.ssn.memo.get((NAME, "worth", self._said), rests_on, lambda: NodeWorth(shapes, self._free.most))
 
     @property
     def _expects(self) -> tuple[int, ...]:
