@@ -58,10 +58,17 @@ class DeviceLedger:
     __slots__ = ("_gpu", "_names", "_writer", "known", "left", "mib", "of", "shares", "tables")
 
     def __init__(
-        self, tables: Tables, writer: Writes, shares: Column[AnyArray], of: Column[AnyArray], left: Column[AnyArray]
+        self,
+        tables: Tables,
+        writer: Writes,
+        shares: Column[AnyArray],
+        of: Column[AnyArray],
+        left: Column[AnyArray],
+        memory: tuple[F64, Bool],
     ) -> None:
+        """``memory``: as ``memory_of`` the nodes."""
         self.tables, self._writer, self.shares, self.of, self.left = tables, writer, shares, of, left
-        self.mib, self.known = memory_of(tables.nodes.facts)
+        self.mib, self.known = memory
         self._gpu = tables.axis.column[GPU_RESOURCE]
         self._names: dict[tuple[int, int], str] = {}
 

@@ -10,14 +10,18 @@ import pytest
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task, TaskClass
+from pumice.cycle import run_cycle
+from pumice.framework import derived as derived_facts
 from pumice.framework import points
 from pumice.framework.errors import PolicyError
 from pumice.framework.memo import Memo
 from pumice.framework.session import Session
+from pumice.kai import devices as kai_devices
 from pumice.kai.free_gpus import MODEL_LABEL, FreeGpus, ask_of
+from pumice.kai.plugins import gpuplacement
 from pumice.kai.plugins.gpuplacement import POLICIES
 from pumice.model.decisions import GPU_GROUPS, Bind
-from pumice.model.events import Object
+from pumice.model.events import Object, Seen
 from pumice.model.gpu import GPU_GROUP_LABEL, GpuShare
 from pumice.model.pod import Pod
 from pumice.state.store import Store
@@ -136,6 +140,30 @@ def test_what_is_free_of_gpus_and_what_is_asked_of_them() -> None:
     asks = {tasks.pods[r].name: ask_of(TaskClass(ssn.tables, int(tasks.cls[r]))) for r in tasks.alive.nonzero()[0]}
     assert asks["j-0"][1:] == (1, 400.0)
     assert asks["whole-0"][1:] == (1, 1000.0)
+
+
+def test_what_nodes_say_is_read_once_for_as_long_as_no_node_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cycle costs what has changed: memory of GPUs, MIG strategies and typical pods are kept from one to the next."""
+    found, memo, read = mixed(), Memo(), list[str]()
+    for module, name in ((kai_devices, "memory_of"), (gpuplacement, "Typical"), (derived_facts, "LabelColumn")):
+        monkeypatch.setattr(module, name, _noted(read, name, getattr(module, name)))
+    by = policy(["allocate"], ["predicates", {"name": "gpuplacement", "arguments": {"policy": "priced"}}])
+    for _ in range(2):
+        run_cycle(found.snapshot(), by, NOW, Planner(), memo=memo)
+    assert read.count("memory_of") == read.count("Typical") == 1
+    labels = read.count("LabelColumn")
+    found.apply(Seen(node("d", 4)))
+    found.take_in()
+    run_cycle(found.snapshot(), by, NOW, Planner(), memo=memo)
+    assert (read.count("memory_of"), read.count("LabelColumn")) == (2, 2 * labels)
+
+
+def _noted(read: list[str], name: str, call: Any) -> Any:
+    def noted(*given: Any) -> Any:
+        read.append(name)
+        return call(*given)
+
+    return noted
 
 
 def test_an_unknown_policy_is_named() -> None:

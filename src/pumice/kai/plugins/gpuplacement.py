@@ -49,12 +49,10 @@ class GpuPlacement:
         classes = ssn.tables.classes.alive.nonzero()[0].tolist()
         if policy in (FGD, PRICED):
             self._said = typical.strip()
-            shapes = self._named() if self._said else self._shapes(classes)
-            models = len(self._free.first_of_models)
-            if policy == PRICED:  # which model is for its price to say
-                shapes = [shape._replace(models=(True,) * models) for shape in shapes]
-                self._worth = self._worth_of(shapes)
-            self._typical = Typical(shapes, models)
+            rests_on = (ssn.tables.nodes.facts.version, *(() if self._said else self._count_pods(classes)))
+            self._typical, self._worth, self._version = ssn.memo.get(
+                (NAME, "expected", policy, self._said), rests_on, lambda: self._expected(classes)
+            )
         if policy == CLUSTERING:
             self._count_kinds(classes)
 
@@ -130,7 +128,7 @@ class GpuPlacement:
         Shape (N,)."""
         tables = self.ssn.tables
         assert tables.nodes.stamps is not None
-        question, rests_on = (NAME, self.policy, self._said, ask), (tables.nodes.facts.version, *self._expects)
+        question, rests_on = (NAME, self.policy, self._said, ask), (tables.nodes.facts.version, self._version)
         return self.ssn.memo.by_row(
             question, rests_on, tables.nodes.stamps, lambda rows: self._gained(NodeRows(tables, rows), ask)
         )
@@ -147,15 +145,14 @@ class GpuPlacement:
         gradient = self._typical.gradient(room, ask)
         return descent(gradient) if self.policy == FGD else self._worth.gain(room, ask, gradient)
 
-    def _worth_of(self, shapes: list[Shape]) -> NodeWorth:
-        """By those pods; kept for as long as they and the nodes are the same."""
-        rests_on = (self.ssn.tables.nodes.facts.version, *self._expects)
-        return self.ssn.memo.get((NAME, "worth", self._said), rests_on, lambda: NodeWorth(shapes, self._free.most))
-
-    @property
-    def _expects(self) -> tuple[int, ...]:
-        """What typical pods rest on, beside what the policy file says: all pods that are there, where it names none."""
-        return () if self._said else (self._pods.version,)
+    def _expected(self, classes: list[int]) -> tuple[Typical, NodeWorth, int]:
+        """What follows from the pods to expect, and its version. For ``priced`` any may run anywhere: its prices say
+        which model is for whom."""
+        shapes, models = self._named() if self._said else self._shapes(classes), len(self._free.first_of_models)
+        if self.policy == PRICED:
+            shapes = [shape._replace(models=(True,) * models) for shape in shapes]
+        worth = NodeWorth(shapes if self.policy == PRICED else (), self._free.most)
+        return Typical(shapes, models), worth, self.ssn.tables.versions.next()
 
     def _named(self) -> list[Shape]:
         """Pods that the policy file names."""
@@ -165,13 +162,17 @@ class GpuPlacement:
             for each in read_typical(self._said)
         ]
 
+    def _count_pods(self, classes: list[int]) -> tuple[int, tuple[int, ...]]:
+        """How many there are of each class, and the ground of what rests on it: a row may stand for another class."""
+        tables = self.ssn.tables
+        there = tables.tasks.alive & (tables.tasks.cls >= 0)
+        pods = np.bincount(tables.tasks.cls[there], minlength=tables.classes.capacity)
+        self._pods = self.ssn.column(f"{NAME}.pods", values=pods)
+        return self._pods.version, tuple(map(tables.classes.identity, classes))
+
     def _shapes(self, classes: list[int]) -> list[Shape]:
         """All pods that are there. GPUs of one model count as alike: one node of each stands for its others."""
-        ssn, tables = self.ssn, self.ssn.tables
-        pods = np.bincount(
-            tables.tasks.cls[tables.tasks.alive & (tables.tasks.cls >= 0)], minlength=tables.classes.capacity
-        )
-        self._pods = ssn.column(f"{NAME}.pods", values=pods)
+        ssn, tables, pods = self.ssn, self.ssn.tables, self._pods.array.tolist()
         first = self._free.first_of_models
         shapes = []
         for row in classes:

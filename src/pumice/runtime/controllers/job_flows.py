@@ -195,8 +195,8 @@ def _retries(obj: Obj) -> dict[str, Retried]:
 
 
 def _is_tried_again(case: _Case, flow: Flow) -> bool:
-    """A Job that failed, or that is run again ``always``, and has tries left or goes for one. Who aborts or terminates a
-    Job means it."""
+    """A Job that failed, or that is run again ``always``, and has tries left or goes for one. Who aborts or terminates
+    a Job means it."""
     ended = (JobPhase.FAILED, JobPhase.COMPLETED) if flow.retry.always else (JobPhase.FAILED,)
     if case.phase(flow.name) not in ended:
         return False
