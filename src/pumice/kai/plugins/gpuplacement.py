@@ -7,6 +7,8 @@ equal nodes the first name is taken, as in the study. Source: Weng et al., USENI
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +35,14 @@ RANDOM, DOT_PRODUCT, CLUSTERING, PACKING, BEST_FIT, FGD, PRICED = POLICIES = (
 )
 
 
+class _Expected(NamedTuple):
+    """What follows from the pods to expect: ``worth`` is for ``priced``."""
+
+    typical: Typical
+    worth: NodeWorth
+    version: int
+
+
 @plugin(NAME)
 class GpuPlacement:
     """``policy``: one of POLICIES. ``seed``: of the dice that ``random`` rolls. ``typical``: the pods to expect, for
@@ -49,10 +59,8 @@ class GpuPlacement:
         classes = ssn.tables.classes.alive.nonzero()[0].tolist()
         if policy in (FGD, PRICED):
             self._said = typical.strip()
-            rests_on = (ssn.tables.nodes.facts.version, *(() if self._said else self._count_pods(classes)))
-            self._typical, self._worth, self._version = ssn.memo.get(
-                (NAME, "expected", policy, self._said), rests_on, lambda: self._expected(classes)
-            )
+            self._classes = classes
+            self._counted = () if self._said else self._count_pods(classes)
         if policy == CLUSTERING:
             self._count_kinds(classes)
 
@@ -128,7 +136,7 @@ class GpuPlacement:
         Shape (N,)."""
         tables = self.ssn.tables
         assert tables.nodes.stamps is not None
-        question, rests_on = (NAME, self.policy, self._said, ask), (tables.nodes.facts.version, self._version)
+        question, rests_on = (NAME, self.policy, self._said, ask), (tables.nodes.facts.version, self._expected.version)
         return self.ssn.memo.by_row(
             question, rests_on, tables.nodes.stamps, lambda rows: self._gained(NodeRows(tables, rows), ask)
         )
@@ -142,17 +150,22 @@ class GpuPlacement:
 
     def _gain(self, room: Room, ask: Ask) -> F64:
         """How good nodes are, device by device, by what becomes of what is left. Shape (rows, devices)."""
-        gradient = self._typical.gradient(room, ask)
-        return descent(gradient) if self.policy == FGD else self._worth.gain(room, ask, gradient)
+        gradient = self._expected.typical.gradient(room, ask)
+        return descent(gradient) if self.policy == FGD else self._expected.worth.gain(room, ask, gradient)
 
-    def _expected(self, classes: list[int]) -> tuple[Typical, NodeWorth, int]:
-        """What follows from the pods to expect, and its version. For ``priced`` any may run anywhere: its prices say
-        which model is for whom."""
-        shapes, models = self._named() if self._said else self._shapes(classes), len(self._free.first_of_models)
+    @cached_property
+    def _expected(self) -> _Expected:
+        """Made when the first score is asked for: in many cycles nobody asks. For ``priced`` any pod may run anywhere:
+        its prices say which model is for whom."""
+        rests_on = (self.ssn.tables.nodes.facts.version, *self._counted)
+        return self.ssn.memo.get((NAME, "expected", self.policy, self._said), rests_on, self._expect)
+
+    def _expect(self) -> _Expected:
+        shapes, models = self._named() if self._said else self._shapes(), len(self._free.first_of_models)
         if self.policy == PRICED:
             shapes = [shape._replace(models=(True,) * models) for shape in shapes]
         worth = NodeWorth(shapes if self.policy == PRICED else (), self._free.most)
-        return Typical(shapes, models), worth, self.ssn.tables.versions.next()
+        return _Expected(Typical(shapes, models), worth, self.ssn.tables.versions.next())
 
     def _named(self) -> list[Shape]:
         """Pods that the policy file names."""
@@ -170,12 +183,12 @@ class GpuPlacement:
         self._pods = self.ssn.column(f"{NAME}.pods", values=pods)
         return self._pods.version, tuple(map(tables.classes.identity, classes))
 
-    def _shapes(self, classes: list[int]) -> list[Shape]:
+    def _shapes(self) -> list[Shape]:
         """All pods that are there. GPUs of one model count as alike: one node of each stands for its others."""
         ssn, tables, pods = self.ssn, self.ssn.tables, self._pods.array.tolist()
         first = self._free.first_of_models
         shapes = []
-        for row in classes:
+        for row in self._classes:
             codes = stable_codes(derived(ssn), tables.classes.specs[row], affinity=True, taints=True)
             models = tuple((codes[first] == 0).tolist())
             shapes.append(Shape(self._ask(TaskClass(tables, row)), models, float(pods[row])))
