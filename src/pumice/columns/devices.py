@@ -58,10 +58,17 @@ class DeviceLedger:
     __slots__ = ("_gpu", "_names", "_writer", "known", "left", "mib", "of", "shares", "tables")
 
     def __init__(
-        self, tables: Tables, writer: Writes, shares: Column[AnyArray], of: Column[AnyArray], left: Column[AnyArray]
+        self,
+        tables: Tables,
+        writer: Writes,
+        shares: Column[AnyArray],
+        of: Column[AnyArray],
+        left: Column[AnyArray],
+        memory: tuple[F64, Bool],
     ) -> None:
+        """``memory``: as ``memory_of`` the nodes."""
         self.tables, self._writer, self.shares, self.of, self.left = tables, writer, shares, of, left
-        self.mib, self.known = memory_of(tables.nodes.facts)
+        self.mib, self.known = memory
         self._gpu = tables.axis.column[GPU_RESOURCE]
         self._names: dict[tuple[int, int], str] = {}
 
@@ -229,26 +236,39 @@ class DeviceLedger:
     # -- the beginning ------------------------------------------------------------------------------------------------
 
     def enter(self, rows: Iterable[int]) -> None:
-        """Put tasks that are on nodes already on the slots that their pods name; where they name none, on free ones."""
-        tasks, width = self.tables.tasks, self.shares.array.shape[1]
-        slot_of: dict[tuple[int, str], int] = {}
-        taken: dict[int, int] = {}
+        """Put tasks that are on nodes already on the slots that their pods name; where they name none, on free ones.
+        Written in one go: nobody else is on a slot yet."""
+        tasks, sums = self.tables.tasks, np.zeros_like(self.shares.array)
+        taken: dict[int, dict[str, int]] = {}
+        entered: dict[int, int] = {}
         for row in rows:
             node, share = int(tasks.node[row]), self.share_of(int(tasks.cls[row]))
-            if share is None or node < 0 or _SUM_BY_STATE[tasks.status[row]] < 0:
+            column = _SUM_BY_STATE[tasks.status[row]]
+            if share is None or node < 0 or column < 0:
                 continue
             pod = tasks.pods[row]
             groups = gpu_groups(pod.labels) or tuple(f"{pod.uid}/{i}" for i in range(share.devices))
-            slots = 0
-            for group in groups:
-                slot = slot_of.get((node, group))
-                if slot is None:
-                    slot = slot_of[node, group] = min(taken.get(node, 0), width - 1)
-                    taken[node] = slot + 1
-                    self._names[node, slot] = group
-                slots |= 1 << slot
-            self._writer.put(self.of, row, slots)
-            self._move(row, node, slots, -1, _SUM_BY_STATE[tasks.status[row]])
+            slots = entered[row] = self._named_slots(node, groups, taken.setdefault(node, {}))
+            sums[node, list(slots_of(slots)), column] += min(self._need_at(share, node), self.mib[node])
+        if not entered:
+            return
+        nodes = np.array(sorted(taken))
+        self._writer.put(self.of, list(entered), list(entered.values()))
+        self._writer.put(self.shares, nodes, sums[nodes])
+        delta = np.zeros_like(self.tables.nodes.books[nodes])
+        delta[:, :, self._gpu] = _MILLI * whole_gpus(sums[nodes])
+        self._writer.add(self.tables.nodes["books"], nodes, delta)
+
+    def _named_slots(self, node: int, groups: Iterable[str], taken: dict[str, int]) -> int:
+        """Bits of the slots of some groups, each the node's next one if it has none; the last one where all are
+        ``taken``."""
+        slots, last = 0, self.shares.array.shape[1] - 1
+        for group in groups:
+            if group not in taken:
+                slot = taken[group] = min(len(taken), last)
+                self._names[node, slot] = group
+            slots |= 1 << taken[group]
+        return slots
 
 
 def _sums(shares: F64) -> tuple[F64, F64, F64]:
@@ -280,14 +300,14 @@ def memory_charge(tables: Tables, rows: Sequence[int]) -> float:
 
 
 def whole_gpus(sums: F64) -> F64:
-    """What slots do to a node's books of whole GPUs, in the order of those. Shape (S, 3) -> (5,)."""
-    held, left, promised = (sums > _EPS).T
-    found = np.zeros(5)
-    found[IDLE] = -(held | left).sum()
-    found[USED] = (held | left).sum()
-    found[RELEASING] = (left & ~held & ~promised).sum()
-    found[PIPELINED] = (promised & ~held & ~left).sum()
-    found[FUTURE] = -(held | promised).sum()
+    """What slots do to a node's books of whole GPUs, in the order of those. Shape (…, S, 3) -> (…, 5)."""
+    held, left, promised = (each > _EPS for each in _sums(sums))
+    found = np.zeros((*sums.shape[:-2], 5))
+    found[..., IDLE] = -(held | left).sum(axis=-1)
+    found[..., USED] = (held | left).sum(axis=-1)
+    found[..., RELEASING] = (left & ~held & ~promised).sum(axis=-1)
+    found[..., PIPELINED] = (promised & ~held & ~left).sum(axis=-1)
+    found[..., FUTURE] = -(held | promised).sum(axis=-1)
     return found
 
 

@@ -7,10 +7,11 @@ from collections.abc import Collection
 import numpy as np
 
 from pumice.columns.counting import HELD
-from pumice.columns.devices import DeviceLedger, sharing_tasks, slot_count
+from pumice.columns.devices import DeviceLedger, memory_of, sharing_tasks, slot_count
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.nodes import FUTURE, IDLE, USED
 from pumice.columns.tables import Tables
+from pumice.framework.derived import derived
 from pumice.framework.session import Session
 from pumice.model.gpu import GPU_RESOURCE, RESERVATION_NAMESPACE, gpu_groups
 from pumice.model.pod import Pod
@@ -30,7 +31,8 @@ def open_devices(ssn: Session) -> None:
             ("devices.left", "task", (), np.zeros(tables.tasks.capacity, dtype=np.int64)),
         )
     )
-    devices = ssn.ledger.devices = DeviceLedger(tables, ssn.journal, shares, of, left)
+    memory = derived(ssn).get("gpu memory", lambda: memory_of(tables.nodes.facts))
+    devices = ssn.ledger.devices = DeviceLedger(tables, ssn.journal, shares, of, left, memory)
     devices.enter(rows)
     _count_once(ssn, devices)
 

@@ -19,16 +19,17 @@ MODEL_LABEL = "nvidia.com/gpu.product"
 
 class FreeGpus:
     """``devices`` (N,): how many GPUs nodes have. ``models`` (N,): the number of their model, one for all
-    nodes that name none; ``model_names``: what these are called, in order; ``first_of_models``: a node of each."""
+    nodes that name none; ``model_names``: what these are called, in order; ``first_of_models``: a node of each.
+    ``most``: as many as a node has at most, of those that are looked at (G)."""
 
-    __slots__ = ("_column", "_ledger", "_ssn", "_width", "devices", "first_of_models", "model_names", "models")
+    __slots__ = ("_column", "_ledger", "_ssn", "devices", "first_of_models", "model_names", "models", "most")
 
     def __init__(self, ssn: Session) -> None:
         facts, column = ssn.tables.nodes.facts, gpu_column(ssn.tables)
         self._ssn, self._column, self._ledger = ssn, column, ssn.ledger.devices
         has = facts.allocatable[:, column] if column >= 0 else np.zeros(len(facts))
         self.devices: F64 = np.floor(has / WHOLE + EPS)
-        self._width = min(int(self.devices.max(initial=0.0)), SLOTS_MAX)
+        self.most = min(int(self.devices.max(initial=0.0)), SLOTS_MAX)
         label = derived(ssn).label(MODEL_LABEL)
         named = np.array([*label.values, ""])[label.codes]
         names, first, self.models = np.unique(named, return_index=True, return_inverse=True)
@@ -38,24 +39,31 @@ class FreeGpus:
     def room(self, nodes: NodeRows) -> Room:
         """What is free, or will be when those that leave have left. GPUs with most free come first. Shape (rows, …)."""
         cores = np.maximum(nodes.soon_free(CPU), 0.0)
-        gpus = self._gpus(nodes) if nodes.are_hypothetical else self._known(nodes)
+        gpus = self._gpus(nodes) if nodes.are_hypothetical else self._known()[nodes.rows]
         return Room(cores, gpus, nodes.pick(self.models))
 
-    def _known(self, nodes: NodeRows) -> F64:
-        """Of nodes as they are: made anew for those alone that changed since somebody asked."""
+    def in_use(self) -> F64:
+        """How much of the GPUs of each model is in use, from 0 to 1; 0 where there are none. Shape (models,)."""
+        count = len(self.first_of_models)
+        free = np.bincount(self.models, self._known().sum(axis=1), count)
+        has = np.bincount(self.models, WHOLE * self.devices, count)
+        return np.asarray(1.0 - np.divide(free, has, out=np.ones(count), where=has > 0))
+
+    def _known(self) -> F64:
+        """Of all nodes as they are: made anew for those alone that changed since somebody asked. Shape (N, G)."""
         tables = self._ssn.tables
         assert tables.nodes.stamps is not None
         rests_on = (tables.nodes.facts.version,)
         return self._ssn.memo.by_row(
             "free gpus", rests_on, tables.nodes.stamps, lambda rows: self._gpus(NodeRows(tables, rows))
-        )[nodes.rows]
+        )
 
     def _gpus(self, nodes: NodeRows) -> F64:
         whole = nodes.soon_free(self._column) if self._column >= 0 else np.zeros(len(nodes))
-        gpus = np.where(np.arange(self._width) < np.floor(whole / WHOLE + EPS)[:, None], WHOLE, 0.0)
+        gpus = np.where(np.arange(self.most) < np.floor(whole / WHOLE + EPS)[:, None], WHOLE, 0.0)
         if self._ledger is not None:
             parts = np.concatenate((gpus, self._ledger.free(nodes.rows)), axis=1)
-            gpus = -np.sort(-parts, axis=1)[:, : self._width]
+            gpus = -np.sort(-parts, axis=1)[:, : self.most]
         return gpus
 
 

@@ -6,11 +6,13 @@ import numpy as np
 
 from pumice.columns.dtypes import Bool
 from pumice.columns.views import TaskClass
+from pumice.framework.derived import derived
 from pumice.framework.session import Session
 from pumice.kai.amounts import asks_for_gpus, gpu_column
 from pumice.model.gpu import MIG_PREFIX, MIG_STRATEGY_LABEL
 
 _SINGLE, _MIXED = "single", "mixed"
+_NONE = -2  # the code of what no node says
 
 
 class MigRules:
@@ -18,9 +20,10 @@ class MigRules:
 
     def __init__(self, ssn: Session) -> None:
         tables = ssn.tables
-        strategies = [node.labels.get(MIG_STRATEGY_LABEL, "") for node in tables.nodes.facts.objs]
-        self._single, self._mixed = (np.array([each == name for each in strategies]) for name in (_SINGLE, _MIXED))
-        self._old = np.zeros(len(strategies), dtype=bool)
+        strategy = derived(ssn).label(MIG_STRATEGY_LABEL)
+        self._single: Bool = strategy.codes == strategy.code_of.get(_SINGLE, _NONE)
+        self._mixed: Bool = strategy.codes == strategy.code_of.get(_MIXED, _NONE)
+        self._old = np.zeros(len(strategy.codes), dtype=bool)
         self._gpu = gpu_column(tables)
         self._mig = [row for name, row in tables.axis.column.items() if name.startswith(MIG_PREFIX)]
         shares = [spec is not None and spec.gpu_share is not None for spec in tables.classes.specs]

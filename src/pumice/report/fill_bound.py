@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pumice.algorithms.fragments import WHOLE
-from pumice.algorithms.scarcity import PARTS
+from pumice.algorithms.node_worth import PARTS
 from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec

@@ -161,6 +161,15 @@ def test_a_task_may_stay_where_it_would_be_put_again() -> None:
         assert choice is not None and devices.may_stay(row, choice)
 
 
+@pytest.mark.parametrize("count", [2, 6])
+def test_tasks_that_are_there_already_are_written_in_one_go(count: int) -> None:
+    """A cycle opens with three writes, however many pods share GPUs."""
+    ssn, _ = opened(node("a", 2), node("b", 2), *(pod(f"p{i}", THIRD, "ab"[i % 2]) for i in range(count)))
+    mark = ssn.journal.mark()
+    open_devices(ssn)
+    assert ssn.journal.mark() - mark == 3
+
+
 def test_a_session_without_such_pods_keeps_no_devices() -> None:
     ssn = session(cluster(node("a", 2)), policy_of(DEFAULT_CONF, builtin_registry()))
     open_devices(ssn)

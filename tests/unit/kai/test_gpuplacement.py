@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 
 from pumice.columns.rows import NodeRows
-from pumice.columns.views import TaskClass
+from pumice.columns.views import Task, TaskClass
+from pumice.cycle import run_cycle
+from pumice.framework import derived as derived_facts
+from pumice.framework import points
 from pumice.framework.errors import PolicyError
 from pumice.framework.memo import Memo
 from pumice.framework.session import Session
-from pumice.kai.free_gpus import FreeGpus, ask_of
+from pumice.kai import devices as kai_devices
+from pumice.kai.free_gpus import MODEL_LABEL, FreeGpus, ask_of
+from pumice.kai.plugins import gpuplacement
 from pumice.kai.plugins.gpuplacement import POLICIES
 from pumice.model.decisions import GPU_GROUPS, Bind
-from pumice.model.events import Object
+from pumice.model.events import Object, Seen
 from pumice.model.gpu import GPU_GROUP_LABEL, GPU_MEMORY_LABEL, GpuShare
 from pumice.model.pod import Pod
 from pumice.state.store import Store
@@ -92,7 +97,15 @@ def test_whole_gpus_and_pods_without_any_are_placed_too() -> None:
         assert len(placed(found, name).binds) == 3
 
 
-@pytest.mark.parametrize("name", [name for name in POLICIES if name != "random"])
+def test_models_fill_evenly_so_that_who_must_have_one_finds_it() -> None:
+    """Three GPUs of each model, a pod on one of the first: the next that may choose goes to the other, though its name
+    comes later."""
+    nodes = [replace(node(name, 3), labels={MODEL_LABEL: model}) for name, model in (("a", "V100"), ("b", "T4"))]
+    found = store(*nodes, queue("q"), *job("old", "q", ["a"]), *job("j", "q", [""]))
+    assert placed(found, "priced").binds == {"j-0": "b"}
+
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if name not in ("random", "priced")])
 def test_rows_answer_alone_as_together_and_as_after_placements(name: str) -> None:
     plugin = {"name": "gpuplacement", "arguments": {"policy": name}}
     found = store(
@@ -100,7 +113,7 @@ def test_rows_answer_alone_as_together_and_as_after_placements(name: str) -> Non
     )
     ssn = Session(found.snapshot(), policy(["allocate"], ["predicates", plugin]), NOW, Planner(), Memo())
     ssn.open()
-    (hook,) = (h for h in ssn.hooks.at(*_score_points()) if h.plugin == "gpuplacement")
+    (hook,) = (h for h in ssn.hooks.at(points.node_order) if h.plugin == "gpuplacement")
     row = next(r for r in ssn.tables.tasks.alive.nonzero()[0] if ssn.tables.tasks.pods[r].name == "w-0")
     cls = TaskClass(ssn.tables, int(ssn.tables.tasks.cls[row]))
     together = ssn.hooks.ask_one(hook, cls, NodeRows(ssn.tables, np.arange(3), whole=True))
@@ -114,10 +127,19 @@ def test_rows_answer_alone_as_together_and_as_after_placements(name: str) -> Non
     assert ssn.hooks.ask_one(hook, cls, NodeRows(ssn.tables, np.array([0])))[0] == together[0]
 
 
-def _score_points() -> tuple[Any, ...]:
-    from pumice.framework import points
-
-    return (points.node_order,)
+def test_bids_for_a_node_do_not_depend_on_who_else_is_asked() -> None:
+    found = store(
+        *(node("a", 4), node("b", 8), node("c", 2), queue("q")), *sharing("p", "b", 0.5), *job("w", "q", [""])
+    )
+    plugin = {"name": "gpuplacement", "arguments": {"policy": "priced"}}
+    ssn = Session(found.snapshot(), policy(["allocate"], ["predicates", plugin]), NOW, Planner(), Memo())
+    ssn.open()
+    (hook,) = (h for h in ssn.hooks.at(points.batch_node_order) if h.plugin == "gpuplacement")
+    row = next(r for r in ssn.tables.tasks.alive.nonzero()[0] if ssn.tables.tasks.pods[r].name == "w-0")
+    task = Task(ssn.tables, int(row))
+    together = ssn.hooks.ask_one(hook, task, NodeRows(ssn.tables, np.arange(3), whole=True))
+    alone = [ssn.hooks.ask_one(hook, task, NodeRows(ssn.tables, np.array([i])))[0] for i in range(3)]
+    assert together.tolist() == alone
 
 
 def test_what_is_free_of_gpus_and_what_is_asked_of_them() -> None:
@@ -129,6 +151,30 @@ def test_what_is_free_of_gpus_and_what_is_asked_of_them() -> None:
     asks = {tasks.pods[r].name: ask_of(TaskClass(ssn.tables, int(tasks.cls[r]))) for r in tasks.alive.nonzero()[0]}
     assert asks["j-0"][1:] == (1, 400.0)
     assert asks["whole-0"][1:] == (1, 1000.0)
+
+
+def test_what_nodes_say_is_read_once_for_as_long_as_no_node_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cycle costs what has changed: memory of GPUs, MIG strategies and typical pods are kept from one to the next."""
+    found, memo, read = mixed(), Memo(), list[str]()
+    for module, name in ((kai_devices, "memory_of"), (gpuplacement, "Typical"), (derived_facts, "LabelColumn")):
+        monkeypatch.setattr(module, name, _noted(read, name, getattr(module, name)))
+    by = policy(["allocate"], ["predicates", {"name": "gpuplacement", "arguments": {"policy": "priced"}}])
+    for _ in range(2):
+        run_cycle(found.snapshot(), by, NOW, Planner(), memo=memo)
+    assert read.count("memory_of") == read.count("Typical") == 1
+    labels = read.count("LabelColumn")
+    found.apply(Seen(node("d", 4)))
+    found.take_in()
+    run_cycle(found.snapshot(), by, NOW, Planner(), memo=memo)
+    assert (read.count("memory_of"), read.count("LabelColumn")) == (2, 2 * labels)
+
+
+def _noted(read: list[str], name: str, call: Any) -> Any:
+    def noted(*given: Any) -> Any:
+        read.append(name)
+        return call(*given)
+
+    return noted
 
 
 def test_an_unknown_policy_is_named() -> None:

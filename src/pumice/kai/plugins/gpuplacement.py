@@ -7,21 +7,23 @@ equal nodes the first name is taken, as in the study. Source: Weng et al., USENI
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from pumice.algorithms.dice import rolled
 from pumice.algorithms.fragments import WHOLE, Ask, Room, Shape, Typical
 from pumice.algorithms.gpu_packing import best_fit, clustering, descent, dot_product, packing
-from pumice.algorithms.scarcity import Prices, prices_of
-from pumice.columns.dtypes import CPU, F64
+from pumice.algorithms.node_worth import NO_ROOM, NodeWorth, bids
+from pumice.columns.dtypes import F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.derived import derived
 from pumice.framework.node_filters import stable_codes
 from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS, Question
+from pumice.framework.point import PODS, ROWS, Question
 from pumice.framework.session import Session
 from pumice.kai import points
 from pumice.kai.free_gpus import FreeGpus, ask_of
@@ -33,6 +35,14 @@ RANDOM, DOT_PRODUCT, CLUSTERING, PACKING, BEST_FIT, FGD, PRICED = POLICIES = (
 )
 
 
+class _Expected(NamedTuple):
+    """What follows from the pods to expect: ``worth`` is for ``priced``."""
+
+    typical: Typical
+    worth: NodeWorth
+    version: int
+
+
 @plugin(NAME)
 class GpuPlacement:
     """``policy``: one of POLICIES. ``seed``: of the dice that ``random`` rolls. ``typical``: the pods to expect, for
@@ -42,16 +52,15 @@ class GpuPlacement:
         self.ssn, self.policy, self.seed = ssn, policy, seed
         self._free = FreeGpus(ssn)
         self._asks: dict[int, Ask] = {}
-        self.unused_points: tuple[Question, ...] = (points.node_order if policy == RANDOM else points.batch_node_order,)
+        by_task = policy in (RANDOM, PRICED)
+        self.unused_points: tuple[Question, ...] = (points.node_order if by_task else points.batch_node_order,)
         if policy != CLUSTERING:
             self.unused_points += (points.on_allocate, points.on_deallocate)
         classes = ssn.tables.classes.alive.nonzero()[0].tolist()
         if policy in (FGD, PRICED):
             self._said = typical.strip()
-            shapes = self._named() if self._said else self._shapes(classes)
-            self._typical = Typical(shapes, len(self._free.first_of_models))
-        if policy == PRICED:
-            self._prices = self._prices_of(shapes)
+            self._classes = classes
+            self._counted = () if self._said else self._count_pods(classes)
         if policy == CLUSTERING:
             self._count_kinds(classes)
 
@@ -68,8 +77,8 @@ class GpuPlacement:
     def score(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """0 to 100. Shape (rows,)."""
         ask = self._ask(cls)
-        if self.policy in (FGD, PRICED):
-            return self._gained(nodes, ask) if nodes.are_hypothetical else self._known(ask)[nodes.rows]
+        if self.policy == FGD:
+            return self._gain_of(nodes, ask)
         room = self._free.room(nodes)
         if self.policy == DOT_PRODUCT:
             return dot_product(room, ask)
@@ -79,10 +88,16 @@ class GpuPlacement:
             return clustering(room, ask, nodes.read(self._kinds), self._kind_of[cls.row])
         return packing(room, ask, nodes.pick(self._free.devices))
 
-    @points.batch_node_order(reads=())
-    def roll(self, task: Task, nodes: NodeRows) -> F64:
-        """Any of the nodes. Shape (rows,)."""
-        return rolled(self.seed, task.key, nodes.rows)
+    @points.batch_node_order(reads=(ROWS, PODS))
+    def bid(self, task: Task, nodes: NodeRows) -> F64:
+        """For ``random`` any of the nodes; for ``priced`` by what is lost there, at what its model costs now. Shape
+        (rows,)."""
+        if self.policy == RANDOM:
+            return rolled(self.seed, task.key, nodes.rows)
+        ask = self._ask(task.cls)
+        return bids(
+            self._gain_of(nodes, ask), ask.devices * ask.milli, self._free.in_use()[nodes.pick(self._free.models)]
+        )
 
     @points.device_order
     def device(self, task: Task, node: Node, used: F64) -> F64:
@@ -113,42 +128,45 @@ class GpuPlacement:
             known = self._asks[cls.row] = ask_of(cls)
         return known
 
+    def _gain_of(self, nodes: NodeRows, ask: Ask) -> F64:
+        """How good nodes are. Shape (rows,)."""
+        return self._gained(nodes, ask) if nodes.are_hypothetical else self._known(ask)[nodes.rows]
+
     def _known(self, ask: Ask) -> F64:
         """How good nodes are as they are, made anew where something changed; for all classes that ask for the same.
         Shape (N,)."""
         tables = self.ssn.tables
         assert tables.nodes.stamps is not None
-        question, rests_on = (NAME, self.policy, self._said, ask), (tables.nodes.facts.version, *self._expects)
+        question, rests_on = (NAME, self.policy, self._said, ask), (tables.nodes.facts.version, self._expected.version)
         return self.ssn.memo.by_row(
             question, rests_on, tables.nodes.stamps, lambda rows: self._gained(NodeRows(tables, rows), ask)
         )
 
     def _gained(self, nodes: NodeRows, ask: Ask) -> F64:
-        """How good nodes are, by their best device; 0 where there is none. Shape (rows,)."""
-        room, found = self._free.room(nodes), np.zeros(len(nodes))
+        """How good nodes are, by their best device; least where there is none. Shape (rows,)."""
+        room, found = self._free.room(nodes), np.full(len(nodes), 0.0 if self.policy == FGD else NO_ROOM)
         fits = (room.milli_cpu >= ask.milli_cpu) & ((room.gpus >= ask.milli).sum(axis=1) >= ask.devices)
         found[fits] = self._gain(room.part(fits), ask).max(axis=1)
         return found
 
     def _gain(self, room: Room, ask: Ask) -> F64:
         """How good nodes are, device by device, by what becomes of what is left. Shape (rows, devices)."""
-        gradient = self._typical.gradient(room, ask)
-        return descent(gradient) if self.policy == FGD else self._prices.gain(room, ask, gradient)
+        gradient = self._expected.typical.gradient(room, ask)
+        return descent(gradient) if self.policy == FGD else self._expected.worth.gain(room, ask, gradient)
 
-    def _prices_of(self, shapes: list[Shape]) -> Prices:
-        """By those pods, on this cluster; kept for as long as neither changes."""
-        facts, free = self.ssn.tables.nodes.facts, self._free
-        cores: F64 = np.zeros(len(free.first_of_models))
-        np.add.at(cores, free.models, facts.allocatable[:, CPU])
-        gpus = np.zeros_like(cores)
-        np.add.at(gpus, free.models, 1000.0 * free.devices)
-        rests_on = (facts.version, *self._expects)
-        return self.ssn.memo.get((NAME, "prices", self._said), rests_on, lambda: prices_of(shapes, cores, gpus))
+    @cached_property
+    def _expected(self) -> _Expected:
+        """Made when the first score is asked for: in many cycles nobody asks. For ``priced`` any pod may run anywhere:
+        its prices say which model is for whom."""
+        rests_on = (self.ssn.tables.nodes.facts.version, *self._counted)
+        return self.ssn.memo.get((NAME, "expected", self.policy, self._said), rests_on, self._expect)
 
-    @property
-    def _expects(self) -> tuple[int, ...]:
-        """What typical pods rest on, beside what the policy file says: all pods that are there, where it names none."""
-        return () if self._said else (self._pods.version,)
+    def _expect(self) -> _Expected:
+        shapes, models = self._named() if self._said else self._shapes(), len(self._free.first_of_models)
+        if self.policy == PRICED:
+            shapes = [shape._replace(models=(True,) * models) for shape in shapes]
+        worth = NodeWorth(shapes if self.policy == PRICED else (), self._free.most)
+        return _Expected(Typical(shapes, models), worth, self.ssn.tables.versions.next())
 
     def _named(self) -> list[Shape]:
         """Pods that the policy file names."""
@@ -158,16 +176,20 @@ class GpuPlacement:
             for each in read_typical(self._said)
         ]
 
-    def _shapes(self, classes: list[int]) -> list[Shape]:
+    def _count_pods(self, classes: list[int]) -> tuple[int, tuple[int, ...]]:
+        """How many there are of each class, and the ground of what rests on it: a row may stand for another class."""
+        tables = self.ssn.tables
+        there = tables.tasks.alive & (tables.tasks.cls >= 0)
+        pods = np.bincount(tables.tasks.cls[there], minlength=tables.classes.capacity)
+        self._pods = self.ssn.column(f"{NAME}.pods", values=pods)
+        return self._pods.version, tuple(map(tables.classes.identity, classes))
+
+    def _shapes(self) -> list[Shape]:
         """All pods that are there. GPUs of one model count as alike: one node of each stands for its others."""
-        ssn, tables = self.ssn, self.ssn.tables
-        pods = np.bincount(
-            tables.tasks.cls[tables.tasks.alive & (tables.tasks.cls >= 0)], minlength=tables.classes.capacity
-        )
-        self._pods = ssn.column(f"{NAME}.pods", values=pods)
+        ssn, tables, pods = self.ssn, self.ssn.tables, self._pods.array.tolist()
         first = self._free.first_of_models
         shapes = []
-        for row in classes:
+        for row in self._classes:
             codes = stable_codes(derived(ssn), tables.classes.specs[row], affinity=True, taints=True)
             models = tuple((codes[first] == 0).tolist())
             shapes.append(Shape(self._ask(TaskClass(tables, row)), models, float(pods[row])))

@@ -23,12 +23,13 @@ _ASKED = ("httpGetList", "tcpSocketList")
 @dataclass(frozen=True, slots=True)
 class Retry:
     """Up to ``most`` times more, each after ``base_s`` seconds; twice as long as before, up to ``cap_s``, where it
-    ``doubles``."""
+    ``doubles``. Where it fails, or ``always``: what went well is run again too."""
 
     most: int = 0
     base_s: float = _BASE_S
     cap_s: float = _MOST_S
     doubles: bool = True
+    always: bool = False
 
     def delay_s(self, tried: int) -> float:
         """How long to wait before trying again, after so many further tries."""
@@ -101,19 +102,20 @@ def _flow(item: Obj, path: str, flow_name: str, retry: Retry) -> Flow:
 
 
 def _retry(obj: Obj, path: str, default: Retry) -> Retry:
-    """A policy to try again. ``Always``, which runs again what went well, is not there."""
+    """A policy to try again."""
     found = maybe_table(obj, "retryPolicy", path)
     if found is None:
         return default
     path = f"{path}.retryPolicy"
-    never = choice(found, "policy", path, ("OnFailure", "Never"), "OnFailure") == "Never"
+    policy = choice(found, "policy", path, ("OnFailure", "Never", "Always"), "OnFailure")
     backoff, place = table(found, "backoff", path), f"{path}.backoff"
     doubles = choice(backoff, "type", place, ("Exponential", "Constant"), "Exponential") == "Exponential"
     return Retry(
-        most=0 if never else whole(found, "maxRetries", path, 0, 0, _RETRIES_MAX),
+        most=0 if policy == "Never" else whole(found, "maxRetries", path, 0, 0, _RETRIES_MAX),
         base_s=_seconds(backoff, "baseDelay", place, _BASE_S),
         cap_s=_seconds(backoff, "maxDelay", place, _MOST_S),
         doubles=doubles,
+        always=policy == "Always",
     )
 
 

@@ -8,7 +8,7 @@ Source: Volcano's jobflow and jobtemplate controllers (spec 06 §11), and the de
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -100,7 +100,7 @@ def reconcile_job_flow(obj: Obj, jobs: list[Obj], templates: Mapping[str, Obj], 
         return [Delete(ref_of(job)) for job in own.values() if flow.deletes and not leaving(job)]
     again = [each for each in flow.flows if _is_tried_again(case, each)]
     phase = _phase(case, again)
-    made = [] if phase is FlowPhase.FAILED else [*_made(case)]
+    made = [] if phase is FlowPhase.FAILED else [*_made(case, {each.name for each in again})]
     waits = {each.name: _waits_s(case, each) for each in again if not _is_counted(case, each.name)}
     due = [name for name, wait in waits.items() if wait <= 0]
     return [
@@ -116,10 +116,10 @@ def job_name(flow: JobFlow, of: Flow) -> str:
 
 
 def _phase(case: _Case, again: list[Flow]) -> FlowPhase:
-    """``again``: Jobs that failed, and for which that is not the end."""
+    """``again``: Jobs that have ended, and for which that is not the end."""
     phases = [case.phase(each.name) for each in case.flow.flows]
     trying = [each.name for each in again]
-    if all(phase == JobPhase.COMPLETED for phase in phases):
+    if not again and all(phase == JobPhase.COMPLETED for phase in phases):
         return FlowPhase.SUCCEED
     if any(case.phase(each.name) in _BROKEN and each.name not in trying for each in case.flow.flows):
         return FlowPhase.FAILED
@@ -129,9 +129,10 @@ def _phase(case: _Case, again: list[Flow]) -> FlowPhase:
 # -- what is made
 
 
-def _made(case: _Case) -> Iterator[Write]:
+def _made(case: _Case, again: Set[str]) -> Iterator[Write]:
+    """``again``: names of those that have ended, and for which that is not the end."""
     for each in case.flow.flows:
-        if each.name in case.jobs or not _may_begin(case, each):
+        if each.name in case.jobs or not _may_begin(case, each, again):
             continue
         template = case.templates.get(each.name)
         if template is None:
@@ -143,10 +144,10 @@ def _made(case: _Case) -> Iterator[Write]:
         yield Tell(ref_of(case.obj), "Normal", "Created", f"create a job named {job['metadata']['name']}!")
 
 
-def _may_begin(case: _Case, flow: Flow) -> bool:
+def _may_begin(case: _Case, flow: Flow, again: Set[str]) -> bool:
     if not flow.targets:
         return True
-    answers = (_is_far_enough(case, flow, target) for target in flow.targets)
+    answers = (target not in again and _is_far_enough(case, flow, target) for target in flow.targets)
     return any(answers) if flow.any_target else all(answers)
 
 
@@ -194,8 +195,10 @@ def _retries(obj: Obj) -> dict[str, Retried]:
 
 
 def _is_tried_again(case: _Case, flow: Flow) -> bool:
-    """A Job that failed, and has tries left or goes for one. Who aborts or terminates a Job means it."""
-    if case.phase(flow.name) != JobPhase.FAILED:
+    """A Job that failed, or that is run again ``always``, and has tries left or goes for one. Who aborts or terminates
+    a Job means it."""
+    ended = (JobPhase.FAILED, JobPhase.COMPLETED) if flow.retry.always else (JobPhase.FAILED,)
+    if case.phase(flow.name) not in ended:
         return False
     return _is_counted(case, flow.name) or _tried(case, flow.name) < flow.retry.most
 
@@ -214,7 +217,7 @@ def _counted(case: _Case, name: str) -> Retried:
 
 
 def _waits_s(case: _Case, flow: Flow) -> float:
-    """Until a Job that failed is made anew."""
+    """Until a Job that has ended is made anew."""
     ended = epoch_of(since_of(case.jobs[flow.name]))
     delay = flow.retry.delay_s(_tried(case, flow.name))
     return (case.now if ended is None else ended) + delay - case.now

@@ -164,6 +164,30 @@ def test_a_job_that_failed_is_made_anew_after_a_while_and_so_often() -> None:
     assert world.obj["status"]["retries"] == {"a": {"times": 2, "uid": "uid-2"}}
 
 
+def test_a_job_that_is_always_run_again_counts_as_done_after_its_last_try() -> None:
+    always = {"policy": "Always", "maxRetries": 2, "backoff": {"baseDelay": "1s", "type": "Constant"}}
+    world = World(flow({"name": "a", "retryPolicy": always}, {"name": "b", **after("a")}))
+    world.look()
+    for end in ("Completed", "Failed"):
+        world.become(end, "a")
+        world.look()
+        assert (world.made, world.phase) == (["a"], "Running"), "who waits for it waits on"
+        world.now += 1
+        assert [write.ref.name for write in world.look() if isinstance(write, Delete)] == ["f-a"]
+        assert world.made == ["a"] and "status" not in world.jobs["f-a"]
+    world.become("Completed", "a")
+    assert world.made == ["a", "b"]
+    world.become("Completed", "b")
+    assert world.phase == "Succeed"
+
+
+def test_a_job_that_was_aborted_is_not_run_again_even_where_it_always_is() -> None:
+    world = World(flow("a", retryPolicy={"policy": "Always", "maxRetries": 2}))
+    world.look()
+    world.become("Aborted", "a")
+    assert world.phase == "Failed"
+
+
 def test_a_job_that_is_not_gone_yet_is_not_counted_twice() -> None:
     """What is watched of the flow and of its Jobs comes by two streams."""
     world = World(flow("a", retryPolicy={"maxRetries": 3, "backoff": {"baseDelay": "1s", "type": "Constant"}}))
@@ -235,7 +259,7 @@ _LOOP = ({"name": "a", **after("c")}, {"name": "b", **after("a")}, {"name": "c",
         pytest.param(flow("a", jobRetainPolicy="burn"), "spec.jobRetainPolicy", id="no policy"),
         pytest.param(flow({"name": "a", **after("b", strategy="some")}, "b"), "strategy", id="no strategy"),
         pytest.param(flow("a", retryPolicy={"maxRetries": 10**9}), "maxRetries", id="very many tries"),
-        pytest.param(flow("a", retryPolicy={"policy": "Always"}), "policy", id="what went well is not run again"),
+        pytest.param(flow("a", retryPolicy={"policy": "Sometimes"}), "policy", id="no retry policy"),
         pytest.param(flow("a", retryPolicy={"backoff": {"baseDelay": "soon"}}), "a duration", id="no duration"),
         pytest.param(
             flow("b", {"name": "a", **after("b", probe={"httpGetList": [{"taskName": "w", "path": "/", "port": 1}]})}),
