@@ -86,6 +86,7 @@ def simulate(
     tell: Callable[[Mapping[str, object]], object] | None = None,
     began: Began | None = None,
     circles_max: int = CIRCLES_MAX,
+    try_alone: bool = True,
 ) -> Run:
     """Run a scene to its end, or ``until`` seconds from ``start``. Ctrl-C ends it early with what there is.
 
@@ -94,6 +95,8 @@ def simulate(
     of ``faults``, and those that move every arrival by up to ``shake_s`` seconds. ``clock`` gives real seconds, for
     ``wall_s`` only: a simulation reads no clock of its own. ``check_laws`` checks the safety laws after every event:
     slow. ``circles_max``: it ends after so many cycles that decide something while no job comes or ends.
+    ``try_alone`` False does not run each job that waits at the end on an empty cluster, a simulation each, and finds
+    none ``impossible``.
     Raises: LawBroken."""
     if shake_s > 0:
         scene = shaken(scene, shake_s, _dice(seed, _SHAKE))
@@ -137,7 +140,7 @@ def simulate(
         wait_causes=shell.causes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
         stuck=stuckness.find(
-            lambda key: _why_not_alone(scene, made, key, policy, result.now, circles_max),
+            lambda key: _why_not_alone(scene, made, key, policy, result.now, circles_max) if try_alone else None,
             nothing_moves=result.ending == Ending.STUCK,
         ),
     )

@@ -103,7 +103,14 @@ def play(case: FuzzCase, registry: Registry) -> str:
     plan = FaultPlan(QUIET_AFTER_S, **case.faults) if case.faults else None
     try:
         ran = simulate(
-            scene, policy, until=UNTIL_S, seed=case.seed, faults=plan, check_laws=True, circles_max=CIRCLES_MAX
+            scene,
+            policy,
+            until=UNTIL_S,
+            seed=case.seed,
+            faults=plan,
+            check_laws=True,
+            circles_max=CIRCLES_MAX,
+            try_alone=False,  # no law is about it, and it costs more than the world
         )
     except LawBroken as broken:
         return str(broken)
