@@ -42,6 +42,22 @@ def test_nobody_is_reclaimed_from_for_pods_that_filters_keep_apart() -> None:
     assert run(state, TIER, actions="reclaim").evicted == []
 
 
+def test_gangs_take_nothing_from_a_queue_that_has_no_more_than_it_deserves() -> None:
+    """It would take it back: both are within what they deserve, and each has room only in the place of the other."""
+    state = cluster(
+        *(node(name, cpu=2) for name in "ab"),
+        queue("rich"),
+        queue("poor"),
+        podgroup("old", 2, phase="Running", queue="rich"),
+        *(pod(f"old-{name}", "old", on=name, phase="Running") for name in "ab"),
+        podgroup("new", 1, phase="Inqueue", queue="poor"),
+        pod("new-0", "new", cpu=2),
+    )
+    any_queue = TIER.replace("{name: proportion}", "{name: proportion, arguments: {deservedKept: false}}")
+    assert run(state, any_queue, actions="gangreclaim").evicted == ["ns/old-a", "ns/old-b"], "as Volcano does"
+    assert run(state, TIER, actions="gangreclaim").evicted == []
+
+
 def test_a_gang_that_has_room_evicts_nobody_where_only_need_counts() -> None:
     state = cluster(
         HIGH,
