@@ -112,22 +112,24 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
         wait_causes=shell.causes.seconds(),
         faults=dict(suffered.counts) if suffered else {},
         stuck=stuckness.find(
-            lambda key: _why_not_alone(scene, made, key, policy, result.now, settings.circles_max),
+            lambda key: _why_not_alone(scene, made, key, policy, result.now, settings),
             nothing_moves=result.ending == Ending.STUCK,
         ),
     )
 
 
 def _why_not_alone(
-    scene: Scene, made: Mapping[str, Work], key: str, policy: Policy, now: float, circles_max: int
+    scene: Scene, made: Mapping[str, Work], key: str, policy: Policy, now: float, settings: SimSettings
 ) -> str | None:
-    """Why a job does not run even when it is the only one, from now on; None when it does."""
+    """Why a job does not run even when it is the only one, from now on; None when it does, or is not tried."""
+    if not settings.try_alone:
+        return None
     work = made.get(key) or next(work for work in scene.works if work.key == key)
     cluster = SimCluster(Engine(now))
     controller = Controller(cluster)
     shell = Shell(cluster, policy)
     Scene(scene.objects, (Moved(work, 0.0),)).enter(cluster, controller)
-    result = Simulation(cluster, controller, shell.cycle, circles_max=circles_max).run()
+    result = Simulation(cluster, controller, shell.cycle, circles_max=settings.circles_max).run()
     said = next(_waiting(controller, result, shell.why(), {}), None)
     return None if said is None else said.why
 

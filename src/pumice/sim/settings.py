@@ -18,7 +18,8 @@ class SimSettings:
     From ``start`` by the simulation's clock, for ``until`` at most; ``period_s``: at most one cycle in so long.
     ``window``: what figures are about. ``seed`` rolls the dice of ``faults``, and those that move every arrival by up
     to ``shake_s``. ``check_laws`` checks the safety laws after every event: slow. ``circles_max``: it ends after so
-    many cycles that decide something while no job comes or ends.
+    many cycles that decide something while no job comes or ends. ``try_alone`` False does not run each job that waits
+    at the end on an empty cluster, a simulation each, and finds none impossible.
     """
 
     start: float = 0.0
@@ -30,6 +31,7 @@ class SimSettings:
     faults: FaultPlan | None = None
     check_laws: bool = False
     circles_max: int = CIRCLES_MAX
+    try_alone: bool = True
 
 
 def _no_clock() -> float:

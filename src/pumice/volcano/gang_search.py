@@ -212,7 +212,7 @@ class GangSearch:
 
     def _best_node(self, task: Task, nodes: NodeRows) -> int:
         """Of nodes with room once those that leave have left: one with room now rather, the own shard's rather, and of
-        these the best. -1 for none."""
+        these the best to which no filter objects: nobody else leaves. -1 for none."""
         placing, rows = self._ssn.placing, nodes.rows
         reachable = self._nodes.reachable(task)
         fit = placing.feasible.of(task.cls.row)
@@ -223,7 +223,14 @@ class GangSearch:
         parts = [candidates[idle], candidates[~idle]]
         if own is not None:
             parts = [part for group in parts for part in (group[own[group]], group[~own[group]])]
-        return next((found for part in parts if len(part) and (found := placing.best(task, fit, part)) >= 0), -1)
+        for part in parts:
+            found = placing.best(task, fit, part) if len(part) else -1
+            if found >= 0 and not self._nodes.passes(task, found):
+                part = part[self._nodes.passing(task, part)]
+                found = placing.best(task, fit, part) if len(part) else -1
+            if found >= 0:
+                return found
+        return -1
 
 
 def _joined(ssn: Session, plan: Plan) -> Plan:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.columns.counting import PENDING
-from pumice.columns.dtypes import I64, Bool
+from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE
 from pumice.columns.rows import Candidates, NodeRows
 from pumice.columns.tasks import NO_GATE
@@ -115,11 +115,17 @@ class NodeSearch:
 
     def passes(self, task: Task, node: int) -> bool:
         """Whether no filter objects to the node as it is now."""
-        ssn, one = self._ssn, NodeRows(self._tables, np.array([node]))
-        for verdict in ssn.ask(points.class_filters, task.cls, one):
-            if verdict.codes[0]:
-                return False
-        return not any(verdict.codes[0] for verdict in ssn.ask(points.task_filters, task, one))
+        return bool(self.passing(task, np.array([node])).all())
+
+    def passing(self, task: Task, nodes: AnyArray) -> Bool:
+        """To which nodes no filter objects as they are now. Shape (nodes,)."""
+        ssn, rows, found = self._ssn, NodeRows(self._tables, nodes), np.ones(len(nodes), dtype=bool)
+        for verdict in ssn.ask(points.class_filters, task.cls, rows):
+            found &= verdict.codes == 0
+        if found.any():
+            for verdict in ssn.ask(points.task_filters, task, rows):
+                found &= verdict.codes == 0
+        return found
 
     def has_room(self, task: Task, node: int) -> bool:
         """Whether what will be idle on the node is enough."""

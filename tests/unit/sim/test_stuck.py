@@ -42,6 +42,15 @@ def test_the_problem_says_all_of_it(tmp_path: Path) -> None:
     )
 
 
+def test_nobody_is_tried_alone_where_nobody_asks(tmp_path: Path) -> None:
+    ran = simulate(
+        inputs(tmp_path, BLOCKED).scene, policy_of(DEFAULT_CONF, volcano_registry()), SimSettings(try_alone=False)
+    )
+    assert [(each.job, each.impossible, each.promised) for each in ran.stuck] == [
+        ("default/five", None, {"cpu": 5000.0})
+    ]
+
+
 def test_it_is_found_before_the_end_too(tmp_path: Path) -> None:
     ran = run(tmp_path, [*BLOCKED, job("later", at=1000)], until=50.0)
     assert ran.result.ending == Ending.UNTIL

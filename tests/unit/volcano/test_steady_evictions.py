@@ -11,6 +11,7 @@ from pumice.testing.build import budget, cluster, hypernode, node, pod, podgroup
 
 HIGH, LOW = PriorityClass("high", 100), PriorityClass("low", 1)
 TIER = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: proportion}]\n"
+ANY_QUEUE = TIER.replace("{name: proportion}", "{name: proportion, arguments: {deservedKept: false}}")
 
 
 def test_idle_room_that_is_promised_is_nobody_elses() -> None:
@@ -40,6 +41,39 @@ def test_nobody_is_reclaimed_from_for_pods_that_filters_keep_apart() -> None:
         [pod(f"new-{i}", "new", host_ports=(HostPort(80),)) for i in range(2)],
     )
     assert run(state, TIER, actions="reclaim").evicted == []
+
+
+@pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim"])
+def test_nobody_leaves_for_a_gang_that_filters_keep_apart(action: str) -> None:
+    """Its pods want the same port, and only one of the two nodes has room for them once others have left."""
+    state = cluster(
+        HIGH,
+        LOW,
+        node("a", cpu=4),
+        node("b", cpu=1),
+        queue("rich"),
+        queue("poor", weight=9),
+        podgroup("old", 1, phase="Running", priority_class="low", queue="rich"),
+        [pod(f"old-{i}", "old", on="a", phase="Running") for i in range(4)],
+        podgroup("new", 2, phase="Inqueue", priority_class="high", queue="rich" if action == "gangpreempt" else "poor"),
+        [pod(f"new-{i}", "new", cpu="1500m", memory=0, host_ports=(HostPort(80),)) for i in range(2)],
+    )
+    assert run(state, ANY_QUEUE, actions=action).evicted == []
+
+
+def test_gangs_take_nothing_from_a_queue_that_has_no_more_than_it_deserves() -> None:
+    """It would take it back: both are within what they deserve, and each has room only in the place of the other."""
+    state = cluster(
+        *(node(name, cpu=2) for name in "ab"),
+        queue("rich"),
+        queue("poor"),
+        podgroup("old", 2, phase="Running", queue="rich"),
+        *(pod(f"old-{name}", "old", on=name, phase="Running") for name in "ab"),
+        podgroup("new", 1, phase="Inqueue", queue="poor"),
+        pod("new-0", "new", cpu=2),
+    )
+    assert run(state, ANY_QUEUE, actions="gangreclaim").evicted == ["ns/old-a", "ns/old-b"], "as Volcano does"
+    assert run(state, TIER, actions="gangreclaim").evicted == []
 
 
 def test_a_gang_that_has_room_evicts_nobody_where_only_need_counts() -> None:

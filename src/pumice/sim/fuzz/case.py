@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from pumice.framework.policy import DEFAULT_DIALECT, read_policy
 from pumice.framework.registry import Registry
@@ -38,6 +38,15 @@ _FAULTS: dict[str, Sequence[float]] = {
     "restart_every_s": (60.0, 150.0),
     "api_gone_every_s": (100.0, 200.0),
 }
+
+
+class Played(NamedTuple):
+    """What came of a world. ``problem``: which law is broken, or which fault of the program came up, empty where none
+    is; pods bound and evicted, 0 where one is."""
+
+    problem: str
+    binds: int = 0
+    evictions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +87,9 @@ def draw(
         kai_objects, drawn = draw_kai_objects(dice), draw_kai_conf(dice, registry)
         return FuzzCase(seed, conf or drawn, tuple(kai_objects), _faults(dice) if faults is None else faults)
     tree = dice.chance(0.25) if conf is None else _has_tree(conf)
-    objects = draw_objects(dice, tree=tree)
-    drawn = draw_conf(dice, registry, tree=tree)
+    groups = dice.chance(0.3)
+    objects = draw_objects(dice, tree=tree, groups=groups)
+    drawn = draw_conf(dice, registry, tree=tree, groups=groups)
     wrong = _faults(dice)
     return FuzzCase(seed, drawn if conf is None else conf, tuple(objects), wrong if faults is None else faults)
 
@@ -93,8 +103,8 @@ def _has_tree(conf: Conf) -> bool:
     return any(entry.get("enableHierarchy") for tier in tiers for entry in tier.get("plugins") or [])
 
 
-def play(case: FuzzCase, registry: Registry) -> str:
-    """What law is broken, or which fault of the program came up; empty where none is.
+def play(case: FuzzCase, registry: Registry) -> Played:
+    """A world from its beginning to its end.
 
     Raises: PolicyError for a conf that cannot be used, ManifestError for such an object.
     """
@@ -102,14 +112,21 @@ def play(case: FuzzCase, registry: Registry) -> str:
     decoder = Decoder()
     scene = scene_of(decoder.decode(raw) for raw in case.objects)
     plan = FaultPlan(QUIET_AFTER_S, **case.faults) if case.faults else None
-    settings = SimSettings(until=UNTIL_S, seed=case.seed, faults=plan, check_laws=True, circles_max=CIRCLES_MAX)
+    settings = SimSettings(
+        until=UNTIL_S,
+        seed=case.seed,
+        faults=plan,
+        check_laws=True,
+        circles_max=CIRCLES_MAX,
+        try_alone=False,  # no law is about it, and it costs more than the world
+    )
     try:
         ran = simulate(scene, policy, settings)
     except LawBroken as broken:
-        return str(broken)
+        return Played(str(broken))
     except Exception as error:  # whatever it is, it is a finding
         place = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
+        return Played(f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})")
     if ran.result.ending is Ending.CIRCLES:
-        return f"S8: {CIRCLES_MAX} cycles in a row decided something, and no job came or ended"
-    return ""
+        return Played(f"S8: {CIRCLES_MAX} cycles in a row decided something, and no job came or ended")
+    return Played("", ran.result.binds, ran.result.evictions)

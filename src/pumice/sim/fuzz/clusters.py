@@ -1,9 +1,10 @@
-"""Small clusters and what arrives on them, as manifests: crowded, so that there is something to evict for."""
+"""Small clusters and what arrives on them, as manifests: crowded, so that there is something to evict for, and of jobs
+that could all run, most of them, or there would be nobody to evict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from pumice.sim.fuzz.dice import Dice
 from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION
@@ -13,23 +14,42 @@ Raw = dict[str, Any]
 _VOLCANO = "scheduling.volcano.sh/v1beta1"
 LAST_ARRIVAL_S = 300
 #: Requests by pods, as (cpu, memory in Gi, gpus).
-_REQUESTS = ((1, 1, 0), (2, 2, 0), (1, 4, 0), (2, 4, 1), (4, 8, 2))
+_REQUESTS = ((1, 1, 0), (2, 2, 0), (1, 4, 0), (2, 4, 0), (3, 3, 0), (2, 4, 1), (4, 8, 2))
+_WITHOUT_GPU = 5
 _PREEMPTABLE = "volcano.sh/preemptable"
+_ZONE = "volcano.sh/revocable-zone"
+_GROUPS = ("blue", "green")
 
 
-def draw_objects(dice: Dice, *, tree: bool) -> list[Raw]:
-    """Nodes, queues, priority classes, budgets and jobs. ``tree``: queues have parents."""
+class _Mix(NamedTuple):
+    """What jobs are drawn from. ``fills``: of which priority class or queue half of the jobs are, which come first and
+    stay long, so that the others find the cluster full; empty where all come as it happens."""
+
+    queues: list[str]
+    requests: Sequence[tuple[int, int, int]]
+    fills: str
+
+
+def draw_objects(dice: Dice, *, tree: bool, groups: bool) -> list[Raw]:
+    """Nodes, queues, priority classes, budgets and jobs. ``tree``: queues have parents; ``groups``: nodes are of
+    groups, and queues say which they use."""
     queues = list(_tree(dice) if tree else _queues(dice))
     parents = {queue["spec"].get("parent") for queue in queues}
     leaves = [queue["metadata"]["name"] for queue in queues if queue["metadata"]["name"] not in parents]
     nodes = list(_nodes(dice))
+    for each in nodes if groups else ():
+        each["metadata"]["labels"]["volcano.sh/nodegroup-name"] = dice.one(_GROUPS)
+    for each in queues if groups else ():
+        each["spec"]["affinity"] = _group_rules(dice)
+    gpus = any("nvidia.com/gpu" in node["status"]["allocatable"] for node in nodes)
+    mix = _Mix(leaves, _REQUESTS if gpus else _REQUESTS[:_WITHOUT_GPU], dice.one(("", "low", leaves[0])))
     return [
         *nodes,
         *(_racks(dice, len(nodes)) if dice.chance(0.4) else ()),
         *(raw("scheduling.k8s.io/v1", "PriorityClass", name, value=value) for name, value in (("low", 1), ("high", 9))),
         *queues,
         *_budgets(dice),
-        *(_job(dice, j, leaves) for j in range(dice.number(3, 9))),
+        *(_job(dice, j, mix) for j in range(dice.number(4, 12))),
     ]
 
 
@@ -42,8 +62,8 @@ def raw(api: str, kind: str, name: str, **rest: Any) -> Raw:
 def _nodes(dice: Dice) -> Iterator[Raw]:
     for i in range(dice.number(1, 4)):
         labels = {"kubernetes.io/hostname": f"n{i}", "zone": f"z{i % 2}"}
-        if dice.chance(0.2):
-            labels["volcano.sh/revocable-zone"] = "rz1"
+        if i and dice.chance(0.2):
+            labels[_ZONE] = "rz1"
         room = {"cpu": str(dice.number(3, 8)), "memory": f"{dice.number(8, 24)}Gi", "pods": "20"}
         if dice.chance(0.4):
             room["nvidia.com/gpu"] = str(dice.one((2, 4)))
@@ -67,7 +87,7 @@ def _racks(dice: Dice, nodes: int) -> Iterator[Raw]:
 
 
 def _queues(dice: Dice) -> Iterator[Raw]:
-    for q in range(dice.number(1, 3)):
+    for q in range(dice.one((1, 2, 2, 3))):
         spec: Raw = {"weight": dice.number(1, 4), **_amounts(dice)}
         if dice.chance(0.2):
             spec["reclaimable"] = False
@@ -90,7 +110,7 @@ def _tree(dice: Dice) -> Iterator[Raw]:
 def _amounts(dice: Dice) -> Raw:
     found: Raw = {}
     if dice.chance(0.6):
-        found["deserved"] = _resources(dice, 1, 8)
+        found["deserved"] = _resources(dice, 2, 12)
     if dice.chance(0.2):
         found["guarantee"] = {"resource": _resources(dice, 1, 2)}
     if dice.chance(0.3):
@@ -103,6 +123,17 @@ def _resources(dice: Dice, low: int, high: int) -> Raw:
     return {"cpu": str(cpu), "memory": f"{2 * cpu}Gi"}
 
 
+def _group_rules(dice: Dice) -> Raw:
+    required, preferred = (
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "preferredDuringSchedulingIgnoredDuringExecution",
+    )
+    rules: Raw = {"nodeGroupAffinity": {dice.one((required, preferred)): dice.shuffled(_GROUPS)}}
+    if dice.chance(0.3):
+        rules["nodeGroupAntiAffinity"] = {dice.one((required, preferred)): [dice.one(_GROUPS)]}
+    return rules
+
+
 def _budgets(dice: Dice) -> Iterator[Raw]:
     if dice.chance(0.3):
         status = {"disruptionsAllowed": dice.number(0, 3)}
@@ -113,34 +144,56 @@ def _budgets(dice: Dice) -> Iterator[Raw]:
 # -- jobs
 
 
-def _job(dice: Dice, j: int, queues: list[str]) -> Raw:
+def _job(dice: Dice, j: int, mix: _Mix) -> Raw:
     name, replicas = f"job{j}", dice.number(1, 5)
-    tasks = [_task(dice, "worker", name, replicas)]
+    tasks = [_task(dice, "worker", name, replicas, mix)]
     if dice.chance(0.3):
-        tasks.append(_task(dice, "ps", name, dice.number(1, 2)))
+        tasks.append(_task(dice, "ps", name, dice.number(1, 2), mix))
     total = sum(task["replicas"] for task in tasks)
+    early = dice.chance(0.5) if mix.fills else None
     spec: Raw = {
-        "queue": dice.one(queues),
-        "minAvailable": total if dice.chance(0.5) else dice.number(1, total),
+        "queue": _queue_of(dice, mix, early),
+        # Of a gang that needs all of its pods none may go alone.
+        "minAvailable": dice.one((total, dice.number(1, total), *((1, 1, 1) if early else ()))),
         "schedulerName": "volcano",
         "tasks": tasks,
     }
-    if dice.chance(0.7):
+    if mix.fills == "low":
+        spec["priorityClassName"] = "low" if early else "high"
+    elif dice.chance(0.7):
         spec["priorityClassName"] = dice.one(("low", "high"))
     if dice.chance(0.25):
         spec["networkTopology"] = {"mode": dice.one(("hard", "soft")), "highestTierAllowed": dice.number(1, 2)}
-    notes = {
-        ARRIVAL_ANNOTATION: f"{dice.number(0, LAST_ARRIVAL_S)}s",
-        DURATION_ANNOTATION: f"{dice.number(5, 200)}s",
-    }
+    notes = _times(dice, early)
     if dice.chance(0.25):
         notes[_PREEMPTABLE] = dice.one(("true", "false"))
+    if dice.chance(0.2):
+        notes[_ZONE] = "*"
+    if dice.chance(0.1):
+        notes["volcano.sh/cooldown-time"] = f"{dice.number(10, 100)}s"
     metadata = {"namespace": "ns", "annotations": notes}
     return raw("batch.volcano.sh/v1alpha1", "Job", name, metadata=metadata, spec=spec)
 
 
-def _task(dice: Dice, role: str, job: str, replicas: int) -> Raw:
-    cpu, memory, gpus = dice.one(_REQUESTS)
+def _queue_of(dice: Dice, mix: _Mix, early: bool | None) -> str:
+    if mix.fills not in mix.queues:
+        return dice.one(mix.queues)
+    others = [queue for queue in mix.queues if queue != mix.fills]
+    return mix.fills if early or not others else dice.one(others)
+
+
+def _times(dice: Dice, early: bool | None) -> dict[str, str]:
+    """When a job comes and how long it runs. ``early``: first and long, or later and short; None for either."""
+    arrivals, durations = {
+        None: ((0, LAST_ARRIVAL_S), (5, 400)),
+        True: ((0, 40), (200, 800)),
+        False: ((40, LAST_ARRIVAL_S), (5, 200)),
+    }[early]
+    return {ARRIVAL_ANNOTATION: f"{dice.number(*arrivals)}s", DURATION_ANNOTATION: f"{dice.number(*durations)}s"}
+
+
+def _task(dice: Dice, role: str, job: str, replicas: int, mix: _Mix) -> Raw:
+    cpu, memory, gpus = dice.one(mix.requests)
     requests: Raw = {"cpu": str(cpu), "memory": f"{memory}Gi", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
     pod: Raw = {"containers": [{"name": "main", "resources": {"requests": {} if dice.chance(0.08) else requests}}]}
     mine = {"matchLabels": {"app": job}}
@@ -155,6 +208,6 @@ def _task(dice: Dice, role: str, job: str, replicas: int) -> Raw:
         case 3:
             pod["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 8000}]
     labels = {"app": job, **({"tier": "web"} if dice.chance(0.3) else {})}
-    notes = {_PREEMPTABLE: dice.one(("true", "false"))} if dice.chance(0.25) else {}
+    notes = {_PREEMPTABLE: dice.one(("true", "false"))} if dice.chance(0.15) else {}
     template = {"metadata": {"labels": labels, "annotations": notes}, "spec": pod}
     return {"name": role, "replicas": replicas, "template": template}

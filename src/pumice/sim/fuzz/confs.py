@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from pumice.framework.registry import Registry
@@ -20,8 +21,10 @@ _SHARES = ("proportion", "capacity")
 _RECLAIM, _PREEMPT = {"reclaim", "gangreclaim"}, {"preempt", "gangpreempt"}
 
 
-def draw_conf(dice: Dice, registry: Registry, *, tree: bool) -> Conf:
-    """Some actions in any order, some plugins in one tier or in two. ``tree``: queues have parents.
+def draw_conf(dice: Dice, registry: Registry, *, tree: bool, groups: bool) -> Conf:
+    """Some actions in any order, some plugins in one tier or in two. ``tree``: queues have parents; ``groups``: they
+    say which groups of nodes they use. Few plugins or many: all that are asked who may go must agree, so that many let
+    nobody go.
 
     Whoever has a say in evictions is in the first tier, and there is one who says whose turn it is: a policy without
     evicts in circles by its own wish, in Volcano too.
@@ -31,24 +34,33 @@ def draw_conf(dice: Dice, registry: Registry, *, tree: bool) -> Conf:
     if dice.chance(0.2):
         actions.append(_ALLOCATE)
     share = "capacity" if tree else dice.one((*_SHARES, "proportion" if _RECLAIM & set(actions) else ""))
-    wanted = {*_NEEDED, share, "priority" if _PREEMPT & set(actions) else "", "tdm" if "shuffle" in actions else ""}
-    wanted |= {name for name in dialect.plugins if name not in _SHARES and dice.chance(0.5)}
+    wanted = {*_NEEDED, share, *needed_by(actions)}
+    wanted.add("tdm" if "shuffle" in actions and dice.chance(0.4) else "")  # it spares most of whom others want
+    often = dice.one((0.05, 0.2, 0.5))
+    wanted |= {name for name in dialect.plugins if name not in _SHARES and dice.chance(often)}
+    wanted -= set(_SHARES) - {share}
     plugins = dice.shuffled([name for name in dialect.plugins if name in wanted])
     tiers: list[list[str]] = [[], []]
     for name in plugins:
         votes = any(dialect.plugins[name].hooks_at(point) for point in VOTES)
         tiers[0 if votes else dice.number(0, 1)].append(name)
-    listed = [{"plugins": [_entry(dice, name, tree=tree) for name in tier]} for tier in tiers if tier]
+    listed = [{"plugins": [_entry(dice, name, tree=tree, groups=groups) for name in tier]} for tier in tiers if tier]
     return {"actions": ", ".join(actions), "tiers": listed, "configurations": _arguments(dice, actions)}
 
 
-def _entry(dice: Dice, name: str, *, tree: bool) -> Conf:
+def needed_by(actions: Collection[str]) -> frozenset[str]:
+    """Plugins without which, or one like them, a policy of these actions evicts in circles by its own wish."""
+    turns = {"priority"} if _PREEMPT & set(actions) else set()
+    return frozenset({*_NEEDED, *turns, *(_SHARES if _RECLAIM & set(actions) else ())})
+
+
+def _entry(dice: Dice, name: str, *, tree: bool, groups: bool) -> Conf:
     entry: Conf = {"name": name}
     if name == "capacity" and tree:
         entry["enableHierarchy"] = True
         entry["arguments"] = {"ancestorReclaimLevel": dice.number(0, 2)}
     elif name == "tdm":
-        hours = dice.one(("00:00-00:03", "00:02-00:10", "12:00-13:00"))
+        hours = dice.one(("00:00-00:03", "00:02-00:10", "00:01-00:20", "12:00-13:00"))
         entry["arguments"] = {"tdm.revocable-zone.rz1": hours, "tdm.evict.period": "30s"}
     elif name == "sla":
         entry["arguments"] = {"sla-waiting-time": dice.one(("10s", "5m"))}
@@ -56,6 +68,8 @@ def _entry(dice: Dice, name: str, *, tree: bool) -> Conf:
         entry["arguments"] = {"binpack.weight": dice.number(1, 5)}
     elif name == "overcommit":
         entry["arguments"] = {"overcommit-factor": dice.one((1.0, 1.2, 2.0))}
+    elif name == "nodegroup":
+        entry["arguments"] = {"strict": groups and dice.chance(0.5)}  # else nobody could run where there are none
     elif name == "gang" and dice.chance(0.2):
         entry["arguments"] = {"halvesFirst": True}
     return entry

@@ -6,8 +6,9 @@ import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from pumice.framework.policy import DEFAULT_DIALECT
 from pumice.sim.fuzz.case import FuzzCase
-from pumice.sim.fuzz.confs import Conf
+from pumice.sim.fuzz.confs import Conf, needed_by
 
 TRIES_MAX = 200
 
@@ -48,8 +49,9 @@ def _less_policy(conf: Conf) -> Iterator[Conf]:
     actions = conf["actions"].split(", ")
     for i in range(len(actions) if len(actions) > 1 else 0):
         yield conf | {"actions": ", ".join(actions[:i] + actions[i + 1 :])}
+    needed = needed_by(actions) if conf.get("dialect", DEFAULT_DIALECT) == DEFAULT_DIALECT else frozenset()
     for t, tier in enumerate(conf["tiers"]):
-        for p in range(len(tier["plugins"])):
+        for p in (p for p, entry in enumerate(tier["plugins"]) if entry["name"] not in needed):
             less = copy.deepcopy(conf)
             del less["tiers"][t]["plugins"][p]
             less["tiers"] = [each for each in less["tiers"] if each["plugins"]]

@@ -21,17 +21,20 @@ from pumice.framework.point import COUNTS_DOWN, NOBODY_NEW, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.admission import exceeded, fitting, minimum
+from pumice.volcano.eviction import EvictionContext, EvictionKind
 from pumice.volcano.queue_amounts import QueueAmounts, queue_amounts, request_rests_on
 
 
 @plugin("proportion")
 class Proportion:
-    """Only queues with jobs take part. All columns are (Q, R), ``share`` (Q,)."""
+    """Only queues with jobs take part. All columns are (Q, R), ``share`` (Q,). ``deservedKept``: gangs of other queues
+    take, like single tasks, only from queues that have more than they deserve; off, as in Volcano, from any."""
 
     spares = "of queues within what they deserve"
 
-    def __init__(self, ssn: Session) -> None:
+    def __init__(self, ssn: Session, *, deservedKept: bool = True) -> None:
         self.ssn = ssn
+        self.unused_points = () if deservedKept else (points.unified_evictable,)
         amounts, due = queue_amounts(ssn), _due_of(ssn)
         self.request, self.takes_part = amounts.request, due.takes_part
         self.elastic = ssn.column("proportion.elastic", "queue", values=amounts.elastic)
@@ -93,10 +96,22 @@ class Proportion:
     @points.reclaimable(reads=(ROWS, SIGNATURE, COUNTS_DOWN, NOBODY_NEW, "proportion.allocated", "proportion.deserved"))
     def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
         """Tasks of queues that have more than they deserve, counted down victim by victim. Shape (rows,)."""
+        return self._beyond_deserved(candidates, candidates.apart(candidates.queue))
+
+    @points.unified_evictable
+    def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
+        """For a gang of the same queue everything; for one of another the tasks of queues that have more than they
+        deserve, as ``reclaimable``. Shape (rows,)."""
+        if context.kind is not EvictionKind.GANG_RECLAIM:
+            return np.ones(len(candidates), dtype=bool)
+        return self._beyond_deserved(candidates, candidates.queue)
+
+    def _beyond_deserved(self, candidates: TaskRows, group: AnyArray) -> Bool:
+        """``group``: candidates of which are counted down together. Shape (rows,)."""
         queue, req = candidates.queue, candidates.req
         allocated, deserved = self.allocated.array[queue], self.deserved.array[queue]
         left, victims = np.empty_like(allocated), np.zeros(len(candidates), dtype=bool)
-        for step, (rows, groups) in enumerate(in_turn(candidates.apart(queue))):
+        for step, (rows, groups) in enumerate(in_turn(group)):
             if not step:
                 left[groups] = allocated[rows]
             victims[rows] = ~at_most(left[groups], deserved[rows])
