@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from pumice.columns.dtypes import F64, I64
 from pumice.columns.rows import ClassRows, NodeRows
 from pumice.columns.views import Task, TaskClass
@@ -91,9 +89,9 @@ class NodeOrder:
             plan = self._plans[cls] = self._plan(cls)
         if not plan.parts:
             return plan.same
-        total = np.full(len(nodes), plan.same or 0.0)
+        total: F64 | float = plan.same or 0.0
         for score, weight in plan.parts:
-            total += weight * score(task, nodes)
+            total = total + weight * score(task, nodes)
         return total
 
     def _plan(self, cls: int) -> Plan:

@@ -208,6 +208,8 @@ def _register_claims(ssn: Session) -> None:
 
 def run_in_turn(verdicts: Sequence[Verdict], count: int) -> Verdict:
     """Reasons of filters that run one after the other; one that evictions cannot mend ends the search on its node."""
+    if len(verdicts) == 1:
+        return verdicts[0]
     ended = np.zeros(count, dtype=bool)
     kept = []
     for verdict in verdicts:
