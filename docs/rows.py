@@ -10,6 +10,7 @@ from typing import Any
 
 from pumice.api import (
     Candidates,
+    ClassRows,
     Job,
     JobRows,
     Node,
@@ -25,7 +26,7 @@ from pumice.api import (
 from pumice.framework.world import World
 
 PAGE = Path(__file__).with_suffix(".md")
-GIVEN = (Task, TaskClass, Job, SubJob, Queue, Node, NodeRows, JobRows, TaskRows, Candidates, TaskRun)
+GIVEN = (Task, TaskClass, ClassRows, Job, SubJob, Queue, Node, NodeRows, JobRows, TaskRows, Candidates, TaskRun)
 OPENING = """\
 # What a hook can ask
 

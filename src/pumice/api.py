@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from pumice.columns.column import Column
 from pumice.columns.dtypes import CPU, F64, I32, I64, MEMORY, AnyArray, Bool
-from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
+from pumice.columns.rows import Candidates, ClassRows, JobRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
 from pumice.framework.combine import MayGo, Vote
@@ -45,6 +45,7 @@ __all__ = [
     "AnyArray",
     "Bool",
     "Candidates",
+    "ClassRows",
     "Code",
     "Column",
     "EvictionContext",

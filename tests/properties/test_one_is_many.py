@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.columns.dtypes import F64
+from pumice.columns.dtypes import F64, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
 from pumice.framework import points
@@ -19,7 +19,7 @@ from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.framework.verdict import Unfit, Verdict
 from pumice.model.events import Object
-from pumice.testing.build import Ran, cluster, node, podgroup, pods, run, session
+from pumice.testing.build import Ran, cluster, node, pod, podgroup, pods, run, session
 
 
 @plugin("coarse")
@@ -107,6 +107,68 @@ def test_a_run_is_its_tasks_in_turn(
         if not taken:
             break
     stmt.discard()
+
+
+# -- tasks of several classes, which are guessed for together
+
+members = st.lists(
+    st.tuples(
+        st.sampled_from([1, 2, "500m"]),
+        st.sampled_from([1, 2]),
+        st.sampled_from([0, 1]),
+        st.sampled_from(["", "a", "b"]),
+    ),
+    min_size=2,
+    max_size=20,
+)
+
+
+def in_turn(ssn: Session, rows: list[int], among: NodeRows, open_to: dict[int, Bool] | None) -> list[int]:
+    """The plain way, for tasks of any class."""
+    picked = []
+    stmt = ssn.statement()
+    for row in rows:
+        role = int(ssn.tables.tasks.role[row])
+        mask = open_to.get(role) if open_to is not None else None
+        choice = ssn.placing.choose(row, NodeRows(ssn.tables, among.rows), open_to=mask, explain=False)
+        if choice.node < 0 or not choice.idle:
+            break
+        if open_to is not None and role:
+            open_to[role] = choice.passed
+        picked.append(choice.node)
+        stmt.allocate([row], [choice.node])
+    stmt.discard()
+    return picked
+
+
+@pytest.mark.parametrize("scores", SCORES.values(), ids=SCORES)
+@given(shapes=machines, gang=members, by_role=st.booleans(), releasing=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_tasks_that_differ_are_placed_together_as_in_turn(
+    scores: str,
+    shapes: list[tuple[int, int, int, int]],
+    gang: list[tuple[Any, int, int, str]],
+    by_role: bool,
+    releasing: bool,
+) -> None:
+    nodes = [node(f"n{i}", c, f"{m}Gi", gpu=g, pods=p) for i, (c, m, g, p) in enumerate(shapes)]
+    tasks = [pod(f"g-{i}", "g", c, f"{m}Gi", g, role=role) for i, (c, m, g, role) in enumerate(gang)]
+    leaving = [podgroup("old"), pod("old-0", "old", on="n0", deletion=1.0)] if releasing else []
+    conf = f"tiers: [{{plugins: [{scores}]}}]"
+    ssn = session(cluster(nodes, podgroup("g", len(tasks)), tasks, leaving), conf, plugins=(coarse, picky))
+    rows = [row for row, each in enumerate(ssn.tables.tasks.pods) if each is not None and each.name.startswith("g-")]
+    among = ssn.placing.feasible.all_nodes
+    wanted_open: dict[int, Bool] | None = {} if by_role else None
+    found_open: dict[int, Bool] | None = {} if by_role else None
+    before = ssn.world.digest()
+    wanted = in_turn(ssn, rows, among, wanted_open)
+    assert ssn.placing.run(rows, among, found_open) == wanted
+    assert ssn.world.digest() == before
+    assert _lists(found_open) == _lists(wanted_open)
+
+
+def _lists(open_to: dict[int, Bool] | None) -> dict[int, list[bool]]:
+    return {role: mask.tolist() for role, mask in (open_to or {}).items()}
 
 
 # -- picks ahead of need, for equal gangs one after the other

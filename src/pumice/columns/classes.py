@@ -55,19 +55,24 @@ class ClassTable(Table):
     def add(self, spec: PodSpec) -> int:
         """A row for a class that has none."""
         uses = {"claims": bool(spec.resource_claims), "volumes": bool(spec.claim_names)}
-        return self.new_rows(1, specs=spec, best_effort=spec.request.is_empty(), **uses, **self._amounts(spec))[0]
+        amounts = {name: values[0] for name, values in self._amounts([spec]).items()}
+        return self.new_rows(1, specs=spec, best_effort=spec.request.is_empty(), **uses, **amounts)[0]
 
-    def _amounts(self, spec: PodSpec) -> dict[str, Any]:
-        req = self._axis.vector(spec.request)
+    def _amounts(self, specs: Sequence[PodSpec]) -> dict[str, Any]:
+        """The columns of some classes that count amounts."""
+        req = np.array([self._axis.vector(spec.request) for spec in specs])
         mask = compared(req)
-        nonzero = np.array([spec.nonzero_milli_cpu, spec.nonzero_memory])
+        nonzero = np.array([(spec.nonzero_milli_cpu, spec.nonzero_memory) for spec in specs])
+        asked = np.empty(len(specs), dtype=np.object_)
+        for i, (row, dimensions) in enumerate(zip(req.tolist(), mask.tolist(), strict=True)):
+            asked[i] = tuple((d, row[d] - EPS) for d, is_compared in enumerate(dimensions) if is_compared)
         return {
-            "asked": tuple((i, float(req[i]) - EPS) for i in mask.nonzero()[0].tolist()),
+            "asked": asked,
             "req": req,
-            **_shares(spec, req, self._axis),
+            **_shares(specs, req, self._axis),
             "compared": mask,
             "nonzero": nonzero,
-            "steps": np.concatenate((req, nonzero, (1.0,))),
+            "steps": np.concatenate((req, nonzero, np.ones((len(specs), 1))), axis=1),
         }
 
     def asks(self) -> list[Resource]:
@@ -78,8 +83,11 @@ class ClassTable(Table):
         """Count along another axis. Every class has another identity then."""
         self._axis = axis
         self._remake(_lengths(axis))
-        for row in self.alive.nonzero()[0].tolist():
-            self.write(row, **self._amounts(self.specs[row]))
+        rows = self.alive.nonzero()[0].tolist()
+        if rows:
+            self.write(rows, **self._amounts([self.specs[row] for row in rows]))
+            assert self.stamps is not None
+            self.stamps[rows] = [self._versions.next() for _ in rows]
 
     def identity(self, row: int) -> int:
         """A number that stands for this class and for no other, ever."""
@@ -87,18 +95,17 @@ class ClassTable(Table):
         return int(self.stamps[row])
 
 
-def _shares(spec: PodSpec, req: F64, axis: ResourceAxis) -> dict[str, Any]:
-    share, gpu = spec.gpu_share, axis.column.get(GPU_RESOURCE, -1)
-    instances = sum(mig_gpus(name) * amount for name, amount in (spec.request.scalars or {}).items())
-    if (share is None and not instances) or gpu < 0:
-        return {"charge": req, "frees": req, "share_mib": 0.0}
-    charge, frees = req.copy(), req.copy()
-    charge[gpu] += instances
-    if share is None:
-        return {"charge": charge, "frees": frees, "share_mib": 0.0}
-    charge[gpu] += 1000.0 * share.fraction * share.devices
-    frees[gpu] += 1000.0 * share.devices
-    return {"charge": charge, "frees": frees, "share_mib": float(share.memory_mib)}
+def _shares(specs: Sequence[PodSpec], req: F64, axis: ResourceAxis) -> dict[str, F64]:
+    charge, frees, share_mib = req.copy(), req.copy(), np.zeros(len(specs))
+    gpu = axis.column.get(GPU_RESOURCE, -1)
+    for i, spec in enumerate(specs if gpu >= 0 else ()):
+        charge[i, gpu] += sum(mig_gpus(name) * amount for name, amount in (spec.request.scalars or {}).items())
+        share = spec.gpu_share
+        if share is not None:
+            charge[i, gpu] += 1000.0 * share.fraction * share.devices
+            frees[i, gpu] += 1000.0 * share.devices
+            share_mib[i] = float(share.memory_mib)
+    return {"charge": charge, "frees": frees, "share_mib": share_mib}
 
 
 def _lengths(axis: ResourceAxis) -> dict[str, tuple[int, ...]]:

@@ -120,9 +120,9 @@ class ResourceAxis:
 
 
 def compared(need: F64) -> Bool:
-    """The dimensions a comparison looks at: cpu and memory always, a scalar only when it is asked for. Shape (R,)."""
+    """The dimensions a comparison looks at: cpu and memory always, a scalar only when it is asked for. Shape (…, R)."""
     mask = need > 0
-    mask[CPU] = mask[MEMORY] = True
+    mask[..., [CPU, MEMORY]] = True
     return mask
 
 

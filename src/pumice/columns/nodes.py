@@ -8,15 +8,18 @@ from typing import Self
 import numpy as np
 
 from pumice.columns.column import Versions
-from pumice.columns.dtypes import F64, I32, Bool, ResourceAxis, read_only
+from pumice.columns.dtypes import F64, I32, I64, Bool, ResourceAxis, read_only
 from pumice.columns.table import Table, number
 from pumice.model.node import Node, Taint
 
 
 class LabelColumn:
-    """One label key over all nodes, dictionary-encoded: ``codes`` (N,), -1 where the label is absent."""
+    """One label key over all nodes, dictionary-encoded: ``codes`` (N,), -1 where the label is absent.
 
-    __slots__ = ("code_of", "codes", "values")
+    ``domain_of`` (N + 1,): the domain of a task by its node, which may be -1; the last number where there is none.
+    """
+
+    __slots__ = ("code_of", "codes", "domain_of", "values")
 
     def __init__(self, nodes: Sequence[Node], key: str) -> None:
         self.code_of: dict[str, int] = {}
@@ -27,6 +30,7 @@ class LabelColumn:
                 codes[row] = self.code_of.setdefault(value, len(self.code_of))
         self.codes: I32 = np.array(codes, dtype=np.int32)
         self.values = list(self.code_of)
+        self.domain_of: I64 = np.array([code if code >= 0 else len(self.values) for code in (*codes, -1)])
 
 
 class NodeFacts:

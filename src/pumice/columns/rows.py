@@ -10,11 +10,11 @@ import numpy as np
 from pumice.algorithms.groups import all_equal
 from pumice.columns.column import Column
 from pumice.columns.counting import ACTIVE, READY
-from pumice.columns.dtypes import F64, I32, I64, AnyArray, Bool
+from pumice.columns.dtypes import EPS, F64, I32, I64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE, IDLE, USED, NodeFacts
 from pumice.columns.tables import Tables
-from pumice.columns.views import Node, Task
-from pumice.model.pod import Pod
+from pumice.columns.views import Node, Task, TaskClass
+from pumice.model.pod import Pod, PodSpec
 
 A = TypeVar("A", bound=AnyArray)
 
@@ -170,6 +170,44 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+class ClassRows(Rows):
+    """Some classes of tasks, for hooks that answer for several at once: an answer a class, a row a node."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[TaskClass]:
+        """One handle a class."""
+        return (TaskClass(self.tables, row) for row in self.rows.tolist())
+
+    @property
+    def req(self) -> F64:
+        """Request of each. Shape (classes, R)."""
+        return self.tables.classes.req[self.rows]
+
+    @property
+    def nonzero(self) -> F64:
+        """Request of each in kube-scheduler's non-zero terms: milli-cpu, bytes. Shape (classes, 2)."""
+        return self.tables.classes.nonzero[self.rows]
+
+    @property
+    def specs(self) -> list[PodSpec]:
+        """What the pods of each ask for, and where they may go."""
+        specs = self.tables.classes.specs
+        return [specs[row] for row in self.rows.tolist()]
+
+    def have_room(self, nodes: NodeRows, book: int) -> Bool:
+        """Whether a book (idle or future) of nodes as they are has room for one task of each class. Shape (classes,
+        nodes)."""
+        tables = self.tables
+        compared = tables.classes.compared[self.rows]
+        limits = np.where(compared, self.req - EPS, -np.inf)
+        held, found = tables.nodes.books[:, book], None
+        for dimension in np.flatnonzero(np.logical_or.reduce(compared)).tolist():
+            enough = nodes.pick(held[:, dimension]) > limits[:, dimension, None]
+            found = enough if found is None else np.logical_and(found, enough, out=found)
+        return np.ones((len(self.rows), len(nodes)), dtype=bool) if found is None else found
 
 
 class JobRows(Rows):

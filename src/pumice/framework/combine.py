@@ -297,6 +297,38 @@ def total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) 
     return found
 
 
+def open_to_each(tiers: Tiers, classes: Sized, rows: Sized) -> Bool | None:
+    """Rows to which no filter objects, for each of some classes (classes, rows); None where none does to any."""
+    found: Bool | None = None
+    for tier in tiers:
+        for hook in tier:
+            answer = hook(classes, rows)
+            if answer is None:
+                continue
+            if not isinstance(answer, np.ndarray) or answer.dtype != np.bool_ or answer.shape != _each(classes, rows):
+                raise WrongAnswer(hook, answer, f"None or a mask of {len(classes)} classes by {len(rows)} nodes")
+            found = answer if found is None else found & answer
+    return found
+
+
+def totals(tiers: Tiers, classes: Sized, rows: Sized) -> F64:
+    """The sum of all scores of some rows, as ``total`` gives it, for each of some classes (classes, rows)."""
+    found: F64 | None = None
+    for tier in tiers:
+        for hook in tier:
+            answer = hook(classes, rows)
+            if answer is None:
+                continue
+            if not isinstance(answer, np.ndarray) or answer.shape != _each(classes, rows):
+                raise WrongAnswer(hook, answer, f"None or numbers for {len(classes)} classes by {len(rows)} nodes")
+            found = (0.0 if found is None else found) + answer
+    return np.zeros(_each(classes, rows)) if found is None else found
+
+
+def _each(classes: Sized, rows: Sized) -> tuple[int, int]:
+    return len(classes), len(rows)
+
+
 def finite_total(tiers: Tiers, subject: object, rows: Sized, start: F64 | float = 0.0) -> F64 | float:
     """The same, of finite numbers. Whoever uses a sum finds out that one is not finite, and then asks this."""
     for tier in tiers:

@@ -15,17 +15,21 @@ V = TypeVar("V")
 class Derived:
     """The facts about nodes, and what was made of them."""
 
-    __slots__ = ("_memo", "facts")
+    __slots__ = ("_labels", "_memo", "facts")
 
     def __init__(self, facts: NodeFacts, memo: Memo) -> None:
         self.facts, self._memo = facts, memo
+        self._labels: dict[str, LabelColumn] = {}
 
     def __len__(self) -> int:
         return len(self.facts)
 
     def label(self, key: str) -> LabelColumn:
         """The column of a label key."""
-        return self.get(("label", key), lambda: LabelColumn(self.facts.objs, key))
+        found = self._labels.get(key)
+        if found is None:
+            found = self._labels[key] = self.get(("label", key), lambda: LabelColumn(self.facts.objs, key))
+        return found
 
     def get(self, question: Hashable, build: Callable[[], V]) -> V:
         """What follows from node objects and from ``question``."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool, ResourceAxis, read_only
 from pumice.columns.nodes import FUTURE, IDLE
-from pumice.columns.rows import NodeRows
+from pumice.columns.rows import ClassRows, NodeRows
 from pumice.columns.snapshot import Shard
 from pumice.columns.views import Task, TaskClass
 from pumice.framework import points
@@ -248,6 +248,23 @@ class Feasibility:
         return Look(
             allowed, idle_fits, future_fits, score if isinstance(score, np.ndarray) else np.full(len(nodes), score)
         )
+
+    def fits_some(self, cls: int, nodes: NodeRows) -> bool:
+        """Whether what is idle of some of the nodes suffices for the class, whatever filters say."""
+        return bool(np.count_nonzero(nodes.has_room(cls, IDLE)))
+
+    def look_of_each(self, classes: ClassRows, nodes: NodeRows) -> Look:
+        """How some rows, as they are, look for each of some classes. Shapes (classes, rows)."""
+        idle_fits = classes.have_room(nodes, IDLE)
+        future_fits = idle_fits
+        if self._world.futures_differ:
+            future_fits = classes.have_room(nodes, FUTURE)
+            idle_fits &= future_fits
+        allowed = np.repeat((self._tables.nodes.barred_by[nodes.rows] == 0)[None], len(classes), axis=0)
+        open_to = self._hooks.ask(points.classes_open, classes, nodes)
+        if open_to is not None:
+            allowed &= open_to
+        return Look(allowed, idle_fits, future_fits, self._hooks.ask(points.classes_scored, classes, nodes))
 
     def idle_for(self, task: Task, fit: ClassFit, nodes: AnyArray) -> Bool:
         """On which of some nodes that take a task it could be bound at once. Shape (rows,)."""

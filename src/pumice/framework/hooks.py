@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 from pumice.columns.column import Column
 from pumice.columns.dtypes import Bool
-from pumice.columns.rows import JobRows
+from pumice.columns.rows import ClassRows, JobRows, NodeRows
 from pumice.framework.errors import PluginError, PluginFault, WrongAnswer, in_short
 from pumice.framework.observer import Observer, nobody
 from pumice.framework.point import JOBS, NOW, PODS, QUEUES, Asked, Point, Question, Reads
@@ -30,7 +30,7 @@ Askable = Question | Asked[Any, Any]
 
 class Hook(NamedTuple):
     """One function of one plugin at one point. ``reads``: None as by default. ``concerns``: which of some jobs it may
-    have something to say about; None for all."""
+    have something to say about; None for all. ``several``: says the same of several classes; None: there is no such."""
 
     plugin: str
     point: Question
@@ -38,6 +38,18 @@ class Hook(NamedTuple):
     reads: Reads | None
     call: Callable[..., Any]
     concerns: Callable[[JobRows], Bool] | None = None
+    several: Callable[[ClassRows, NodeRows], Any] | None = None
+
+    def answers(self, question: Asked[Any, Any]) -> Callable[..., Any]:
+        """What to call for a question that is put in the form that whoever asks has."""
+        if question.of_several and self.several is not None:
+            return self.several
+        return question.forms[self.form](self.call)
+
+    @property
+    def calls(self) -> tuple[Callable[..., Any], ...]:
+        """Its functions: the one at the point, and what it names beside for several classes."""
+        return (self.call,) if self.several is None else (self.call, self.several)
 
 
 class Hooks:
@@ -147,7 +159,8 @@ class Hooks:
     def _hook(self, wire: Wire) -> Hook:
         instance = self._opened[wire.position]
         concerns = getattr(instance, wire.concerns) if wire.concerns else None
-        return Hook(wire.plugin, wire.point, wire.form, wire.reads, wire.call_of(instance), concerns)
+        several = getattr(instance, wire.several) if wire.several else None
+        return Hook(wire.plugin, wire.point, wire.form, wire.reads, wire.call_of(instance), concerns, several)
 
     def _of(self, plugin: int, point: Question) -> list[Hook]:
         """Hooks at a point of the plugin at a position of the policy: those of its class, then those it added when the
@@ -209,7 +222,7 @@ class Hooks:
         """What every plugin answers by itself, in the order of the policy, with its name. Raises: PluginFault."""
         hooks = [hook for hook in self.at(*question.points) if hook.form in question.forms]
         try:
-            return [(hook.plugin, question.forms[hook.form](hook.call)(*args)) for hook in hooks]
+            return [(hook.plugin, hook.answers(question)(*args)) for hook in hooks]
         except Exception as error:
             raise self.blame(error, question) from error
 
@@ -234,7 +247,7 @@ class Hooks:
             opened = self._opened
             return [[wire.call_of(opened[wire.position]) for wire in tier] for tier in self._wires(question)]
         return [
-            [question.forms[hook.form](hook.call) for hook in tier if hook.form in question.forms]
+            [hook.answers(question) for hook in tier if hook.form in question.forms]
             for point in question.points
             for tier in self.tiers(point)
         ]
@@ -273,16 +286,18 @@ class Hooks:
         """Who did it, as a PluginFault; the error itself where no plugin had a part in it."""
         points = question.points if isinstance(question, Asked) else (question,)
         hooks = [hook for point in points for tier in self.tiers(point) for hook in tier]
+        calls = [(hook, call) for hook in hooks for call in hook.calls]
         if isinstance(error, WrongAnswer):
-            culprit = next((hook for hook in hooks if _code(hook.call) is _code(error.hook)), None)
+            culprit = next((each for each in calls if _code(each[1]) is _code(error.hook)), None)
             if culprit is None:  # asked through an adapter, which has no name of its own
-                culprit = next((hook for hook in hooks if _wraps(error.hook, hook.call)), None)
+                culprit = next((each for each in calls if _wraps(error.hook, each[1])), None)
         else:
             codes = {frame.f_code for frame, _ in walk_tb(error.__traceback__)}
-            culprit = next((hook for hook in hooks if _code(hook.call) in codes), None)
+            culprit = next((each for each in calls if _code(each[1]) in codes), None)
         if culprit is None:
             return error
-        return _fault(culprit.plugin, culprit.point.name, _name(culprit.call), error, _code(culprit.call))
+        hook, call = culprit
+        return _fault(hook.plugin, hook.point.name, _name(call), error, _code(call))
 
 
 #: Words of ``reads=`` that stand for every row of a table, and the axis.

@@ -25,6 +25,7 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task, TaskClass
 from pumice.framework import points
 from pumice.framework.feasible import Ahead, ClassFit, Feasibility
+from pumice.framework.guessing import Guesses, tasks_at_once
 from pumice.framework.hooks import Hook, Hooks
 from pumice.framework.ladder import Ladder
 from pumice.framework.memo import Memo
@@ -117,9 +118,15 @@ class Placing:
     def is_plain(self, task: Task, nodes: NodeRows) -> bool:
         """Whether no hook that looks at the single task objects to any of the nodes or prefers one, neither for this
         task nor for further ones of its class: then its class decides."""
+        return self._same_everywhere(task, nodes) is not None
+
+    def _same_everywhere(self, task: Task, nodes: NodeRows) -> float | None:
+        """What hooks that look at the single task add to the score of every node; None where one objects to some node
+        or prefers one."""
         if self._hooks.ask(points.task_filters, task, nodes):
-            return False
-        return not isinstance(self._hooks.ask(points.task_scores, task, nodes, 0.0), np.ndarray)
+            return None
+        score = self._hooks.ask(points.task_scores, task, nodes, 0.0)
+        return None if isinstance(score, np.ndarray) else score
 
     def _in_turn(
         self,
@@ -131,20 +138,49 @@ class Placing:
     ) -> list[int]:
         """Choose for one after the other, with those before booked on their nodes. Whoever asks takes that back."""
         picked: list[int] = []
-        for cls, each in groupby(range(len(rows)), classes.__getitem__):
-            alike = [rows[i] for i in each]
+        mixes = between is None and self.feasible.at_once and not self._reduces
+        for few in _portions(classes, mixes=mixes, roles_matter=open_to is not None):
+            some = [rows[i] for i in few]
             if picked and between is not None:
-                between(rows[len(picked) - 1], picked[-1], alike[0])
-            if open_to is None and len(alike) > 1 and self._in_one_go(alike[0], nodes):
-                found = self._equal(cls, len(alike), nodes)
-                if found and self._hold(alike[: len(found)], found):
-                    picked += found
+                between(rows[len(picked) - 1], picked[-1], some[0])
+            if not all_equal(classes[few.start : few.stop]):
+                found = self._mixed(some, nodes, open_to)
+            elif open_to is None and len(some) > 1 and self._in_one_go(some[0], nodes):
+                found = self._equal(classes[few.start], len(some), nodes)
+                if found and not self._hold(some[: len(found)], found):
+                    break
             else:
-                found = self._one_by_one(alike, nodes, open_to, between)
-                picked += found
-            if len(found) < len(alike):
+                found = self._one_by_one(some, nodes, open_to, between)
+            picked += found
+            if len(found) < len(some):
                 break
         return picked
+
+    def _mixed(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None) -> list[int]:
+        """Nodes for tasks of several classes, which are left booked there."""
+        picked: list[int] = []
+        while len(picked) < len(rows):
+            left = rows[len(picked) :]
+            found = self._guessed(left[: tasks_at_once(len(nodes))], nodes, open_to)
+            if not found:
+                found = self._one_by_one(left[:1], nodes, open_to, None)
+                if not found:
+                    break
+            picked += found
+        return picked
+
+    def _guessed(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None) -> list[int]:
+        """The same for the first of them, to which no hook about single tasks objects; nobody, where the first one has
+        to be looked at by itself."""
+        alike: list[float] = []
+        for row in rows:
+            same = self._same_everywhere(Task(self._tables, row), nodes)
+            if same is None:
+                break
+            alike.append(same)
+        if len(alike) < 2 or not self.feasible.fits_some(int(self._tables.tasks.cls[rows[0]]), nodes):
+            return []
+        return Guesses(self.feasible, nodes, rows[: len(alike)], alike, open_to).choose(self._world.journal, self._hold)
 
     def _one_by_one(
         self,
@@ -325,6 +361,24 @@ class Placing:
                 mapped = [int(self._hooks.ask_one(mapper, task, node)) for node in nodes]
                 total = total + self._hooks.ask_one(reducer, task, nodes, np.array(mapped, dtype=np.int64))
         return total
+
+
+def _portions(classes: Sequence[int], *, mixes: bool, roles_matter: bool) -> Iterator[range]:
+    """Tasks, by their classes, that are chosen for together: a run of one class or, where that ``mixes``, neighbours of
+    several; what ``roles_matter`` to is not chosen for as a run."""
+    begin = end = 0
+    for _, run in groupby(classes):
+        length = len(list(run))
+        if not mixes or (length > 1 and not roles_matter):
+            if end > begin:
+                yield range(begin, end)
+            begin, end = end, end + length
+            yield range(begin, end)
+            begin = end
+        else:
+            end += length
+    if end > begin:
+        yield range(begin, end)
 
 
 def _looks_beyond(hook: Hook) -> bool:

@@ -8,7 +8,8 @@ answer is kept for the class; one that takes ``Task`` is asked each time; one th
 What an answer rests on, and so how long it holds: the rows that were asked about, the class, and every column of the
 plugin's own. ``reads=`` on the decorator says it anew where that is too little (a hook that reads the clock) or too
 much. A hook about single jobs that has nothing to say of most names a method with ``concerns=``, which takes JobRows
-and gives a mask: of the others it is not thought to say anything.
+and gives a mask: of the others it is not thought to say anything. A hook about a class may name a method with
+``several=``, which takes ClassRows in the place of TaskClass and says the same of several classes at once.
 """
 
 from __future__ import annotations
@@ -50,12 +51,14 @@ C = TypeVar("C")
 
 class Mark(NamedTuple):
     """What a decorator leaves on a function: at which point it is, in which form, what it reads (None: as by default),
-    and the name of the method that says which jobs it concerns (None: all)."""
+    the name of the method that says which jobs it concerns (None: all), and of the one that answers for several classes
+    (None: it is asked for each)."""
 
     point: Question
     form: str
     reads: Reads | None
     concerns: str | None
+    several: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +97,7 @@ class Question:
             raise PluginError(f"{what}: found parameters ({', '.join(found)}), wanted {known}")
         return form
 
-    def mark(self, hook: Any, reads: Reads | None, concerns: str | None) -> Any:
+    def mark(self, hook: Any, reads: Reads | None, concerns: str | None, several: str | None) -> Any:
         """Put a function at this point."""
         form = self.form_of(hook, f"hook {hook.__qualname__} at point {self.name}")
         wrong = [word for word in reads or () if word not in WORDS and "." not in word]
@@ -104,12 +107,16 @@ class Question:
                 f"hook {hook.__qualname__} at point {self.name}: reads={wrong[0]!r}: wanted one of {names},"
                 " or the name of a column, plugin.column"
             )
-        setattr(hook, HOOKS_ATTRIBUTE, [*getattr(hook, HOOKS_ATTRIBUTE, ()), Mark(self, form, reads, concerns)])
+        setattr(
+            hook, HOOKS_ATTRIBUTE, [*getattr(hook, HOOKS_ATTRIBUTE, ()), Mark(self, form, reads, concerns, several)]
+        )
         return hook
 
-    def decorate(self, hook: Any, reads: Reads | None, concerns: str | None = None) -> Any:
+    def decorate(self, hook: Any, reads: Reads | None, concerns: str | None = None, several: str | None = None) -> Any:
         """``@point`` and ``@point(reads=…)``."""
-        return (lambda later: self.mark(later, reads, concerns)) if hook is None else self.mark(hook, reads, concerns)
+        if hook is None:
+            return lambda later: self.mark(later, reads, concerns, several)
+        return self.mark(hook, reads, concerns, several)
 
 
 def takes(hook: Callable[..., Any], skip: int = 1) -> tuple[str, ...]:
@@ -158,24 +165,38 @@ class TwoForms(Question, Generic[A, R, B, S, C]):
     @overload
     def __call__(self, hook: Callable[Concatenate[P, B], S], /) -> Callable[Concatenate[P, B], S]: ...
     @overload
-    def __call__(self, /, *, reads: Reads, concerns: str | None = None) -> MarksTwoForms[A, R, B, S]: ...
-    def __call__(self, hook: Any = None, /, *, reads: Reads | None = None, concerns: str | None = None) -> Any:
-        return self.decorate(hook, reads, concerns)
+    def __call__(
+        self, /, *, reads: Reads, concerns: str | None = None, several: str | None = None
+    ) -> MarksTwoForms[A, R, B, S]: ...
+    def __call__(
+        self,
+        hook: Any = None,
+        /,
+        *,
+        reads: Reads | None = None,
+        concerns: str | None = None,
+        several: str | None = None,
+    ) -> Any:
+        return self.decorate(hook, reads, concerns, several)
 
 
 class Asked(Generic[A, C]):
     """A question as it is put to hooks of several forms, or of several points, at once: each form is adapted to the
-    arguments that whoever asks has. A form without an adapter in ``forms`` is not asked."""
+    arguments that whoever asks has. A form without an adapter in ``forms`` is not asked. ``of_several``: it is about
+    several classes at once, and put to the methods that hooks name for that (``several=``), else through the
+    adapter."""
 
-    __slots__ = ("combinator", "forms", "points")
+    __slots__ = ("combinator", "forms", "of_several", "points")
 
     def __init__(
         self,
         points: tuple[Question, ...],
         forms: Mapping[str, Callable[[Callable[..., Any]], Callable[..., Any]]],
         combinator: Callable[..., C],
+        *,
+        of_several: bool = False,
     ) -> None:
-        self.points, self.forms, self.combinator = points, forms, combinator
+        self.points, self.forms, self.combinator, self.of_several = points, forms, combinator, of_several
 
 
 def as_it_is(hook: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 import numpy as np
 
 from pumice.columns.dtypes import F64, I64, AnyArray, Bool
-from pumice.columns.rows import JobRows, NodeRows, TaskRows
+from pumice.columns.rows import ClassRows, JobRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass
@@ -57,9 +57,9 @@ class OverNodes(Question, Generic[OverRows, OnNode]):
     @overload
     def __call__(self, hook: Callable[[P, Task, Node], OnNode], /) -> Callable[[P, Task, Node], OnNode]: ...
     @overload
-    def __call__(self, /, *, reads: Reads, concerns: str | None = None) -> MarksOverNodes[OverRows, OnNode]: ...
-    def __call__(self, hook: Any = None, /, *, reads: Reads | None = None, concerns: str | None = None) -> Any:
-        return self.decorate(hook, reads, concerns)
+    def __call__(self, /, *, reads: Reads, several: str | None = None) -> MarksOverNodes[OverRows, OnNode]: ...
+    def __call__(self, hook: Any = None, /, *, reads: Reads | None = None, several: str | None = None) -> Any:
+        return self.decorate(hook, reads, several=several)
 
 
 _CLASS, _TASK = ("TaskClass", "NodeRows"), ("Task", "NodeRows")
@@ -99,7 +99,8 @@ task_order: TwoForms[[TaskRows], AnyArray, [Task, Task], int, int] = TwoForms(
 predicate: OverNodes[Verdict | None, Unfit | None] = OverNodes(
     "predicate",
     "May the task run on the node? Rows answer a Verdict; one node answers None or Unfit. None over rows: no objection"
-    " to this task, nor to further ones of its class, wherever the first ones go.",
+    " to this task, nor to further ones of its class, wherever others of its job go. A hook about a class may name a"
+    " method for several (`several=`): a mask, classes by nodes, or None.",
     "before a task is placed: for a class once, and then for rows that changed; for a task each time",
     combine.verdicts,
     _OVER_NODES,
@@ -125,7 +126,7 @@ pre_predicate: TwoForms[[TaskClass], Unfit | None, [Task], Unfit | None, Unfit |
 node_order: OverNodes[F64 | None, float] = OverNodes(
     "node_order",
     "How good is the node for the task? Higher is better; summed over plugins. None over rows: nothing to say about the"
-    " class.",
+    " class. A hook about a class may name a method for several (`several=`): scores, classes by nodes, or None.",
     "where a task can go to more than one node",
     combine.total,
     _OVER_NODES,
@@ -135,7 +136,8 @@ batch_node_order: TwoForms[[TaskClass, NodeRows], F64 | None, [Task, NodeRows], 
     TwoForms(
         "batch_node_order",
         "The same, seen over all candidates at once. A Task form may answer one number: the same for every candidate,"
-        " and for further tasks of the class.",
+        " and for further tasks of the class, wherever others of the job go. A hook about a class may name a method for"
+        " several (`several=`): scores, classes by nodes, or None.",
         "where a task can go to more than one node",
         combine.total,
         {_CLASS: "class", _TASK: "task"},
@@ -284,6 +286,31 @@ def score_node_by_node(hook: Callable[[Subject, Node], float]) -> Callable[[Subj
     return over_rows
 
 
+def masks_of_each(hook: Callable[[TaskClass, NodeRows], Verdict | None]) -> Callable[[ClassRows, NodeRows], Bool]:
+    """A filter about one class, asked about several: to which nodes it does not object."""
+
+    def of_several(classes: ClassRows, nodes: NodeRows) -> Bool:
+        found = np.ones((len(classes), len(nodes)), dtype=bool)
+        for i, cls in enumerate(classes):
+            for verdict in combine.verdicts(((hook,),), cls, nodes):
+                found[i] = verdict.codes == 0
+        return found
+
+    return of_several
+
+
+def scores_of_each(hook: Callable[[TaskClass, NodeRows], F64 | float | None]) -> Callable[[ClassRows, NodeRows], F64]:
+    """A score about one class, asked about several."""
+
+    def of_several(classes: ClassRows, nodes: NodeRows) -> F64:
+        found = np.zeros((len(classes), len(nodes)))
+        for i, cls in enumerate(classes):
+            found[i] = combine.total(((hook,),), cls, nodes)
+        return found
+
+    return of_several
+
+
 def of_its_class(hook: Callable[..., Any]) -> Callable[..., Any]:
     """A hook about a class, asked about a task."""
     return lambda task, *rest: hook(task.cls, *rest)
@@ -321,6 +348,18 @@ class_scores: Asked[[TaskClass, NodeRows], F64 | float] = Asked(
 )
 class_scores_checked: Asked[[TaskClass, NodeRows], F64 | float] = Asked(
     (node_order, batch_node_order), _CLASS_SCORES, combine.finite_total
+)
+classes_open: Asked[[ClassRows, NodeRows], Bool | None] = Asked(
+    (predicate,),
+    {"class": masks_of_each, "class_node": lambda hook: masks_of_each(filter_node_by_node(hook))},
+    combine.open_to_each,
+    of_several=True,
+)
+classes_scored: Asked[[ClassRows, NodeRows], F64] = Asked(
+    (node_order, batch_node_order),
+    {"class": scores_of_each, "class_node": lambda hook: scores_of_each(score_node_by_node(hook))},
+    combine.totals,
+    of_several=True,
 )
 task_scores: Asked[[Task, NodeRows, F64 | float], F64 | float] = Asked(
     (node_order, batch_node_order), _TASK_SCORES, combine.total

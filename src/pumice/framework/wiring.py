@@ -20,6 +20,7 @@ class Wire(NamedTuple):
     form: str
     reads: Reads | None
     concerns: str | None
+    several: str | None
     attribute: str
 
     def call_of(self, instance: Any) -> Any:
@@ -69,8 +70,8 @@ class Wiring:
             return []
         spec = self._policy.options[position].spec
         return [
-            Wire(position, spec.name, point, form, reads, concerns, attribute)
-            for form, reads, concerns, attribute in spec.hooks_at(point)
+            Wire(position, spec.name, point, form, reads, concerns, several, attribute)
+            for form, reads, concerns, several, attribute in spec.hooks_at(point)
             if attribute not in unused.hooks
         ]
 

@@ -9,11 +9,13 @@ import numpy as np
 from pumice.api import (
     CPU,
     F64,
+    JOBS,
     NOW,
     ROWS,
     SIGNATURE,
     Bool,
     Candidates,
+    ClassRows,
     Invalid,
     Job,
     JobRows,
@@ -157,10 +159,35 @@ class Unforeseen:
 @plugin("second-thoughts")
 @points.predicate
 def second_thoughts(ssn: Session, task: Task, nodes: NodeRows) -> Verdict | None:
-    """Has nothing to say of the first task of a job, and objects to the next ones."""
-    if not task.job.ready_count:
+    """Has nothing to say of the first task of a class in a job, and objects to the next ones."""
+    tasks, rows = ssn.tables.tasks, task.job.tasks
+    if not (tasks.node[rows[tasks.cls[rows] == tasks.cls[task.row]]] >= 0).any():
         return None
     return Verdict.of(np.zeros(len(nodes), dtype=bool), Unfit("one is enough"))
+
+
+@plugin("waits-for-others")
+@points.node_order(reads=(ROWS, JOBS))
+def waits_for_others(ssn: Session, task: Task, nodes: NodeRows) -> F64 | None:
+    """Has nothing to say of a task until others of another class of its job are placed."""
+    tasks = ssn.tables.tasks
+    others = [row for row in task.job.tasks.tolist() if tasks.cls[row] != tasks.cls[task.row]]
+    placed = [int(tasks.node[row]) for row in others if tasks.node[row] >= 0]
+    return np.isin(nodes.rows, placed).astype(np.float64) if placed else None
+
+
+@plugin("other-sums")
+class OtherSums:
+    """Says of several classes what it does not say of each."""
+
+    def __init__(self, ssn: Session) -> None: ...
+
+    @points.node_order(several="of_several")
+    def score(self, cls: TaskClass, nodes: NodeRows) -> F64:
+        return nodes.used[:, 0] + cls.req[0]
+
+    def of_several(self, classes: ClassRows, nodes: NodeRows) -> F64:
+        return nodes.used[:, 0] + classes.req[::-1, :1]
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------

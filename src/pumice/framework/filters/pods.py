@@ -67,12 +67,13 @@ class PodSet:
         """
 
         def count() -> I64:
-            where = self.nodes()
+            where = self._view_node.array[self.rows]
             if eligible is not None:
-                where = where[eligible[where]]
-            label = self._derived.label(key)
-            codes = label.codes[where]
-            return np.bincount(codes[codes >= 0], minlength=len(label.values) + 1)
+                where = where[(where >= 0) & eligible[where]]
+            domain_of = self._derived.label(key).domain_of
+            found = np.bincount(domain_of[where], minlength=int(domain_of[-1]) + 1)
+            found[-1] = 0
+            return found
 
         return self._kept((key, kind), count)
 

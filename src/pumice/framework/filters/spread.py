@@ -72,13 +72,14 @@ class SpreadFilter:
 
     def verdict(self, task: Task, nodes: NodeRows) -> Verdict:
         """The first constraint that a node breaks: no such label, or one more pod is too many. Shape (rows,)."""
-        cls, pod, rows = task.cls.row, task.pod, nodes.rows
-        codes = np.zeros(len(rows), dtype=np.int32)
-        for i, prepared in reversed(tuple(enumerate(self._of(cls)))):
-            here = prepared.codes[rows]
-            codes[self._skew(pod, (HARD, cls, i), prepared)[here] > prepared.constraint.max_skew] = 1
-            codes[here < 0] = 2
-        return Verdict(codes, WHY)
+        cls, pod = task.cls.row, task.pod
+        codes: I32 | None = None
+        for i, prepared in enumerate(self._of(cls)):
+            by_domain = (self._skew(pod, (HARD, cls, i), prepared) > prepared.constraint.max_skew).astype(np.int32)
+            by_domain[-1] = 2
+            found = by_domain[nodes.pick(prepared.codes)]
+            codes = found if codes is None else np.where(codes > 0, codes, found)
+        return Verdict(np.zeros(len(nodes), dtype=np.int32) if codes is None else codes, WHY)
 
     def _of(self, cls: int) -> tuple[Prepared, ...]:
         found = self._prepared.get(cls)

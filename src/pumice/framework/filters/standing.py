@@ -14,6 +14,8 @@ from pumice.framework.filters.pods import PodIndex, PodSet, classes_where, means
 from pumice.model.pod import PodAffinityTerm, PodSpec
 
 Weighted = tuple[PodAffinityTerm, int]
+#: A task's namespace and labels, as far as terms look at them; empty where there are no terms.
+Looks = tuple[str | None, ...]
 
 
 class Standing(NamedTuple):
@@ -42,7 +44,7 @@ class StandingTerms:
         self._others: list[int] = []
         for i, standing in enumerate(self._standing):
             self._file(i, standing.term)
-        self._about: dict[tuple[str | None, ...], tuple[Standing, ...]] = {}
+        self._about: dict[Looks, tuple[Standing, ...]] = {}
         self._about_class: dict[int, bool] = {}
 
     def _file(self, position: int, term: PodAffinityTerm) -> None:
@@ -57,15 +59,22 @@ class StandingTerms:
         for value in dict.fromkeys(wanted.values):
             self._by_label.setdefault((wanted.key, value), []).append(position)
 
+    def looks(self, row: int) -> Looks:
+        """What the terms look at of the task: all of a look are about the same tasks."""
+        if not self._standing:
+            return ()
+        pod = self._index.tables.tasks.pods[row]
+        return (pod.namespace, *[pod.labels.get(key) for key in self._keys])
+
     def about(self, row: int) -> tuple[Standing, ...]:
         """The terms that are about the task."""
         if not self._standing:
             return ()
-        pod = self._index.tables.tasks.pods[row]
-        labels = [(key, pod.labels.get(key)) for key in self._keys]
-        looks = (pod.namespace, *(value for _, value in labels))
+        looks = self.looks(row)
         found = self._about.get(looks)
         if found is None:
+            pod = self._index.tables.tasks.pods[row]
+            labels = zip(self._keys, looks[1:], strict=True)
             near = [i for key, value in labels if value is not None for i in self._by_label.get((key, value), ())]
             candidates = (self._standing[i] for i in sorted({*near, *self._others}))
             found = self._about[looks] = tuple(s for s in candidates if means(s.term, pod))

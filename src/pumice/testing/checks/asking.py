@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.rows import Candidates, JobRows, NodeRows
+from pumice.columns.rows import Candidates, ClassRows, JobRows, NodeRows
 from pumice.columns.views import Job, TaskClass
 from pumice.framework.hooks import Hook
 from pumice.framework.point import ROWS, SIGNATURE
 from pumice.framework.session import Session
+from pumice.framework.verdict import Verdict
 from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row, rows_at, said
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Question, Subject
@@ -52,6 +53,35 @@ _ROW_BY_ROW = (
     "Answer for each row from that row alone: answers are kept row by row, and asked for again for the rows that"
     " changed. What is scaled over the candidates is a batch_node_order hook that takes Task."
 )
+
+
+def several_are_each(asking: Asking, questions: Iterable[Question]) -> None:
+    """What is said of several classes is said of each. Raises: Breach."""
+    tables = asking.ssn.tables
+    for question in questions:
+        hook, arguments = asking.hook(question), asking.arguments(question)
+        if hook is None or hook.several is None or arguments is None or not isinstance(arguments[0], TaskClass):
+            continue
+        classes = ClassRows(tables, np.array([arguments[0].row, *tables.classes.alive.nonzero()[0].tolist()]))
+        together = asking.call(hook._replace(call=hook.several), question, [classes, *arguments[1:]])
+        for i, cls in enumerate(classes):
+            alone = asking.call(hook, question, [cls, *arguments[1:]])
+            wanted = alone.codes == 0 if isinstance(alone, Verdict) else alone
+            if not _is_the_same(together, i, wanted):
+                facts = [("asked", question.text), ("about the class", cls.row), ("alone", said(wanted))]
+                facts.append(("together", said(None if together is None else together[i])))
+                problem = f"{hook.several.__name__} says something else of a class than is said of it alone"
+                raise Breach("several", question.plugin, question.where, problem, facts, _SEVERAL)
+
+
+def _is_the_same(together: Any, i: int, alone: Any) -> bool:
+    if together is None or alone is None:
+        nothing = True if together is None and np.asarray(alone).dtype == np.bool_ else 0
+        return bool(np.all((alone if together is None else together[i]) == nothing)) or together is alone
+    return together[i].shape == np.shape(alone) and bool((together[i] == alone).all())
+
+
+_SEVERAL = "What several= names takes ClassRows, and answers for each class what the hook answers for it: a row each."
 
 
 def order_does_not_matter(asking: Asking, questions: Iterable[Question], answers: Answers, dice: Random) -> None:
@@ -245,28 +275,52 @@ def _is_near(left: Hashable, right: Hashable) -> bool:
 def silence_is_for_the_class(asking: Asking, questions: Iterable[Question], dice: Random) -> None:
     """A hook about one task that has nothing to say (None, or one number for all nodes) has nothing else to say of
     further tasks of its class, wherever the first ones go. Raises: Breach."""
-    ssn, runs = asking.ssn, [run for run in placeable(asking.ssn) if len(run) > 1]
-    if not runs:
-        return
-    rows, names = dice.choice(runs), ssn.tables.nodes.facts.names
-    first, second = (ssn.tables.tasks.pods[row].key for row in rows[:2])
+    runs = [run for run in placeable(asking.ssn) if len(run) > 1]
+    if runs:
+        first, second = dice.choice(runs)[:2]
+        problem = "had nothing to say of a task, and has of the next one of its class"
+        _stays_silent(asking, _about_nodes(asking, questions), (first, second, first), problem, dice)
+
+
+def silence_lasts(asking: Asking, questions: Iterable[Question], dice: Random) -> None:
+    """Such a hook has nothing else to say of the task once another one of its job is placed. Raises: Breach."""
+    tasks = asking.ssn.tables.tasks
+    runs = list(placeable(asking.ssn))
+    pairs = [(a[0], b[0]) for a in runs for b in runs if a is not b and tasks.sub[a[0]] == tasks.sub[b[0]]]
+    if pairs:
+        first, second = dice.choice(pairs)
+        problem = "had nothing to say of a task, and has once another one of its job is placed"
+        _stays_silent(asking, _about_nodes(asking, questions), (second, second, first), problem, dice)
+
+
+def _about_nodes(asking: Asking, questions: Iterable[Question]) -> list[Question]:
+    """Questions to hooks that look at a single task and nodes."""
     about = [q for q in questions if q.subjects[0].kind == "task" and q.subjects[1:] and q.subjects[1].kind == "nodes"]
-    about = [q for q in about if q.point in _OF_NODES and asking.hooks[q.plugin, q.point, q.hook].form == "task"]
+    return [q for q in about if q.point in _OF_NODES and asking.hooks[q.plugin, q.point, q.hook].form == "task"]
+
+
+def _stays_silent(
+    asking: Asking, about: Iterable[Question], rows: tuple[int, int, int], problem: str, dice: Random
+) -> None:
+    """Whoever has nothing to say of the first of the tasks has nothing else to say of the second when the third is
+    placed. Raises: Breach."""
+    ssn, names = asking.ssn, asking.ssn.tables.nodes.facts.names
+    before_key, after_key, placed = (ssn.tables.tasks.pods[row].key for row in rows)
     pairs = [
-        tuple(q._replace(subjects=(Subject("task", (key,)), q.subjects[1])) for key in (first, second)) for q in about
+        tuple(q._replace(subjects=(Subject("task", (key,)), q.subjects[1])) for key in (before_key, after_key))
+        for q in about
     ]
     silent = [(one, two, asking.ask(one)) for one, two in pairs if asking.is_silent(one)]
     with ssn.statement() as stmt:
-        if stmt.allocate(rows[:1], [dice.randrange(len(names))]) is not None:
+        if stmt.allocate([rows[2]], [dice.randrange(len(names))]) is not None:
             return
         for one, two, before in silent:
             if (after := asking.ask(two)) != before:
-                facts = [("asked", one.text), ("answer", before), (f"of {second}, {first} placed", after)]
-                problem = "had nothing to say of a task, and has of the next one of its class"
+                facts = [("asked", one.text), ("answer", before), (f"of {after_key}, {placed} placed", after)]
                 raise Breach("class", one.plugin, one.where, problem, facts, _SILENCE)
 
 
 _SILENCE = (
-    "None, or one number, stands for all tasks of the class: they are placed together then. Answer an array (or a"
-    " Verdict) over the nodes where the single task may matter."
+    "None, or one number, stands for all tasks of the class, wherever others of the job go: they are placed together"
+    " then. Answer an array (or a Verdict) over the nodes where the single task, or where others are, may matter."
 )

@@ -194,6 +194,7 @@ class Walk:
         dice = self._dice("asking")
         if self._has_turn(0, 4):
             ask.rows_are_single(asking, questions, answers, dice)
+            ask.several_are_each(asking, questions)
         if self._has_turn(1, 4):
             ask.order_does_not_matter(asking, questions, answers, dice)
             ask.comparisons_are_orders(asking, questions)
@@ -204,6 +205,7 @@ class Walk:
         if self._has_turn(3, 4):
             ask.rows_after_more_are_what_they_will_be(asking, dice)
             ask.silence_is_for_the_class(asking, questions, dice)
+            ask.silence_lasts(asking, questions, dice)
 
     def _check_others(self, snapshot: Snapshot, questions: Sequence[Question], answers: Answers) -> None:
         """In other sessions on the same cluster: where everything is refused, with a memo, and, in a cluster that has

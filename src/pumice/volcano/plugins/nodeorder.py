@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from pumice.columns.dtypes import F64, I64
-from pumice.columns.rows import NodeRows
+from pumice.columns.rows import ClassRows, NodeRows
 from pumice.columns.views import Task, TaskClass
 from pumice.framework.derived import Derived, derived
 from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
@@ -73,10 +71,14 @@ class NodeOrder:
         """How much of the images is there. Shape (rows,)."""
         return nodes.pick(image_scores(self._facts, cls.spec)) * self._images
 
-    @points.batch_node_order(reads=(ROWS,))
+    @points.batch_node_order(reads=(ROWS,), several="rooms")
     def room(self, cls: TaskClass, nodes: NodeRows) -> F64:
         """LeastAllocated, MostAllocated and BalancedAllocation. Shape (rows,)."""
         return self.allocation(cls, nodes)
+
+    def rooms(self, classes: ClassRows, nodes: NodeRows) -> F64:
+        """The same for several classes. Shape (classes, rows)."""
+        return self.allocation.of_several(classes, nodes)
 
     @points.batch_node_order(reads=(ROWS, PODS))
     def among_candidates(self, task: Task, nodes: NodeRows) -> F64 | float | None:
@@ -87,9 +89,9 @@ class NodeOrder:
             plan = self._plans[cls] = self._plan(cls)
         if not plan.parts:
             return plan.same
-        total = np.full(len(nodes), plan.same or 0.0)
+        total: F64 | float = plan.same or 0.0
         for score, weight in plan.parts:
-            total += weight * score(task, nodes)
+            total = total + weight * score(task, nodes)
         return total
 
     def _plan(self, cls: int) -> Plan:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.dtypes import I32, some
+from pumice.columns.dtypes import I32, Bool, some
 from pumice.columns.placement import Placement
-from pumice.columns.rows import NodeRows
+from pumice.columns.rows import ClassRows, NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.claiming.at_points import CLAIM_POINTS, claiming_in
@@ -102,18 +102,29 @@ class Predicates:
             return NAMES_CONFLICT
         return None
 
-    @points.predicate(reads=(ROWS,))
+    @points.predicate(reads=(ROWS,), several="open_nodes")
     def node_filters(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
         """The number of pods, then the first stable filter that objects. Shape (rows,)."""
-        stable = self._stable.get(cls.row)
-        if stable is None:
-            codes = stable_codes(derived(self.ssn), cls.spec, affinity=self._affinity, taints=self._taints)
-            stable = self._stable[cls.row] = codes, bool(codes.any())
-        codes, objects = stable
+        codes, objects = self._stable.get(cls.row) or self._stable_of(cls.row)
         full = nodes.view_pods >= nodes.pick(self._max_pods)
         if some(full):
             return Verdict(nodes.pick(codes) + _FULL * full, _WHY)
         return Verdict(nodes.pick(codes), _WHY) if objects else None
+
+    def open_nodes(self, classes: ClassRows, nodes: NodeRows) -> Bool | None:
+        """Where neither of the two objects, for several classes; None: nowhere. Shape (classes, rows)."""
+        stable = [self._stable.get(cls) or self._stable_of(cls) for cls in classes.rows.tolist()]
+        has_place = nodes.view_pods < nodes.pick(self._max_pods)
+        if any(objects for _, objects in stable):
+            found: Bool = np.array([nodes.pick(codes) == 0 for codes, _ in stable]) & has_place
+            return found
+        return None if has_place.all() else np.repeat(has_place[None], len(classes), axis=0)
+
+    def _stable_of(self, cls: int) -> tuple[I32, bool]:
+        spec = self.ssn.tables.classes.specs[cls]
+        codes = stable_codes(derived(self.ssn), spec, affinity=self._affinity, taints=self._taints)
+        found = self._stable[cls] = codes, bool(codes.any())
+        return found
 
     @points.predicate(reads=(ROWS, PODS))
     def pod_filters(self, task: Task, nodes: NodeRows) -> Verdict | None:
@@ -197,6 +208,8 @@ def _register_claims(ssn: Session) -> None:
 
 def run_in_turn(verdicts: Sequence[Verdict], count: int) -> Verdict:
     """Reasons of filters that run one after the other; one that evictions cannot mend ends the search on its node."""
+    if len(verdicts) == 1:
+        return verdicts[0]
     ended = np.zeros(count, dtype=bool)
     kept = []
     for verdict in verdicts:

@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.algorithms.groups import all_equal
 from pumice.columns.dtypes import CPU, F64, MEMORY, AnyArray, Bool, read_only
 from pumice.columns.nodes import NodeFacts
-from pumice.columns.rows import NodeRows
+from pumice.columns.rows import ClassRows, NodeRows
 from pumice.columns.tables import Tables
 from pumice.columns.views import TaskClass
 from pumice.framework.derived import Derived
@@ -50,9 +51,9 @@ class Room(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a class asks for. ``nonzero`` (2, 1): cpu and memory. ``shares`` (2, S, 1): with the pod and without, cpu,
-    memory and, where it asks for one, GPU; ``columns`` (S,): where they are in the view. ``nothing``: it is best
-    effort."""
+    """What C classes ask for, all of the same resources. ``nonzero`` (C, 2, 1): cpu and memory. ``shares`` (C + 1, S,
+    1): with a pod of each and, last, without, cpu, memory and, where they ask for one, GPU; ``columns`` (S,): where
+    they are in the view. ``nothing``: they are best effort."""
 
     nonzero: F64
     shares: F64
@@ -77,10 +78,25 @@ class Allocation:
         asked = self._asked.get(cls.row) or self._ask(cls.row)
         by_amount, room = nodes.view_by_amount, self._room
         if nodes.whole:
-            return self._score(asked, by_amount, room)
+            score: F64 = self._score(asked, by_amount, room)[0]
+            return score
         if len(nodes) == 1:
             return self._of_one(cls.row, int(nodes.rows[0]), asked, by_amount)
-        return self._score(asked, by_amount, room.of(nodes.rows))
+        score = self._score(asked, by_amount, room.of(nodes.rows))[0]
+        return score
+
+    def of_several(self, classes: ClassRows, nodes: NodeRows) -> F64:
+        """The same for each of some classes. Shape (classes, rows)."""
+        by_amount = nodes.view_by_amount
+        room = self._room if nodes.whole else self._room.of(nodes.rows)
+        kinds = list(map(self._kind, classes.req.tolist()))
+        if all_equal(kinds):
+            return self._score(self._asked_by(classes.rows, kinds[0]), by_amount, room)
+        found = np.empty((len(classes), len(nodes)))
+        for kind in dict.fromkeys(kinds):
+            some = [i for i, other in enumerate(kinds) if other == kind]
+            found[some] = self._score(self._asked_by(classes.rows[some], kind), by_amount, room)
+        return found
 
     def _of_one(self, cls: int, node: int, asked: Asked, by_amount: F64) -> F64:
         """That of one node, which is what changes in an eviction. Where as much came as has left, nothing did."""
@@ -89,11 +105,12 @@ class Allocation:
             return last[1]
         # in-place operations on one element are slow; two are quick
         room = self._room.of(np.array([node, node]))
-        score = read_only(self._score(asked, by_amount.take(_TWICE, axis=1), room)[:1])
+        score = read_only(self._score(asked, by_amount.take(_TWICE, axis=1), room)[0, :1])
         self._last[cls, node] = seen, score
         return score
 
     def _score(self, asked: Asked, by_amount: F64, of_nodes: Room) -> F64:
+        """Shape (C, rows)."""
         amounts = of_nodes.amounts
         total: F64 | None = None
         if self._least or self._most:
@@ -107,16 +124,26 @@ class Allocation:
             shares = by_amount.take(asked.columns, axis=0) + asked.shares
             np.divide(shares, amounts[:count], shares)
             np.minimum(shares, _ONE, out=shares)
-            total = _plus(total, _gain(*_balance(shares, of_nodes)), self._balanced)
-        return np.zeros(amounts.shape[1]) if total is None else total
+            balance = _balance(shares, of_nodes)
+            total = _plus(total, _gain(balance[:-1], balance[-1]), self._balanced)
+        return np.zeros((len(asked.nonzero), amounts.shape[1])) if total is None else total
 
     def _ask(self, row: int) -> Asked:
-        req, nonzero = self._classes.req[row], self._classes.nonzero[row]
-        columns = [CPU, MEMORY] + ([self._gpu] if self._gpu >= 0 and req[self._gpu] else [])
-        shares = np.zeros((2, len(columns), 1))
-        shares[0, :, 0] = req[columns]
-        found = self._asked[row] = Asked(nonzero[:, None], shares, np.array(columns), not shares.any())
+        rows = np.array([row])
+        found = self._asked[row] = self._asked_by(rows, self._kind(self._classes.req[row].tolist()))
         return found
+
+    def _asked_by(self, rows: AnyArray, kind: tuple[bool, bool]) -> Asked:
+        """What classes of one kind ask for."""
+        nothing, columns = kind[0], [CPU, MEMORY] + [self._gpu] * kind[1]
+        shares = np.zeros((len(rows) + 1, len(columns), 1))
+        shares[:-1, :, 0] = self._classes.req[rows[:, None], columns]
+        return Asked(self._classes.nonzero[rows, :, None], shares, np.array(columns), nothing)
+
+    def _kind(self, req: list[float]) -> tuple[bool, bool]:
+        """Whether a request is for nothing, and whether for GPUs."""
+        gpus = self._gpu >= 0 and req[self._gpu] != 0
+        return not (req[CPU] or req[MEMORY] or gpus), gpus
 
 
 def _room(facts: NodeFacts, gpu: int) -> Room:
@@ -129,19 +156,19 @@ def _room(facts: NodeFacts, gpu: int) -> Room:
 
 
 def _mean(score: F64, room: Room) -> F64:
-    """The floored mean of two whole numbers, of those that the node has. Shape (2, rows) -> (rows,)."""
+    """The floored mean of two whole numbers, of those that the node has. Shape (C, 2, rows) -> (C, rows)."""
     mean = _HALF
     if not room.plain:
         score *= room.has[:2]
         mean = room.mean
-    both: F64 = score[0] + score[1]
+    both: F64 = score[:, 0] + score[:, 1]
     np.multiply(both, mean, both)
     np.floor(both, both)
     return both
 
 
 def _balance(shares: F64, room: Room) -> F64:
-    """⌊(1 - σ) · 100⌋ over the resources that the node has. Shape (2, S, rows) -> (2, rows)."""
+    """⌊(1 - σ) · 100⌋ over the resources that the node has. Shape (C, S, rows) -> (C, rows)."""
     if not room.plain:
         sigma = _deviation_of_some(shares, room.has[: shares.shape[1]])
     elif shares.shape[1] == 2:
@@ -156,7 +183,8 @@ def _balance(shares: F64, room: Room) -> F64:
 
 
 def _gain(after: F64, before: F64) -> F64:
-    """How much better balanced the pod makes the node: 75 for no change, 50 to 100. Both are from 50 to 100."""
+    """How much better balanced the pod makes the node: 75 for no change, 50 to 100. Both are from 50 to 100. Shapes (C,
+    rows), (rows,) -> (C, rows)."""
     np.subtract(after, before, after)
     np.add(after, _FIFTY, after)
     np.multiply(after, _HALF, after)
@@ -190,7 +218,7 @@ def _full(held: F64, room: F64) -> F64:
 
 
 def _half_apart(shares: F64) -> F64:
-    """Half the distance of the first two. Shape (2, S, rows) -> (2, rows)."""
+    """Half the distance of the first two. Shape (C, S, rows) -> (C, rows)."""
     apart: F64 = shares[:, 0] - shares[:, 1]
     np.abs(apart, apart)
     np.multiply(apart, _HALF, apart)
