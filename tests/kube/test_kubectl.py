@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.kube.server import find_assets
-from tests.unit.apiserver.commands import COMMAND, Served, serving_command
+from tests.unit.apiserver.commands import PUMICE, Served, serving_command
 
 PATIENCE_S = 60
 ROOT = Path(__file__).resolve().parents[2]
@@ -301,7 +301,7 @@ def test_a_scheduler_beside(program: Path, tmp_path: Path) -> None:
     (pair,) = re.findall(r"^```yaml\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
     quiet = ("--enable-metrics=false", "--enable-healthz=false")
     with serving_command(tmp_path, "--nodes", "8x4gpu") as served:
-        command = [*COMMAND[:-1], "run", "--kubeconfig", str(served.kubeconfig), *quiet]
+        command = [*PUMICE, "run", "--kubeconfig", str(served.kubeconfig), *quiet]
         user = Kubectl(program, served, tmp_path / "home")
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as scheduler:
             try:

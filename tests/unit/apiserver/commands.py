@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from tests.forked import Forked
 from tests.tied import tied
 
 PATIENCE_S = 60
+#: What ``pumice`` on the command line is.
+PUMICE = [sys.executable, "-c", "from pumice.cli.main import main; main()"]
 
 
 @dataclass(frozen=True)

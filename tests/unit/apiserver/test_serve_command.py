@@ -7,7 +7,6 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 
 from pumice.apiserver.tls import is_loopback
 from pumice.runtime.private import write_private
-from tests.unit.apiserver.commands import Served, serving_command
+from tests.unit.apiserver.commands import PUMICE, Served, serving_command
 from tests.unit.cli.kit import run
 
 MANIFESTS = """
@@ -72,7 +71,7 @@ async def test_manifests_are_there_and_what_cannot_be_is_named(tmp_path: Path) -
         assert await names(served, "/api/v1/pods") == ["a"]
         assert await names(served, "/api/v1/nodes") == ["own"]
         assert "team" in await names(served, "/api/v1/namespaces")
-    fresh = [sys.executable, "-c", "from pumice.cli.main import main; main()", "serve"]  # all others are forked
+    fresh = [*PUMICE, "serve"]  # all others are forked
     command = [*fresh, str(tmp_path), "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

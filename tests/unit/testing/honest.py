@@ -144,9 +144,9 @@ def not_while_c_runs(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict:
 
 @plugin("one-app-at-a-time")
 @points.predicate(reads=(ROWS, PODS))
-def one_app_at_a_time(ssn: Session, task: Task, nodes: NodeRows) -> Verdict | None:
+def one_app_at_a_time(ssn: Session, task: Task, nodes: NodeRows) -> Verdict:
     other = {"a": "b", "b": "a"}.get(task.pod.labels.get("app", ""), "c")
-    return _all(nodes, False, Unfit(f"{other} runs")) if _is_there(ssn, other) else None
+    return _all(nodes, not _is_there(ssn, other), Unfit(f"{other} runs"))  # None would stand for its whole gang
 
 
 def _is_there(ssn: Session, app: str) -> bool:

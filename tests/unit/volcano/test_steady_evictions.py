@@ -11,7 +11,7 @@ from pumice.testing.build import budget, cluster, hypernode, node, pod, podgroup
 
 HIGH, LOW = PriorityClass("high", 100), PriorityClass("low", 1)
 TIER = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: proportion}]\n"
-ANY_QUEUE = TIER.replace("{name: proportion}", "{name: proportion, arguments: {deservedKept: false}}")
+DESERVED_KEPT = TIER.replace("{name: proportion}", "{name: proportion, arguments: {deservedKept: true}}")
 
 
 def test_idle_room_that_is_promised_is_nobody_elses() -> None:
@@ -58,7 +58,7 @@ def test_nobody_leaves_for_a_gang_that_filters_keep_apart(action: str) -> None:
         podgroup("new", 2, phase="Inqueue", priority_class="high", queue="rich" if action == "gangpreempt" else "poor"),
         [pod(f"new-{i}", "new", cpu="1500m", memory=0, host_ports=(HostPort(80),)) for i in range(2)],
     )
-    assert run(state, ANY_QUEUE, actions=action).evicted == []
+    assert run(state, TIER, actions=action).evicted == []
 
 
 def test_gangs_take_nothing_from_a_queue_that_has_no_more_than_it_deserves() -> None:
@@ -72,8 +72,8 @@ def test_gangs_take_nothing_from_a_queue_that_has_no_more_than_it_deserves() -> 
         podgroup("new", 1, phase="Inqueue", queue="poor"),
         pod("new-0", "new", cpu=2),
     )
-    assert run(state, ANY_QUEUE, actions="gangreclaim").evicted == ["ns/old-a", "ns/old-b"], "as Volcano does"
-    assert run(state, TIER, actions="gangreclaim").evicted == []
+    assert run(state, TIER, actions="gangreclaim").evicted == ["ns/old-a", "ns/old-b"], "as Volcano does"
+    assert run(state, DESERVED_KEPT, actions="gangreclaim").evicted == []
 
 
 def test_a_gang_that_has_room_evicts_nobody_where_only_need_counts() -> None:

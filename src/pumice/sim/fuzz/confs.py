@@ -70,6 +70,8 @@ def _entry(dice: Dice, name: str, *, tree: bool, groups: bool) -> Conf:
         entry["arguments"] = {"overcommit-factor": dice.one((1.0, 1.2, 2.0))}
     elif name == "nodegroup":
         entry["arguments"] = {"strict": groups and dice.chance(0.5)}  # else nobody could run where there are none
+    elif name == "proportion":
+        entry["arguments"] = {"deservedKept": True}
     elif name == "gang" and dice.chance(0.2):
         entry["arguments"] = {"halvesFirst": True}
     return entry

@@ -76,8 +76,9 @@ def several_are_each(asking: Asking, questions: Iterable[Question]) -> None:
 
 def _is_the_same(together: Any, i: int, alone: Any) -> bool:
     if together is None or alone is None:
-        nothing = True if together is None and np.asarray(alone).dtype == np.bool_ else 0
-        return bool(np.all((alone if together is None else together[i]) == nothing)) or together is alone
+        said_by_one = np.asarray(alone if together is None else together[i])
+        nothing = True if said_by_one.dtype == np.bool_ else 0  # no word against it, or no points for it
+        return bool((said_by_one == nothing).all()) or together is alone
     return together[i].shape == np.shape(alone) and bool((together[i] == alone).all())
 
 

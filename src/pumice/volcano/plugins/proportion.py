@@ -32,7 +32,7 @@ class Proportion:
 
     spares = "of queues within what they deserve"
 
-    def __init__(self, ssn: Session, *, deservedKept: bool = True) -> None:
+    def __init__(self, ssn: Session, *, deservedKept: bool = False) -> None:
         self.ssn = ssn
         self.unused_points = () if deservedKept else (points.unified_evictable,)
         amounts, due = queue_amounts(ssn), _due_of(ssn)
