@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.queue import Queue
 from pumice.model.resources import EMPTY, MIN_RESOURCE, Resource
+from pumice.model.shared_devices import is_counted_by_card
 from pumice.runtime.problems import Problem, Severity
 from pumice.volcano.queue_tree import DEPTH_MAX, ROOT
 
@@ -44,6 +45,8 @@ def _of_itself(queue: Queue) -> Iterator[str]:
             if amount <= 0:
                 yield f"capability says nothing of {name}: with hierarchical queues (capacity) no queue may have any"
     if queue.capability is not None:
+        for name in filter(is_counted_by_card, sorted(queue.capability.scalars or ())):
+            yield f"capability in {name} limits nobody: it is counted card by card, and queues have no quota in it yet"
         for kind in ("deserved", "guarantee"):
             stated = getattr(queue, kind) or EMPTY
             for name in _exceeding(stated, queue.capability, only_stated=True):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.model.resources import Resource
+from pumice.model.shared_devices import VGPU_CORES, VGPU_MEMORY, VGPU_NUMBER
 from pumice.runtime.queue_problems import budget_problems, queue_problems
 from pumice.testing.build import budget, queue, resource
 
@@ -66,6 +67,16 @@ TOTAL = resource(10, "10Gi", gpu=4, pods=100)
                 " is placed"
             ],
             id="jobs in a queue that is a parent",
+        ),
+        pytest.param(
+            [queue("a", capability=Resource(scalars={VGPU_MEMORY: 4e6, VGPU_NUMBER: 4e3, VGPU_CORES: 0.0}))],
+            "",
+            [
+                f"Queue a: capability in {name} limits nobody: it is counted card by card, and queues have no quota in"
+                " it yet"
+                for name in (VGPU_CORES, VGPU_MEMORY)
+            ],
+            id="what is counted card by card",
         ),
         pytest.param(
             [queue("root", capability=resource(gpu=4))],

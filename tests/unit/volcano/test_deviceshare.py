@@ -66,7 +66,18 @@ def _fits(ask: DeviceAsk, cards: list[list[tuple[int, int]]]) -> bool:
         ({"GPUSharingEnable": True, "GPUNumberEnable": True}, "found true beside deviceshare.GPUNumberEnable"),
         ({"GPUNumberEnable": True, "VGPUEnable": True}, "found true beside deviceshare.VGPUEnable"),
         ({"SchedulePolicy": "pack"}, "wanted binpack or spread"),
-        ({"AscendMindClusterVNPUEnable": True}, "not in this version yet"),
+        ({"AscendMindClusterVNPUEnable": True}, "NPUs of MindCluster are not shared out by this version yet"),
+        ({"KnownGeometriesCMName": "No such"}, "CMName: found 'No such', wanted the name of a ConfigMap"),
+        ({"KnownGeometriesCMName": 7}, "CMName: found 7, wanted a text"),
+        ({"KnownGeometriesCMNamespace": "a.b"}, "CMNamespace: found 'a.b', wanted the name of a namespace"),
+        (
+            {"VGPUEnable": True, "KnownGeometriesCMName": "cuts"},
+            "CMName: the ConfigMap kube-system/cuts is not read: put its device-config.yaml under deviceshare.DeviceC",
+        ),
+        (
+            {"AscendHAMiVNPUEnable": True, "KnownGeometriesCMNamespace": "gpu"},
+            "CMNamespace: the ConfigMap gpu/volcano-vgpu-device-config is not read",
+        ),
         ({"GPUExclusiveRules": "a=b"}, "wanted a list of at most 64 mappings"),
         ({"GPUExclusiveRules": [{"a": 1}]}, "wanted texts for labels and values"),
         ({"DeviceConfig": {"nvidia": []}}, "nvidia: found a list, wanted a mapping"),
@@ -77,6 +88,21 @@ def test_a_policy_that_cannot_be_is_refused(arguments: dict[str, Any], problem: 
     with pytest.raises(PolicyError) as error:
         policy(conf(**arguments))
     assert problem in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param({"VGPUEnable": True, "KnownGeometriesCMName": "volcano-vgpu-device-config"}, id="Volcano's own"),
+        pytest.param({"GPUNumberEnable": True, "KnownGeometriesCMName": "cuts"}, id="a kind that is not in it"),
+        pytest.param(
+            {"VGPUEnable": True, "KnownGeometriesCMName": "cuts", "DeviceConfig": {"nvidia": {"gpuMemoryFactor": 10}}},
+            id="what it says stands in the policy",
+        ),
+    ],
+)
+def test_a_config_map_may_be_named_where_nothing_in_it_is_missed(arguments: dict[str, Any]) -> None:
+    assert not policy(conf(**arguments)).warnings
 
 
 def test_a_manifest_says_what_containers_may_use_and_sums_leave_out_what_is_counted_by_card() -> None:

@@ -5,13 +5,19 @@ In the words of Volcano's ``device-config.yaml``, decoded: a mapping with ``nvid
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pumice.model.plain_words import kind_of
 from pumice.volcano.devices.mig import INSTANCES_MAX, Geometry, Instance
 
+#: The ConfigMap in which Volcano has it.
+CONFIG_MAP_NAME, CONFIG_MAP_NAMESPACE = "volcano-vgpu-device-config", "kube-system"
+_LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_NAME, _NAMESPACE = re.compile(rf"{_LABEL}(\.{_LABEL})*"), re.compile(_LABEL)
+_NAME_MAX = 253
 _MEMORY_MAX, _LISTED_MAX, _FACTOR_MAX = 1 << 30, 64, 1 << 20
 
 
@@ -83,6 +89,23 @@ _310P = NpuKind(
 )
 #: Where nothing else is said. Source: Volcano's default configuration of devices.
 DEFAULT = DeviceConfig(npus=(_310P,))
+
+
+def config_map_problems(namespace: str, name: str, *, is_used: bool) -> Iterator[str]:
+    """What is wrong with the arguments that name a ConfigMap. ``is_used``: what it says would count. It is not read, so
+    that another than Volcano's own is refused then: it was made to say something else than the default."""
+    of_name, of_namespace = (f"argument deviceshare.KnownGeometriesCM{part}" for part in ("Name", "Namespace"))
+    bad_name = len(name) > _NAME_MAX or not _NAME.fullmatch(name)
+    bad_namespace = not _NAMESPACE.fullmatch(namespace)
+    if bad_name:
+        yield f"{of_name}: found {name[:80]!r}, wanted the name of a ConfigMap"
+    if bad_namespace:
+        yield f"{of_namespace}: found {namespace[:80]!r}, wanted the name of a namespace"
+    is_own = (namespace, name) == (CONFIG_MAP_NAMESPACE, CONFIG_MAP_NAME)
+    if is_used and not (is_own or bad_name or bad_namespace):
+        argument = of_name if name != CONFIG_MAP_NAME else of_namespace
+        what = "is not read: put its device-config.yaml under deviceshare.DeviceConfig"
+        yield f"{argument}: the ConfigMap {namespace}/{name} {what}"
 
 
 def read_device_config(given: object) -> DeviceConfig:

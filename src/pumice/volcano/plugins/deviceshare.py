@@ -24,7 +24,13 @@ from pumice.model.shared_devices import DeviceGrant
 from pumice.model.status import TaskStatus
 from pumice.volcano import points
 from pumice.volcano.devices.cards import BINPACK, SPREAD, Family
-from pumice.volcano.devices.config import DeviceConfigError, read_device_config
+from pumice.volcano.devices.config import (
+    CONFIG_MAP_NAME,
+    CONFIG_MAP_NAMESPACE,
+    DeviceConfigError,
+    config_map_problems,
+    read_device_config,
+)
 from pumice.volcano.devices.exclusive import Rules, read_rules
 from pumice.volcano.devices.gpushare import SharedGpus
 from pumice.volcano.devices.ledger import CardLedger, asking_tasks
@@ -44,7 +50,9 @@ class DeviceShare:
     ``VGPUEnable``: vGPUs; ``AscendHAMiVNPUEnable``: NPUs. ``SchedulePolicy`` ``binpack`` or ``spread`` says which cards
     are taken first, ``ScheduleWeight`` how much that counts among nodes. ``GPUExclusiveRules``: a list of labels; pods
     that match one share no card with each other. ``NodeLockEnable``: one pod at a time is on its way to the cards of a
-    node. ``DeviceConfig``: what Volcano has in ``device-config.yaml``. The others are read and change nothing.
+    node. ``DeviceConfig``: what Volcano has in ``device-config.yaml`` of the ConfigMap ``KnownGeometriesCMName`` in
+    ``KnownGeometriesCMNamespace``. That is not read: where another than Volcano's own is named, what it says has to
+    stand here.
     """
 
     def __init__(
@@ -59,8 +67,8 @@ class DeviceShare:
         deviceshare_AscendHAMiVNPUEnable: bool = False,
         deviceshare_SchedulePolicy: str = "",
         deviceshare_ScheduleWeight: int = 0,
-        deviceshare_KnownGeometriesCMName: str = "volcano-vgpu-device-config",
-        deviceshare_KnownGeometriesCMNamespace: str = "kube-system",
+        deviceshare_KnownGeometriesCMName: str = CONFIG_MAP_NAME,
+        deviceshare_KnownGeometriesCMNamespace: str = CONFIG_MAP_NAMESPACE,
         deviceshare_GPUExclusiveRules: Any = None,
         deviceshare_DeviceConfig: Any = None,
     ) -> None:
@@ -95,7 +103,10 @@ class DeviceShare:
         deviceshare_GPUNumberEnable: bool,
         deviceshare_VGPUEnable: bool,
         deviceshare_AscendMindClusterVNPUEnable: bool,
+        deviceshare_AscendHAMiVNPUEnable: bool,
         deviceshare_SchedulePolicy: str,
+        deviceshare_KnownGeometriesCMName: str,
+        deviceshare_KnownGeometriesCMNamespace: str,
         deviceshare_GPUExclusiveRules: Any,
         deviceshare_DeviceConfig: Any,
         **_: object,
@@ -110,7 +121,12 @@ class DeviceShare:
             found = deviceshare_SchedulePolicy[:40]
             yield f"argument deviceshare.SchedulePolicy: found {found!r}, wanted {BINPACK} or {SPREAD}"
         if deviceshare_AscendMindClusterVNPUEnable:
-            yield "argument deviceshare.AscendMindClusterVNPUEnable: found true, wanted false: not in this version yet"
+            what = "found true, wanted false: NPUs of MindCluster are not shared out by this version yet"
+            yield f"argument deviceshare.AscendMindClusterVNPUEnable: {what}"
+        is_used = (deviceshare_VGPUEnable or deviceshare_AscendHAMiVNPUEnable) and deviceshare_DeviceConfig is None
+        yield from config_map_problems(
+            deviceshare_KnownGeometriesCMNamespace, deviceshare_KnownGeometriesCMName, is_used=is_used
+        )
         for argument, read, given in (
             ("GPUExclusiveRules", read_rules, deviceshare_GPUExclusiveRules),
             ("DeviceConfig", read_device_config, deviceshare_DeviceConfig),
