@@ -18,6 +18,12 @@ def stale_jobs(tables: Tables) -> AnyArray:
     return found[[_is_short(tables, job) for job in found.tolist()]] if len(found) else found
 
 
+def will_be_whole(tables: Tables, job: int) -> bool:
+    """Whether each pod set of the job has its minimum once all that it was promised is there, without what leaves."""
+    subs = tables.subs
+    return all(subs.counts[sub] @ ACTIVE >= subs.min_available[sub] for sub in tables.jobs.subs[job])
+
+
 def _is_short(tables: Tables, job: int) -> bool:
     subs = tables.subs
     return any(

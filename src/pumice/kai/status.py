@@ -17,7 +17,7 @@ from pumice.columns.tables import Tables
 from pumice.framework.outcome import Outcome
 from pumice.framework.session import Session
 from pumice.framework.story import JobsEntry, Story
-from pumice.kai.stale import stale_jobs
+from pumice.kai.stale import stale_jobs, will_be_whole
 from pumice.kai.usage import Amounts, amounts_by_job, amounts_by_queue, amounts_of, summed_up
 from pumice.kai.words import QUEUE, Told, Waits, Words, reason_of
 from pumice.model.decisions import PodGroupUpdate, PodNotice, Writes
@@ -105,11 +105,13 @@ def notices(outcome: Outcome) -> Iterator[PodNotice]:
 
 
 def nominations(outcome: Outcome) -> Iterator[PodNotice]:
-    """For pods that were promised a node which others are leaving, which one."""
+    """For pods that were promised a node which others are leaving, which one. Not of a gang that is not whole with it:
+    it could not start there, and would keep those away for whom the others leave."""
     tables, tasks = outcome.tables, outcome.tables.tasks
     for row in (tasks.alive & (tasks.status == TaskStatus.PIPELINED)).nonzero()[0].tolist():
         pod, node = tasks.pods[row], tables.nodes.facts.names[int(tasks.node[row])]
-        if not pod.node_name:  # not one that is moved, which is on a node still
+        moved = bool(pod.node_name)  # it is on a node still
+        if not moved and will_be_whole(tables, int(tasks.job[row])):
             yield PodNotice(pod.key, pod.uid, UNSCHEDULABLE, f"promised node {node}, which others are leaving", node)
 
 

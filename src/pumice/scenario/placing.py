@@ -40,10 +40,11 @@ NO_ROOM = "no node has room"
 
 
 class Placer:
-    """``why``: why the last part was not placed."""
+    """``why``: why the last part was not placed. ``as_promised``: a task goes to the node that it is nominated to,
+    where that takes it: others were evicted to let it in there, and whoever gave way to it was promised another."""
 
     def __init__(self, ssn: Session) -> None:
-        self.ssn, self.why = ssn, ""
+        self.ssn, self.why, self.as_promised = ssn, "", False
         self.feasible = Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard)
         self._picks = Picks(ssn.memo, self.feasible)
         self._by_name = nodes_by_name(ssn)
@@ -159,12 +160,24 @@ class Placer:
 
     def _place_tasks(self, stmt: Statement, rows: Sequence[int], within: Subset, virtual: bool) -> bool:
         tasks = self.ssn.tables.tasks
+        if self.as_promised:
+            return all(self._place_as_promised(stmt, row, within, virtual) for row in rows)
         if len(rows) == 1:
             return self._place_equal(stmt, list(rows), int(tasks.cls[rows[0]]), within, virtual)
         for cls, equal in groupby(rows, key=tasks.cls.__getitem__):
             if not self._place_equal(stmt, list(equal), int(cls), within, virtual):
                 return False
         return True
+
+    def _place_as_promised(self, stmt: Statement, row: int, within: Subset, virtual: bool) -> bool:
+        tables = self.ssn.tables
+        cls, node = int(tables.tasks.cls[row]), int(tables.tasks.nominated[row])
+        if node >= 0 and (within.nodes is None or within.nodes[node]):
+            there = np.zeros(tables.nodes.capacity, dtype=bool)
+            there[node] = True
+            if self._place_equal(stmt, [row], cls, Subset(there, within.score), virtual):
+                return True
+        return self._place_equal(stmt, [row], cls, within, virtual)
 
     def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Subset, virtual: bool) -> bool:
         unfit = self.ssn.ask(points.task_refused, Task(self.ssn.tables, rows[0]))

@@ -102,6 +102,14 @@ def test_what_was_freed_for_a_job_is_its_own_before_others_have_their_turn(first
     assert ran.binds == {who: "a"}
 
 
+@pytest.mark.parametrize(("room", "where"), [(2, "b"), (1, "a")], ids=["it is free", "somebody has taken it"])
+def test_a_task_goes_where_it_was_promised_a_place(room: int, where: str) -> None:
+    """Whoever gave way to it was promised another: without, they would take each other's."""
+    waiting = job("late", "q", [""], gpus=2, pod={"nominated_node": "b"})
+    ran = cycle(store(node("a", 2), node("b", room), queue("q"), waiting), ALLOCATE)
+    assert ran.binds == {"late-0": where}
+
+
 def test_a_promised_job_grows_in_turn_with_others() -> None:
     late = job("late", "q", [""] * 3, minimum=1, pod={"nominated_node": "a"})
     ran = cycle(store(node("a", 2), queue("q"), job("early", "q", [""], age=1), late), ALLOCATE)

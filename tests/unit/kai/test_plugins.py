@@ -27,8 +27,9 @@ def test_a_nominated_pod_goes_to_its_node() -> None:
     found = store(
         node("a"), node("b"), queue("q"), *(replace(o, nominated_node="b") if isinstance(o, Pod) else o for o in group)
     )
-    assert cycle(found, policy(["allocate"])).binds == {"j-0": "a"}
-    assert cycle(found, policy(["allocate"], [*PLUGINS, "nominatednode"])).binds == {"j-0": "b"}
+    off = {"promisedFirst": False}  # on, the node is kept for it whatever plugins there are
+    assert cycle(found, policy(["allocate"], allocate=off)).binds == {"j-0": "a"}
+    assert cycle(found, policy(["allocate"], [*PLUGINS, "nominatednode"], allocate=off)).binds == {"j-0": "b"}
 
 
 def test_pods_without_gpus_rather_go_to_nodes_without() -> None:

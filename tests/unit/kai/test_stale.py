@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pumice.kai.stale import stale_jobs
+from pumice.kai.stale import stale_jobs, will_be_whole
 from pumice.model.events import Object
 from pumice.model.gang import SubGroup
 from pumice.model.pod import Pod
@@ -45,3 +45,17 @@ def test_one_that_is_being_evicted_still_counts(parts: tuple[SubGroup, ...]) -> 
     ssn = opened(store(node("a"), queue("q"), job("g", "q", tasks, minimum=2, sub_groups=parts)))
     ssn.statement().evict([0], "go")
     assert len(stale_jobs(ssn.tables)) == 0
+
+
+@pytest.mark.parametrize(
+    ("objects", "whole"),
+    [
+        pytest.param(job("g", "q", ["a", "a"], minimum=2), True, id="both are there"),
+        pytest.param(job("g", "q", ["a", ""], minimum=2), False, id="one waits"),
+        pytest.param(job("g", "q", ["a", "a"], minimum=2, pod={"deletion": 1.0}), False, id="both leave"),
+        pytest.param(job("g", "q", ["a/p", "a/p", "/q"], minimum=2, sub_groups=PARTS), False, id="one part of two"),
+    ],
+)
+def test_who_will_be_whole(objects: list[Object], whole: bool) -> None:
+    ssn = opened(store(node("a"), queue("q"), objects))
+    assert will_be_whole(ssn.tables, 0) is whole

@@ -24,9 +24,18 @@ def allocate(ssn: Session, *, promisedFirst: bool = True) -> None:
     rows = waiting_jobs(ssn)
     if promisedFirst:
         promised = np.intersect1d(rows, ssn.tables.tasks.nominated_jobs())
-        failed = _take_turns(ssn, promised, grow=False) if len(promised) else []
+        failed = _keep_promises(ssn, promised) if len(promised) else []
         rows = rows[~np.isin(rows, failed)] if failed else rows
     _take_turns(ssn, rows, grow=True)
+
+
+def _keep_promises(ssn: Session, rows: AnyArray) -> list[int]:
+    """A turn for each job, to which tasks go where they were promised a place. The jobs that failed."""
+    placer(ssn).as_promised = True
+    try:
+        return _take_turns(ssn, rows, grow=False)
+    finally:
+        placer(ssn).as_promised = False
 
 
 def _take_turns(ssn: Session, rows: AnyArray, *, grow: bool) -> list[int]:
