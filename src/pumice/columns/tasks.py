@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from pumice.columns.column import Versions
-from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray, Bool
+from pumice.columns.dtypes import F64, I8, I32, I64, AnyArray, Bool, some
 from pumice.columns.table import Table, number, objects
 from pumice.model.pod import Pod
-from pumice.model.status import STATUS_COUNT, TaskStatus
+from pumice.model.status import COMPLETED_STATUSES, STATUS_COUNT, TaskStatus
 
 #: Values of ``TaskTable.gate``.
 NO_GATE, QUEUE_GATE_ONLY, GATED = 0, 1, 2
+_ENDED = [int(status) for status in COMPLETED_STATUSES]
 
 
 class TaskTable(Table):
@@ -55,3 +56,11 @@ class TaskTable(Table):
         nominated = (self.nominated >= 0).nonzero()[0]  # nobody, most of the time
         waits = self.alive[nominated] & (self.status[nominated] == TaskStatus.PENDING) & (self.job[nominated] >= 0)
         return np.array(sorted(set(self.job[nominated[waits]].tolist())), dtype=np.int64)
+
+    def not_ended_of(self, classes: Bool) -> list[int]:
+        """Rows of the tasks of some classes (C,) that have not ended."""
+        if not some(classes):  # most of the time
+            return []
+        rows = (self.alive & (self.cls >= 0) & ~np.isin(self.status, _ENDED)).nonzero()[0]
+        found: list[int] = rows[classes[self.cls[rows]]].tolist()
+        return found

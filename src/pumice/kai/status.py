@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pumice.columns.counting import ACTIVE, HELD, PENDING
+from pumice.columns.counting import ACTIVE, HELD, PENDING, PIPELINED
 from pumice.columns.dtypes import I64, AnyArray
 from pumice.columns.tables import Tables
 from pumice.framework.outcome import Outcome
@@ -108,7 +108,7 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
     """For pods that were promised a node which others are leaving, which one. Not of a gang that is not whole with it:
     it could not start there, and would keep those away for whom the others leave."""
     tables, tasks = outcome.tables, outcome.tables.tasks
-    for row in (tasks.alive & (tasks.status == TaskStatus.PIPELINED)).nonzero()[0].tolist():
+    for row in (tasks.alive & (tasks.status == PIPELINED)).nonzero()[0].tolist():
         pod, node = tasks.pods[row], tables.nodes.facts.names[int(tasks.node[row])]
         moved = bool(pod.node_name)  # it is on a node still
         if not moved and will_be_whole(tables, int(tasks.job[row])):

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from pumice.columns.dtypes import some
 from pumice.columns.tables import Tables
 from pumice.model.claims import ResourceClaim
 from pumice.model.pod import Pod
-from pumice.model.status import COMPLETED_STATUSES
 
 TEMPLATE = "template/"
 
@@ -28,13 +24,7 @@ class Resolved:
 
 def claiming_tasks(tables: Tables) -> list[int]:
     """Rows of the tasks that use claims and have not ended."""
-    uses = tables.classes.claims
-    if not some(uses):
-        return []
-    tasks = tables.tasks
-    rows = (tasks.alive & (tasks.cls >= 0) & ~np.isin(tasks.status, [int(s) for s in COMPLETED_STATUSES])).nonzero()[0]
-    found: list[int] = rows[uses[tasks.cls[rows]]].tolist()
-    return found
+    return tables.tasks.not_ended_of(tables.classes.claims)
 
 
 def claim_keys(pod: Pod) -> Iterator[tuple[str, str]]:

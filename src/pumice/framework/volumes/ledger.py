@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from pumice.columns.column import Column
-from pumice.columns.dtypes import I32, AnyArray, Bool, some
+from pumice.columns.dtypes import I32, AnyArray, Bool
 from pumice.columns.runs import TaskRun
 from pumice.framework.derived import Derived, derived
 from pumice.framework.node_filters import node_term
@@ -21,7 +21,7 @@ from pumice.framework.session import Session
 from pumice.model.decisions import Refusal, VolumeGrant
 from pumice.model.pod import NodeSelectorTerm
 from pumice.model.selectors import matches
-from pumice.model.status import COMPLETED_STATUSES, TaskStatus
+from pumice.model.status import TaskStatus
 from pumice.model.volumes import (
     NO_PROVISIONER,
     ONCE_POD,
@@ -42,12 +42,7 @@ _NOT_THERE = Refusal("the volumes that it needs are not there any more")
 
 def volume_tasks(ssn: Session) -> list[int]:
     """Rows of the tasks that name claims of volumes and have not ended."""
-    uses, tasks = ssn.tables.classes.volumes, ssn.tables.tasks
-    if not some(uses):
-        return []
-    rows = (tasks.alive & (tasks.cls >= 0) & ~np.isin(tasks.status, [int(s) for s in COMPLETED_STATUSES])).nonzero()[0]
-    found: list[int] = rows[uses[tasks.cls[rows]]].tolist()
-    return found
+    return ssn.tables.tasks.not_ended_of(ssn.tables.classes.volumes)
 
 
 class VolumeLedger:
