@@ -76,12 +76,13 @@ def first_tier_agrees(tiers: Tiers, *args: object) -> bool:
     return False
 
 
-def intersect(tiers: Tiers, subject: object, candidates: Sized) -> Bool:
+def intersect(tiers: Tiers, subject: object, candidates: Sized, *, afresh: bool = True) -> Bool:
     """Victims that all voting plugins of a tier name, as a mask; the first tier that names any decides.
 
     Each hook sees all candidates and answers a mask; one that abstains (None) is skipped, a mask without anybody ends
-    its tier only, and after an empty intersection the next plugin of the tier starts afresh. Source: Volcano mode I,
-    traps included.
+    its tier only. ``afresh``: where those of a tier that have voted so far agree on nobody, the next one of the tier
+    starts afresh, and their votes are lost; otherwise that ends the tier too. Source: Volcano mode I, which starts
+    afresh.
     """
     for tier in tiers:
         victims: Bool | None = None
@@ -96,6 +97,8 @@ def intersect(tiers: Tiers, subject: object, candidates: Sized) -> Bool:
                 break
             both = named if victims is None else victims & named
             victims = both if np.count_nonzero(both) else None
+            if victims is None and not afresh:
+                break
         if victims is not None:
             return victims
     return np.zeros(len(candidates), dtype=bool)
@@ -109,11 +112,16 @@ class Named(NamedTuple):
     speaks: Bool
 
 
-def intersect_by_node(tiers: Tiers, subject: object, candidates: Candidates) -> Bool:
+def agree(tiers: Tiers, subject: object, candidates: Sized) -> Bool:
+    """As intersect, but no vote is lost: a tier whose plugins agree on nobody names nobody (decision 0237)."""
+    return intersect(tiers, subject, candidates, afresh=False)
+
+
+def intersect_by_node(tiers: Tiers, subject: object, candidates: Candidates, *, afresh: bool = True) -> Bool:
     """As intersect, for the candidates of each node by themselves: a tier may decide on one node and not on another. A
     hook answers a mask over all candidates, None, or Named."""
     if candidates.node_count == 1:
-        return intersect(tiers, subject, candidates)
+        return intersect(tiers, subject, candidates, afresh=afresh)
     nth, undecided = candidates.nth, np.ones(candidates.node_count, dtype=bool)
     found = np.zeros(len(candidates), dtype=bool)
     for tier in tiers:
@@ -130,13 +138,19 @@ def intersect_by_node(tiers: Tiers, subject: object, candidates: Candidates) -> 
             both = np.where(begun[nth], victims & named, named)
             changed = speaking[nth]
             victims[changed] = both[changed] & somebody[nth[changed]]
-            begun = np.where(speaking, candidates.nodes_where(victims), begun)
-            asked &= ~(speaking & ~somebody)
+            agreed = candidates.nodes_where(victims)
+            begun = np.where(speaking, agreed, begun)
+            asked &= ~(speaking & ~(somebody if afresh else agreed))
         found |= victims
         undecided &= ~begun
         if not undecided.any():
             break
     return found
+
+
+def agree_by_node(tiers: Tiers, subject: object, candidates: Candidates) -> Bool:
+    """As agree, for the candidates of each node by themselves."""
+    return intersect_by_node(tiers, subject, candidates, afresh=False)
 
 
 class MayGo(NamedTuple):

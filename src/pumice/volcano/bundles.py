@@ -42,12 +42,13 @@ class Bundle(NamedTuple):
 
 
 def bundles_of(
-    ssn: Session, kind: EvictionKind, job: int, hypernode: int, candidates: TaskRows, need: F64, *, whole: bool
+    ssn: Session, context: EvictionContext, candidates: TaskRows, need: F64, *, whole: bool, agreed: bool = False
 ) -> list[Bundle]:
     """Bundles of a domain, the first one to be evicted first. ``candidates``: who may be thought of there at all.
-    ``need`` (R,): what the gang asks for. Not ``whole``: no job is broken."""
-    found = _in_order(ssn, kind, job, list(_split(ssn, candidates, need)))
-    found = _allowed(ssn, EvictionContext(kind, Job(ssn.tables, job), hypernode=hypernode), found)
+    ``need`` (R,): what the gang asks for. Not ``whole``: no job is broken. ``agreed``: no plugin's vote is lost
+    (decision 0237)."""
+    found = _in_order(ssn, context.kind, context.job.row, list(_split(ssn, candidates, need)))
+    found = _allowed(ssn, context, found, agreed=agreed)
     return [bundle for bundle in found if whole or bundle.kind is BundleKind.SAFE]
 
 
@@ -235,12 +236,13 @@ def _compare_queues(ssn: Session, own: int) -> Callable[[int, int], int]:
 # -- what plugins allow
 
 
-def _allowed(ssn: Session, context: EvictionContext, bundles: list[Bundle]) -> list[Bundle]:
+def _allowed(ssn: Session, context: EvictionContext, bundles: list[Bundle], *, agreed: bool) -> list[Bundle]:
     """Of a safe bundle what plugins let go; a whole one only if that is all of it."""
     rows = [row for bundle in bundles for row in bundle.rows]
     if not rows:
         return []
-    mask = ssn.ask(points.unified_evictable, context, TaskRows(ssn.tables, np.array(rows)))
+    tasks = TaskRows(ssn.tables, np.array(rows))
+    mask = ssn.ask(points.evictable_agreed if agreed else points.unified_evictable, context, tasks)
     if mask.all():
         return bundles
     found, allowed = [], {row for row, may in zip(rows, mask.tolist(), strict=True) if may}

@@ -15,15 +15,15 @@ from pumice.columns.placement import Placement
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job, Queue, SubJob, Task
 from pumice.framework.session import Session
-from pumice.framework.statement import Plan, Statement
-from pumice.framework.story import Operation
+from pumice.framework.statement import Mark, Plan, Statement
+from pumice.framework.story import Kind, Operation
 from pumice.framework.trials import Trials
 from pumice.framework.verdict import FitErrors
 from pumice.volcano import points
 from pumice.volcano.attempts import Trying
 from pumice.volcano.placement import Domain, allocate_tasks, try_nomination
 from pumice.volcano.readiness import job_missing, job_pipelined, job_ready
-from pumice.volcano.topology import job_bound, sub_bound
+from pumice.volcano.topology import has_hard, job_bound, sub_bound
 from pumice.volcano.worksheet import Sheet, Worksheet
 
 ALLOCATE, EVICT = "allocate", "evict"
@@ -246,6 +246,21 @@ def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Workshe
         _decide(ssn, job, best)
         return best.worksheet
     return None
+
+
+def is_let_in(ssn: Session, stmt: Statement, start: Mark, job: int) -> bool:
+    """Whether a job for which others are evicted since ``start`` will be placed once they have left: where it is bound
+    to a domain, a hypernode must be found for it then, which nobody asks about who promises it node after node. The
+    statement is as before."""
+    plan = stmt.save(start)
+    evictions = tuple(op for op in plan if op.kind is Kind.EVICT)
+    if not evictions or not has_hard(ssn.tables, job):
+        return True
+    stmt.rollback(start, remember=False)
+    with ssn.statement() as gone, ssn.statement() as trial:
+        gone.recover(evictions)
+        found = allocate_for_job(ssn, trial, job, Worksheet(ssn, job), Trying(ssn, job)) is not None
+    return stmt.recover(plan) is None and found
 
 
 def _moved(plan: Plan, row_of: Callable[[int], int]) -> Plan:

@@ -17,9 +17,11 @@ from pumice.volcano.starving import starving_jobs
 DOMAINS_DEFAULT = 8
 
 
-def limits_of(domains: int, *, whole: bool, only_in_need: bool, promised_kept: bool = True) -> Limits:
+def limits_of(
+    domains: int, *, whole: bool, only_in_need: bool, promised_kept: bool = True, all_must_agree: bool = False
+) -> Limits:
     """The arguments of an action; ``domains`` below 1 counts as 8."""
-    return Limits(domains if domains > 0 else DOMAINS_DEFAULT, whole, only_in_need, promised_kept)
+    return Limits(domains if domains > 0 else DOMAINS_DEFAULT, whole, only_in_need, promised_kept, all_must_agree)
 
 
 def evict_for_gangs(ssn: Session, kind: EvictionKind, reason: str, limits: Limits) -> None:

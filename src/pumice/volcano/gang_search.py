@@ -13,7 +13,7 @@ from pumice.columns.dtypes import EPS, F64, AnyArray
 from pumice.columns.nodes import FUTURE, IDLE, RELEASING
 from pumice.columns.placement import Placement
 from pumice.columns.rows import NodeRows, TaskRows
-from pumice.columns.views import Queue, Task
+from pumice.columns.views import Job, Queue, Task
 from pumice.framework.session import Session
 from pumice.framework.statement import Plan, Statement
 from pumice.framework.story import Kind, Operation
@@ -21,7 +21,7 @@ from pumice.volcano import points
 from pumice.volcano.bundles import amount_of, bundles_of
 from pumice.volcano.candidates import evictable
 from pumice.volcano.domains import EVICT, gradients_for_job, gradients_for_sub_job
-from pumice.volcano.eviction import EvictionKind
+from pumice.volcano.eviction import EvictionContext, EvictionKind
 from pumice.volcano.placement import Domain
 from pumice.volcano.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
 from pumice.volcano.search import NodeSearch
@@ -32,12 +32,13 @@ from pumice.volcano.worksheet import Worksheet
 class Limits(NamedTuple):
     """``domains``: how many are tried. ``whole``: whether jobs may be broken. ``only_in_need``: nobody is evicted for a
     gang that has room without. ``promised_kept``: domains that hold all nodes to which its tasks are nominated are
-    tried before others (decision 0173)."""
+    tried before others (decision 0173). ``all_must_agree``: no plugin's vote about victims is lost (decision 0237)."""
 
     domains: int
     whole: bool
     only_in_need: bool = False
     promised_kept: bool = True
+    all_must_agree: bool = False
 
 
 class GangSearch:
@@ -104,7 +105,9 @@ class GangSearch:
         if not len(nodes):
             return
         candidates = self._candidates(job, nodes)
-        bundles = bundles_of(ssn, self._kind, job, hypernode, candidates, need, whole=self._limits.whole)
+        context = EvictionContext(self._kind, Job(ssn.tables, job), hypernode=hypernode)
+        whole, agreed = self._limits.whole, self._limits.all_must_agree
+        bundles = bundles_of(ssn, context, candidates, need, whole=whole, agreed=agreed)
         name = ssn.tables.tree.names[hypernode]
         if not bundles:
             self.told.append(("nobody to evict", f"in {name}, of {len(candidates)} that were looked at"))

@@ -12,6 +12,7 @@ from pumice.framework.point import Question
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.volcano.attempts import discarded, promised
+from pumice.volcano.domains import is_let_in
 from pumice.volcano.eviction_failures import alike_failures, everything, note_failure
 from pumice.volcano.readiness import job_pipelined
 from pumice.volcano.search import waiting_tasks
@@ -41,6 +42,7 @@ class RoomMaking:
             return True
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             fresh, tasks = self.alike.is_fresh(job), waiting_tasks(ssn, job)
+            start = stmt.mark()
             why: WhyNot | None = None
             count = got = 0
             while count < len(tasks) and is_starving(ssn, job):
@@ -49,10 +51,12 @@ class RoomMaking:
                     count, got = count + made, got + made
                 else:
                     count, why = count + 1, why or made
-            if job_pipelined(ssn, job):
+            whole = job_pipelined(ssn, job)
+            if whole and is_let_in(ssn, stmt, start, job):
                 promised(ssn, job, stmt)
             else:
                 failed = True
+                why = (lambda: _NO_DOMAIN) if whole else why
                 told = ((f"cannot {self._name}", _in_words(got, len(tasks), why())),) if why is not None else ()
                 note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, told), fresh=fresh)
         return failed
@@ -76,6 +80,10 @@ class RoomMaking:
 
     def _now(self) -> Ground:
         return (*self._ssn.placing.feasible.everything(), *ground(*self._rest_on))
+
+
+#: Why others stay although the job would have had room.
+_NO_DOMAIN = "no hypernode within its bound has room for all that it asks for, once they have left"
 
 
 def _in_words(promised_count: int, waiting: int, why: str) -> str:

@@ -275,6 +275,12 @@ def node_by_node(hook: Callable[[Task, TaskRows], Bool | None]) -> Callable[[Tas
 _VICTIMS = {"nodes": as_it_is, "tasks": node_by_node}
 preemptable_victims: Asked[[Task, Candidates], Bool] = Asked((preemptable,), _VICTIMS, combine.intersect_by_node)
 reclaimable_victims: Asked[[Task, Candidates], Bool] = Asked((reclaimable,), _VICTIMS, combine.intersect_by_node)
+#: The same, and ``unified_evictable``, where no vote is lost (decision 0237).
+preemptable_agreed: Asked[[Task, Candidates], Bool] = Asked((preemptable,), _VICTIMS, combine.agree_by_node)
+reclaimable_agreed: Asked[[Task, Candidates], Bool] = Asked((reclaimable,), _VICTIMS, combine.agree_by_node)
+evictable_agreed: Asked[[EvictionContext, TaskRows], Bool] = Asked(
+    (unified_evictable,), {"tasks": as_it_is}, combine.agree
+)
 sub_jobs_compared: Asked[[SubJob, SubJob], int] = Asked(
     (sub_job_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
 )
@@ -297,6 +303,7 @@ __all__ = [
     "bind_context",
     "class_filters",
     "cluster_order",
+    "evictable_agreed",
     "hyper_node_gradient_for_job",
     "hyper_node_gradient_for_sub_job",
     "hyper_node_order",
@@ -317,10 +324,12 @@ __all__ = [
     "pre_predicate",
     "predicate",
     "preemptable",
+    "preemptable_agreed",
     "preemptable_victims",
     "preemptive",
     "queue_order",
     "reclaimable",
+    "reclaimable_agreed",
     "reclaimable_victims",
     "reserved_nodes",
     "session_close",

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from pumice.columns.dtypes import Bool
+from pumice.columns.rows import Candidates
 from pumice.framework import combine
 from pumice.framework.combine import Vote
 from pumice.framework.errors import WrongAnswer
 from pumice.framework.verdict import Invalid, Unfit, Verdict
 from pumice.model.decisions import Refusal
+from pumice.testing.build import cluster, session
 
 NO, ABSTAIN, YES = Vote
 Answers = Sequence[Sequence[Any]]
@@ -132,6 +134,49 @@ def test_intersect(answers: Answers, wanted: str, asked: list[int]) -> None:
     hooks = Asked([[None if each is None else mask(each) for each in tier] for tier in answers])
     found = combine.intersect(hooks.tiers, "preemptor", CANDIDATES)
     assert (named(found), found.dtype, hooks.order) == (wanted, np.bool_, asked)
+
+
+@pytest.mark.parametrize(
+    ("answers", "wanted", "asked"),
+    [
+        pytest.param([], "", [], id="nobody"),
+        pytest.param([["cab", None, "abx"]], "ab", [11, 12, 13], id="what all of a tier name"),
+        pytest.param([["ab", ""], ["b"]], "b", [11, 12, 21], id="a mask without anybody ends its tier"),
+        pytest.param([["a", "b", "xy"]], "", [11, 12], id="nothing in common ends it too: no vote is lost"),
+        pytest.param([["a", "b", "xy"], ["z"]], "z", [11, 12, 21], id="but is no veto on later tiers"),
+    ],
+)
+def test_agree(answers: Answers, wanted: str, asked: list[int]) -> None:
+    hooks = Asked([[None if each is None else mask(each) for each in tier] for tier in answers])
+    found = combine.agree(hooks.tiers, "preemptor", CANDIDATES)
+    assert (named(found), found.dtype, hooks.order) == (wanted, np.bool_, asked)
+
+
+@pytest.mark.parametrize(
+    ("by_node", "alone"),
+    [
+        pytest.param(combine.intersect_by_node, combine.intersect, id="afresh"),
+        pytest.param(combine.agree_by_node, combine.agree, id="no vote is lost"),
+    ],
+)
+def test_nodes_are_asked_about_together_as_each_would_be_alone(by_node: Any, alone: Any) -> None:
+    """Over two tiers of up to three hooks, which abstain, name nobody on a node, or have nothing in common there."""
+    tables = session(cluster()).tables
+    for seed in range(300):
+        dice = np.random.default_rng(seed)
+        sizes = dice.integers(0, 4, size=4)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        masks = [[_drawn(dice, int(starts[-1])) for _ in range(dice.integers(0, 4))] for _ in range(2)]
+        together = Candidates(tables, np.arange(starts[-1]), starts)
+        found = by_node([[lambda *_, m=m: m for m in tier] for tier in masks], "preemptor", together)
+        for at in range(4):
+            part = slice(int(starts[at]), int(starts[at + 1]))
+            hooks = [[lambda *_, m=m, part=part: m if m is None else m[part] for m in tier] for tier in masks]
+            assert found[part].tolist() == alone(hooks, "preemptor", range(sizes[at])).tolist()
+
+
+def _drawn(dice: np.random.Generator, size: int) -> Bool | None:
+    return None if dice.random() < 0.2 else dice.random(size) < 0.5
 
 
 def test_each_hook_of_an_intersection_sees_all_candidates() -> None:

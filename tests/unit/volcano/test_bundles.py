@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pumice.columns.rows import TaskRows
+from pumice.columns.views import Job
 from pumice.framework.session import Session
 from pumice.model.events import Object
 from pumice.model.pod import Pod
@@ -13,7 +14,7 @@ from pumice.model.podgroup import SubGroupPolicy
 from pumice.model.queue import PriorityClass
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano.bundles import BundleKind, bundles_of, may_be_evicted
-from pumice.volcano.eviction import EvictionKind
+from pumice.volcano.eviction import EvictionContext, EvictionKind
 
 CONF = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: conformance}]\n- plugins: [{name: predicates}]\n"
 HIGH, LOW = PriorityClass("high", 100), PriorityClass("low", 1)
@@ -35,7 +36,8 @@ def split(ssn: Session, need: float = 4.0) -> list[tuple[str, BundleKind, list[s
     rows = (tables.tasks.alive & (tables.tasks.node >= 0)).nonzero()[0]
     job = next(row for row, uid in enumerate(tables.jobs.uids) if uid and uid.endswith("/new"))
     amount = need * tables.classes.req[0]
-    found = bundles_of(ssn, EvictionKind.GANG_PREEMPT, job, tables.tree.top, TaskRows(tables, rows), amount, whole=True)
+    context = EvictionContext(EvictionKind.GANG_PREEMPT, Job(tables, job), hypernode=tables.tree.top)
+    found = bundles_of(ssn, context, TaskRows(tables, rows), amount, whole=True)
     pods_of: Any = tables.tasks.pods
     return [(tables.jobs.uids[b.job].partition("/")[2], b.kind, [pods_of[row].name for row in b.rows]) for b in found]
 

@@ -76,6 +76,47 @@ def test_gangs_take_nothing_from_a_queue_that_has_no_more_than_it_deserves() -> 
     assert run(state, DESERVED_KEPT, actions="gangreclaim").evicted == []
 
 
+@pytest.mark.parametrize(
+    ("action", "votes", "queue_of_spare"), [("preempt", "priority", "rich"), ("reclaim", "proportion", "fair")]
+)
+def test_no_vote_about_victims_is_lost_where_all_must_agree(action: str, votes: str, queue_of_spare: str) -> None:
+    """The gang that others may take from can spare nobody, and the pod that can be spared is not theirs to take: two
+    plugins agree on nobody. In Volcano the third one begins anew, and breaks the gang."""
+    state = cluster(
+        HIGH,
+        LOW,
+        node("a", cpu=4),
+        [queue(name) for name in ("rich", "fair", "poor")],
+        podgroup("gang", 3, phase="Running", priority_class="low", queue="rich"),
+        [pod(f"gang-{i}", "gang", on="a", phase="Running") for i in range(3)],
+        podgroup("spare", 0, phase="Running", priority_class="high", queue=queue_of_spare),
+        pod("spare-0", "spare", on="a", phase="Running"),
+        podgroup("new", 1, phase="Inqueue", priority_class="high", queue="rich" if action == "preempt" else "poor"),
+        pod("new-0", "new"),
+    )
+    tier = f"tiers:\n- plugins: [{{name: gang}}, {{name: {votes}}}, {{name: conformance}}, {{name: predicates}}]\n"
+    agree = tier + f"configurations: [{{name: {action}, arguments: {{allMustAgree: true}}}}]\n"
+    assert len(run(state, tier, actions=action).evicted) == 1, "as Volcano does"
+    assert run(state, agree, actions=action).evicted == []
+
+
+def test_nobody_is_reclaimed_from_for_a_gang_that_no_hypernode_takes() -> None:
+    """Its minimum would have room, but the hypernode that it is bound to has to hold all that waits of it."""
+    state = cluster(
+        node("a", cpu=3),
+        [queue("rich"), queue("poor", weight=9)],
+        podgroup("old", 1, phase="Running", queue="rich"),
+        [pod(f"old-{i}", "old", on="a", phase="Running") for i in range(3)],
+        podgroup("new", 1, phase="Inqueue", queue="poor", tier=1),
+        [pod(f"new-{i}", "new") for i in range(3)],
+    )
+    bound = TIER + "- plugins: [{name: network-topology-aware}]\n"
+    assert run(state, TIER, actions="reclaim").evicted == ["ns/old-2"], "where no plugin knows of hypernodes"
+    found = run(state, bound, actions="reclaim")
+    assert found.evicted == []
+    assert "no hypernode within its bound" in str(found.outcome.story.told)
+
+
 def test_a_gang_that_has_room_evicts_nobody_where_only_need_counts() -> None:
     state = cluster(
         HIGH,

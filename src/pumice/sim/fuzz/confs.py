@@ -79,11 +79,20 @@ def _entry(dice: Dice, name: str, *, tree: bool, groups: bool) -> Conf:
 
 def _arguments(dice: Dice, actions: list[str]) -> list[Conf]:
     found: list[Conf] = []
-    if "preempt" in actions and dice.chance(0.4):
-        arguments = {"enableTopologyAwarePreemption": True, "minCandidateNodesAbsolute": dice.number(1, 4)}
+    if "preempt" in actions:
+        arguments: dict[str, object] = {"allMustAgree": True}
+        if dice.chance(0.4):
+            arguments |= {"enableTopologyAwarePreemption": True, "minCandidateNodesAbsolute": dice.number(1, 4)}
         found.append({"name": "preempt", "arguments": arguments})
+    if "reclaim" in actions:
+        found.append({"name": "reclaim", "arguments": {"allMustAgree": True}})
     for name in ("gangpreempt", "gangreclaim"):
         if name in actions:
-            arguments = {"maxDomains": dice.number(1, 8), "allowWholeBundle": dice.chance(0.5), "onlyInNeed": True}
+            arguments = {
+                "maxDomains": dice.number(1, 8),
+                "allowWholeBundle": dice.chance(0.5),
+                "onlyInNeed": True,
+                "allMustAgree": True,
+            }
             found.append({"name": name, "arguments": arguments})
     return found

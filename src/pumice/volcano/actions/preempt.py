@@ -34,6 +34,7 @@ def preempt(
     *,
     predicateErrorCacheEnable: bool = True,
     promisedKept: bool = True,
+    allMustAgree: bool = False,
     enableTopologyAwarePreemption: bool = False,
     topologyAwarePreemptWorkerNum: int = 16,
     minCandidateNodesPercentage: int = 10,
@@ -44,13 +45,21 @@ def preempt(
     their waiting tasks evicts tasks of its own job.
 
     ``promisedKept``: a gang counts nodes that earlier evictions freed for its pods (decision 0173).
+    ``allMustAgree``: no plugin's vote about victims is lost, as some are in Volcano (decision 0237).
     ``topologyAwarePreemptWorkerNum`` changes nothing: a cycle is one thread.
     """
     starving = starving_jobs(ssn, with_topology=False)
     limits = Limits(minCandidateNodesPercentage, minCandidateNodesAbsolute, maxCandidateNodesAbsolute)
     if starving:
         compare = limits if enableTopologyAwarePreemption else None
-        _Preemption(ssn, starving, compare, cached=predicateErrorCacheEnable, promised_kept=promisedKept).run()
+        _Preemption(
+            ssn,
+            starving,
+            compare,
+            cached=predicateErrorCacheEnable,
+            promised_kept=promisedKept,
+            all_must_agree=allMustAgree,
+        ).run()
 
 
 class _Preemption:
@@ -64,12 +73,14 @@ class _Preemption:
         *,
         cached: bool,
         promised_kept: bool,
+        all_must_agree: bool,
     ) -> None:
         self.ssn, self.starving, self.compare, self.promised_kept = ssn, starving, compare, promised_kept
         self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
-        kind = f"{REASON} {compare} {promised_kept}"
+        self.votes = points.preemptable_agreed if all_must_agree else points.preemptable_victims
+        kind = f"{REASON} {compare} {promised_kept} {all_must_agree}"
         self.making = RoomMaking(ssn, REASON, kind, points.preemptable)
-        self.exchanges = Exchanges(ssn, REASON, points.preemptable_victims)
+        self.exchanges = Exchanges(ssn, REASON, self.votes)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
 
     def run(self) -> None:
@@ -126,7 +137,7 @@ class _Preemption:
             ssn,
             task,
             supply,
-            points.preemptable_victims,
+            self.votes,
             but_job=but_job,
             only_best_effort=bool(ssn.tables.tasks.best_effort[row]),
         )

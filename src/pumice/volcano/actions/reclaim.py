@@ -25,23 +25,27 @@ from pumice.volcano.why_no_victims import why_no_victims
 REASON = "reclaim"
 
 
-def reclaim(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedKept: bool = True) -> None:
+def reclaim(
+    ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedKept: bool = True, allMustAgree: bool = False
+) -> None:
     """Best queue first, best starving job first: room is made for its tasks one after the other, all or nothing.
 
     ``predicateErrorCacheEnable`` changes nothing: every task asks for itself. ``promisedKept``: a gang counts nodes
-    that earlier evictions freed for its pods (decision 0173).
+    that earlier evictions freed for its pods (decision 0173). ``allMustAgree``: no plugin's vote about victims is lost,
+    as some are in Volcano (decision 0237).
     """
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
-        _Reclaiming(ssn, promised_kept=promisedKept).run(starving)
+        _Reclaiming(ssn, promised_kept=promisedKept, all_must_agree=allMustAgree).run(starving)
 
 
 class _Reclaiming:
-    def __init__(self, ssn: Session, *, promised_kept: bool) -> None:
+    def __init__(self, ssn: Session, *, promised_kept: bool, all_must_agree: bool) -> None:
         self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
         self.promised_kept = promised_kept
-        self.making = RoomMaking(ssn, REASON, f"{REASON} {promised_kept}", points.reclaimable)
-        self.exchanges = Exchanges(ssn, REASON, points.reclaimable_victims)
+        self.votes = points.reclaimable_agreed if all_must_agree else points.reclaimable_victims
+        self.making = RoomMaking(ssn, REASON, f"{REASON} {promised_kept} {all_must_agree}", points.reclaimable)
+        self.exchanges = Exchanges(ssn, REASON, self.votes)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         ssn = self.ssn
@@ -72,7 +76,7 @@ class _Reclaiming:
         if self.promised_kept and promised_again(stmt, task, self._fits):
             return 1
         supply = evictable(ssn).of_other_queues(queue.row)
-        victims = Victims(ssn, task, supply, points.reclaimable_victims, somebody=True)
+        victims = Victims(ssn, task, supply, self.votes, somebody=True)
         reachable = search.reachable(task)
         nodes = search.in_row_order(reachable & victims.nodes())
         ballot = self.exchanges.ballot if len(rows) > 1 else None
