@@ -63,6 +63,11 @@ class Policy:
     def has_action(self, name: str) -> bool:
         return any(action.name == name for action in self.actions)
 
+    def comes_after(self, first: str, name: str) -> bool:
+        """Whether an action comes once another one, wherever it stands, has run for the last time in a cycle."""
+        names = [action.name for action in self.actions]
+        return first in names and name in names[len(names) - names[::-1].index(first) :]
+
     def section(self, name: str) -> Mapping[str, Any]:
         """One of ``sections``, empty where it is not there."""
         found: Mapping[str, Any] = self.sections.get(name) or {}

@@ -14,6 +14,7 @@ from pumice.framework.statement import Statement
 from pumice.volcano.attempts import discarded, promised
 from pumice.volcano.domains import is_let_in
 from pumice.volcano.eviction_failures import alike_failures, everything, note_failure
+from pumice.volcano.nominations import is_for_allocate
 from pumice.volcano.readiness import job_pipelined
 from pumice.volcano.search import waiting_tasks
 from pumice.volcano.starving import is_starving
@@ -52,7 +53,9 @@ class RoomMaking:
                 else:
                     count, why = count + 1, why or made
             whole = job_pipelined(ssn, job)
-            if whole and is_let_in(ssn, stmt, start, job):
+            if whole and is_for_allocate(ssn, stmt):
+                stmt.discard()
+            elif whole and is_let_in(ssn, stmt, start, job):
                 promised(ssn, job, stmt)
             else:
                 failed = True

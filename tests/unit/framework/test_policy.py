@@ -130,6 +130,8 @@ def test_a_conf_with_everything() -> None:
     ]
     assert (policy.dialect, policy.metrics, policy.warnings) == (VOLCANO, {"type": "prometheus"}, ())
     assert [policy.has_action(name) for name in ("rest", "sleep")] == [True, False]
+    after = [("tidy", "rest"), ("rest", "tidy"), ("rest", "rest"), ("sleep", "tidy")]
+    assert [policy.comes_after(*names) for names in after] == [False, True, False, False]
     assert [option.spec.name for option in policy.options] == ["ready", "busy", "drf"]
 
 

@@ -15,18 +15,21 @@ DESERVED_KEPT = TIER.replace("{name: proportion}", "{name: proportion, arguments
 
 
 def test_idle_room_that_is_promised_is_nobody_elses() -> None:
-    """preempt promises the idle node to the one; allocate, in the same cycle, must not give it to the other."""
+    """preempt promises a gang the idle node beside one that somebody leaves; allocate, in the same cycle, must not give
+    it to another one."""
     state = cluster(
         HIGH,
         LOW,
-        node("a", cpu=2),
-        podgroup("first", 1, phase="Inqueue", priority_class="high"),
-        pod("first-0", "first", cpu=2),
+        [node(name, cpu=2) for name in "ab"],
+        podgroup("old", 0, phase="Running", priority_class="low"),
+        pod("old-0", "old", cpu=2, on="b", phase="Running"),
+        podgroup("first", 2, phase="Inqueue", priority_class="high"),
+        [pod(f"first-{i}", "first", cpu=2) for i in range(2)],
         podgroup("second", 1, phase="Inqueue", priority_class="low"),
         pod("second-0", "second", cpu=2),
     )
     found = run(state, TIER, actions="preempt, allocate")
-    assert (found.pipelined, found.binds) == ({"ns/first-0": "a"}, {})
+    assert (found.evicted, sorted(found.pipelined), found.binds) == (["ns/old-0"], ["ns/first-0", "ns/first-1"], {})
 
 
 def test_nobody_is_reclaimed_from_for_pods_that_filters_keep_apart() -> None:
@@ -260,3 +263,24 @@ def test_gangpreempt_goes_on_in_the_domain_where_others_left_for_the_gang() -> N
     conf = TIER.replace("{name: proportion}", "{name: proportion}, {name: network-topology-aware}")
     found = run(state, conf, actions="allocate, gangpreempt")
     assert (found.evicted, found.pipelined) == (["ns/low-d-0"], {"ns/gang-0": "c", "ns/gang-1": "d"})
+
+
+@pytest.mark.parametrize(
+    ("actions", "binds", "pipelined"),
+    [
+        pytest.param("preempt, allocate", ["ns/gang-0", "ns/gang-1"], [], id="allocate comes later"),
+        pytest.param("allocate, preempt", ["ns/gang-0", "ns/gang-1"], [], id="it came before"),
+        pytest.param("preempt", [], ["ns/gang-0", "ns/gang-1"], id="it never comes"),
+    ],
+)
+def test_what_was_freed_for_a_gang_is_allocates_once_it_is_idle(
+    actions: str, binds: list[str], pipelined: list[str]
+) -> None:
+    state = cluster(
+        HIGH,
+        node("a", cpu=2),
+        podgroup("gang", 2, phase="Inqueue", priority_class="high"),
+        [pod(f"gang-{i}", "gang", nominated_node="a") for i in range(2)],
+    )
+    found = run(state, TIER, actions=actions)
+    assert (sorted(found.binds), sorted(found.pipelined)) == (binds, pipelined)

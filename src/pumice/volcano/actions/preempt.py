@@ -20,7 +20,7 @@ from pumice.volcano.eviction_failures import alike_failures, note_failure
 from pumice.volcano.exchanges import Before, Exchanges
 from pumice.volcano.least_harm import Limits, least_harmful
 from pumice.volcano.making_room import RoomMaking, WhyNot
-from pumice.volcano.nominations import promised_again, why_not_eligible
+from pumice.volcano.nominations import is_for_allocate, promised_again, why_not_eligible
 from pumice.volcano.search import Found, NodeSearch, Victims, waiting_tasks
 from pumice.volcano.starving import starving_jobs
 from pumice.volcano.victims import eviction_order
@@ -107,8 +107,9 @@ class _Preemption:
                 if not isinstance(self._preempt(stmt, [row], evictable(ssn).of_job(job)), int):
                     note_failure(ssn, self.within, job, discarded(ssn, job, stmt), fresh=fresh and not some)
                     return
-                promised(ssn, job, stmt)
-                some = True
+                if not is_for_allocate(ssn, stmt):
+                    promised(ssn, job, stmt)
+                    some = True
 
     def _from_other_jobs(self, stmt: Statement, rows: Sequence[int]) -> int | WhyNot:
         job = int(self.ssn.tables.tasks.job[rows[0]])
