@@ -31,17 +31,16 @@ class Limits(NamedTuple):
         return min(max(nodes * self.percentage // 100, self.least), self.most, nodes)
 
 
-def least_harmful(ssn: Session, task: Task, found: Iterable[Found], wanted: int) -> Found | None:
-    """Of the first ``wanted`` nodes on which evictions can make room for the task, the one with the least important
-    victims: the lowest first one, the least sum of priorities, the fewest, the youngest; else the first node. None
-    where there is none.
+def least_harmful_first(ssn: Session, task: Task, found: Iterable[Found], wanted: int) -> list[Found]:
+    """The first ``wanted`` nodes on which evictions can make room for the task, those with the least important victims
+    first: the lowest first one, the least sum of priorities, the fewest, the youngest; else the first node.
 
     Volcano begins anywhere in the list of nodes and takes those that its workers find first; here they are the first
     rows.
     """
     tried = (_WhatIf(ssn, task, each.node).victims_among(each.victims) for each in found)
     worth_it = islice((each for each in tried if each is not None), wanted)
-    return min(worth_it, key=lambda each: _harm(ssn, each), default=None)
+    return sorted(worth_it, key=lambda each: _harm(ssn, each))
 
 
 def _harm(ssn: Session, found: Found) -> tuple[float, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pumice.model.pod import HostPort
 from pumice.model.queue import PriorityClass
 from pumice.testing.build import cluster, node, pod, podgroup, run
 from pumice.volcano.least_harm import Limits
@@ -45,6 +46,14 @@ def test_of_equal_priorities_fewer_go_then_the_youngest() -> None:
     group = podgroup("low", 0, priority_class="low")
     state = cluster(LEVELS, machines, group, members, gang("high", 1, 1, level="high", cpu=2))
     assert run(state, AWARE).evicted == ["ns/young"]
+
+
+def test_nobody_leaves_for_pods_that_filters_keep_apart() -> None:
+    """Both want the same port, and there is one node: hooks that are told what if its pods were gone say nothing of
+    ports."""
+    ports = {"host_ports": (HostPort(80),)}
+    state = cluster(LEVELS, node("n", 2), gang("low", 2, on="n"), gang("high", 2, 2, level="high", **ports))
+    assert run(state, AWARE).evicted == []
 
 
 @pytest.mark.parametrize(

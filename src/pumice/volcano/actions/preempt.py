@@ -18,7 +18,7 @@ from pumice.volcano.attempts import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT, discar
 from pumice.volcano.candidates import Supply, evictable
 from pumice.volcano.eviction_failures import alike_failures, note_failure
 from pumice.volcano.exchanges import Before, Exchanges
-from pumice.volcano.least_harm import Limits, least_harmful
+from pumice.volcano.least_harm import Limits, least_harmful_first
 from pumice.volcano.making_room import RoomMaking, WhyNot
 from pumice.volcano.nominations import is_for_allocate, promised_again, why_not_eligible
 from pumice.volcano.search import Found, NodeSearch, Victims, waiting_tasks
@@ -162,13 +162,13 @@ class _Preemption:
                     return 1 + (self._follow(stmt, rows[1:], victims, before) if before is not None else 0)
             return 0
         for part in search.by_shard(reachable):
-            found = least_harmful(
+            found = least_harmful_first(
                 self.ssn,
                 task,
                 victims.on(search.in_row_order(part & promising)),
                 self.compare.of(int(np.count_nonzero(part))),
             )
-            if found is not None and self._all_of(stmt, task, found):
+            if any(self._all_of(stmt, task, each) for each in found):
                 return 1
         return 0
 
@@ -181,12 +181,14 @@ class _Preemption:
         return len(each)
 
     def _all_of(self, stmt: Statement, task: Task, found: Found) -> bool:
-        """Evict all the victims, and promise the task the node; all of that or nothing."""
+        """Evict all the victims, and promise the task the node; all of that or nothing. Filters are asked once more:
+        plugins that are told of victims by their simulate hooks do not speak for the others (decision 0141)."""
         self._count(len(found.victims))
         with stmt.trial() as trial:
             if found.victims:
                 stmt.evict(found.victims, REASON)
-            if stmt.pipeline([task.row], [found.node], evicted=True) is None:
+            let_in = self.search.passes(task, found.node)
+            if let_in and stmt.pipeline([task.row], [found.node], evicted=True) is None:
                 trial.keep()
         return trial.kept
 
