@@ -51,11 +51,16 @@ class TaskTable(Table):
     def __init__(self, versions: Versions) -> None:
         super().__init__(versions, stamped=False)
 
+    def awaiting(self) -> AnyArray:
+        """Rows of the tasks of jobs that wait and are nominated to a node."""
+        nominated: AnyArray = (self.nominated >= 0).nonzero()[0]  # nobody, most of the time
+        waits = self.alive[nominated] & (self.status[nominated] == TaskStatus.PENDING) & (self.job[nominated] >= 0)
+        found: AnyArray = nominated[waits]
+        return found
+
     def nominated_jobs(self) -> AnyArray:
         """Jobs with a waiting task that is nominated to a node, by row."""
-        nominated = (self.nominated >= 0).nonzero()[0]  # nobody, most of the time
-        waits = self.alive[nominated] & (self.status[nominated] == TaskStatus.PENDING) & (self.job[nominated] >= 0)
-        return np.array(sorted(set(self.job[nominated[waits]].tolist())), dtype=np.int64)
+        return np.array(sorted(set(self.job[self.awaiting()].tolist())), dtype=np.int64)
 
     def not_ended_of(self, classes: Bool) -> list[int]:
         """Rows of the tasks of some classes (C,) that have not ended."""

@@ -47,8 +47,8 @@ def _smaller(case: FuzzCase) -> Iterator[FuzzCase]:
 
 def _less_policy(conf: Conf) -> Iterator[Conf]:
     actions = conf["actions"].split(", ")
-    for i in range(len(actions) if len(actions) > 1 else 0):
-        yield conf | {"actions": ", ".join(actions[:i] + actions[i + 1 :])}
+    for i in (i for i, name in enumerate(actions) if name != "allocate" or actions.count(name) > 1):
+        yield conf | {"actions": ", ".join(actions[:i] + actions[i + 1 :])}  # without any, evictions are for nothing
     needed = needed_by(actions) if conf.get("dialect", DEFAULT_DIALECT) == DEFAULT_DIALECT else frozenset()
     for t, tier in enumerate(conf["tiers"]):
         for p in (p for p, entry in enumerate(tier["plugins"]) if entry["name"] not in needed):

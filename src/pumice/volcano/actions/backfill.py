@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pumice.columns.counting import ALLOCATED, PENDING
-from pumice.columns.dtypes import some
+from pumice.columns.dtypes import AnyArray, Bool, some
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.placement import Placement
 from pumice.columns.runs import TaskRun
+from pumice.columns.tables import Tables
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, Task
 from pumice.framework.ordering import Heap, heaps_by
@@ -18,23 +21,34 @@ from pumice.volcano import points
 from pumice.volcano.readiness import job_ready
 
 
-def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True) -> None:
+def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFirst: bool = True) -> None:
     """Each task is placed by itself; what its job has placed is bound as soon as the job is ready.
 
-    ``predicateErrorCacheEnable`` changes nothing: what a class found out holds for all its tasks.
+    ``predicateErrorCacheEnable`` changes nothing: what a class found out holds for all its tasks. ``promisedFirst``:
+    where ``allocate`` comes later in the cycle, nodes that others left for a job are not taken by another one before
+    (decision 0173).
     """
+    held = ssn.tables.tasks.awaiting() if promisedFirst and ssn.policy.comes_after("backfill", "allocate") else None
     for row in tasks_in_order(ssn):
         with ssn.turn(ssn.tables.tasks.pods[row].key):
-            _place(ssn, row)
+            _place(ssn, row, None if held is None or not len(held) else _open_to(ssn.tables, row, held))
 
 
-def _place(ssn: Session, row: int) -> None:
+def _open_to(tables: Tables, row: int, held: AnyArray) -> Bool:
+    """Nodes to which no task of another job is nominated. Shape (N,)."""
+    tasks, found = tables.tasks, np.ones(len(tables.nodes.facts), dtype=bool)
+    others = held[tasks.job[held] != tasks.job[row]]
+    found[tasks.nominated[others]] = False
+    return found
+
+
+def _place(ssn: Session, row: int, open_to: Bool | None) -> None:
     nodes = ssn.placing.feasible.all_nodes
     unfit = ssn.ask(points.task_refused, Task(ssn.tables, row))
     if unfit is not None:
         ssn.story.note(row, FitErrors.everywhere(unfit, len(nodes)))
         return
-    choice = ssn.placing.choose(row, nodes, resources=False)
+    choice = ssn.placing.choose(row, nodes, open_to=open_to, resources=False)
     if choice.errors is not None:
         ssn.story.note(row, choice.errors)
     elif choice.node >= 0:

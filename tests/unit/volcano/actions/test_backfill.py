@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.model.events import Object
+from pumice.model.pod import HostPort
 from pumice.model.queue import PriorityClass
 from pumice.testing.build import cluster, node, pod, podgroup, pods, queue, run, session
 from pumice.volcano.actions.backfill import tasks_in_order
@@ -84,6 +85,28 @@ def test_what_an_earlier_action_promised_is_taken_back_and_tried_again() -> None
     assert tasks_in_order(ssn) == [row]
     assert int(ssn.tables.tasks.node[row]) == -1
     assert not ssn.tables.nodes.view[0].any(), "plugins are told"
+
+
+@pytest.mark.parametrize(
+    ("actions", "promised_first", "on"),
+    [
+        pytest.param("backfill, allocate", "true", "b", id="held for whom it was freed"),
+        pytest.param("backfill, allocate", "false", "a", id="whoever comes first, as in Volcano"),
+        pytest.param("backfill", "true", "a", id="nothing will come of the promise"),
+    ],
+)
+def test_ports_that_were_freed_for_a_gang_are_its_own(actions: str, promised_first: str, on: str) -> None:
+    """One pod of it is nominated to node a, and waits for the rest; the other asks for nothing but the same port."""
+    port = {"host_ports": (HostPort(80),)}
+    state = cluster(
+        node("a", cpu=1),
+        node("b", cpu=1),
+        [podgroup("gang", 1, phase="Inqueue", creation=1.0), pod("gang-0", "gang", nominated_node="a", **port)],
+        group("other", **port),
+    )
+    arguments = f"\nconfigurations: [{{name: backfill, arguments: {{promisedFirst: {promised_first}}}}}]"
+    found = run(state, CONF + arguments, actions=actions)
+    assert found.binds["ns/other-0"] == on
 
 
 def test_without_such_pods_nothing_is_looked_at() -> None:
