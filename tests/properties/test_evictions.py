@@ -257,13 +257,13 @@ class Plain:
         ssn, evicted = self.ssn, list[int]()
         own = Queue(self.tables, task.job.queue)
 
-        def fits() -> bool:
-            if not self.has_room(task, self.tables.nodes.books[there, FUTURE]):
-                return False
-            if not checked:
-                return True
+        def is_let_in() -> bool:
             allowed = ssn.ask(points.tasks_allowed, own, TaskRows(self.tables, np.array([task.row])))
             return allowed.tasks > 0 and not self.reasons(task, there)
+
+        def fits() -> bool:
+            has_room = self.has_room(task, self.tables.nodes.books[there, FUTURE])
+            return has_room and (not checked or is_let_in())
 
         with stmt.trial() as trial:
             for row in eviction_order(ssn, victims, task.row):
@@ -272,7 +272,7 @@ class Plain:
                 stmt.evict([row], self.reason)
                 evicted.append(row)
             freed = not checked or not self.tables.tasks.best_effort[evicted].all()
-            agreed = checked or not self.reasons(task, there)
+            agreed = checked or is_let_in()
             if fits() and agreed and stmt.pipeline([task.row], [there], evicted=bool(evicted) and freed) is None:
                 trial.keep()
         return trial.kept

@@ -7,7 +7,7 @@ import pytest
 from pumice.model.pod import HostPort
 from pumice.model.queue import PriorityClass
 from pumice.state.store import Store
-from pumice.testing.build import budget, cluster, hypernode, node, pod, podgroup, queue, run
+from pumice.testing.build import budget, cluster, hypernode, node, pod, podgroup, queue, resource, run
 
 HIGH, LOW = PriorityClass("high", 100), PriorityClass("low", 1)
 TIER = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: proportion}]\n"
@@ -44,6 +44,24 @@ def test_nobody_is_reclaimed_from_for_pods_that_filters_keep_apart() -> None:
         [pod(f"new-{i}", "new", host_ports=(HostPort(80),)) for i in range(2)],
     )
     assert run(state, TIER, actions="reclaim").evicted == []
+
+
+def test_nobody_is_reclaimed_from_for_a_gang_that_its_queue_may_not_have() -> None:
+    """One of the two pods would leave, and with the other one the parent of both queues would have more than it may."""
+    state = cluster(
+        node("a", cpu=8),
+        [queue("root"), queue("team", parent="root", deserved=resource(12, "24Gi"), capability=resource(7, "24Gi"))],
+        [
+            queue("rich", parent="team", deserved=resource(3, "6Gi")),
+            queue("poor", parent="team", deserved=resource(6, "12Gi")),
+        ],
+        podgroup("old", 1, phase="Running", queue="rich"),
+        [pod(f"old-{i}", "old", cpu=2, on="a", phase="Running") for i in range(2)],
+        podgroup("new", 3, phase="Inqueue", queue="poor"),
+        [pod(f"new-{i}", "new", cpu=2) for i in range(3)],
+    )
+    tree = "tiers:\n- plugins: [{name: gang}, {name: predicates}, {name: capacity, enableHierarchy: true}]\n"
+    assert run(state, tree, actions="reclaim").evicted == []
 
 
 @pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim"])

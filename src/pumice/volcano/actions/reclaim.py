@@ -14,7 +14,7 @@ from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.volcano import points
 from pumice.volcano.candidates import evictable
-from pumice.volcano.exchanges import Exchanges
+from pumice.volcano.exchanges import Before, Exchanges
 from pumice.volcano.making_room import RoomMaking, WhyNot
 from pumice.volcano.nominations import never_preempts, promised_again
 from pumice.volcano.search import NodeSearch, Victims
@@ -85,8 +85,11 @@ class _Reclaiming:
             order = eviction_order(ssn, each.victims, task.row)
             before = None if alone else self.exchanges.before(stmt, each, order, victims, reachable)
             if self._on_node(stmt, task, each.node, order):
-                return 1 + (len(self.exchanges.follow(stmt, rows[1:], victims, before)) if before is not None else 0)
+                return 1 + (self._follow(stmt, rows[1:], victims, before) if before is not None else 0)
         return lambda: why_no_victims(ssn, victims, reachable, "of other queues")
+
+    def _follow(self, stmt: Statement, rows: Sequence[int], victims: Victims, before: Before) -> int:
+        return len(self.exchanges.follow(stmt, rows, victims, before, self._allowed))
 
     def _may_take(self, rows: Sequence[int]) -> bool:
         """Whether the queue of some tasks of a job may take from others for all of them."""
@@ -108,4 +111,12 @@ class _Reclaiming:
         return trial.kept
 
     def _fits(self, task: Task, node: int) -> bool:
-        return self.search.has_room(task, node) and self.search.passes(task, node)
+        return self.search.has_room(task, node) and self._allowed([task.row]) and self.search.passes(task, node)
+
+    def _allowed(self, rows: Sequence[int]) -> bool:
+        """Whether their queue takes on all of some tasks of a job, once those have left who were evicted so far.
+        Volcano does not ask (decision 0141)."""
+        tables = self.ssn.tables
+        queue = int(tables.jobs.queue[tables.tasks.job[rows[0]]])
+        allowed = self.ssn.ask(points.tasks_allowed, Queue(tables, queue), TaskRows(tables, np.array(rows)))
+        return allowed.tasks >= len(rows)
