@@ -248,6 +248,16 @@ def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Workshe
     return None
 
 
+def is_for_allocate(ssn: Session, job: int) -> bool:
+    """Whether ``allocate``, which comes later in the cycle, has room for the job as things are, so that nobody has to
+    leave. A promise would keep it from being placed there, in every cycle anew (decision 0141)."""
+    if not ssn.policy.comes_after(ssn.story.action, "allocate"):
+        return False
+    with ssn.statement() as trial:
+        left = allocate_for_job(ssn, trial, job, Worksheet(ssn, job), Trying(ssn, job))
+        return left is not None and job_ready(ssn, job)
+
+
 def is_let_in(ssn: Session, stmt: Statement, start: Mark, job: int) -> bool:
     """Whether a job for which others are evicted since ``start`` will be placed once they have left: where it is bound
     to a domain, a hypernode must be found for it then, which nobody asks about who promises it node after node. The

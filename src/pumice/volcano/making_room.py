@@ -12,9 +12,8 @@ from pumice.framework.point import Question
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.volcano.attempts import discarded, promised
-from pumice.volcano.domains import is_let_in
+from pumice.volcano.domains import is_for_allocate, is_let_in
 from pumice.volcano.eviction_failures import alike_failures, everything, note_failure
-from pumice.volcano.nominations import is_for_allocate
 from pumice.volcano.readiness import job_pipelined
 from pumice.volcano.search import waiting_tasks
 from pumice.volcano.starving import is_starving
@@ -41,6 +40,8 @@ class RoomMaking:
         ssn, failed = self._ssn, False
         if self.alike.fails(job):
             return True
+        if is_for_allocate(ssn, job):
+            return False
         with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
             fresh, tasks = self.alike.is_fresh(job), waiting_tasks(ssn, job)
             start = stmt.mark()
@@ -53,9 +54,7 @@ class RoomMaking:
                 else:
                     count, why = count + 1, why or made
             whole = job_pipelined(ssn, job)
-            if whole and is_for_allocate(ssn, stmt):
-                stmt.discard()
-            elif whole and is_let_in(ssn, stmt, start, job):
+            if whole and is_let_in(ssn, stmt, start, job):
                 promised(ssn, job, stmt)
             else:
                 failed = True

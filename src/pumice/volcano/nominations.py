@@ -7,13 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pumice.columns.dtypes import F64, fits
-from pumice.columns.nodes import IDLE
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
-from pumice.framework.story import Kind
 from pumice.framework.verdict import Code, Unfit
 from pumice.model.pod import Pod
 from pumice.volcano import points
@@ -60,21 +57,6 @@ def promised_again(stmt: Statement, task: Task, fits: Callable[[Task, int], bool
     """
     node = int(task.tables.tasks.nominated[task.row])
     return node >= 0 and fits(task, node) and stmt.pipeline([task.row], [node], evicted=False) is None
-
-
-def is_for_allocate(ssn: Session, stmt: Statement) -> bool:
-    """Whether all that a statement promises is idle by now, nobody has to leave for it, and ``allocate`` comes later in
-    the cycle. A promise would keep the gang from being placed there, in every cycle anew."""
-    if not ssn.policy.comes_after(ssn.story.action, "allocate"):
-        return False
-    needs = dict[int, F64]()
-    for op in stmt.operations:
-        if op.kind is not Kind.PIPELINE:
-            return False
-        for row, node in zip(op.placement.rows, op.placement.nodes, strict=True):
-            needs[node] = needs.get(node, 0.0) + ssn.tables.classes.req[ssn.tables.tasks.cls[row]]
-    idle = ssn.tables.nodes.books[:, IDLE]
-    return all(bool(fits(need, idle[node])) for node, need in needs.items())
 
 
 def _reasons(ssn: Session, task: Task, node: int) -> list[Unfit]:

@@ -302,3 +302,23 @@ def test_what_was_freed_for_a_gang_is_allocates_once_it_is_idle(
     )
     found = run(state, TIER, actions=actions)
     assert (sorted(found.binds), sorted(found.pipelined)) == (binds, pipelined)
+
+
+@pytest.mark.parametrize(
+    ("actions", "evicted", "binds"),
+    [
+        pytest.param("reclaim, allocate", [], ["ns/new-0"], id="allocate comes later"),
+        pytest.param("reclaim", ["ns/old-1"], [], id="it never comes: only nodes with victims are looked at"),
+    ],
+)
+def test_nobody_is_reclaimed_from_for_a_gang_that_has_room(actions: str, evicted: list[str], binds: list[str]) -> None:
+    state = cluster(
+        [node("a", cpu=2), node("b", cpu=2)],
+        [queue("rich"), queue("poor")],
+        podgroup("old", 0, phase="Running", queue="rich"),
+        [pod(f"old-{i}", "old", cpu=1, on="a", phase="Running") for i in range(2)],
+        podgroup("new", 1, phase="Inqueue", queue="poor"),
+        pod("new-0", "new"),
+    )
+    found = run(state, TIER.replace(", {name: proportion}", ""), actions=actions)
+    assert (found.evicted, sorted(found.binds)) == (evicted, binds)

@@ -16,11 +16,12 @@ from pumice.framework.statement import Statement
 from pumice.volcano import points
 from pumice.volcano.attempts import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT, discarded, promised
 from pumice.volcano.candidates import Supply, evictable
+from pumice.volcano.domains import is_for_allocate
 from pumice.volcano.eviction_failures import alike_failures, note_failure
 from pumice.volcano.exchanges import Before, Exchanges
 from pumice.volcano.least_harm import Limits, least_harmful_first
 from pumice.volcano.making_room import RoomMaking, WhyNot
-from pumice.volcano.nominations import is_for_allocate, promised_again, why_not_eligible
+from pumice.volcano.nominations import promised_again, why_not_eligible
 from pumice.volcano.search import Found, NodeSearch, Victims, waiting_tasks
 from pumice.volcano.starving import starving_jobs
 from pumice.volcano.victims import eviction_order
@@ -100,16 +101,15 @@ class _Preemption:
     def _within(self, job: int) -> None:
         """Each waiting task by itself, up to the first one in vain."""
         ssn, fresh, some = self.ssn, self.within.is_fresh(job), False
-        if self.within.fails(job):
+        if self.within.fails(job) or is_for_allocate(ssn, job):
             return
         for row in waiting_tasks(ssn, job):
             with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
                 if not isinstance(self._preempt(stmt, [row], evictable(ssn).of_job(job)), int):
                     note_failure(ssn, self.within, job, discarded(ssn, job, stmt), fresh=fresh and not some)
                     return
-                if not is_for_allocate(ssn, stmt):
-                    promised(ssn, job, stmt)
-                    some = True
+                promised(ssn, job, stmt)
+                some = True
 
     def _from_other_jobs(self, stmt: Statement, rows: Sequence[int]) -> int | WhyNot:
         job = int(self.ssn.tables.tasks.job[rows[0]])
