@@ -33,6 +33,7 @@ from pumice.scenario.points import solution_start
 from pumice.scenario.standing import Standing
 from pumice.scenario.tallies import Tally, tally
 from pumice.scenario.tries import tries
+from pumice.scenario.turns import may_have_missed_its_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ def solve(
         return Refuted.WITHOUT_A_TRY
     ssn.ask(solution_start)
     search = _Search(ssn, stmt, rules, waiting, candidates)
+    if may_have_missed_its_turn(ssn) and search.without_victims(part):
+        return Solution(())
     rows = part.rows
     recorded: tuple[int, ...] = ()
     sub_of = {row: sub for sub, each in part.tasks.items() for row in each}
@@ -95,6 +98,10 @@ class _Search:
         self.candidates, self.tries, self._allowed = candidates, 0, tries(ssn)
         self._start = self._evicted = stmt.mark()
         self._standing: frozenset[int] = frozenset()  # those whose evictions stand while a larger part is tried
+
+    def without_victims(self, part: Part) -> bool:
+        """Whether a part has room although nobody leaves. KAI does not ask: there ``allocate`` has."""
+        return self._try(part, (), (), with_devices(self.ssn, part))[0] is not None
 
     def grow(self, part: Part, recorded: tuple[int, ...]) -> tuple[int, ...] | None:
         """The victims that make room for a part, all there are, the recorded ones first."""

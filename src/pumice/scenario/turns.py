@@ -38,6 +38,11 @@ def depth_problems(section: Mapping[str, Any]) -> Iterator[str]:
             yield f"{action}: found {depth!r:.80}, wanted a whole number of jobs, 1 or more"
 
 
+def may_have_missed_its_turn(ssn: Session) -> bool:
+    """Whether ``allocate`` may have left a job out, which then may have room as things are."""
+    return "allocate" in ssn.policy.section(QUEUE_DEPTH)
+
+
 class QueueTree:
     """Queues by parent. ``leaf`` (Q,): has no children and all its ancestors are there; only these run jobs."""
 

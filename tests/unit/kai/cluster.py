@@ -111,6 +111,7 @@ def policy(
     actions: Iterable[str] = ALL, plugins: Iterable[str | Mapping[str, Any]] = PLUGINS, **settings: Any
 ) -> Policy:
     """``settings``: arguments of actions by name; consolidation may move whom it wants unless they say otherwise."""
+    sections = settings.pop("sections", {})
     settings = {"consolidation": {"maxConsolidationPreemptees": -1}} | settings
     return read_policy(
         {
@@ -118,6 +119,7 @@ def policy(
             "actions": ", ".join(actions),
             "tiers": [{"plugins": [{"name": each} if isinstance(each, str) else dict(each) for each in plugins]}],
             "configurations": [{"name": name, "arguments": values} for name, values in settings.items()],
+            **sections,
         },
         builtin_registry(),
     )

@@ -110,3 +110,19 @@ def test_hopeless_jobs_are_told_so_by_kind() -> None:
     assert ran.decisions == []
     told = [entry for entry in ran.outcome.entries if entry.action == "allocate" and entry.what == "not placed"]
     assert {entry.subject for entry in told} == {f"ns/w{i}" for i in range(20)}
+
+
+@pytest.mark.parametrize(
+    ("depth", "evicted"),
+    [
+        pytest.param({"allocate": 1}, [], id="allocate asks one job, and cannot place it"),
+        pytest.param({}, [], id="allocate places it"),
+    ],
+)
+def test_nobody_is_moved_for_a_job_that_has_room_but_missed_its_turn(depth: dict[str, int], evicted: list[str]) -> None:
+    running = [job(f"r{i}", "q", [f"n{i}"], age=10 - i) for i in range(2)]
+    hopeless = job("hopeless", "q", [""], gpus=8, age=9, priority=75)
+    found = store(node("n0", 2), node("n1", 2), queue("q"), *running, hopeless, job("late", "q", [""], age=1))
+    ran = cycle(found, policy(("allocate", "consolidation"), sections={"queueDepthPerAction": depth}))
+    assert ran.evicted == evicted
+    assert ran.states["late-0"].partition("@")[0] in ("Pipelined", "Allocated", "Binding", "Bound")
