@@ -18,6 +18,7 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
 from pumice.framework.combine import MayGo, Vote
 from pumice.framework.errors import PluginError, PluginFault, PolicyError
+from pumice.framework.in_turn import FilterInTurn, ScoreInTurn
 from pumice.framework.plugin import plugin
 from pumice.framework.point import BY_JOB, COUNTS_DOWN, JOBS, NOBODY_NEW, NOW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.framework.session import Session
@@ -50,6 +51,7 @@ __all__ = [
     "Column",
     "EvictionContext",
     "EvictionKind",
+    "FilterInTurn",
     "Invalid",
     "Job",
     "JobRows",
@@ -62,6 +64,7 @@ __all__ = [
     "PolicyError",
     "Queue",
     "Refusal",
+    "ScoreInTurn",
     "Session",
     "SubJob",
     "Task",

@@ -64,6 +64,25 @@ def of_equal(columns: Sequence[npt.NDArray[Any]]) -> list[I64]:
     return sorted(np.split(order, begins.nonzero()[0][1:]), key=lambda rows: int(rows[0]))
 
 
+class RowsOf:
+    """Rows by the whole number that each has, found without looking at the others."""
+
+    __slots__ = ("_numbers", "_order")
+
+    def __init__(self, group: npt.NDArray[Any]) -> None:
+        self._order: I64 = group.argsort(kind="stable")
+        self._numbers = group[self._order]
+
+    def __call__(self, *numbers: int) -> I64:
+        """Those that have one of some numbers, ascending."""
+        begin = self._numbers.searchsorted(numbers).tolist()
+        end = self._numbers.searchsorted(numbers, side="right").tolist()
+        if len(begin) == 1:
+            return self._order[begin[0] : end[0]]
+        parts = [self._order[a:b] for a, b in zip(begin, end, strict=True)]
+        return np.sort(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
+
+
 def _sorted(group: npt.NDArray[Any]) -> tuple[I64, I64, I64]:
     """Rows by group, in their order within each; where each group begins among them, and its length."""
     order = group.argsort(kind="stable")

@@ -15,13 +15,18 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pumice.algorithms.groups import RowsOf
 from pumice.model.pod import LabelSelector, Requirement
 from pumice.model.selectors import holds, matches
 
-__all__ = ["Column", "EncodedColumn", "holds", "holds_over", "matches", "matches_over"]
+__all__ = ["Column", "EncodedColumn", "holds", "holds_over", "matches", "rows_matching"]
 
 Bool = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+
+_EVERY_ROW = slice(None)
 
 
 class Column(Protocol):
@@ -38,7 +43,7 @@ class Column(Protocol):
 class EncodedColumn:
     """A column from one value (or None for absent) a row."""
 
-    __slots__ = ("code_of", "codes", "values")
+    __slots__ = ("_rows_of", "code_of", "codes", "values")
 
     def __init__(self, found: Iterable[str | None]) -> None:
         code_of: dict[str, int] = {}
@@ -46,23 +51,33 @@ class EncodedColumn:
         self.codes: Codes = np.array(codes, dtype=np.int32)
         self.values: list[str] = list(code_of)
         self.code_of = code_of
+        self._rows_of: RowsOf | None = None
+
+    def rows_with(self, values: Iterable[str]) -> I64:
+        """Rows that have one of some values, ascending."""
+        if self._rows_of is None:
+            self._rows_of = RowsOf(self.codes)
+        return self._rows_of(*[self.code_of[value] for value in dict.fromkeys(values) if value in self.code_of])
 
 
-def holds_over(requirement: Requirement, column: Column) -> Bool:
+def holds_over(requirement: Requirement, column: Column, rows: I64 | slice = _EVERY_ROW) -> Bool:
     """Whether one requirement holds, row by row. Shape (rows,)."""
-    key = requirement.key
+    key, codes = requirement.key, column.codes[rows]
     if requirement.operator in ("In", "NotIn"):  # however many values the column has
         named = [column.code_of[value] for value in requirement.values if value in column.code_of]
-        found: Bool = column.codes == named[0] if len(named) == 1 else np.isin(column.codes, named)
+        found: Bool = codes == named[0] if len(named) == 1 else np.isin(codes, named)
         return found if requirement.operator == "In" else ~found
     answers = [holds(requirement, {key: value}) for value in column.values]
     answers.append(holds(requirement, {}))  # code -1 reads the last entry
-    return np.array(answers, dtype=bool)[column.codes]
+    return np.array(answers, dtype=bool)[codes]
 
 
-def matches_over(selector: LabelSelector, column_of: Callable[[str], Column], count: int) -> Bool:
-    """Whether a selector matches, row by row. An empty selector matches every row. Shape (count,)."""
-    found = np.ones(count, dtype=bool)
+def rows_matching(selector: LabelSelector, column_of: Callable[[str], EncodedColumn], every: I64) -> I64:
+    """Those of some rows, ascending, that a selector matches; the others have no labels. An empty selector matches
+    every row. Where it names values of a label nobody else is looked at."""
+    named = next((each for each in selector.requirements if each.operator == "In"), None)
+    rows = every if named is None else column_of(named.key).rows_with(named.values)
     for requirement in selector.requirements:
-        found &= holds_over(requirement, column_of(requirement.key))
-    return found
+        if requirement is not named:
+            rows = rows[holds_over(requirement, column_of(requirement.key), rows)]
+    return rows

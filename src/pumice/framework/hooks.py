@@ -282,6 +282,11 @@ class Hooks:
 
     # -- faults -------------------------------------------------------------------------------------------------------
 
+    def fault_of(self, call: Callable[..., Any], error: Exception, *points: Question) -> PluginFault:
+        """The error of what one of the functions at some points gave, as it was used."""
+        hook = next(hook for hook in self.at(*points) if call in hook.calls)
+        return _fault(hook.plugin, hook.point.name, _name(call), error, _code(call))
+
     def blame(self, error: Exception, question: Askable) -> Exception:
         """Who did it, as a PluginFault; the error itself where no plugin had a part in it."""
         points = question.points if isinstance(question, Asked) else (question,)

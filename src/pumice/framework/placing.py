@@ -20,7 +20,7 @@ from pumice.algorithms.groups import all_equal
 from pumice.algorithms.top_k import top_k
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.placement import Placement
-from pumice.columns.rows import NodeRows
+from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task, TaskClass
 from pumice.framework import points
@@ -31,6 +31,7 @@ from pumice.framework.ladder import Ladder
 from pumice.framework.memo import Memo
 from pumice.framework.picks import Picks
 from pumice.framework.point import JOBS, QUEUES
+from pumice.framework.turns import Filling, Said, Turns, said_of
 from pumice.framework.verdict import FitErrors, Verdict
 from pumice.framework.world import World
 
@@ -100,20 +101,48 @@ class Placing:
         """
         self._picks.none()
         classes = self._tables.tasks.cls[rows].tolist()
-        if open_to is None and all_equal(classes) and self._in_one_go(rows[0], nodes):
-            if nodes is self.feasible.all_nodes:
+        alike = all_equal(classes)
+        said = self._said(rows, nodes) if alike else None
+        if said is not None:
+            if said.is_plain and open_to is None and nodes is self.feasible.all_nodes:
                 return self._next_of_run(classes[0], len(rows))
-            return self._equal(classes[0], len(rows), nodes)
+            found = self._foreseen(rows, nodes, said, open_to, between)
+            if found is not None:
+                return found
         if len(rows) == 1 or not self._tries:
             return []
         mark = self._world.journal.mark()
         try:
+            if alike:
+                return self._one_by_one(rows, nodes, open_to, between)
             return self._in_turn(rows, classes, nodes, open_to, between)
         finally:
             self._world.journal.rollback(mark)
 
-    def _in_one_go(self, row: int, nodes: NodeRows) -> bool:
-        return self.feasible.at_once and self.is_plain(Task(self._tables, row), nodes)
+    def _said(self, rows: Sequence[int], nodes: NodeRows) -> Said | None:
+        """What is said of single tasks of one class as they are placed one after the other; None where that, or what
+        becomes of nodes, is known only once each is booked."""
+        if not self.feasible.at_once or self._reduces:
+            return None
+        return said_of(self._hooks, TaskRows(self._tables, np.array(rows)), nodes)
+
+    def _foreseen(
+        self,
+        rows: Sequence[int],
+        nodes: NodeRows,
+        said: Said,
+        open_to: dict[int, Bool] | None,
+        between: Callable[[int, int, int], None] | None,
+    ) -> list[int] | None:
+        """Nodes for tasks of one class, of which none is booked; None where each has to be booked."""
+        cls = int(self._tables.tasks.cls[rows[0]])
+        if said.is_plain and open_to is None:
+            return self._equal(cls, len(rows), nodes)
+        if len(rows) == 1 or between is not None or not self._tries:
+            return None
+        roles = self._tables.tasks.role[rows].tolist()
+        turns = Turns(self._hooks, Filling(self.feasible, cls, nodes, len(rows), said.on_top), said, roles, open_to)
+        return [int(nodes.rows[place]) for place in turns.choose()]
 
     def is_plain(self, task: Task, nodes: NodeRows) -> bool:
         """Whether no hook that looks at the single task objects to any of the nodes or prefers one, neither for this
@@ -145,16 +174,26 @@ class Placing:
                 between(rows[len(picked) - 1], picked[-1], some[0])
             if not all_equal(classes[few.start : few.stop]):
                 found = self._mixed(some, nodes, open_to)
-            elif open_to is None and len(some) > 1 and self._in_one_go(some[0], nodes):
-                found = self._equal(classes[few.start], len(some), nodes)
-                if found and not self._hold(some[: len(found)], found):
-                    break
             else:
-                found = self._one_by_one(some, nodes, open_to, between)
+                found = self._of_one_class(some, nodes, open_to, between)
             picked += found
             if len(found) < len(some):
                 break
         return picked
+
+    def _of_one_class(
+        self,
+        rows: Sequence[int],
+        nodes: NodeRows,
+        open_to: dict[int, Bool] | None,
+        between: Callable[[int, int, int], None] | None,
+    ) -> list[int]:
+        """Nodes for tasks of one class, which are left booked there."""
+        said = self._said(rows, nodes) if len(rows) > 1 else None
+        found = None if said is None else self._foreseen(rows, nodes, said, open_to, between)
+        if found is None:
+            return self._one_by_one(rows, nodes, open_to, between)
+        return found if not found or self._hold(rows[: len(found)], found) else []
 
     def _mixed(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None) -> list[int]:
         """Nodes for tasks of several classes, which are left booked there."""
@@ -189,7 +228,7 @@ class Placing:
         open_to: dict[int, Bool] | None,
         between: Callable[[int, int, int], None] | None,
     ) -> list[int]:
-        """Nodes for tasks of one class, which are left booked there."""
+        """The same, each looked at by itself."""
         picked: list[int] = []
         ahead = Ahead.ALL if len(rows) > 1 and self.feasible.at_once else Ahead.NOTHING
         for row in rows:

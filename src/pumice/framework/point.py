@@ -9,7 +9,9 @@ What an answer rests on, and so how long it holds: the rows that were asked abou
 plugin's own. ``reads=`` on the decorator says it anew where that is too little (a hook that reads the clock) or too
 much. A hook about single jobs that has nothing to say of most names a method with ``concerns=``, which takes JobRows
 and gives a mask: of the others it is not thought to say anything. A hook about a class may name a method with
-``several=``, which takes ClassRows in the place of TaskClass and says the same of several classes at once.
+``several=``, which takes ClassRows in the place of TaskClass and says the same of several classes at once. One that a
+hook about a task names takes TaskRows in the place of Task, of one class, and gives what follows them as they are
+placed one after the other (``framework.in_turn``).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pumice.columns.rows import ClassRows, JobRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass
-from pumice.framework import combine
+from pumice.framework import combine, in_turn
 from pumice.framework.combine import Allowed
 from pumice.framework.point import Asked, P, Point, Question, Reads, TwoForms, as_it_is
 from pumice.framework.verdict import Invalid, Unfit, Verdict
@@ -99,8 +99,9 @@ task_order: TwoForms[[TaskRows], AnyArray, [Task, Task], int, int] = TwoForms(
 predicate: OverNodes[Verdict | None, Unfit | None] = OverNodes(
     "predicate",
     "May the task run on the node? Rows answer a Verdict; one node answers None or Unfit. None over rows: no objection"
-    " to this task, nor to further ones of its class, wherever others of its job go. A hook about a class may name a"
-    " method for several (`several=`): a mask, classes by nodes, or None.",
+    " to this task, nor to further ones of its class, wherever others of its job go. A hook may name a method for"
+    " several (`several=`): about classes a mask, classes by nodes, or None; about tasks a FilterInTurn, which follows"
+    " their placements, or None.",
     "before a task is placed: for a class once, and then for rows that changed; for a task each time",
     combine.verdicts,
     _OVER_NODES,
@@ -126,7 +127,8 @@ pre_predicate: TwoForms[[TaskClass], Unfit | None, [Task], Unfit | None, Unfit |
 node_order: OverNodes[F64 | None, float] = OverNodes(
     "node_order",
     "How good is the node for the task? Higher is better; summed over plugins. None over rows: nothing to say about the"
-    " class. A hook about a class may name a method for several (`several=`): scores, classes by nodes, or None.",
+    " class. A hook may name a method for several (`several=`): about classes scores, classes by nodes, or None; about"
+    " tasks a ScoreInTurn, which follows their placements, one number or None.",
     "where a task can go to more than one node",
     combine.total,
     _OVER_NODES,
@@ -136,8 +138,9 @@ batch_node_order: TwoForms[[TaskClass, NodeRows], F64 | None, [Task, NodeRows], 
     TwoForms(
         "batch_node_order",
         "The same, seen over all candidates at once. A Task form may answer one number: the same for every candidate,"
-        " and for further tasks of the class, wherever others of the job go. A hook about a class may name a method for"
-        " several (`several=`): scores, classes by nodes, or None.",
+        " and for further tasks of the class, wherever others of the job go. A hook may name a method for several"
+        " (`several=`): about classes scores, classes by nodes, or None; about tasks a ScoreInTurn, which follows their"
+        " placements, one number or None.",
         "where a task can go to more than one node",
         combine.total,
         {_CLASS: "class", _TASK: "task"},
@@ -366,6 +369,24 @@ task_scores: Asked[[Task, NodeRows, F64 | float], F64 | float] = Asked(
 )
 task_scores_checked: Asked[[Task, NodeRows, F64 | float], F64 | float] = Asked(
     (node_order, batch_node_order), _TASK_SCORES, combine.finite_total
+)
+filters_in_turn: Asked[[TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.FilterInTurn]] | None] = Asked(
+    (predicate,),
+    {
+        "task": in_turn.filter_of_first,
+        "task_node": lambda hook: in_turn.filter_of_first(filter_node_by_node(hook)),
+    },
+    in_turn.filters_of,
+    of_several=True,
+)
+scores_in_turn: Asked[[TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.ScoreInTurn | float]] | None] = Asked(
+    (node_order, batch_node_order),
+    {
+        "task": in_turn.score_of_first,
+        "task_node": lambda hook: in_turn.score_of_first(score_node_by_node(hook)),
+    },
+    in_turn.scores_of,
+    of_several=True,
 )
 task_refused: Asked[[Task], Unfit | None] = Asked(
     (pre_predicate,), {"class": of_its_class, "task": as_it_is}, combine.first_failure

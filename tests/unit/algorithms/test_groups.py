@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.algorithms.groups import in_turn, nth_of_its_group, of_equal
+from pumice.algorithms.groups import RowsOf, in_turn, nth_of_its_group, of_equal
 
 GROUPS = st.lists(st.integers(-2, 5), max_size=80).map(lambda each: np.array(each, dtype=np.int64))
 
@@ -21,6 +21,12 @@ def test_how_many_of_its_group_come_before_a_row(group: np.ndarray) -> None:
         wanted.append(seen[each])
         seen[each] += 1
     assert nth_of_its_group(group).tolist() == wanted
+
+
+@given(group=GROUPS, numbers=st.sets(st.integers(-3, 6)))
+def test_rows_that_have_some_of_the_numbers(group: np.ndarray, numbers: set[int]) -> None:
+    wanted = [row for row, each in enumerate(group.tolist()) if each in numbers]
+    assert RowsOf(group)(*numbers).tolist() == wanted
 
 
 @given(group=GROUPS)

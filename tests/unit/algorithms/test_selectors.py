@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.algorithms.selectors import EncodedColumn, holds, holds_over, matches, matches_over
+from pumice.algorithms.selectors import EncodedColumn, holds, holds_over, matches, rows_matching
 from pumice.model.pod import LabelSelector, Requirement
 
 ABSENT = None
@@ -65,8 +66,15 @@ def test_a_column_without_any_value() -> None:
     assert holds_over(Requirement("key", "Exists"), EncodedColumn([])).tolist() == []
 
 
-def test_an_empty_selector_matches_everything() -> None:
-    assert matches_over(LabelSelector(), lambda key: EncodedColumn([]), 3).tolist() == [True] * 3
+def test_an_empty_selector_matches_every_row() -> None:
+    assert rows_matching(LabelSelector(), lambda key: EncodedColumn([]), np.array([1, 4])).tolist() == [1, 4]
+
+
+def test_rows_that_have_one_of_some_values() -> None:
+    column = EncodedColumn(["b", None, "a", "b"])
+    assert column.rows_with(["b", "c", "b"]).tolist() == [0, 3]
+    assert column.rows_with(["a", "b"]).tolist() == [0, 2, 3]
+    assert column.rows_with([]).tolist() == []
 
 
 KEYS = st.sampled_from(["k", "l"])
@@ -85,7 +93,7 @@ REQUIREMENTS = st.builds(
 )
 def test_columns_and_mappings_agree(selector: LabelSelector, rows: list[dict[str, str]]) -> None:
     columns = {key: EncodedColumn(row.get(key) for row in rows) for key in ("k", "l")}
-    mask = matches_over(selector, columns.__getitem__, len(rows))
-    assert mask.tolist() == [matches(selector, row) for row in rows]
+    found = rows_matching(selector, columns.__getitem__, np.arange(len(rows)))
+    assert found.tolist() == [i for i, row in enumerate(rows) if matches(selector, row)]
     for requirement in selector.requirements:
         assert holds_over(requirement, columns[requirement.key]).tolist() == [holds(requirement, r) for r in rows]

@@ -11,11 +11,13 @@ from pumice.api import (
     F64,
     JOBS,
     NOW,
+    PODS,
     ROWS,
     SIGNATURE,
     Bool,
     Candidates,
     ClassRows,
+    FilterInTurn,
     Invalid,
     Job,
     JobRows,
@@ -188,6 +190,37 @@ class OtherSums:
 
     def of_several(self, classes: ClassRows, nodes: NodeRows) -> F64:
         return nodes.used[:, 0] + classes.req[::-1, :1]
+
+
+class Apart(FilterInTurn):
+    """No two tasks of a job on a node; does not say that a placement changes anything."""
+
+    def __init__(self, free: Bool, count: int) -> None:
+        self.count, self.free = count, free
+
+    def open_to(self, turn: int) -> Bool:
+        return self.free
+
+    def placed(self, turn: int, place: int) -> bool:
+        self.free = self.free & (np.arange(len(self.free)) != place)
+        return False
+
+
+@plugin("stands-still")
+class StandsStill:
+    """Follows placements, and says that nothing changes."""
+
+    def __init__(self, ssn: Session) -> None: ...
+
+    @points.predicate(reads=(ROWS, PODS), several="in_turn")
+    def apart(self, task: Task, nodes: NodeRows) -> Verdict:
+        return Verdict.of(self._free(task, nodes), Unfit("one of its job is there"))
+
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
+        return Apart(self._free(next(iter(tasks)), nodes), len(tasks))
+
+    def _free(self, task: Task, nodes: NodeRows) -> Bool:
+        return ~np.isin(nodes.rows, task.tables.tasks.node[task.job.tasks])
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------

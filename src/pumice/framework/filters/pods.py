@@ -7,11 +7,14 @@ and only counting them by domain is done again when a node has changed. The view
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from functools import reduce
 
 import numpy as np
 
-from pumice.algorithms.selectors import EncodedColumn, matches, matches_over
+from pumice.algorithms.groups import RowsOf
+from pumice.algorithms.selectors import EncodedColumn, matches, rows_matching
 from pumice.columns.dtypes import I64, AnyArray, Bool
+from pumice.columns.rows import TaskRows
 from pumice.columns.tables import Tables
 from pumice.framework.derived import Derived, derived
 from pumice.framework.session import Session
@@ -40,16 +43,24 @@ def means(term: PodAffinityTerm, pod: Pod) -> bool:
 class PodSet:
     """Some tasks (rows ascending), counted by where they are now."""
 
-    __slots__ = ("_counts", "_derived", "_version", "_view_node", "rows")
+    __slots__ = ("_counts", "_derived", "_version", "_view", "_view_node", "rows")
 
     def __init__(self, tables: Tables, facts: Derived, rows: AnyArray) -> None:
-        self._derived, self._view_node = facts, tables.tasks["view_node"]
+        self._derived, self._view_node, self._view = facts, tables.tasks["view_node"], tables.nodes["view"]
         self.rows = rows
         self._counts: dict[Hashable, I64] = {}
         self._version = -1
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def joined_by(self, tasks: TaskRows) -> list[bool]:
+        """Which of some tasks are counted once they are placed, and are not yet."""
+        if self._view.per_task is None or not len(self.rows):  # nobody keeps the view in step
+            return [False] * len(tasks)
+        at = np.minimum(self.rows.searchsorted(tasks.rows), len(self.rows) - 1)
+        found: list[bool] = ((self.rows[at] == tasks.rows) & (self._view_node.array[tasks.rows] < 0)).tolist()
+        return found
 
     def nodes(self) -> AnyArray:
         """Node rows of those that are on a node, one entry a task."""
@@ -91,7 +102,7 @@ class PodSet:
 class PodIndex:
     """Finds tasks by selector. One a session, made when the first term asks for it."""
 
-    __slots__ = ("_columns", "_namespaces", "_sets", "_staying", "derived", "ssn", "tables")
+    __slots__ = ("_columns", "_every", "_namespaces", "_of_class", "_sets", "_staying", "derived", "ssn", "tables")
 
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.derived = ssn, derived(ssn)
@@ -101,6 +112,8 @@ class PodIndex:
         pods = tables.tasks.pods
         alive = tables.tasks.alive.tolist()
         self._namespaces = EncodedColumn(p.namespace if a else None for p, a in zip(pods, alive, strict=True))
+        self._every = tables.tasks.alive.nonzero()[0]
+        self._of_class = RowsOf(np.where(tables.tasks.alive, tables.tasks.cls, -1))
         self._staying: Bool | None = None
 
     def matching(self, terms: tuple[PodAffinityTerm, ...]) -> PodSet:
@@ -116,13 +129,12 @@ class PodIndex:
 
     def of_classes(self, classes: tuple[int, ...]) -> PodSet:
         """Tasks of some classes."""
-        tasks = self.tables.tasks
-        return self._set(("classes", classes), lambda: np.isin(tasks.cls, classes) & tasks.alive)
+        return self._set(("classes", classes), lambda: self._of_class(*classes))
 
-    def _set(self, key: Hashable, find: Callable[[], Bool]) -> PodSet:
+    def _set(self, key: Hashable, find: Callable[[], AnyArray]) -> PodSet:
         found = self._sets.get(key)
         if found is None:
-            found = self._sets[key] = PodSet(self.tables, self.derived, np.flatnonzero(find()))
+            found = self._sets[key] = PodSet(self.tables, self.derived, find())
         return found
 
     def _column(self, key: str) -> EncodedColumn:
@@ -133,28 +145,26 @@ class PodIndex:
             column = self._columns[key] = EncodedColumn(found)
         return column
 
-    def _all_of(self, terms: tuple[PodAffinityTerm, ...]) -> Bool:
-        found = self.tables.tasks.alive & bool(terms)
-        for term in terms:
-            found &= self._mask(term)
-        return found
+    def _all_of(self, terms: tuple[PodAffinityTerm, ...]) -> AnyArray:
+        each = [self._about(term) for term in terms]
+        return reduce(lambda a, b: np.intersect1d(a, b, assume_unique=True), each) if each else self._every[:0]
 
-    def _mask(self, term: PodAffinityTerm) -> Bool:
+    def _about(self, term: PodAffinityTerm) -> AnyArray:
         if term.selector is None:
-            return np.zeros(self.tables.tasks.capacity, dtype=bool)
+            return self._every[:0]
+        rows = rows_matching(term.selector, self._column, self._every)
         covered = [covers(term, namespace) for namespace in self._namespaces.values]
-        found: Bool = np.array([*covered, False])[self._namespaces.codes]
-        return found & matches_over(term.selector, self._column, len(found))
-
-    def _stay(self, selector: LabelSelector | None, namespace: str) -> Bool:
-        tasks = self.tables.tasks
-        if selector is None or not selector.requirements:
-            return np.zeros(tasks.capacity, dtype=bool)
-        if self._staying is None:
-            self._staying = np.array([p is not None and p.deletion is None for p in tasks.pods], dtype=bool)
-        own = np.array([*(n == namespace for n in self._namespaces.values), False])[self._namespaces.codes]
-        found: Bool = own & self._staying & matches_over(selector, self._column, tasks.capacity)
+        found: AnyArray = rows[np.array([*covered, False])[self._namespaces.codes[rows]]]
         return found
+
+    def _stay(self, selector: LabelSelector | None, namespace: str) -> AnyArray:
+        if selector is None or not selector.requirements:
+            return self._every[:0]
+        if self._staying is None:
+            self._staying = np.array([p is not None and p.deletion is None for p in self.tables.tasks.pods], dtype=bool)
+        rows = rows_matching(selector, self._column, self._every)
+        own = np.array([*(n == namespace for n in self._namespaces.values), False])
+        return rows[own[self._namespaces.codes[rows]] & self._staying[rows]]
 
 
 def pod_index(ssn: Session) -> PodIndex:

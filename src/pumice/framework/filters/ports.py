@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.rows import NodeRows
+from pumice.columns.dtypes import Bool
+from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.filters.pods import PodIndex, PodSet, classes_where
+from pumice.framework.in_turn import FilterInTurn
 from pumice.framework.verdict import Unfit, Verdict
 from pumice.model.pod import HostPort
 
@@ -29,6 +31,11 @@ class PortFilter:
         taken = self._holders_of(task.cls.row).per_node()[nodes.rows] > 0
         return Verdict(taken.astype(np.int32), ((), (TAKEN,)))
 
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
+        """The same for tasks of one class that are placed one after the other."""
+        holders = self._holders_of(tasks.classes[0])
+        return _PortsInTurn(holders.per_node()[nodes.rows] == 0, holders.joined_by(tasks))
+
     def _holders_of(self, cls: int) -> PodSet:
         """Tasks whose ports clash with those of the class."""
         found = self._holders.get(cls)
@@ -40,6 +47,21 @@ class PortFilter:
             clashing = tuple(c for c in others if any(clash(a, b) for a in own for b in specs[c].host_ports))
             found = self._holders[cls] = self._index.of_classes(clashing)
         return found
+
+
+class _PortsInTurn(FilterInTurn):
+    """``free`` (rows,): nodes without a pod whose ports clash; ``takes``: whether the task of a turn becomes one."""
+
+    def __init__(self, free: Bool, takes: list[bool]) -> None:
+        self.count, self._free, self._takes = len(takes), free, takes
+
+    def open_to(self, turn: int) -> Bool:
+        return self._free
+
+    def placed(self, turn: int, place: int) -> bool:
+        if self._takes[turn]:
+            self._free[place] = False
+        return self._takes[turn]
 
 
 def clash(one: HostPort, other: HostPort) -> bool:

@@ -6,16 +6,20 @@ constraints are only wishes (ScheduleAnyway), so they are no matter of this filt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
 import numpy as np
 
 from pumice.algorithms.selectors import matches
 from pumice.columns.dtypes import I32, I64, Bool
-from pumice.columns.rows import NodeRows
+from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.derived import Derived
-from pumice.framework.filters.pods import PodIndex
+from pumice.framework.filters.pods import PodIndex, PodSet
+from pumice.framework.in_turn import FilterInTurn
 from pumice.framework.node_filters import node_affinity, tolerated
 from pumice.framework.verdict import Code, Unfit, Verdict
 from pumice.model.pod import Pod, PodSpec, TopologySpreadConstraint
@@ -34,6 +38,16 @@ class Prepared:
     codes: I32
     counted: Bool
     domains: Bool
+
+    def too_many(self, counts: I64, pod: Pod) -> Bool:
+        """Domains that would be too far above the emptiest one with the pod in it; ``counts``: matching pods there.
+        Shape (D + 1,)."""
+        constraint = self.constraint
+        present = counts[self.domains]
+        least = int(present.min()) if len(present) >= max(1, constraint.min_domains) else 0
+        own = constraint.selector is not None and matches(constraint.selector, pod.labels)
+        found: Bool = counts > constraint.max_skew + least - int(own)
+        return found
 
 
 def constraints_of(spec: PodSpec, kind: str) -> tuple[TopologySpreadConstraint, ...]:
@@ -75,7 +89,7 @@ class SpreadFilter:
         cls, pod = task.cls.row, task.pod
         codes: I32 | None = None
         for i, prepared in enumerate(self._of(cls)):
-            by_domain = (self._skew(pod, (HARD, cls, i), prepared) > prepared.constraint.max_skew).astype(np.int32)
+            by_domain = prepared.too_many(self._counts((HARD, cls, i), prepared, pod), pod).astype(np.int32)
             by_domain[-1] = 2
             found = by_domain[nodes.pick(prepared.codes)]
             codes = found if codes is None else np.where(codes > 0, codes, found)
@@ -88,12 +102,62 @@ class SpreadFilter:
             found = self._prepared[cls] = prepare(self._index.derived, tables.classes.specs[cls], HARD)
         return found
 
-    def _skew(self, pod: Pod, kind: tuple[str, int, int], prepared: Prepared) -> I64:
-        """How far each domain would be above the emptiest one with the pod in it (D + 1,)."""
-        constraint = prepared.constraint
-        pods = self._index.in_namespace(constraint.selector, pod.namespace)
-        counts = pods.per_domain(constraint.topology_key, prepared.counted, kind)
-        present = counts[prepared.domains]
-        least = int(present.min()) if len(present) >= max(1, constraint.min_domains) else 0
-        own = constraint.selector is not None and matches(constraint.selector, pod.labels)
-        return counts + (int(own) - least)
+    def _counts(self, kind: tuple[str, int, int], prepared: Prepared, pod: Pod) -> I64:
+        """How many matching pods are in each domain (D + 1,)."""
+        key = prepared.constraint.topology_key
+        return self._pods(prepared, pod).per_domain(key, prepared.counted, kind)
+
+    def _pods(self, prepared: Prepared, pod: Pod) -> PodSet:
+        return self._index.in_namespace(prepared.constraint.selector, pod.namespace)
+
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
+        """The same for tasks of one class that are placed one after the other."""
+        cls, pods = tasks.classes[0], tasks.pods
+        each = []
+        for i, prepared in enumerate(self._of(cls)):
+            domains = self._index.derived.label(prepared.constraint.topology_key).domain_of[:-1]
+            counts = self._counts((HARD, cls, i), prepared, pods[0]).copy()
+            joins = self._pods(prepared, pods[0]).joined_by(tasks)
+            each.append(_Following(prepared, domains, nodes, counts, joins, pods))
+        return _SpreadInTurn(each, len(pods))
+
+
+class _Following:
+    """A constraint over some nodes. ``domains``, ``counted`` (rows,): their domains, and whether pods on them count;
+    ``counts`` (D + 1,): matching pods in each domain; ``joins``: whether the task of a turn becomes one of them."""
+
+    def __init__(
+        self, prepared: Prepared, domains: I64, nodes: NodeRows, counts: I64, joins: list[bool], pods: Sequence[Pod]
+    ) -> None:
+        self._prepared, self._counts, self._joins, self._pods = prepared, counts, joins, pods
+        self._domains, self._counted = nodes.pick(domains), nodes.pick(prepared.counted)
+        self._open = self._open_to(0)
+
+    def _open_to(self, turn: int) -> Bool:
+        """Domains that take the task of a turn (D + 1,)."""
+        found = ~self._prepared.too_many(self._counts, self._pods[turn])
+        found[-1] = False
+        return found
+
+    @property
+    def open_nodes(self) -> Bool:
+        """Shape (rows,)."""
+        return self._open[self._domains]
+
+    def placed(self, turn: int, place: int) -> bool:
+        if self._joins[turn] and self._counted[place]:
+            self._counts[self._domains[place]] += 1
+        before, self._open = self._open, self._open_to(turn + 1)
+        return bool((before != self._open).any())
+
+
+class _SpreadInTurn(FilterInTurn):
+    def __init__(self, constraints: Sequence[_Following], count: int) -> None:
+        self.count, self._constraints = count, constraints
+
+    def open_to(self, turn: int) -> Bool:
+        return reduce(and_, [each.open_nodes for each in self._constraints])
+
+    def placed(self, turn: int, place: int) -> bool:
+        changes = [each.placed(turn, place) for each in self._constraints]
+        return any(changes)

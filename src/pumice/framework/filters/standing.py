@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-import numpy as np
-
 from pumice.framework.filters.pods import PodIndex, PodSet, classes_where, means
 from pumice.model.pod import PodAffinityTerm, PodSpec
 
@@ -86,7 +84,6 @@ class StandingTerms:
             return False
         found = self._about_class.get(cls)
         if found is None:
-            tasks = self._index.tables.tasks
-            rows = np.flatnonzero((tasks.cls == cls) & tasks.alive).tolist()
+            rows = self._index.of_classes((cls,)).rows.tolist()
             found = self._about_class[cls] = any(self.about(row) for row in rows)
         return found

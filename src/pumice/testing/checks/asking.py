@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.rows import Candidates, ClassRows, JobRows, NodeRows
-from pumice.columns.views import Job, TaskClass
+from pumice.columns.rows import Candidates, ClassRows, JobRows, NodeRows, TaskRows
+from pumice.columns.views import Job, Task, TaskClass
 from pumice.framework.hooks import Hook
+from pumice.framework.in_turn import FilterInTurn, InTurn, ScoreInTurn
 from pumice.framework.point import ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.framework.verdict import Verdict
@@ -271,6 +272,91 @@ def _is_near(left: Hashable, right: Hashable) -> bool:
     if isinstance(left, int | float) and isinstance(right, int | float):
         return bool(np.isclose(left, right, rtol=1e-9, atol=1e-9))
     return left == right
+
+
+def several_follow_placements(asking: Asking, dice: Random) -> None:
+    """What is said of tasks that are placed one after the other is said of each once those before it are placed.
+    Raises: Breach."""
+    ssn, runs = asking.ssn, [run for run in placeable(asking.ssn) if len(run) > 1]
+    if not runs:
+        return
+    rows, tables = dice.choice(runs)[:4], ssn.tables
+    count = len(tables.nodes.facts.names)
+    nodes = NodeRows(tables, np.array(sorted(dice.sample(range(count), dice.randint(1, count)))))
+    tasks, followers = TaskRows(tables, np.array(rows)), []
+    for key, hook in asking.hooks.items():
+        if hook.several is not None and hook.form == "task":
+            asked = Question(*key, (Subject("task", (tables.tasks.pods[rows[0]].key,)), Subject("nodes", ())))
+            follower = asking.call(hook._replace(call=hook.several), asked, [tasks, nodes])
+            followers.append(_Follower(asking, hook, asked, follower, nodes))
+    with ssn.statement() as stmt:
+        for turn, row in enumerate(rows):
+            for each in followers:
+                each.check(turn, Task(tables, row), dice)
+            place = dice.randrange(len(nodes))
+            if turn + 1 == len(rows) or stmt.allocate([row], [int(nodes.rows[place])]) is not None:
+                return
+            for each in followers:
+                each.go_on(turn, place)
+
+
+class _Follower:
+    """What a hook's method for several tasks gave (None, a number, or an InTurn), beside the hook itself."""
+
+    def __init__(self, asking: Asking, hook: Hook, question: Question, follower: Any, nodes: NodeRows) -> None:
+        self._asking, self._hook, self._question, self._follower = asking, hook, question, follower
+        self._nodes, self._places = nodes, np.arange(len(nodes))
+        self._changes = True
+        self._before: Hashable = None
+
+    def check(self, turn: int, task: Task, dice: Random) -> None:
+        """Raises: Breach."""
+        if self._is_over(turn):
+            return
+        if self._changes:  # else what was said of the last task has to hold, of the same candidates
+            some = dice.sample(range(len(self._nodes)), dice.randint(1, len(self._nodes)))
+            self._places = np.array(sorted(some))
+        found, alone = self._followed(turn), self._asked(task)
+        if not (found == alone and (self._changes or found == self._before)):
+            facts = [("asked", self._question.text), ("turn", turn), ("alone", alone), ("followed", found)]
+            if not self._changes:
+                facts.append(("said to hold still", self._before))
+            problem = f"what {_several(self._hook)} gives says something else of a task than is said of it alone"
+            raise Breach("turns", self._question.plugin, self._question.where, problem, facts, _TURNS)
+        self._before = found
+
+    def _is_over(self, turn: int) -> bool:
+        return isinstance(self._follower, InTurn) and turn >= self._follower.count
+
+    def _followed(self, turn: int) -> Hashable:
+        follower, nothing = self._follower, len(self._places)
+        if isinstance(follower, FilterInTurn):
+            return tuple(follower.open_to(turn)[self._places].tolist())
+        if isinstance(follower, ScoreInTurn):
+            return tuple(follower.score(turn, self._places).tolist())
+        return (True,) * nothing if self._hook.point.name == "predicate" else (float(follower or 0.0),) * nothing
+
+    def _asked(self, task: Task) -> Hashable:
+        nodes = NodeRows(self._nodes.tables, self._nodes.rows[self._places])
+        alone = self._asking.call(self._hook, self._question, [task, nodes])
+        if self._hook.point.name == "predicate":
+            return (True,) * len(nodes) if alone is None else tuple((alone.codes == 0).tolist())
+        return tuple(np.broadcast_to(np.asarray(alone or 0.0) if np.ndim(alone) == 0 else alone, len(nodes)).tolist())
+
+    def go_on(self, turn: int, place: int) -> None:
+        if isinstance(self._follower, InTurn) and turn + 1 < self._follower.count:
+            self._changes = self._follower.placed(turn, place)
+
+
+def _several(hook: Hook) -> str:
+    return getattr(hook.several, "__name__", "several=")
+
+
+_TURNS = (
+    "What several= names takes TaskRows, and what it gives is told of each placement: open_to(turn) and score(turn,"
+    " places) say what the hook says of that task by then. placed(turn, place) is True where that may be something else"
+    " than before. ``count``: of how many tasks it can say so."
+)
 
 
 def silence_is_for_the_class(asking: Asking, questions: Iterable[Question], dice: Random) -> None:

@@ -204,6 +204,7 @@ class Walk:
             ask.others_are_no_concern(asking, questions)
         if self._has_turn(3, 4):
             ask.rows_after_more_are_what_they_will_be(asking, dice)
+            ask.several_follow_placements(asking, dice)
             ask.silence_is_for_the_class(asking, questions, dice)
             ask.silence_lasts(asking, questions, dice)
 

@@ -7,15 +7,16 @@ given as that number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
-from pumice.columns.dtypes import F64, I64
-from pumice.columns.rows import ClassRows, NodeRows
+from pumice.columns.dtypes import F64, I64, AnyArray
+from pumice.columns.rows import ClassRows, NodeRows, TaskRows
 from pumice.columns.views import Task, TaskClass
 from pumice.framework.derived import Derived, derived
 from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
 from pumice.framework.filters.wishes import InterPodScore
+from pumice.framework.in_turn import ScoreInTurn, WeightedSum
 from pumice.framework.plugin import plugin
 from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
@@ -27,6 +28,13 @@ from pumice.volcano.scorers.spread import SpreadScore
 from pumice.volcano.scorers.terms import avoided_count, preferred_weight, scaled
 
 
+class _Score(Protocol):
+    """A score of the candidates, for one task, and for several that are placed one after the other."""
+
+    def score(self, task: Task, nodes: NodeRows) -> F64: ...
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn: ...
+
+
 class Plan(NamedTuple):
     """What counts for a class: a number for every node, and scores of the candidates with their weights.
 
@@ -34,7 +42,7 @@ class Plan(NamedTuple):
     """
 
     same: float | None
-    parts: tuple[tuple[Callable[[Task, NodeRows], F64], int], ...]
+    parts: tuple[tuple[_Score, int], ...]
 
 
 @plugin("nodeorder")
@@ -80,37 +88,47 @@ class NodeOrder:
         """The same for several classes. Shape (classes, rows)."""
         return self.allocation.of_several(classes, nodes)
 
-    @points.batch_node_order(reads=(ROWS, PODS))
+    @points.batch_node_order(reads=(ROWS, PODS), several="in_turn")
     def among_candidates(self, task: Task, nodes: NodeRows) -> F64 | float | None:
         """Preferred node affinity, taints to avoid, wishes between pods, topology spread. Shape (rows,)."""
-        cls = int(self._cls[task.row])
-        plan = self._plans.get(cls)
-        if plan is None:
-            plan = self._plans[cls] = self._plan(cls)
+        plan = self._plan_of(int(self._cls[task.row]))
         if not plan.parts:
             return plan.same
         total: F64 | float = plan.same or 0.0
-        for score, weight in plan.parts:
-            total = total + weight * score(task, nodes)
+        for part, weight in plan.parts:
+            total = total + weight * part.score(task, nodes)
         return total
+
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn | float | None:
+        """The same for tasks of one class that are placed one after the other."""
+        plan = self._plan_of(tasks.classes[0])
+        if not plan.parts:
+            return plan.same
+        return WeightedSum(plan.same or 0.0, [(part.in_turn(tasks, nodes), weight) for part, weight in plan.parts])
+
+    def _plan_of(self, cls: int) -> Plan:
+        plan = self._plans.get(cls)
+        if plan is None:
+            plan = self._plans[cls] = self._plan(cls)
+        return plan
 
     def _plan(self, cls: int) -> Plan:
         spec = self.ssn.tables.classes.specs[cls]
         same: float | None = None
-        parts: list[tuple[Callable[[Task, NodeRows], F64], int]] = []
+        parts: list[tuple[_Score, int]] = []
         for raw, everywhere, weight, reverse in self._by_node_objects(spec):
             if everywhere is None:
-                parts.append((_scaled_over(raw, reverse), weight))
+                parts.append((_Scaled(raw, reverse), weight))
             else:
                 same = (same or 0.0) + weight * everywhere
         if self._pod_affinity and classes_where(self.ssn, "pod terms", has_pod_terms):
             pods = self.ssn.shared(InterPodScore, lambda: InterPodScore(pod_index(self.ssn)))
             if pods.concerns(cls):
-                parts.append((pods.score, self._pod_affinity))
+                parts.append((pods, self._pod_affinity))
         if self._spread and spec.spread:
             spread = self.ssn.shared(SpreadScore, lambda: SpreadScore(pod_index(self.ssn)))
             if spread.concerns(cls):
-                parts.append((spread.score, self._spread))
+                parts.append((spread, self._spread))
         return Plan(same, tuple(parts))
 
     def _by_node_objects(self, spec: PodSpec) -> Iterator[tuple[I64, float | None, int, bool]]:
@@ -122,10 +140,25 @@ class NodeOrder:
             yield *preferred_weight(self._facts, spec), self._node_affinity, False
 
 
-def _scaled_over(raw: I64, reverse: bool) -> Callable[[Task, NodeRows], F64]:
-    """A score that scales ``raw`` over the candidates."""
+class _Scaled:
+    """Scales ``raw`` (N,), which only node objects decide, over the candidates."""
 
-    def score(task: Task, nodes: NodeRows) -> F64:
-        return scaled(nodes.pick(raw), reverse=reverse)
+    def __init__(self, raw: I64, reverse: bool) -> None:
+        self._raw, self._reverse = raw, reverse
 
-    return score
+    def score(self, task: Task, nodes: NodeRows) -> F64:
+        return scaled(nodes.pick(self._raw), reverse=self._reverse)
+
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn:
+        return _ScaledInTurn(nodes.pick(self._raw), self._reverse, len(tasks))
+
+
+class _ScaledInTurn(ScoreInTurn):
+    def __init__(self, raw: I64, reverse: bool, count: int) -> None:
+        self.count, self._raw, self._reverse = count, raw, reverse
+
+    def score(self, turn: int, places: AnyArray) -> F64:
+        return scaled(self._raw[places], reverse=self._reverse)
+
+    def placed(self, turn: int, place: int) -> bool:
+        return False

@@ -9,13 +9,13 @@ filter for resources: actions look at those.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from pumice.columns.dtypes import I32, Bool, some
 from pumice.columns.placement import Placement
-from pumice.columns.rows import ClassRows, NodeRows
+from pumice.columns.rows import ClassRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.claiming.at_points import CLAIM_POINTS, claiming_in
@@ -25,6 +25,7 @@ from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_inde
 from pumice.framework.filters.ports import PortFilter
 from pumice.framework.filters.spread import SpreadFilter
 from pumice.framework.filters.view import View
+from pumice.framework.in_turn import FilterInTurn, Filters
 from pumice.framework.node_filters import STABLE_REASONS, names_conflict, stable_codes
 from pumice.framework.plugin import plugin
 from pumice.framework.point import PODS, ROWS
@@ -42,7 +43,13 @@ _WHY = (*_STABLE, *((TOO_MANY_PODS, *reasons) for reasons in _STABLE))
 _FULL = len(_STABLE)
 _ENDS_SEARCH = (Code.ERROR, Code.UNRESOLVABLE, Code.SKIP, Code.WAIT)
 
-Filter = Callable[[Task, NodeRows], Verdict]
+
+class Filter(Protocol):
+    """A filter that looks at other pods, for one task, and for several that are placed one after the other."""
+
+    def concerns(self, cls: int) -> bool: ...
+    def verdict(self, task: Task, nodes: NodeRows) -> Verdict: ...
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn: ...
 
 
 @plugin("predicates", adds=(*CLAIM_POINTS, *VOLUME_POINTS))
@@ -126,21 +133,30 @@ class Predicates:
         found = self._stable[cls] = codes, bool(codes.any())
         return found
 
-    @points.predicate(reads=(ROWS, PODS))
+    @points.predicate(reads=(ROWS, PODS), several="pod_filters_in_turn")
     def pod_filters(self, task: Task, nodes: NodeRows) -> Verdict | None:
         """Host ports, inter-pod affinity, topology spread, as far as they matter to the task's class. Shape (rows,)."""
-        cls = int(self._cls[task.row])
-        filters = self._filters.get(cls)
-        if filters is None:
-            filters = self._filters[cls] = self._filters_of(cls)
+        filters = self._filters_for(int(self._cls[task.row]))
         if not filters:
             return None
         version, last = self.ssn.tables.tasks["view_node"].version, self._last
         if last is not None and last[0] == task.row and last[1] == version and last[2] is nodes:
             return last[3]
-        verdict = run_in_turn([ask(task, nodes) for ask in filters], len(nodes))
+        verdict = run_in_turn([each.verdict(task, nodes) for each in filters], len(nodes))
         self._last = (task.row, version, nodes, verdict)
         return verdict
+
+    def pod_filters_in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn | None:
+        """Where none of them objects, for tasks of one class that are placed one after the other."""
+        filters = self._filters_for(tasks.classes[0])
+        found = [each.in_turn(tasks, nodes) for each in filters]
+        return Filters(found) if len(found) > 1 else next(iter(found), None)
+
+    def _filters_for(self, cls: int) -> tuple[Filter, ...]:
+        filters = self._filters.get(cls)
+        if filters is None:
+            filters = self._filters[cls] = self._filters_of(cls)
+        return filters
 
     def _filters_of(self, cls: int) -> tuple[Filter, ...]:
         """The filters that have something to say about tasks of the class."""
@@ -149,8 +165,12 @@ class Predicates:
         pods_matter = self._pods and bool(classes_where(self.ssn, "pod terms", has_pod_terms))
         if not (pods_matter or (self._ports and spec.host_ports) or (self._spread and spec.spread)):
             return ()
-        asked = ((self._ports, self._port_filter), (pods_matter, self._pod_filter), (self._spread, self._spread_filter))
-        return tuple(found.verdict for on, make in asked if on and (found := make()).concerns(cls))
+        asked: tuple[tuple[bool, Callable[[], Filter]], ...] = (
+            (self._ports, self._port_filter),
+            (pods_matter, self._pod_filter),
+            (self._spread, self._spread_filter),
+        )
+        return tuple(found for on, make in asked if on and (found := make()).concerns(cls))
 
     def _port_filter(self) -> PortFilter:
         return self.ssn.shared(PortFilter, lambda: PortFilter(pod_index(self.ssn)))

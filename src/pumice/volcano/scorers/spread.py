@@ -7,15 +7,18 @@ that select it; Pumice does not read those, so such a pod has none.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 
 from pumice.columns.dtypes import F64, I64, AnyArray
-from pumice.columns.rows import NodeRows
+from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
-from pumice.framework.filters.pods import PodIndex
+from pumice.framework.filters.pods import PodIndex, PodSet
 from pumice.framework.filters.spread import SOFT, Prepared, prepare
+from pumice.framework.in_turn import ScoreInTurn
 from pumice.model.pod import Pod
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -33,30 +36,27 @@ class SpreadScore:
 
     def score(self, task: Task, nodes: NodeRows) -> F64:
         """100 where the fewest matching pods are, less where more are; 0 without the labels. Shape (rows,)."""
-        cls, rows = task.cls.row, nodes.rows
-        constraints = self._of(cls)
-        labelled = np.ones(len(rows), dtype=bool)
-        for prepared in constraints:
-            labelled &= prepared.codes[rows] >= 0
-        taking_part = rows[labelled]
-        score = np.zeros(len(rows))
-        if not len(taking_part):
-            return score
-        crowd = np.zeros(len(taking_part))
-        for i, prepared in enumerate(constraints):
-            counts, domains = self._counts(task.pod, (SOFT, cls, i), prepared, taking_part)
-            crowd += counts * log(domains + 2) + (prepared.constraint.max_skew - 1)
-        score[labelled] = _reversed(_rounded(crowd))
-        return score
+        cls, pod = task.cls.row, task.pod
+        return _score([self._crowd(pod, (SOFT, cls, i), each) for i, each in enumerate(self._of(cls))], nodes.rows)
 
-    def _counts(self, pod: Pod, kind: tuple[str, int, int], prepared: Prepared, rows: AnyArray) -> tuple[I64, int]:
-        """Matching pods in each candidate's domain, and the number of domains among the candidates."""
-        constraint = prepared.constraint
-        pods = self._index.in_namespace(constraint.selector, pod.namespace)
-        if constraint.topology_key == HOSTNAME:
-            return pods.per_node()[rows], len(rows)
-        codes = prepared.codes[rows]
-        return pods.per_domain(constraint.topology_key, prepared.counted, kind)[codes], len(np.unique(codes))
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn:
+        """The same for tasks of one class that are placed one after the other."""
+        cls, pod = tasks.classes[0], tasks.pods[0]
+        crowds, joins = [], []
+        for i, prepared in enumerate(self._of(cls)):
+            crowd = self._crowd(pod, (SOFT, cls, i), prepared)
+            crowds.append(crowd._replace(counts=crowd.counts.copy()))
+            joins.append(self._pods(pod, prepared).joined_by(tasks))
+        return _SpreadInTurn(crowds, joins, nodes.rows, len(tasks))
+
+    def _crowd(self, pod: Pod, kind: tuple[str, int, int], prepared: Prepared) -> _Crowd:
+        pods, key = self._pods(pod, prepared), prepared.constraint.topology_key
+        if key == HOSTNAME:
+            return _Crowd(prepared, pods.per_node(), by_node=True)
+        return _Crowd(prepared, pods.per_domain(key, prepared.counted, kind), by_node=False)
+
+    def _pods(self, pod: Pod, prepared: Prepared) -> PodSet:
+        return self._index.in_namespace(prepared.constraint.selector, pod.namespace)
 
     def _of(self, cls: int) -> tuple[Prepared, ...]:
         found = self._prepared.get(cls)
@@ -64,6 +64,61 @@ class SpreadScore:
             tables = self._index.tables
             found = self._prepared[cls] = prepare(self._index.derived, tables.classes.specs[cls], SOFT)
         return found
+
+
+class _Crowd(NamedTuple):
+    """A constraint with the number of matching pods on each node (N,), ``by_node``, or in each domain (D + 1,)."""
+
+    prepared: Prepared
+    counts: I64
+    by_node: bool
+
+    def among(self, rows: AnyArray) -> tuple[I64, int]:
+        """Matching pods in each candidate's domain, and the number of domains among the candidates."""
+        if self.by_node:
+            return self.counts[rows], len(rows)
+        codes = self.prepared.codes[rows]
+        return self.counts[codes], len(np.unique(codes))
+
+    def add(self, row: int) -> None:
+        """One more is on a node."""
+        if self.by_node:
+            self.counts[row] += 1
+        elif self.prepared.counted[row]:
+            self.counts[self.prepared.codes[row]] += 1
+
+
+class _SpreadInTurn(ScoreInTurn):
+    """``joins``, by constraint: whether the task of a turn is counted once it is placed."""
+
+    def __init__(self, crowds: Sequence[_Crowd], joins: Sequence[list[bool]], rows: AnyArray, count: int) -> None:
+        self.count, self._crowds, self._joins, self._rows = count, crowds, joins, rows
+
+    def score(self, turn: int, places: AnyArray) -> F64:
+        return _score(self._crowds, self._rows[places])
+
+    def placed(self, turn: int, place: int) -> bool:
+        joined = [crowd for crowd, joins in zip(self._crowds, self._joins, strict=True) if joins[turn]]
+        for crowd in joined:
+            crowd.add(int(self._rows[place]))
+        return bool(joined)
+
+
+def _score(crowds: Sequence[_Crowd], rows: AnyArray) -> F64:
+    """Shape (rows,)."""
+    labelled = np.ones(len(rows), dtype=bool)
+    for crowd in crowds:
+        labelled &= crowd.prepared.codes[rows] >= 0
+    taking_part = rows[labelled]
+    score = np.zeros(len(rows))
+    if not len(taking_part):
+        return score
+    crowded = np.zeros(len(taking_part))
+    for crowd in crowds:
+        counts, domains = crowd.among(taking_part)
+        crowded += counts * log(domains + 2) + (crowd.prepared.constraint.max_skew - 1)
+    score[labelled] = _reversed(_rounded(crowded))
+    return score
 
 
 def _rounded(values: F64) -> I64:
