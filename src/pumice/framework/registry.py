@@ -1,17 +1,21 @@
-"""Which actions and plugins there are, by dialect. A literal table filled once at start; nothing registers itself."""
+"""Which actions and plugins there are, by dialect. Literal tables of names; nothing registers itself."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from pumice.columns.ledger import Accounting
 from pumice.columns.tables import Tables
+from pumice.framework.on_demand import OnDemand
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE, Argument, PluginSpec
 from pumice.framework.point import Question, spelled
 from pumice.model.decisions import PodNotice, Writes
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +36,26 @@ def action_spec(name: str, run: Callable[..., None], *, only_for_waiting: bool =
     )
 
 
+def actions_at(places: Mapping[str, str], also_when_idle: tuple[str, ...] = ()) -> Mapping[str, ActionSpec]:
+    """Actions by name, each imported when a policy names it. ``also_when_idle``: those that may move something where no
+    job waits."""
+    return OnDemand(places, lambda name, run: action_spec(name, run, only_for_waiting=name not in also_when_idle))
+
+
+def plugins_at(places: Mapping[str, str]) -> Mapping[str, PluginSpec]:
+    """Plugins by name, each imported when a policy names it."""
+    return OnDemand(places, lambda name, target: plugin_specs((target,))[name])
+
+
 def plugin_specs(targets: Iterable[Callable[..., Any]]) -> dict[str, PluginSpec]:
     """What ``@plugin`` noted of each function or class, by the plugin's name."""
     specs: list[PluginSpec] = [getattr(target, PLUGIN_ATTRIBUTE) for target in targets]
     return {spec.name: spec for spec in specs}
+
+
+def _over(more: Mapping[str, V], known: Mapping[str, V]) -> Mapping[str, V]:
+    """Both, ``more`` first; values of neither are looked at. Nobody writes to what is declared a Mapping."""
+    return ChainMap(cast(MutableMapping[str, V], more), cast(MutableMapping[str, V], known))
 
 
 Switches = Mapping[str, bool]  # stem -> on
@@ -88,12 +108,13 @@ class Registry:
     """Look-ups by dialect and name; ``other/name`` reaches into another dialect."""
 
     def __init__(self, dialects: Mapping[str, Dialect]) -> None:
-        self.dialects = dict(dialects)
+        self.dialects = dialects
 
     def with_plugins(self, dialect: str, targets: Iterable[Callable[..., Any]]) -> Registry:
         """The same registry with more plugins in one dialect."""
         own = self.dialects[dialect]
-        return Registry({**self.dialects, dialect: replace(own, plugins={**own.plugins, **plugin_specs(targets)})})
+        extended = replace(own, plugins=_over(plugin_specs(targets), own.plugins))
+        return Registry(_over({dialect: extended}, self.dialects))
 
     def _home(self, dialect: str, name: str) -> tuple[Dialect, str]:
         other, slash, rest = name.partition("/")

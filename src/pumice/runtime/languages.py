@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pumice.framework.registry import Registry
-from pumice.kai.table import kai_dialect
-from pumice.volcano.table import volcano_registry
+from pumice.framework.on_demand import OnDemand
+from pumice.framework.registry import Dialect, Registry
+
+#: Each imported when a policy is written in it, or reaches into it.
+LANGUAGES: OnDemand[Dialect] = OnDemand(
+    {"volcano": "pumice.volcano.table:VOLCANO", "kai": "pumice.kai.table:KAI"}, lambda name, dialect: dialect
+)
 
 
 def builtin_registry() -> Registry:
     """A registry with every built-in action and plugin."""
-    kai = kai_dialect()
-    return Registry({**volcano_registry().dialects, kai.name: kai})
+    return Registry(LANGUAGES)

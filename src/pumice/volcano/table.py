@@ -1,85 +1,56 @@
-"""What the Volcano dialect has: a literal table."""
+"""What the Volcano dialect has: a literal table. What stands in it is imported when a policy names it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pumice.framework.registry import ActionSpec, Dialect, Registry, Switches, action_spec, plugin_specs
+from pumice.framework.registry import Dialect, Registry, Switches, actions_at, plugins_at
 from pumice.volcano.accounting import ACCOUNTING
-from pumice.volcano.actions.allocate import allocate
-from pumice.volcano.actions.backfill import backfill
-from pumice.volcano.actions.enqueue import enqueue
-from pumice.volcano.actions.gangpreempt import gangpreempt
-from pumice.volcano.actions.gangreclaim import gangreclaim
-from pumice.volcano.actions.preempt import preempt
-from pumice.volcano.actions.reclaim import reclaim
-from pumice.volcano.actions.shuffle import shuffle
 from pumice.volcano.fit_errors import nominations, notices
-from pumice.volcano.plugins.binpack import Binpack
-from pumice.volcano.plugins.capacity import Capacity
-from pumice.volcano.plugins.cdp import Cooldown
-from pumice.volcano.plugins.conformance import Conformance
-from pumice.volcano.plugins.deviceshare import DeviceShare
-from pumice.volcano.plugins.drf import Drf
-from pumice.volcano.plugins.extender import Extender
-from pumice.volcano.plugins.gang import Gang
-from pumice.volcano.plugins.network_topology_aware import NetworkTopologyAware
-from pumice.volcano.plugins.nodegroup import NodeGroup
-from pumice.volcano.plugins.nodeorder import NodeOrder
-from pumice.volcano.plugins.numa_aware import NumaAware
-from pumice.volcano.plugins.overcommit import Overcommit
-from pumice.volcano.plugins.pdb import Pdb
-from pumice.volcano.plugins.predicates import Predicates
-from pumice.volcano.plugins.priority import Priority
-from pumice.volcano.plugins.proportion import Proportion
-from pumice.volcano.plugins.rescheduling import Rescheduling
-from pumice.volcano.plugins.resource_strategy_fit import ResourceStrategyFit
-from pumice.volcano.plugins.resourcequota import ResourceQuotas
-from pumice.volcano.plugins.sla import Sla
-from pumice.volcano.plugins.task_topology import TaskTopologies
-from pumice.volcano.plugins.tdm import Tdm
-from pumice.volcano.plugins.usage import Usage
 from pumice.volcano.points import FEATURE_SWITCHES, POINTS
 from pumice.volcano.status import close
 from pumice.volcano.topology import nothing_waits, recover_hypernodes
 
-ACTIONS: dict[str, ActionSpec] = {
-    name: action_spec(name, run, only_for_waiting=True)
-    for name, run in (
-        ("enqueue", enqueue),
-        ("allocate", allocate),
-        ("backfill", backfill),
-        ("preempt", preempt),
-        ("reclaim", reclaim),
-        ("gangpreempt", gangpreempt),
-        ("gangreclaim", gangreclaim),
-    )
-} | {"shuffle": action_spec("shuffle", shuffle)}
-PLUGINS: tuple[type, ...] = (
-    Binpack,
-    Capacity,
-    Cooldown,
-    Conformance,
-    DeviceShare,
-    Drf,
-    Extender,
-    Gang,
-    NetworkTopologyAware,
-    NodeGroup,
-    NodeOrder,
-    NumaAware,
-    Overcommit,
-    Pdb,
-    Predicates,
-    Priority,
-    Proportion,
-    Rescheduling,
-    ResourceQuotas,
-    ResourceStrategyFit,
-    Sla,
-    TaskTopologies,
-    Tdm,
-    Usage,
+ACTIONS = actions_at(
+    {
+        "enqueue": "pumice.volcano.actions.enqueue:enqueue",
+        "allocate": "pumice.volcano.actions.allocate:allocate",
+        "backfill": "pumice.volcano.actions.backfill:backfill",
+        "preempt": "pumice.volcano.actions.preempt:preempt",
+        "reclaim": "pumice.volcano.actions.reclaim:reclaim",
+        "gangpreempt": "pumice.volcano.actions.gangpreempt:gangpreempt",
+        "gangreclaim": "pumice.volcano.actions.gangreclaim:gangreclaim",
+        "shuffle": "pumice.volcano.actions.shuffle:shuffle",
+    },
+    also_when_idle=("shuffle",),
+)
+PLUGINS = plugins_at(
+    {
+        "binpack": "pumice.volcano.plugins.binpack:Binpack",
+        "capacity": "pumice.volcano.plugins.capacity:Capacity",
+        "cdp": "pumice.volcano.plugins.cdp:Cooldown",
+        "conformance": "pumice.volcano.plugins.conformance:Conformance",
+        "deviceshare": "pumice.volcano.plugins.deviceshare:DeviceShare",
+        "drf": "pumice.volcano.plugins.drf:Drf",
+        "extender": "pumice.volcano.plugins.extender:Extender",
+        "gang": "pumice.volcano.plugins.gang:Gang",
+        "network-topology-aware": "pumice.volcano.plugins.network_topology_aware:NetworkTopologyAware",
+        "nodegroup": "pumice.volcano.plugins.nodegroup:NodeGroup",
+        "nodeorder": "pumice.volcano.plugins.nodeorder:NodeOrder",
+        "numa-aware": "pumice.volcano.plugins.numa_aware:NumaAware",
+        "overcommit": "pumice.volcano.plugins.overcommit:Overcommit",
+        "pdb": "pumice.volcano.plugins.pdb:Pdb",
+        "predicates": "pumice.volcano.plugins.predicates:Predicates",
+        "priority": "pumice.volcano.plugins.priority:Priority",
+        "proportion": "pumice.volcano.plugins.proportion:Proportion",
+        "rescheduling": "pumice.volcano.plugins.rescheduling:Rescheduling",
+        "resourcequota": "pumice.volcano.plugins.resourcequota:ResourceQuotas",
+        "resource-strategy-fit": "pumice.volcano.plugins.resource_strategy_fit:ResourceStrategyFit",
+        "sla": "pumice.volcano.plugins.sla:Sla",
+        "task-topology": "pumice.volcano.plugins.task_topology:TaskTopologies",
+        "tdm": "pumice.volcano.plugins.tdm:Tdm",
+        "usage": "pumice.volcano.plugins.usage:Usage",
+    }
 )
 
 DEFAULT_CONF = """\
@@ -105,22 +76,24 @@ def _conflict(plugins: Mapping[str, Switches]) -> str:
     return ""
 
 
+VOLCANO = Dialect(
+    ACTIONS,
+    PLUGINS,
+    {},  # Volcano has no action and no plugin that is not here
+    POINTS,
+    FEATURE_SWITCHES,
+    _conflict,
+    ACCOUNTING,
+    nothing_waits,
+    recover_hypernodes,
+    close,
+    notices,
+    nominations,
+    name="volcano",
+    scheduler="volcano",
+)
+
+
 def volcano_registry() -> Registry:
     """A registry with the Volcano dialect."""
-    dialect = Dialect(
-        ACTIONS,
-        plugin_specs(PLUGINS),
-        {},  # Volcano has no action and no plugin that is not here
-        POINTS,
-        FEATURE_SWITCHES,
-        _conflict,
-        ACCOUNTING,
-        nothing_waits,
-        recover_hypernodes,
-        close,
-        notices,
-        nominations,
-        name="volcano",
-        scheduler="volcano",
-    )
-    return Registry({"volcano": dialect})
+    return Registry({VOLCANO.name: VOLCANO})
