@@ -14,6 +14,17 @@ I64 = npt.NDArray[np.int64]
 _FEW = 32
 
 
+def distinct(values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """The values that there are, each once, in order. Whole numbers and texts: of several ``nan`` each is its own.
+
+    ``np.unique`` that is asked for no counts and no places loads ``numpy.ma`` to ask whether the array is a masked
+    one; here none is."""
+    found = np.sort(np.asarray(values), axis=None)
+    first = np.ones(len(found), dtype=np.bool_)
+    first[1:] = found[1:] != found[:-1]
+    return found[first]
+
+
 def all_equal(values: list[Any]) -> bool:
     """Whether some values, of which there is at least one, are all the same. ``nan`` is like nothing."""
     return values.count(values[0]) == len(values)

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from pumice.algorithms.groups import distinct
+
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 Bool = npt.NDArray[np.bool_]
@@ -72,7 +74,7 @@ class _Division:
 
     def divided(self, rank: Rows) -> F64:
         """What each is due in the end."""
-        for priority in np.unique(self.priority)[::-1].tolist():
+        for priority in distinct(self.priority)[::-1].tolist():
             if (self.left > 0).any():
                 self._divide((self.priority == priority).nonzero()[0])
         self._hand_out(rank)

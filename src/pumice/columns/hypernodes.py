@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import I32, I64
 from pumice.columns.hypernode_members import NodeDirectory
 from pumice.model.topology import TOP_HYPERNODE, HyperNode
@@ -203,7 +204,7 @@ def _with_top(
         nodes=nodes,
         leaf_of=leaf_of,
         ancestors=_ancestors(forest, top),
-        tiers=tuple(np.unique(tier).tolist()),
+        tiers=tuple(distinct(tier).tolist()),
         tier_of_name={each.tier_name: each.tier for each in forest.hypernodes if each.tier_name},
         ready=not forest.errors,
         errors=forest.errors,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.table import Field, Table
 from pumice.columns.tables import NAMES, Tables
@@ -115,7 +116,7 @@ def _check_members(
     inside = (members >= 0) & (members < len(alive))
     if not inside.all() or (owner[members] != np.repeat(owners, sizes)).any():
         raise PartsDiffer(f"{name}: a list holds somebody else's row")
-    if len(np.unique(members)) != len(members) or len(members) != np.count_nonzero(alive & (owner >= 0)):
+    if len(distinct(members)) != len(members) or len(members) != np.count_nonzero(alive & (owner >= 0)):
         raise PartsDiffer(f"{name}: a list leaves a row out, or holds one twice")
 
 

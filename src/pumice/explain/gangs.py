@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.counting import RELEASING, VALID
 from pumice.columns.dtypes import EPS
 from pumice.columns.nodes import RELEASING as RELEASED
@@ -56,7 +57,7 @@ def promised(view: View, job: int) -> str:
     mine = rows[tables.tasks.status[rows] == TaskStatus.PIPELINED]
     if not len(mine):
         return ""
-    nodes = np.unique(tables.tasks.node[mine])
+    nodes = distinct(tables.tasks.node[mine])
     leaving = (tables.tasks.status == TaskStatus.RELEASING) & np.isin(tables.tasks.node, nodes)
     asked = sum((view.request(row) for row in mine.tolist()), start=np.zeros(len(view.axis)))
     dims = [d for d in view.asked_in(asked) if tables.nodes.books[nodes, RELEASED, d].sum() >= EPS]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.explain.view import View
 from pumice.explain.words import are, counted, is_free, joined, meant, names, number, unit, verb
@@ -188,7 +189,7 @@ def ports(view: View, spec: PodSpec, nodes: Bool) -> str:
             for row in classes.alive.nonzero()[0].tolist()
             if any((p.port, p.protocol) == (port.port, port.protocol) for p in classes.specs[row].host_ports)
         ]
-        there = np.unique(tasks.view_node[tasks.alive & np.isin(tasks.cls, with_it)])
+        there = distinct(tasks.view_node[tasks.alive & np.isin(tasks.cls, with_it)])
         taken = np.isin(nodes.nonzero()[0], there)
         if taken.all():
             return f"port {port.port} is taken on {int(taken.sum())} of {counted(len(view.facts), 'node')}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.counting import ACTIVE, HELD, PENDING, PIPELINED
 from pumice.columns.dtypes import I64, AnyArray
 from pumice.columns.tables import Tables
@@ -71,7 +72,7 @@ def why_not_tried(tables: Tables, tree: QueueTree) -> dict[int, Waits]:
     waits = jobs.alive & (jobs.queue >= 0) & (jobs.waits + jobs.best_effort > 0)
     rows = waits.nonzero()[0]
     rows = rows[~tree.leaf[jobs.queue[rows]]]
-    told = {queue: Waits(_why_no_leaf(tables, tree, queue)) for queue in np.unique(jobs.queue[rows]).tolist()}
+    told = {queue: Waits(_why_no_leaf(tables, tree, queue)) for queue in distinct(jobs.queue[rows]).tolist()}
     return {row: told[queue] for row, queue in zip(rows.tolist(), jobs.queue[rows].tolist(), strict=True)}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.algorithms.survival import kaplan_meier
 
 PERCENTILES = (50, 90, 99)
@@ -56,5 +57,5 @@ def outlasting(values: Iterable[float], censored: Iterable[float], points: int =
     if not len(ended):
         return []
     found = kaplan_meier(everything, np.arange(len(everything)) >= len(ended))
-    chosen = np.unique(np.linspace(0, len(found.lengths) - 1, points).astype(int))
+    chosen = distinct(np.linspace(0, len(found.lengths) - 1, points).astype(int))
     return [[float(found.lengths[i]), float(found.share[i])] for i in chosen.tolist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,13 @@ from typing import Any
 import yaml
 
 from pumice.framework.errors import PolicyError, did_you_mean
+from pumice.framework.on_demand import OnDemand
 from pumice.framework.policy import Policy, read_policy
 from pumice.framework.registry import Registry
 from pumice.runtime.conf_quotes import hint_on_quotes
 from pumice.runtime.documents import yaml_documents
 from pumice.runtime.problems import Problem, not_utf8, unforeseen
 from pumice.runtime.shards import conf_of_shard, is_shard
-from pumice.runtime.usage.history_settings import HISTORY, history_problems
 from pumice.runtime.usage.settings import source_problems
 
 SIZE_MAX = 1 << 20
@@ -24,6 +24,10 @@ SIZE_MAX = 1 << 20
 CONF_KEY = "volcano-scheduler.conf"
 HIDDEN = "(not shown)"
 _SECRET = ("password", "token", "secret")
+#: Sections of a dialect that are not the core's: what is wrong with each, asked where a conf has it.
+_SECTIONS: OnDemand[Callable[[Mapping[str, Any]], Iterator[str]]] = OnDemand(
+    {"usageDBConfig": "pumice.runtime.usage.history_settings:history_problems"}, lambda name, problems: problems
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +102,18 @@ def _loaded(text: str, registry: Registry, where: str, strict: bool, unset_switc
     except PolicyError as error:
         problems = (problem + hint_on_quotes(document, problem) for problem in error.problems)
         raise PolicyError(f"{where}{problem.removeprefix('conf')}" for problem in problems) from None
-    histories = (f"{HISTORY}: {problem}" for problem in history_problems(policy.section(HISTORY)))
-    unusable = (*source_problems(policy.metrics), *histories)
+    unusable = (*source_problems(policy.metrics), *_in_sections(policy))
     if unusable and strict:
         raise PolicyError(f"{where}: {problem}" for problem in unusable)
     warnings = (*(f"actions: {why}; it is left out" for why in left_out.values()), *unusable, *no_policy)
     policy = replace(policy, warnings=warnings + policy.warnings) if warnings else policy
     return LoadedPolicy(policy, text, tuple(left_out))
+
+
+def _in_sections(policy: Policy) -> Iterator[str]:
+    for name in _SECTIONS:
+        section = policy.section(name)
+        yield from (f"{name}: {problem}" for problem in (_SECTIONS[name](section) if section else ()))
 
 
 def _document_of(text: str, where: str) -> Any:

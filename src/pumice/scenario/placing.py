@@ -13,6 +13,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.algorithms.top_k import top_k
 from pumice.columns.devices import Choice, DeviceLedger, charge_of_memory
 from pumice.columns.dtypes import F64, AnyArray, Bool
@@ -296,7 +297,7 @@ class Placer:
         if share.memory_mib:
             job = int(tables.tasks.job[row])
             queue, preemptible = Queue(tables, int(tables.jobs.queue[job])), bool(tables.jobs.preemptible[job])
-            for mib in np.unique(devices.mib).tolist():
+            for mib in distinct(devices.mib).tolist():
                 amount = tables.classes.charge[tables.tasks.cls[row]].copy()
                 amount[tables.axis.column[GPU_RESOURCE]] += charge_of_memory(share.memory_mib, mib)
                 found[devices.mib == mib] = not ssn.ask(may_take, queue, amount, preemptible)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.counting import READY
 from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool
 from pumice.columns.rows import TaskRows
@@ -65,7 +66,7 @@ def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[Bundle]:
     tables = ssn.tables
     job = candidates.job
     order = np.lexsort((_by_uid(ssn)[candidates.rows], candidates.priority, job))
-    may = {j: may_be_evicted(tables.jobs.groups[j]) for j in np.unique(job).tolist()}
+    may = {j: may_be_evicted(tables.jobs.groups[j]) for j in distinct(job).tolist()}
     order = order[[may[j] for j in job[order].tolist()]]
     rows, job = candidates.rows[order], job[order]
     if not len(rows):
@@ -196,7 +197,7 @@ def _in_order(ssn: Session, kind: EvictionKind, job: int, bundles: list[Bundle])
     gain; of equal ones by name."""
     if not bundles:
         return []
-    which = np.unique([bundle.job for bundle in bundles])
+    which = distinct([bundle.job for bundle in bundles])
     keys = _keys_of_jobs(ssn, which) if kind is EvictionKind.GANG_PREEMPT else _keys_of_queues(ssn, job, which)
     whom, uids = dict(zip(which.tolist(), keys, strict=True)), ssn.tables.jobs.uids
     return sorted(bundles, key=lambda bundle: (bundle.kind, whom[bundle.job], -bundle.gain, uids[bundle.job]))
@@ -218,7 +219,7 @@ def _keys_of_queues(ssn: Session, job: int, which: AnyArray) -> list[Any]:
     """Smaller for jobs of the queue whose victims go first, with that of the gang in mind."""
     queue, own = ssn.tables.jobs.queue, int(ssn.tables.jobs.queue[job])
     key = cmp_to_key(_compare_queues(ssn, own))
-    known = {row: key(row) for row in np.unique(queue[which]).tolist()}
+    known = {row: key(row) for row in distinct(queue[which]).tolist()}
     return [known[row] for row in queue[which].tolist()]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.algorithms.sums import sums_by
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE
@@ -163,7 +164,7 @@ def _offered(ssn: Session, rows: AnyArray) -> list[AnyArray]:
     """Keys of tasks for ``lexsort``, the last one first: who would be evicted earlier has the smaller key."""
     jobs, tasks = ssn.tables.jobs, ssn.tables.tasks
     job = tasks.job[rows]
-    which = np.unique(job)
+    which = distinct(job)
     lists = [jobs.tasks[j] for j in which.tolist()]
     place = np.zeros(tasks.capacity, dtype=np.int64)
     if lists:

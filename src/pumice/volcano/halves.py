@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.counting import HELD, PENDING
 from pumice.columns.dtypes import EPS, AnyArray
 from pumice.columns.nodes import FUTURE
@@ -60,7 +61,7 @@ def _would_be_whole(ssn: Session, job: int, room: AnyArray) -> bool:
     """Whether nodes that let its pods in have room for what it lacks. Only where all that waits is alike."""
     tables, lacks = ssn.tables, Job(ssn.tables, job).missing_count
     rows = tables.jobs.tasks[job]
-    classes = np.unique(tables.tasks.cls[rows[tables.tasks.status[rows] == PENDING]])
+    classes = distinct(tables.tasks.cls[rows[tables.tasks.status[rows] == PENDING]])
     if len(classes) != 1 or ssn.ask(points.job_valid, Job(tables, job)) is not None:
         return False
     allowed, req = ssn.placing.feasible.of(int(classes[0])).allowed, tables.classes.req[classes[0]]

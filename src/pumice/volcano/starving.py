@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.jobs import PENDING_PHASE
@@ -45,7 +46,7 @@ def _that_starve(ssn: Session, rows: AnyArray) -> Bool:
         alike = (signature >= 0) & (jobs.counts[rows, PENDING] == jobs.size[rows])
     asked_for = {at: np.array([at]) for at in (~alike).nonzero()[0].tolist()}
     fresh = alike.nonzero()[0]
-    for kind in np.unique(signature[fresh]).tolist():
+    for kind in distinct(signature[fresh]).tolist():
         like_it = fresh[signature[fresh] == kind]
         asked_for[int(like_it[0])] = like_it
     for at, like_it in sorted(asked_for.items()):

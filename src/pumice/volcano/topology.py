@@ -7,8 +7,7 @@ recoverAllocatedHyperNode.
 
 from __future__ import annotations
 
-import numpy as np
-
+from pumice.algorithms.groups import distinct
 from pumice.columns.counting import HELD, PENDING
 from pumice.columns.dtypes import I32, AnyArray, some
 from pumice.columns.jobs import PENDING_PHASE
@@ -95,6 +94,6 @@ def _home_of(tables: Tables, rows: AnyArray) -> int:
     tasks = tables.tasks
     nodes: I32 = tasks.node[rows][HELD[tasks.status[rows]].astype(bool)]
     home = -1
-    for node in np.unique(nodes[nodes >= 0]).tolist():
+    for node in distinct(nodes[nodes >= 0]).tolist():
         home = tables.tree.lca(int(tables.tree.leaf_of[node]), home)
     return home

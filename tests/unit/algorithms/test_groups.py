@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.algorithms.groups import RowsOf, in_turn, nth_of_its_group, of_equal
+from pumice.algorithms.groups import RowsOf, distinct, in_turn, nth_of_its_group, of_equal
 
 GROUPS = st.lists(st.integers(-2, 5), max_size=80).map(lambda each: np.array(each, dtype=np.int64))
 
@@ -48,3 +48,12 @@ def test_equal_rows_are_together_in_their_order(rows: list[tuple[int, int]]) -> 
     for at, row in enumerate(rows):
         wanted.setdefault(row, []).append(at)
     assert [each.tolist() for each in found] == list(wanted.values())
+
+
+@given(st.lists(st.integers(-3, 3)))
+def test_distinct_values_are_in_order_and_each_once(values: list[int]) -> None:
+    assert distinct(np.array(values, dtype=np.int32)).tolist() == sorted(set(values))
+    assert distinct(np.array([values, values], dtype=np.int64)).tolist() == sorted(set(values))
+    assert distinct([f"a{each}" for each in values] or np.array([], dtype=str)).tolist() == sorted(
+        {f"a{each}" for each in values}
+    )

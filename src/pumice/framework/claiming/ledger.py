@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.column import Column
 from pumice.columns.dtypes import I32, AnyArray, Bool
 from pumice.columns.runs import TaskRun
@@ -159,7 +160,7 @@ class ClaimLedger:
             holders, open_to = self.held.array[:, 0], self.promised.array[:, 0] < 0
             now = (holders < 0) & open_to
             soon = now.copy()
-            for number in np.unique(holders[holders >= 0]).tolist():
+            for number in distinct(holders[holders >= 0]).tolist():
                 if self.is_leaving(number):
                     soon |= (holders == number) & open_to
             self._free = version, Free(now, soon)

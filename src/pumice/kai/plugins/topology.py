@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
 from pumice.columns.nodes import FUTURE
 from pumice.framework.plugin import plugin
@@ -140,7 +141,7 @@ class _Search:
         for level in range(start + 1, self._wish.lowest + 1):
             numbers = self._tree.domains[level]
             children: dict[int, list[tuple[float, str, int]]] = {}
-            for domain in np.unique(numbers[inside]).tolist():
+            for domain in distinct(numbers[inside]).tolist():
                 filled = self._filled(self._future[inside & (numbers == domain)].sum(axis=0))
                 parent = self._tree.parents[level][domain]
                 children.setdefault(parent, []).append((-filled, self._tree.ids[level][domain], domain))

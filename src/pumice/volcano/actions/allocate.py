@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import AnyArray, some
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
@@ -100,7 +101,7 @@ class _Allocation:
         promised = np.intersect1d(nominated, rows)
         over = {
             queue: ssn.ask(points.overused, Queue(ssn.tables, queue))
-            for queue in np.unique(ssn.tables.jobs.queue[promised]).tolist()
+            for queue in distinct(ssn.tables.jobs.queue[promised]).tolist()
         }
         promised = promised[[not over[queue] for queue in ssn.tables.jobs.queue[promised].tolist()]]
         done = [job for job in ssn.order.jobs_in_order(promised) if not self._turn(job)]

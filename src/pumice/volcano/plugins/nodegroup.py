@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import F64, I32, AnyArray
 from pumice.columns.rows import NodeRows
@@ -172,7 +173,7 @@ class NodeGroup:
         nodes, amounts = run.by_node(self.ssn.tables.classes.req)
         pairs = self._pair_of[run.queue, self._group_of[np.atleast_1d(nodes)]]
         amounts = np.broadcast_to(amounts, (len(pairs), self.limits.shape[1]))
-        for pair in np.unique(pairs[pairs >= 0]).tolist():
+        for pair in distinct(pairs[pairs >= 0]).tolist():
             yield pair, amounts[pairs == pair].sum(axis=0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.algorithms.groups import nth_of_its_group
+from pumice.algorithms.groups import distinct, nth_of_its_group
 from pumice.columns.dtypes import I32, AnyArray, Bool
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Task
@@ -60,7 +60,7 @@ class Pdb:
         covers = np.zeros((len(self._sets), len(self.allowed.array)), dtype=bool)
         for number, budgets in enumerate(self._sets):
             covers[number, list(budgets)] = True
-        for budget in np.flatnonzero(covers[np.unique(sets)].any(axis=0)).tolist():
+        for budget in np.flatnonzero(covers[distinct(sets)].any(axis=0)).tolist():
             rows = covers[sets, budget].nonzero()[0]
             found[rows] &= nth_of_its_group(node[rows]) < self.allowed.array[budget]
         return found
