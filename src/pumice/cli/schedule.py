@@ -89,12 +89,12 @@ def schedule(
       pumice schedule cycle.pumice
       pumice schedule cycle.pumice --conf another.conf
     """
-    from pumice.runtime.snapshot_file import is_snapshot
+    from pumice.runtime.sealed_archive import is_archive
 
     require_there(manifests)
     said = ctx.get_parameter_source("scheduler_name") is not ParameterSource.DEFAULT
     options = _Options(conf, strict, plugins_dir, now, scheduler_name if said else None)
-    if any(is_snapshot(Path(path)) for path in manifests):
+    if any(is_archive(Path(path)) for path in manifests):
         asked = _on_snapshot(manifests, options)
     else:
         asked = _on_manifests(manifests, options)

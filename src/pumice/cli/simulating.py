@@ -94,11 +94,11 @@ def simulation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_scene(inputs: tuple[str, ...], flags: Flags) -> Inputs:
     """What the paths name. Raises: InputError for a ``--nodes`` that cannot be understood."""
-    from pumice.runtime.snapshot_file import is_snapshot
+    from pumice.runtime.sealed_archive import is_archive
     from pumice.sim.inputs import read_inputs
     from pumice.sim.traces.trace import TraceError
 
-    if snapshots := [path for path in inputs if is_snapshot(Path(path))]:
+    if snapshots := [path for path in inputs if is_archive(Path(path))]:
         raise InputError(
             f"{snapshots[0]}: is a snapshot of one cycle, wanted manifests or a trace; see pumice schedule"
         )

@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from pathlib import Path
 
 SIGN = b"PK\x03\x04"
 UNPACKED_BYTES_MAX = 1 << 30
@@ -40,6 +41,14 @@ _WRONG = (
 
 class ArchiveError(ValueError):
     """Bytes that are no such archive: why, in a sentence without a subject."""
+
+
+def is_archive(path: Path) -> bool:
+    """Whether this is a file, and a ZIP archive by its first bytes."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(SIGN)) == SIGN
 
 
 def pack(kind: str, members: Mapping[str, bytes]) -> bytes:

@@ -35,7 +35,7 @@ from pumice.model.node import Node
 from pumice.model.topology import HyperNode
 from pumice.runtime.memory import without_collector
 from pumice.runtime.model_values import ValuesError, decode_values, description_of, encode_values
-from pumice.runtime.sealed_archive import SIGN, Archive, ArchiveError, pack
+from pumice.runtime.sealed_archive import Archive, ArchiveError, pack
 
 KIND = "application/vnd.pumice.snapshot+zip"
 FORMAT = 1
@@ -170,14 +170,6 @@ def _npy(array: AnyArray, wanted: Wanted) -> bytes:
 
 
 # -- reading
-
-
-def is_snapshot(path: Path) -> bool:
-    """Whether this is a snapshot, or another ZIP archive, by its first bytes."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(SIGN)) == SIGN
 
 
 def read_cycle(path: Path) -> Cycle:

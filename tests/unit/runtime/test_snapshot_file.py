@@ -21,13 +21,12 @@ from pumice.columns.table import Field
 from pumice.columns.tasks import TaskTable
 from pumice.runtime import model_values, snapshot_file
 from pumice.runtime.model_values import description_of
-from pumice.runtime.sealed_archive import pack
+from pumice.runtime.sealed_archive import is_archive, pack
 from pumice.runtime.snapshot_file import (
     KIND,
     Cycle,
     SnapshotError,
     from_bytes,
-    is_snapshot,
     read_cycle,
     to_bytes,
     write_cycle,
@@ -106,10 +105,10 @@ def test_a_snapshot_of_more_values_than_can_be_read_is_not_written(monkeypatch: 
 def test_a_snapshot_is_known_by_its_first_bytes(tmp_path: Path) -> None:
     for name, content in {"a.yaml": CONTENT, "b.pumice": b"kind: Node", "c": b"", "d.zip": b"PK\x03\x04"}.items():
         (tmp_path / name).write_bytes(content)
-    assert {path.name for path in tmp_path.iterdir() if is_snapshot(path)} == {"a.yaml", "d.zip"}
-    assert not is_snapshot(tmp_path)
-    assert not is_snapshot(tmp_path / "gone")
-    assert not is_snapshot(Path(os.devnull))
+    assert {path.name for path in tmp_path.iterdir() if is_archive(path)} == {"a.yaml", "d.zip"}
+    assert not is_archive(tmp_path)
+    assert not is_archive(tmp_path / "gone")
+    assert not is_archive(Path(os.devnull))
 
 
 def test_secrets_stay_out() -> None:
