@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import F64, I64, AnyArray
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
@@ -78,7 +79,7 @@ class _Crowd(NamedTuple):
         if self.by_node:
             return self.counts[rows], len(rows)
         codes = self.prepared.codes[rows]
-        return self.counts[codes], len(np.unique(codes))
+        return self.counts[codes], len(distinct(codes))
 
     def add(self, row: int) -> None:
         """One more is on a node."""
