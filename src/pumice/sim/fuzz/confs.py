@@ -82,7 +82,8 @@ def _arguments(dice: Dice, actions: list[str]) -> list[Conf]:
     if "preempt" in actions:
         arguments: dict[str, object] = {"allMustAgree": True}
         if dice.chance(0.4):
-            arguments |= {"enableTopologyAwarePreemption": True, "minCandidateNodesAbsolute": dice.number(1, 4)}
+            arguments |= {"enableTopologyAwarePreemption": True, "allocatableAsked": True}
+            arguments["minCandidateNodesAbsolute"] = dice.number(1, 4)
         found.append({"name": "preempt", "arguments": arguments})
     if "reclaim" in actions:
         found.append({"name": "reclaim", "arguments": {"allMustAgree": True}})

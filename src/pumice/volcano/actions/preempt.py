@@ -37,6 +37,7 @@ def preempt(
     promisedKept: bool = True,
     allMustAgree: bool = False,
     enableTopologyAwarePreemption: bool = False,
+    allocatableAsked: bool = False,
     topologyAwarePreemptWorkerNum: int = 16,
     minCandidateNodesPercentage: int = 10,
     minCandidateNodesAbsolute: int = 1,
@@ -47,6 +48,7 @@ def preempt(
 
     ``promisedKept``: a gang counts nodes that earlier evictions freed for its pods (decision 0173).
     ``allMustAgree``: no plugin's vote about victims is lost, as some are in Volcano (decision 0237).
+    ``allocatableAsked``: topology-aware preemption asks the queue once its victims are gone (decision 0141).
     ``topologyAwarePreemptWorkerNum`` changes nothing: a cycle is one thread.
     """
     starving = starving_jobs(ssn, with_topology=False)
@@ -60,6 +62,7 @@ def preempt(
             cached=predicateErrorCacheEnable,
             promised_kept=promisedKept,
             all_must_agree=allMustAgree,
+            allocatable_asked=allocatableAsked,
         ).run()
 
 
@@ -75,11 +78,13 @@ class _Preemption:
         cached: bool,
         promised_kept: bool,
         all_must_agree: bool,
+        allocatable_asked: bool,
     ) -> None:
         self.ssn, self.starving, self.compare, self.promised_kept = ssn, starving, compare, promised_kept
         self.search = NodeSearch(ssn, cached=cached, by_score=compare is None)
+        self.allocatable_asked = allocatable_asked
         self.votes = points.preemptable_agreed if all_must_agree else points.preemptable_victims
-        kind = f"{REASON} {compare} {promised_kept} {all_must_agree}"
+        kind = f"{REASON} {compare} {promised_kept} {all_must_agree} {allocatable_asked}"
         self.making = RoomMaking(ssn, REASON, kind, points.preemptable)
         self.exchanges = Exchanges(ssn, REASON, self.votes)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
@@ -187,7 +192,8 @@ class _Preemption:
         with stmt.trial() as trial:
             if found.victims:
                 stmt.evict(found.victims, REASON)
-            let_in = self.search.passes(task, found.node)
+            allowed = not self.allocatable_asked or self._allowed([task.row])
+            let_in = allowed and self.search.passes(task, found.node)
             if let_in and stmt.pipeline([task.row], [found.node], evicted=True) is None:
                 trial.keep()
         return trial.kept
