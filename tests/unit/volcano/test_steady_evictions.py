@@ -138,6 +138,42 @@ def test_nobody_is_reclaimed_from_for_a_gang_that_no_hypernode_takes() -> None:
     assert "no hypernode within its bound" in str(found.outcome.story.told)
 
 
+def test_pods_of_a_gang_that_cannot_be_whole_hold_no_idle_room_before_allocate() -> None:
+    """preempt goes through waiting pods once more, one by one: room for which nobody leaves is for allocate to give."""
+    state = cluster(
+        HIGH,
+        LOW,
+        node("a", cpu=3),
+        podgroup("wide", 2, phase="Inqueue", priority_class="high"),
+        [pod(f"wide-{i}", "wide", cpu=2) for i in range(2)],
+        podgroup("small", 1, phase="Inqueue", priority_class="low"),
+        pod("small-0", "small", cpu=2),
+    )
+    assert run(state, TIER, actions="preempt, allocate").binds == {"ns/small-0": "a"}
+
+
+@pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
+@pytest.mark.parametrize(("counts", "evicted"), [("true", 2), ("false", 0)], ids=["as Volcano does", "switched off"])
+def test_siblings_do_not_reclaim_from_each_other_by_what_their_parent_deserves(
+    action: str, counts: str, evicted: int
+) -> None:
+    """The gang is more than its queue deserves: once it runs, the other queue could take a node back, and so on."""
+    state = cluster(
+        node("a", cpu=2),
+        [queue("root"), queue("team", parent="root", deserved=resource(4))],
+        [queue("left", parent="team"), queue("right", parent="team", deserved=resource(1))],
+        podgroup("old", 0, phase="Running", queue="left"),
+        [pod(f"old-{i}", "old", on="a", phase="Running") for i in range(2)],
+        podgroup("new", 2, phase="Inqueue", queue="right"),
+        [pod(f"new-{i}", "new") for i in range(2)],
+    )
+    conf = (
+        "tiers: [{plugins: [{name: gang}, {name: predicates}, {name: capacity, enableHierarchy: true,"
+        f" arguments: {{ancestorReclaimLevel: 1, commonAncestorsCount: {counts}}}}}]}}]\n"
+    )
+    assert len(run(state, conf, actions=action).evicted) == evicted
+
+
 def test_a_gang_that_has_room_evicts_nobody_where_only_need_counts() -> None:
     state = cluster(
         HIGH,

@@ -58,7 +58,7 @@ def _entry(dice: Dice, name: str, *, tree: bool, groups: bool) -> Conf:
     entry: Conf = {"name": name}
     if name == "capacity" and tree:
         entry["enableHierarchy"] = True
-        entry["arguments"] = {"ancestorReclaimLevel": dice.number(0, 2)}
+        entry["arguments"] = {"ancestorReclaimLevel": dice.number(0, 2), "commonAncestorsCount": False}
     elif name == "tdm":
         hours = dice.one(("00:00-00:03", "00:02-00:10", "00:01-00:20", "12:00-13:00"))
         entry["arguments"] = {"tdm.revocable-zone.rz1": hours, "tdm.evict.period": "30s"}

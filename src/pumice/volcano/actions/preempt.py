@@ -13,6 +13,7 @@ from pumice.columns.views import Queue, Task
 from pumice.framework.ordering import Heap
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
+from pumice.framework.story import Kind
 from pumice.volcano import points
 from pumice.volcano.attempts import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT, discarded, promised
 from pumice.volcano.candidates import Supply, evictable
@@ -88,6 +89,7 @@ class _Preemption:
         self.making = RoomMaking(ssn, REASON, kind, points.preemptable)
         self.exchanges = Exchanges(ssn, REASON, self.votes)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
+        self.allocate_follows = ssn.policy.comes_after(REASON, "allocate")
 
     def run(self) -> None:
         ssn = self.ssn
@@ -113,6 +115,8 @@ class _Preemption:
                 if not isinstance(self._preempt(stmt, [row], evictable(ssn).of_job(job)), int):
                     note_failure(ssn, self.within, job, discarded(ssn, job, stmt), fresh=fresh and not some)
                     return
+                if self.allocate_follows and not any(op.kind is Kind.EVICT for op in stmt.operations):
+                    continue  # nobody has to leave for it: the room is for allocate to give, to whoever comes first
                 promised(ssn, job, stmt)
                 some = True
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
 from pumice.columns.placement import Placement
 from pumice.columns.rows import Candidates, TaskRows
@@ -49,8 +50,9 @@ class Capacity:
 
     ``capacity.DynamicResourceAllocationEnable``: whether devices are counted that a queue's capability limits.
     ``ancestorReclaimLevel``: how many ancestors a queue may reclaim for, and victims' queues be measured by; below 0 is
-    0. ``problem``: why nothing can be placed, admitted or reclaimed at all, empty where it can. Columns are (Q, R),
-    ``share`` (Q,).
+    0. ``commonAncestorsCount``: by an ancestor that deserves more a queue may reclaim from those below the same
+    ancestor, too; so Volcano, where two of them may take the same room from each other for ever. ``problem``: why
+    nothing can be placed, admitted or reclaimed at all, empty where it can. Columns are (Q, R), ``share`` (Q,).
     """
 
     def __init__(
@@ -59,11 +61,13 @@ class Capacity:
         *,
         hierarchy: bool = False,
         ancestorReclaimLevel: int = 0,
+        commonAncestorsCount: bool = True,
         capacity_DynamicResourceAllocationEnable: bool = True,
         capacity_DRAConsumableCapacityEnable: bool = False,
     ) -> None:
         self.ssn, self.hierarchy = ssn, hierarchy
         self.level = max(0, ancestorReclaimLevel) if hierarchy else 0
+        self.common_count = commonAncestorsCount or not self.level
         queues = ssn.tables.queues
         self.tree, self.of = self._shape()
         self.problem = self.tree.problem or (self._misplaced_job() if hierarchy else "")
@@ -213,8 +217,9 @@ class Capacity:
         """Tasks that their queues can be made to give back, in the order of eviction. Shape (rows,)."""
         if self.problem:
             return np.zeros(len(candidates), dtype=bool)
-        order = eviction_order_by_node(self.ssn, candidates, reclaimer.row)
-        return self._giving_back().to_task(reclaimer.job.queue, reclaimer.req, self.level, candidates, order)
+        order, queue = eviction_order_by_node(self.ssn, candidates, reclaimer.row), reclaimer.job.queue
+        given = self._giving_back().to_task(queue, reclaimer.req, self.level, candidates, order)
+        return given & self._due_to(queue, reclaimer.req, candidates)
 
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
@@ -224,7 +229,24 @@ class Capacity:
             return np.ones(len(candidates), dtype=bool)
         if self.problem:
             return np.zeros(len(candidates), dtype=bool)
-        return self._giving_back().to_gang(candidates)
+        return self._giving_back().to_gang(candidates) & self._due_to_gang(context.job, candidates)
+
+    def _due_to_gang(self, job: Job, candidates: TaskRows) -> Bool:
+        """The same for all that waits of a gang."""
+        tables = self.ssn.tables
+        waiting = job.tasks[tables.tasks.status[job.tasks] == PENDING]
+        return self._due_to(job.queue, tables.classes.req[tables.tasks.cls[waiting]].sum(axis=0), candidates)
+
+    def _due_to(self, queue: int, asked: F64, candidates: TaskRows) -> Bool:
+        """Candidates that a queue may have so much more (R,) from: all of them, where common ancestors count or it
+        stays within what it deserves; else those outside of some ancestor that does. Shape (rows,)."""
+        if self.common_count or self._partly_deserved(queue, asked):
+            return np.ones(len(candidates), dtype=bool)
+        line = self.tree.line(queue)[1:-1][: self.level]
+        within = [row for row in line if self._partly_deserved(row, asked)]
+        found, inverse = np.unique(candidates.queue, return_inverse=True)
+        due = [any(row not in self.tree.line(other) for row in within) for other in found.tolist()]
+        return np.array(due, dtype=bool)[inverse]
 
     def _giving_back(self) -> GivingBack:
         return GivingBack(self.tree, self.of, self.allocated.array)
