@@ -29,7 +29,7 @@ class QueueTable(Table):
     ``over_weight``, of queues that share by quota.
     """
 
-    objs: Sequence[Queue] = objects()
+    objs: Sequence[Queue] = objects(says=True)
     names: Sequence[str] = objects()
     creation: F64 = number(np.float64)
     weight: F64 = number(np.float64)
@@ -39,7 +39,7 @@ class QueueTable(Table):
     guarantee: F64 = number(np.float64)
     deserved: F64 = number(np.float64)
     capability: F64 = number(np.float64, np.inf)
-    stated: F64 = number(np.float64, np.nan)
+    stated: F64 = number(np.float64, np.nan, says=True)
     quota: F64 = number(np.float64)
     limit: F64 = number(np.float64)
     over_weight: F64 = number(np.float64)
@@ -93,9 +93,9 @@ class QueueTable(Table):
             over_weight=[share.over_quota_weight for share in shares],
         )
 
-    def restate(self, row: int, queue: Queue) -> None:
+    def say(self, row: int, queue: Queue) -> None:
         """Take in a queue of which nothing but the status is new."""
-        self.write(row, objs=queue, stated=self._stated(queue))
+        self.restate(row, objs=queue, stated=self._stated(queue))
 
     def _stated(self, queue: Queue) -> F64 | float:
         return np.nan if queue.allocated is None else self._axis.offer(queue.allocated)

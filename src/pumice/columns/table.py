@@ -24,7 +24,8 @@ from pumice.columns.dtypes import I64, AnyArray, Bool, ResourceAxis, read_only
 @dataclass(frozen=True, slots=True)
 class Field:
     """``unused``: the value of a row that is not in use. ``moves``: a session may write it. ``rows_last``: in memory
-    the rows run fastest, so that one amount of all rows lies side by side.
+    the rows run fastest, so that one amount of all rows lies side by side. ``says``: of what it holds only the status
+    of an object, which no decision rests on, may change without the row's stamp (``Table.restate``).
 
     ``rows_of``: values are rows of that table (``tree``: of the hypernodes), -1 none. ``below``: they are codes, below
     this number. Neither: any number.
@@ -36,6 +37,7 @@ class Field:
     rows_last: bool = False
     rows_of: str = ""
     below: int | None = None
+    says: bool = False
 
 
 def number(
@@ -46,19 +48,21 @@ def number(
     rows_last: bool = False,
     rows_of: str = "",
     below: int | None = None,
+    says: bool = False,
 ) -> Any:
     """A column of numbers. Further axes have the lengths that the table's constructor gives by name."""
-    return Field(dtype, unused, moves, rows_last, rows_of, below)
+    return Field(dtype, unused, moves, rows_last, rows_of, below, says)
 
 
-def objects(*, moves: bool = False) -> Any:
+def objects(*, moves: bool = False, says: bool = False) -> Any:
     """A column of Python values, None in rows that are not in use."""
-    return Field(np.object_, None, moves)
+    return Field(np.object_, None, moves, says=says)
 
 
 class Table:
     """``alive`` marks rows in use. ``stamps`` (rows,): raised for each row that is written, in whatever column; equal
-    stamps mean equal bytes of the row. None where the table is ``unstamped``."""
+    stamps mean equal bytes of the row, but for what is said of it (``restate``). None where the table is
+    ``unstamped``."""
 
     FIELDS: ClassVar[Mapping[str, Field]] = {}
     MOVING: ClassVar[tuple[str, ...]] = ()
@@ -96,6 +100,11 @@ class Table:
         return self.columns[name]
 
     @property
+    def decisive(self) -> list[Column[AnyArray]]:
+        """The columns that decisions rest on: all but those that hold what is said of rows."""
+        return [column for name, column in self.columns.items() if not self.FIELDS[name].says]
+
+    @property
     def capacity(self) -> int:
         """Number of rows, used or not: the length of every column."""
         return len(self.alive)
@@ -126,6 +135,15 @@ class Table:
             column.version = version
         if self.stamps is not None:
             self.stamps[rows] = version
+
+    def restate(self, row: int, **values: Any) -> None:
+        """Write what is said of a row, its status: no decision rests on it, so the row keeps its stamp."""
+        version = self._versions.next()
+        for name, value in values.items():
+            assert self.FIELDS[name].says, f"{name} is more than a status"
+            column = self.columns[name]
+            column.data[row] = value
+            column.version = version
 
     def new_rows(self, count: int, **values: Any) -> list[int]:
         """So many rows, marked alive, with these values (one for all, or one a row) and the others unused."""

@@ -44,11 +44,10 @@ def _rests_on(ssn: Session, rows: AnyArray, reads: Reading) -> Ground:
     """All that an action can see but the rows of other jobs; these too, and the clock, where some plugin reads them."""
     tables, world = ssn.tables, ssn.world
     jobs = tables.jobs
-    assert tables.queues.stamps is not None
     return (
         rows.tobytes(),
         ground_of_rows(jobs.stamps, rows),
-        tables.queues.stamps.tobytes(),
+        *ground(*tables.queues.decisive),
         tables.nodes.facts.version,
         tables.tree.version,
         *ground(*tables.nodes.columns.values()),
@@ -57,7 +56,7 @@ def _rests_on(ssn: Session, rows: AnyArray, reads: Reading) -> Ground:
         *ground(*tables.classes.columns.values()),
         *ground(*(column for name, column in world.columns.items() if reads.covers(name))),
         *(ground(*world.columns_on("task")) if PODS in reads.words else ()),
-        *(ground(*jobs.columns.values(), *world.columns_on("job")) if JOBS in reads.words else ()),
+        *(ground(*jobs.decisive, *world.columns_on("job")) if JOBS in reads.words else ()),
         *(ground(world.now) if NOW in reads.words else ()),
     )
 

@@ -121,17 +121,16 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
 
 @dataclass(slots=True)
 class _Settled:
-    """Jobs of which the status was found in order: their stamps in the snapshot then (-1: none). Likewise queues, by
-    what was found of all of them."""
+    """Jobs of which the status was found in order: as what they were ``seen`` in the snapshot then (-1: none). Likewise
+    queues, by what was found of all of them."""
 
     jobs: I64 = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    queues: tuple[bytes, ...] = ()
+    queues: tuple[object, ...] = ()
 
     def put(self, ssn: Session, rows: AnyArray, calm: list[bool]) -> None:
         """Of some jobs it was found whether their status is in order. Whether what is written of the others arrives is
         not known, nor what becomes of those that the session wrote."""
-        before = ssn.world.before.jobs.stamps
-        assert before is not None
+        before = ssn.world.before.jobs.seen
         self.jobs[rows] = np.where(np.array(calm, dtype=bool), before[rows], -1)
         self.jobs[_written(ssn)] = -1
 
@@ -150,8 +149,7 @@ def _written(ssn: Session) -> AnyArray:
 def _jobs_to_close(ssn: Session, words: Words, why: dict[int, Waits]) -> AnyArray:
     """Rows of the jobs whose status may have to be written: changed since it was last found in order, or failed for
     another reason than then or in other numbers, or below their minimum, which changes with time."""
-    settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.stamps
-    assert before is not None
+    settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.seen
     due = (before != settled.jobs) | _written(ssn)
     due[_told_anew(ssn, words, why)] = True
     found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
@@ -264,9 +262,9 @@ def _queues(ssn: Session, amounts: Amounts) -> tuple[dict[str, Resource], dict[s
     """What queues hold, with all below them, where it is not what their status says."""
     tables, settled, tree = ssn.tables, _settled(ssn), queue_tree(ssn)
     sums = [summed_up(tree, own) for own in amounts_by_queue(tables, amounts)]
-    stamps = ssn.world.before.queues.stamps
-    assert stamps is not None
-    found = (*(each.tobytes() for each in sums), stamps.tobytes())
+    before = ssn.world.before.queues
+    assert before.stamps is not None
+    found = (*(each.tobytes() for each in sums), before.stamps.tobytes(), before["objs"].version)
     if found == settled.queues:
         return {}, {}
     allocated: dict[str, Resource] = {}

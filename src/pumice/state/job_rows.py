@@ -56,9 +56,13 @@ class JobKeeper:
         """A PodGroup came or changed."""
         row = self._job_row(group.key)
         jobs = self._tables.jobs
-        before = jobs.groups[row]
-        jobs.write(row, groups=group, phase=PHASE_OF_NAME.get(group.status.phase, PENDING_PHASE))
-        if before is not None and _same_spec(before, group):
+        before, phase = jobs.groups[row], PHASE_OF_NAME.get(group.status.phase, PENDING_PHASE)
+        same = before is not None and before.uid == group.uid and _same_spec(before, group)
+        if same and phase == jobs.phase[row]:
+            jobs.say(row, group)
+            return
+        jobs.write(row, groups=group, phase=phase)
+        if same:
             return
         resubbed = (
             before is None

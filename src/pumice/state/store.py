@@ -188,7 +188,7 @@ class Store:
         if known is None or row is None or _without_status(queue) != _without_status(known):
             self._stale_queues = True
         else:
-            self._tables.queues.restate(row, queue)
+            self._tables.queues.say(row, queue)
 
     def _version_of(self, node: str) -> str:
         known = self.nodes.get(node)

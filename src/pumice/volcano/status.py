@@ -54,10 +54,10 @@ def conditions(ssn: Session) -> Conditions:
 
 @dataclass(slots=True)
 class Settled:
-    """Jobs whose status was found in order (J,): the stamps that they had in the snapshot then, -1 for none, and what
+    """Jobs whose status was found in order (J,): as what they were ``seen`` in the snapshot then, -1 for none, and what
     they had failed as."""
 
-    stamps: I64
+    seen: I64
     failed_as: I64
 
 
@@ -71,9 +71,8 @@ def _settled(ssn: Session) -> Settled:
 def jobs_to_close(ssn: Session) -> AnyArray:
     """Rows of jobs whose status may have to be written: changed since it was last found in order, by the store or by
     this session, or failed in another way than then. What plugins keep of a job is no part of its status."""
-    settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.stamps
-    assert before is not None
-    due = (before != settled.stamps) | (ssn.story.failed_as != settled.failed_as) | _written(ssn)
+    settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.seen
+    due = (before != settled.seen) | (ssn.story.failed_as != settled.failed_as) | _written(ssn)
     due[[*ssn.story.tried, *conditions(ssn).by_job]] = True
     found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
     return found
@@ -107,11 +106,10 @@ def close(ssn: Session) -> Writes:
 
 def _settle(ssn: Session, calm: AnyArray) -> None:
     """The status of these jobs is in order. Of one that the session wrote it is not known what comes of that."""
-    settled, before, failed_as = _settled(ssn), ssn.world.before.jobs.stamps, ssn.story.failed_as
-    assert before is not None
-    settled.stamps[calm], settled.failed_as[calm] = before[calm], failed_as[calm]
-    settled.stamps[_written(ssn)] = -1
-    settled.stamps[list(ssn.story.tried)] = -1
+    settled, before, failed_as = _settled(ssn), ssn.world.before.jobs.seen, ssn.story.failed_as
+    settled.seen[calm], settled.failed_as[calm] = before[calm], failed_as[calm]
+    settled.seen[_written(ssn)] = -1
+    settled.seen[list(ssn.story.tried)] = -1
 
 
 class Facts(NamedTuple):

@@ -10,6 +10,9 @@ import pytest
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import F64, I32, Bool
 from pumice.columns.table import Table, number, objects
+from pumice.model.events import Seen
+from pumice.model.podgroup import PodGroupStatus
+from pumice.testing.build import cluster, podgroup
 
 FIRST = 64  # rows of a table that has any
 
@@ -233,3 +236,26 @@ def test_a_write_on_what_a_fork_shares_is_an_error() -> None:
     twin = boats(2).freeze().fork()
     with pytest.raises(ValueError, match="read-only"):
         twin["afloat"].data[0] = False
+
+
+def test_what_is_said_of_a_row_leaves_its_stamp() -> None:
+    """No decision rests on it, so whatever was found out of the row still holds."""
+    tables = cluster().snapshot().tables
+    assert {name for name, field in tables.jobs.FIELDS.items() if field.says} == {"groups", "said"}
+    assert {name for name, field in tables.queues.FIELDS.items() if field.says} == {"objs", "stated"}
+    store = cluster(podgroup("g", creation=1.0))
+    before = store.snapshot().tables.jobs
+    store.apply(Seen(podgroup("g", creation=1.0, status=PodGroupStatus("Pending", running=1))))
+    after = store.snapshot().tables.jobs
+    row = after.live[0]
+    assert after.groups[row].status.running == 1
+    assert after.stamps[row] == before.stamps[row]
+    assert after.seen[row] > before.seen[row]
+    assert [a.version for a in after.decisive] == [b.version for b in before.decisive]
+
+
+def test_only_what_is_said_can_be_restated() -> None:
+    store = cluster(podgroup("g"))
+    jobs = store._tables.jobs
+    with pytest.raises(AssertionError, match="queue is more than a status"):
+        jobs.restate(0, queue=0)

@@ -108,12 +108,24 @@ def test_a_job_that_does_not_wait_is_not_looked_at() -> None:
     assert not cycles.is_asked()
 
 
+def another_is_labelled(cycles: Cycles) -> None:
+    cycles.store.apply(Seen(podgroup("holds", 1, phase="Running", labels={"colour": "blue"})))
+
+
 @pytest.mark.parametrize("reads", [pytest.param((NOW,), id="the clock"), pytest.param((JOBS,), id="other jobs")])
 def test_nor_is_the_clock_nor_are_other_jobs_unless_a_plugin_reads_them(reads: Reads) -> None:
     cycles = Cycles(reads)
     cycles.run()
-    another_runs(cycles)
+    another_is_labelled(cycles)
     assert cycles.is_asked()
+
+
+def test_the_status_that_is_written_of_a_job_that_waits_is_no_reason_to_ask_again() -> None:
+    cycles = Cycles()
+    first = cycles.run()
+    (update,) = [each for each in first.groups if each.job == "ns/waits"]
+    cycles.store.apply(Seen(replace(cycles.waits, status=update.status)))
+    assert not cycles.is_asked()
 
 
 def test_a_plugin_that_keeps_what_it_likes_is_always_asked() -> None:

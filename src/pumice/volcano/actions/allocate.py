@@ -29,8 +29,23 @@ from pumice.volcano.worksheet import Worksheet
 #: What an attempt asks about the job itself.
 ASKS = (points.job_valid, points.job_ready, points.job_pipelined)
 
-#: All but what enqueue asks.
-MAY_ASK = tuple(point for point in points.POINTS.values() if point not in (points.job_enqueueable, points.job_enqueued))
+#: What is asked about admission and about who is evicted, by other actions.
+NEVER_ASKED = (
+    points.job_enqueueable,
+    points.job_enqueued,
+    points.job_starving,
+    points.preemptive,
+    points.preemptable,
+    points.reclaimable,
+    points.unified_evictable,
+    points.victim_queue_order,
+    points.victim_tasks,
+    points.simulate_add_task,
+    points.simulate_remove_task,
+    points.simulate_predicate,
+    points.simulate_allocatable,
+)
+MAY_ASK = tuple(point for point in points.POINTS.values() if point not in NEVER_ASKED)
 
 
 def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFirst: bool = True) -> None:
