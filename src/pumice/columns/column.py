@@ -37,11 +37,14 @@ class Column(Generic[A]):
     ``stamps`` (rows,) belong to the table: a write to any of its columns raises those of the rows written; None where
     nobody asks for single rows. Of a frozen column ``data`` is read-only too, and a write is NumPy's ValueError.
 
+    ``touched`` belongs to the store's tables: the version of the last write to any of the table's columns, in a list that
+    they share, so that a table that nobody wrote to is known by one number.
+
     ``per_task`` (C, …), of a column of nodes: what one more task of each class adds to its node's row. It lets rows be
     read as they would be after a placement (``NodeRows.read``); None: placements leave the column alone.
     """
 
-    __slots__ = ("array", "data", "per_task", "stamps", "version")
+    __slots__ = ("array", "data", "per_task", "stamps", "touched", "version")
 
     def __init__(self, data: A, version: int, stamps: I64 | None = None) -> None:
         self.data = data
@@ -51,6 +54,7 @@ class Column(Generic[A]):
             self.array.flags.writeable = False
         self.version = version
         self.stamps = stamps
+        self.touched: list[int] | None = None
         self.per_task: F64 | None = None
 
     def frozen(self) -> Column[A]:
@@ -72,12 +76,16 @@ class Writer:
         """Write ``value`` at ``index``: a row as int, a list or array of rows without repeats, or a mask."""
         version = column.version = self.next_version()
         column.data[index] = value
-        if column.stamps is not None:
-            column.stamps[index] = version
+        self._mark(column, index, version)
 
     def add(self, column: Column[AnyArray], index: Any, change: Any) -> None:
         """Add ``change`` at ``index``, likewise."""
         version = column.version = self.next_version()
         column.data[index] += change
+        self._mark(column, index, version)
+
+    def _mark(self, column: Column[AnyArray], index: Any, version: int) -> None:
         if column.stamps is not None:
             column.stamps[index] = version
+        if column.touched is not None:
+            column.touched[0] = version

@@ -87,7 +87,10 @@ class Table:
         self._lengths = lengths or {}
         self._stamped = stamped
         self.columns = {}
-        self._frozen: tuple[list[int], Self] | None = None  # as it was last, and the versions of its columns then
+        self._touched = [0]  # the version of the last write, and what the columns know it by
+        self._frozen: tuple[int, list[int], Self] | None = (
+            None  # as it was last, that version, and those of its columns
+        )
         self._resize(0)
 
     @classmethod
@@ -135,6 +138,7 @@ class Table:
             column.version = version
         if self.stamps is not None:
             self.stamps[rows] = version
+        self._touched[0] = version
 
     def restate(self, row: int, **values: Any) -> None:
         """Write what is said of a row, its status: no decision rests on it, so the row keeps its stamp."""
@@ -144,6 +148,7 @@ class Table:
             column = self.columns[name]
             column.data[row] = value
             column.version = version
+        self._touched[0] = version
 
     def new_rows(self, count: int, **values: Any) -> list[int]:
         """So many rows, marked alive, with these values (one for all, or one a row) and the others unused."""
@@ -190,6 +195,7 @@ class Table:
         self._free.extend(range(size - 1, old - 1, -1))
 
     def _adopt(self, name: str, column: Column[AnyArray]) -> None:
+        column.touched, self._touched[0] = self._touched, column.version
         self.columns[name] = column
         self.__dict__[name] = column.array
 
@@ -198,10 +204,11 @@ class Table:
     def freeze(self) -> Self:
         """The table as it is now, as a value: what is written later does not change it. Columns that were not written
         since the last call are the same memory."""
+        touched = self._touched[0]
+        if self._frozen is not None and self._frozen[0] == touched:
+            return self._frozen[2]
         versions = [column.version for column in self.columns.values()]
-        if self._frozen is not None and self._frozen[0] == versions:
-            return self._frozen[1]
-        before, last = self._frozen or ([-1] * len(versions), None)
+        _, before, last = self._frozen or (0, [-1] * len(versions), None)
         columns = {} if last is None else last.columns.copy()
         for (name, column), version in zip(self.columns.items(), before, strict=True):
             if column.version != version:
@@ -211,7 +218,7 @@ class Table:
         twin.__dict__.update({name: column.array for name, column in columns.items()})
         if self.stamps is not None:
             twin.stamps = read_only(self.stamps.copy())
-        self._frozen = versions, twin
+        self._frozen = touched, versions, twin
         return twin
 
     def restored(self, arrays: Mapping[str, AnyArray]) -> Self:
@@ -219,7 +226,7 @@ class Table:
         stamp of each row, which no other row has."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin.columns, twin._free, twin._frozen = {}, [], None
+        twin.columns, twin._free, twin._frozen, twin._touched = {}, [], None, [0]
         next_version = self._versions.next
         stamps = [next_version() for _ in range(len(arrays["alive"]))] if self._stamped else None
         twin.stamps = None if stamps is None else read_only(np.array(stamps, dtype=np.int64))

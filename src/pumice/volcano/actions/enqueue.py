@@ -7,6 +7,7 @@ import numpy as np
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job
+from pumice.framework.memo import ground
 from pumice.framework.ordering import Heap
 from pumice.framework.session import Session
 from pumice.volcano import points
@@ -51,6 +52,7 @@ class _Admission:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self.by_amount = ssn.hooks.forms(points.job_enqueueable) == {"amount"}
+        self.rests_on = ssn.hooks.read(ssn.world, ssn.hooks.at(points.job_enqueueable))
 
     def go_through(self, alike: list[AnyArray]) -> None:
         """The waiting jobs of one queue, in groups that ask for equal amounts."""
@@ -75,15 +77,30 @@ class _Admission:
 
     def _rejects_all(self, alike: list[AnyArray]) -> bool:
         """Reject all jobs of the queue, if none of them can be admitted now; then their order does not matter."""
-        texts = []
-        for rows in alike:
-            text = self._rejection(int(rows[0]))
-            if text is None:
-                return False
-            texts.append(text)
+        jobs, queues = self.ssn.tables.jobs, self.ssn.tables.queues
+        one_of = [int(rows[0]) for rows in alike]
+        queue = int(jobs.queue[one_of[0]])
+        assert queues.stamps is not None
+        texts = self.ssn.memo.get(
+            ("rejected", queue, tuple(jobs.ask[one_of].tolist())),
+            (int(queues.stamps[queue]), *ground(*self.rests_on)),
+            lambda: self._rejections(one_of),
+        )
+        if not texts:
+            return False
         for rows, text in zip(alike, texts, strict=True):
             self._tell(rows, text)
         return True
+
+    def _rejections(self, rows: list[int]) -> tuple[str, ...]:
+        """Why each of these jobs is not admitted; empty where one of them would be."""
+        texts = []
+        for row in rows:
+            text = self._rejection(row)
+            if text is None:
+                return ()
+            texts.append(text)
+        return tuple(texts)
 
     def _rejection(self, row: int) -> str | None:
         """None to admit the job, else why not; empty where the plugin has nothing to tell."""
