@@ -37,7 +37,7 @@ class Column(Generic[A]):
     ``stamps`` (rows,) belong to the table: a write to any of its columns raises those of the rows written; None where
     nobody asks for single rows. Of a frozen column ``data`` is read-only too, and a write is NumPy's ValueError.
 
-    ``touched`` belongs to the store's tables: the version of the last write to any of the table's columns, in a list that
+    ``touched`` belongs to the store's tables: the version of the last write to any column of the table, in a list that
     they share, so that a table that nobody wrote to is known by one number.
 
     ``per_task`` (C, …), of a column of nodes: what one more task of each class adds to its node's row. It lets rows be

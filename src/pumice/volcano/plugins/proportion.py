@@ -24,9 +24,6 @@ from pumice.volcano.admission import exceeded, fitting, minimum
 from pumice.volcano.eviction import EvictionContext, EvictionKind
 from pumice.volcano.queue_amounts import QueueAmounts, queue_amounts, request_rests_on
 
-#: What of a queue's numbers all but admission goes by.
-HELD = ("proportion.allocated", "proportion.deserved")
-
 
 @plugin("proportion")
 class Proportion:
@@ -58,16 +55,16 @@ class Proportion:
             "queue.share": self.share.array,
         }
 
-    @points.queue_order(reads=("proportion.share",))
+    @points.queue_order
     def queue_order(self, queue: Queue) -> tuple[float, float]:
         """Larger spec.priority first, then the smaller share."""
         return -self.ssn.tables.queues.priority[queue.row], self.share.array[queue.row]
 
-    @points.overused(reads=HELD)
+    @points.overused
     def overused(self, queue: Queue) -> bool:
         return all_at_most(self.deserved.array[queue.row].tolist(), self.allocated.array[queue.row].tolist())
 
-    @points.allocatable(reads=HELD)
+    @points.allocatable
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int:
         """As many as stay within what the queue deserves, in the dimensions that each asks for; none in a closed
         queue."""
@@ -75,33 +72,33 @@ class Proportion:
             return 0
         return fitting(tasks, self.deserved.array[queue.row] - self.allocated.array[queue.row])
 
-    @points.preemptive(reads=HELD)
+    @points.preemptive
     def preemptive(self, queue: Queue, tasks: TaskRows) -> bool:
         asked = tasks.req.sum(axis=0)
         held = self.allocated.array[queue.row]
         return queue.open and not exceeded(self.ssn, held + asked, self.deserved.array[queue.row], asked)
 
-    @points.simulate_remove_task(reads=HELD)
+    @points.simulate_remove_task
     def simulate_remove(self, task: Task, gone: Task, node: Node) -> None:
         """The queue of the task ``gone`` holds so much less, until the trial is rolled back."""
         self._move(TaskRun(self.ssn.tables, Placement([gone.row], [node.row])), -1.0)
 
-    @points.simulate_add_task(reads=HELD)
+    @points.simulate_add_task
     def simulate_add(self, task: Task, added: Task, node: Node) -> None:
         """The queue of the task ``added`` holds so much more, until the trial is rolled back."""
         self._move(TaskRun(self.ssn.tables, Placement([added.row], [node.row])), 1.0)
 
-    @points.simulate_allocatable(reads=HELD)
+    @points.simulate_allocatable
     def simulate_allocatable(self, queue: Queue, task: Task) -> bool:
         held = self.allocated.array[queue.row]
         return not exceeded(self.ssn, held + task.req, self.deserved.array[queue.row], task.req)
 
-    @points.reclaimable(reads=(ROWS, SIGNATURE, COUNTS_DOWN, NOBODY_NEW, *HELD))
+    @points.reclaimable(reads=(ROWS, SIGNATURE, COUNTS_DOWN, NOBODY_NEW, "proportion.allocated", "proportion.deserved"))
     def reclaimable(self, reclaimer: Task, candidates: Candidates) -> Bool:
         """Tasks of queues that have more than they deserve, counted down victim by victim. Shape (rows,)."""
         return self._beyond_deserved(candidates, candidates.apart(candidates.queue))
 
-    @points.unified_evictable(reads=HELD)
+    @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
         """For a gang of the same queue everything; for one of another the tasks of queues that have more than they
         deserve, as ``reclaimable``. Shape (rows,)."""
@@ -136,11 +133,11 @@ class Proportion:
     def job_enqueued(self, job: Job) -> None:
         self.ssn.journal.add(self.inqueue, job.queue, minimum(self.ssn, job))
 
-    @points.on_allocate(reads=HELD)
+    @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
         self._move(run, 1.0)
 
-    @points.on_deallocate(reads=HELD)
+    @points.on_deallocate
     def on_deallocate(self, run: TaskRun) -> None:
         self._move(run, -1.0)
 
