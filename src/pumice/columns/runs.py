@@ -70,7 +70,10 @@ class TaskRun:
     @classmethod
     def on_nodes(cls, tables: Tables, rows: Sequence[int], nodes: Sequence[int] | AnyArray) -> TaskRun:
         """Of some tasks those that have a node (not -1); it may be nobody."""
-        there = [(row, int(node)) for row, node in zip(rows, nodes, strict=True) if node >= 0]
+        listed: list[int] = np.asarray(nodes).tolist()
+        if listed and min(listed) >= 0:
+            return cls(tables, Placement(rows, listed))
+        there = [(row, node) for row, node in zip(rows, listed, strict=True) if node >= 0]
         return cls(tables, Placement([row for row, _ in there], [node for _, node in there]))
 
     def __len__(self) -> int:

@@ -17,6 +17,7 @@ Alike = Mapping[str, Pod]
 
 _PLACE = {field.name: place for place, field in enumerate(fields(Pod))}
 _values_of = attrgetter(*_PLACE)
+_setters = [getattr(Pod, name).__set__ for name in _PLACE]
 
 
 def one_of(pods: Alike) -> Pod:
@@ -40,11 +41,15 @@ def in_parts(pods: Mapping[str, Pod]) -> Iterator[Alike]:
 
 
 def changed(pod: Pod, **fields_of_it: object) -> Pod:
-    """The pod with other values in some fields: ``dataclasses.replace`` at half its cost."""
+    """The pod with other values in some fields: ``dataclasses.replace`` at less than half its cost, for a pod
+    has nothing to check."""
     values = list(_values_of(pod))
     for name, value in fields_of_it.items():
         values[_PLACE[name]] = value
-    return Pod(*values)
+    found = object.__new__(Pod)
+    for put, value in zip(_setters, values, strict=True):
+        put(found, value)
+    return found
 
 
 def _travels_with(a: Pod, b: Pod) -> bool:

@@ -147,10 +147,9 @@ class SimCluster:
             why = self._no_bind(pod, decision)
             answers.append(None if why is None else Refusal(why))
             if pod is not None and why is None:
-                node = decision.node
-                said, labels = _with_devices(pod, decision), _with_groups(pod, decision)
+                more = _given(pod, decision) if decision.context else {}
                 self.pods[key] = bound[key] = changed(
-                    pod, node_name=node, nominated_node="", conditions=_SCHEDULED, annotations=said, labels=labels
+                    pod, node_name=decision.node, nominated_node="", conditions=_SCHEDULED, **more
                 )
         self.binds_done += len(bound)
         for pods in in_parts(bound):
@@ -396,13 +395,13 @@ def _same_words(conditions: tuple[PodCondition, ...], said: PodCondition) -> boo
     )
 
 
-def _with_devices(pod: Pod, bind: Bind) -> Mapping[str, str]:
-    """The annotations of a pod as it is bound: with those of the shared devices that it was given."""
-    given = bind.context.get(DEVICES) if bind.context else None
-    return {**pod.annotations, **dict(given.annotations)} if isinstance(given, DeviceGrant) else pod.annotations
-
-
-def _with_groups(pod: Pod, bind: Bind) -> Mapping[str, str]:
-    """The labels of a pod as it is bound: with the groups with which it shares its GPUs."""
-    groups = bind.context.get(GPU_GROUPS) if bind.context else None
-    return {**pod.labels, **labels_of_groups(groups, pod.spec.gpu_share)} if isinstance(groups, tuple) else pod.labels
+def _given(pod: Pod, bind: Bind) -> dict[str, Mapping[str, str]]:
+    """The annotations and labels of a pod as it is bound: with those of the shared devices that it was given, and with
+    the groups with which it shares its GPUs."""
+    devices, groups = bind.context.get(DEVICES), bind.context.get(GPU_GROUPS)
+    found: dict[str, Mapping[str, str]] = {}
+    if isinstance(devices, DeviceGrant):
+        found["annotations"] = {**pod.annotations, **dict(devices.annotations)}
+    if isinstance(groups, tuple):
+        found["labels"] = {**pod.labels, **labels_of_groups(groups, pod.spec.gpu_share)}
+    return found
