@@ -177,7 +177,7 @@ class Job(Counters):
 
     @property
     def group(self) -> PodGroup:
-        """The pod group as it was last seen."""
+        """The pod group as it was last seen. Nothing is asked again because its status changed, but for the phase."""
         return self.tables.jobs.groups[self.row]
 
     @property
@@ -262,7 +262,7 @@ class Queue(Row):
 
     @property
     def obj(self) -> QueueObject:
-        """The queue as it was last seen."""
+        """The queue as it was last seen. Nothing is asked again because its status changed."""
         return self.tables.queues.objs[self.row]
 
     @property
