@@ -7,7 +7,8 @@ Source: Volcano cache event handlers (which pods count, when a job exists).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -185,7 +186,7 @@ class Store:
         known = self.queues.get(queue.name)
         self.queues[queue.name] = queue
         row = self._tables.queues.row_of.get(queue.name)
-        if known is None or row is None or _without_status(queue) != _without_status(known):
+        if known is None or row is None or _but_status(queue) != _but_status(known):
             self._stale_queues = True
         else:
             self._tables.queues.say(row, queue)
@@ -316,9 +317,10 @@ class Store:
         self._stale_tree = False
 
 
-def _without_status(queue: Queue) -> Queue:
-    """All of a queue but what is written on it."""
-    return replace(queue, resource_version="", allocated=None, usage=None)
+#: All of a queue but what is written on it.
+_but_status = attrgetter(
+    *(field.name for field in fields(Queue) if field.name not in ("resource_version", "allocated", "usage"))
+)
 
 
 def _amounts_of(queue: Queue) -> list[Resource]:
