@@ -88,6 +88,17 @@ class TaskKeeper:
         columns = (tasks.status, tasks.cls, tasks.sub, tasks.gate, tasks.role)
         return list(zip(*(column[rows].tolist() for column in columns), strict=True))
 
+    def _kinds_of(self, rows: list[int]) -> list[list[int]]:
+        """Tasks in groups of which the same is booked, in the order of their first."""
+        tasks = self._tables.tasks
+        columns = (tasks.status, tasks.cls, tasks.sub, tasks.gate, tasks.role)
+        if rows and all((column[rows] == column[rows[0]]).all() for column in columns):
+            return [rows]  # a whole gang, mostly
+        alike: dict[Hashable, list[int]] = {}
+        for row, kind in zip(rows, self._present(rows), strict=True):
+            alike.setdefault(kind, []).append(row)
+        return list(alike.values())
+
     def _restate(self, rows: list[int], pods: Sequence[Pod]) -> None:
         """Book tasks, of one kind and state, as their pods are now."""
         tasks, status = self._tables.tasks, own_status(pods[0])
@@ -141,10 +152,7 @@ class TaskKeeper:
         """Pods are not there any more."""
         tasks = self._tables.tasks
         there = [row for key in keys if (row := self.row_of.pop(key, None)) is not None]
-        alike: dict[Hashable, list[int]] = {}
-        for row, kind in zip(there, self._present(there), strict=True):
-            alike.setdefault(kind, []).append(row)
-        for rows in alike.values():
+        for rows in self._kinds_of(there):
             self._leave(rows)
             self._jobs.remove_tasks(rows)
             self._classes.give_back(int(tasks.cls[rows[0]]), len(rows))
@@ -204,20 +212,21 @@ class TaskKeeper:
 
     def assume(self, decisions: Sequence[Bind | Evict]) -> None:
         """Count decisions that were sent as if they had happened; nothing to do where events were faster."""
-        tasks = self._tables.tasks
-        alike: dict[tuple[bool, Hashable], list[tuple[int, str]]] = {}
-        known = [
-            (row, decision)
-            for decision in decisions
-            if (row := self.row_of.get(decision.pod)) is not None and tasks.pods[row].uid == decision.uid
-        ]
-        for (row, decision), present in zip(known, self._present([row for row, _ in known]), strict=True):
-            bind = isinstance(decision, Bind)
-            if present[0] == PENDING if bind else present[0] != RELEASING:
-                alike.setdefault((bind, present), []).append((row, decision.node))
-        for (bind, _), moved in alike.items():
-            status = TaskStatus.BINDING if bind else TaskStatus.RELEASING
-            self._assume([row for row, _ in moved], status, [node for _, node in moved])
+        tasks, row_of = self._tables.tasks, self.row_of
+        pods = tasks.pods
+        sent: dict[type[Bind | Evict], dict[int, str]] = {}  # by row, the node
+        for decision in decisions:
+            row = row_of.get(decision.pod)
+            if row is not None and pods[row].uid == decision.uid:
+                sent.setdefault(type(decision), {})[row] = decision.node
+        for kind, nodes in sent.items():
+            status = TaskStatus.BINDING if kind is Bind else TaskStatus.RELEASING
+            rows = list(nodes)
+            is_now = tasks.status[rows]
+            due = is_now == PENDING if kind is Bind else is_now != RELEASING
+            rows = [row for row, is_due in zip(rows, due.tolist(), strict=True) if is_due]
+            for alike in self._kinds_of(rows):
+                self._assume(alike, status, [nodes[row] for row in alike])
 
     def _assume(self, rows: Sequence[int], status: TaskStatus, node_names: Sequence[str]) -> None:
         """Book equal tasks as they will be."""
