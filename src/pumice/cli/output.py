@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -38,6 +37,8 @@ def written_whole(path: Path) -> Iterator[IO[str]]:
         with path.open("w", encoding="utf-8") as file:
             yield file
         return
+    import tempfile
+
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -35,6 +35,8 @@ _TRUE, _FALSE = {"1", "t", "true"}, {"0", "f", "false"}
 
 @dataclass(frozen=True, slots=True)
 class Argument:
+    """One that a policy file may give: its name there, its type in words, what holds where it is not given."""
+
     name: str
     type: str
     default: Any

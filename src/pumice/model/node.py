@@ -11,6 +11,8 @@ from pumice.model.resources import EMPTY, Resource
 
 @dataclass(frozen=True, slots=True)
 class Taint:
+    """What keeps pods away that do not tolerate it."""
+
     key: str
     value: str = ""
     effect: str = "NoSchedule"
@@ -18,6 +20,8 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class NodeImage:
+    """A container image that is on a node, by all its names."""
+
     names: tuple[str, ...]
     size_bytes: int
 

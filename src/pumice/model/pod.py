@@ -88,6 +88,8 @@ class NodeSelectorTerm:
 
 @dataclass(frozen=True, slots=True)
 class PreferredNodeTerm:
+    """Nodes that a pod would rather run on, and how much so (1 to 100)."""
+
     weight: int
     term: NodeSelectorTerm
 
@@ -109,6 +111,8 @@ class PodAffinityTerm:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
+    """Taints that do not keep a pod away. No key: of any key."""
+
     key: str = ""
     operator: str = "Equal"
     value: str = ""
@@ -117,6 +121,8 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class TopologySpreadConstraint:
+    """How evenly pods like this one lie over the domains of a node label."""
+
     max_skew: int
     topology_key: str
     when_unsatisfiable: str  # DoNotSchedule | ScheduleAnyway
@@ -128,6 +134,8 @@ class TopologySpreadConstraint:
 
 @dataclass(frozen=True, slots=True)
 class Affinity:
+    """Which nodes, and which pods near it, a pod must have or would rather have."""
+
     node_required: tuple[NodeSelectorTerm, ...] | None = None  # OR of terms; None: not given
     node_preferred: tuple[PreferredNodeTerm, ...] = ()
     pod_required: tuple[PodAffinityTerm, ...] = ()
@@ -141,6 +149,8 @@ NO_AFFINITY = Affinity()
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
+    """A port of the node that a pod takes for itself."""
+
     port: int
     protocol: str = "TCP"
     ip: str = "0.0.0.0"
@@ -181,6 +191,8 @@ class PodSpec:
 
 @dataclass(frozen=True, slots=True)
 class PodCondition:
+    """One of ``status.conditions`` of a pod."""
+
     type: str
     status: str
     reason: str = ""

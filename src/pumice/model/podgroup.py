@@ -33,6 +33,8 @@ class NetworkTopology:
 
 @dataclass(frozen=True, slots=True)
 class SubGroupPolicy:
+    """A part of a PodGroup whose pods are grouped by label, with a topology of its own."""
+
     name: str
     topology: NetworkTopology | None = None
     sub_group_size: int | None = None
@@ -43,6 +45,8 @@ class SubGroupPolicy:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupCondition:
+    """One of ``status.conditions`` of a PodGroup."""
+
     type: str
     status: str
     reason: str = ""

@@ -6,7 +6,6 @@ import resource
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
@@ -150,7 +149,8 @@ def _later_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGro
     """The next cycle; then, once nothing is left to write, the median of some in which nothing changed."""
     first, *_ = [_cycle_ms(store, policy, now, groups, memo) for _ in range(SETTLING_CYCLES)]
     leave_old_objects_alone()
-    return first, median(_cycle_ms(store, policy, now, groups, memo) for _ in range(QUIET_CYCLES))
+    quiet = sorted(_cycle_ms(store, policy, now, groups, memo) for _ in range(QUIET_CYCLES))
+    return first, quiet[QUIET_CYCLES // 2]
 
 
 def _cycle_ms(store: Store, policy: Policy, now: float, groups: dict[str, PodGroup], memo: Memo) -> float:

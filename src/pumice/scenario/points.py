@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pumice.columns.dtypes import F64, Bool
 from pumice.columns.rows import JobRows
 from pumice.columns.views import Job, Node, Queue, Task
 from pumice.framework import combine
 from pumice.framework.point import Point
-from pumice.scenario.groups import Group, Subset
-from pumice.scenario.parts import Scenario
+
+if TYPE_CHECKING:  # most that speak of victims search for none
+    from pumice.scenario.groups import Group, Subset
+    from pumice.scenario.parts import Scenario
 
 
 class Turn(NamedTuple):

@@ -7,7 +7,8 @@ import numpy as np
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task, TaskClass
-from pumice.framework.claiming.at_points import CLAIM_POINTS, Claiming, claiming_in
+from pumice.framework.claiming.asked import Claiming
+from pumice.framework.claiming.at_points import CLAIM_POINTS, claiming_in
 from pumice.framework.claiming.offers import offers_of
 from pumice.framework.claiming.resolving import TEMPLATE
 from pumice.framework.plugin import plugin

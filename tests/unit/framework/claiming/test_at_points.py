@@ -1,14 +1,11 @@
-"""What plugins ask about claims: nothing where nobody claims, why no node need be looked at, what rides on a bind."""
+"""What plugins share of claims: nothing where nobody claims, and one and the same for all."""
 
 from __future__ import annotations
 
-from pumice.columns.views import Node
 from pumice.framework.claiming.at_points import claiming_in
-from pumice.framework.verdict import Code, Unfit
-from pumice.model.decisions import CLAIMS, ClaimGrant
 from pumice.testing.build import pod
 from pumice.testing.devices import claim, offered
-from tests.unit.framework.claiming.kit import claiming, opened, task, world
+from tests.unit.framework.claiming.kit import claiming, opened, world
 
 
 def test_nothing_is_looked_at_where_no_pod_claims() -> None:
@@ -19,27 +16,3 @@ def test_two_plugins_share_what_is_known_of_a_session() -> None:
     ssn = opened(world(offered("n1", 1), claim("c", gpu_com=1), claiming("a", "c")))
     assert claiming_in(ssn) is not None
     assert claiming_in(ssn) is claiming_in(ssn)
-
-
-def test_no_eviction_helps_where_nothing_can_ever_be_given() -> None:
-    ssn = opened(world(offered("n1", 1), claim("c", gpu_com=1), claiming("a", "c"), claiming("b", "gone"), names="ab"))
-    claims = claiming_in(ssn)
-    assert claims is not None
-    assert claims.refused(task(ssn, "a"), "so: ") is None
-    assert claims.refused(task(ssn, "b"), "so: ") == Unfit("so: resourceclaim ns/gone not found", Code.UNRESOLVABLE)
-
-
-def test_a_bind_carries_what_the_claims_were_given() -> None:
-    pods = claiming("a", "c"), pod("b", "b")
-    ssn = opened(world(offered("n1", 1), claim("c", gpu_com=1), pods, names="ab"))
-    claims = claiming_in(ssn)
-    assert claims is not None
-    with ssn.statement() as stmt:
-        stmt.allocate([task(ssn, "a").row], [0])
-        found = claims.granted(task(ssn, "a"), Node(ssn.tables, 0))
-        assert found is not None
-        (grant,) = found[CLAIMS]  # type: ignore[misc, attr-defined]
-        assert isinstance(grant, ClaimGrant)
-        assert grant.allocation is not None
-        assert [each.device for each in grant.allocation.devices] == ["0"]
-    assert claims.granted(task(ssn, "b"), Node(ssn.tables, 0)) is None

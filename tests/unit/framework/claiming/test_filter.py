@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.framework.claiming.at_points import Claiming
+from pumice.framework.claiming.asked import Claiming
 from pumice.framework.claiming.filter import ELSEWHERE, NO_DEVICES, USED_UP
 from pumice.framework.claiming.ledger import claim_ledger
 from pumice.framework.session import Session
