@@ -13,6 +13,12 @@ from typing import Any, TypeVar
 V = TypeVar("V")
 
 
+def imported(place: str) -> Any:
+    """What stands at a place, ``module:what``; its module is imported now if nobody has done so."""
+    module, _, what = place.partition(":")
+    return getattr(import_module(module), what)
+
+
 class OnDemand(Mapping[str, V]):
     """A literal table ``name -> "module:what"``. Names are counted, listed and looked for without an import.
 
@@ -26,8 +32,7 @@ class OnDemand(Mapping[str, V]):
         self._read = read
 
     def __getitem__(self, name: str) -> V:
-        module, _, what = self._places[name].partition(":")
-        return self._read(name, getattr(import_module(module), what))
+        return self._read(name, imported(self._places[name]))
 
     def __contains__(self, name: object) -> bool:
         return name in self._places  # Mapping's own way would import it

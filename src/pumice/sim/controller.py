@@ -102,18 +102,23 @@ class Controller:
 
         Raises: ValueError for a second work of the same namespace and name.
         """
-        key = work.key
-        if key in self._keys:
-            raise ValueError(f"job {key} is there already: names must be unique")
-        self._keys.add(key)
-        self.to_come[key] = work
-        self.submitted_count += 1
-        self.engine.at(self.start + work.arrival_s, self._arrive, work, priority=Priority.ARRIVE)
+        self.submit_all((work,))
 
     def submit_all(self, works: Iterable[Work]) -> None:
-        """Have all of it arrive, each at its time."""
+        """Have all of it arrive, each at its time.
+
+        Raises: ValueError for a second work of the same namespace and name.
+        """
+        due = []
         for work in works:
-            self.submit(work)
+            key = work.key
+            if key in self._keys:
+                raise ValueError(f"job {key} is there already: names must be unique")
+            self._keys.add(key)
+            self.to_come[key] = work
+            due.append((self.start + work.arrival_s, work))
+        self.submitted_count += len(due)
+        self.engine.at_all(due, self._arrive, Priority.ARRIVE)
 
     def _arrive(self, work: Work) -> None:
         del self.to_come[work.key]

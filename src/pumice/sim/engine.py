@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 _COMPACT_FROM = 1024
+
+V = TypeVar("V")
 
 #: A handle to an event, for ``cancel``.
 EventId = int
@@ -55,6 +57,25 @@ class Engine:
         self._calls[event] = (call, values)
         heapq.heappush(self._heap, (time, priority, event))
         return event
+
+    def at_all(self, due: Iterable[tuple[float, V]], call: Callable[[V], object], priority: int = Priority.END) -> None:
+        """Have ``call(value)`` made for each (time, value), as by ``at`` for one after the other.
+
+        Raises: ValueError for a time that is past or no number; then none is made.
+        """
+        due = list(due)
+        if wrong := [time for time, _ in due if not (self.now <= time < math.inf)]:
+            raise ValueError(f"cannot schedule at {wrong[0]}: wanted a time from {self.now} on")
+        first = self._next_id
+        self._next_id += len(due)
+        self._calls.update((event, (call, (value,))) for event, (_, value) in enumerate(due, first))
+        entries = [(time, priority, event) for event, (time, _) in enumerate(due, first)]
+        if len(entries) < len(self._heap) >> 4:  # few beside what is there: each finds its place
+            for entry in entries:
+                heapq.heappush(self._heap, entry)
+            return
+        self._heap += entries
+        heapq.heapify(self._heap)
 
     def after(self, delay: float, call: Callable[..., object], *values: Any, priority: int = Priority.END) -> EventId:
         """Have ``call(*values)`` made ``delay`` seconds from now."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.framework.on_demand import imported
 from pumice.framework.policy import Policy
 from pumice.model.queue import PriorityClass
 from pumice.runtime.memory import old_objects_left_alone
@@ -18,7 +20,6 @@ from pumice.sim.event_log import EventLog
 from pumice.sim.faults import Faults
 from pumice.sim.history import History
 from pumice.sim.language import spoken
-from pumice.sim.makers import Makers
 from pumice.sim.scene import Scene
 from pumice.sim.settings import NOBODY, PLAIN, Observers, SimSettings
 from pumice.sim.shake import shaken
@@ -26,6 +27,9 @@ from pumice.sim.shell import Shell
 from pumice.sim.stuck import Stuck, Stuckness
 from pumice.sim.work import Moved, Work
 from pumice.sim.world import Ending, SimResult, Simulation
+
+if TYPE_CHECKING:
+    from pumice.sim.makers import Makers
 
 #: A job needs so many periods where nothing stands in its way: one cycle admits it, one places its pods, and the first
 #: is at most a period away.
@@ -86,7 +90,8 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     made: Mapping[str, Work] = {}
     if scene.makers:
         priorities = {each.name: each.value for each in scene.objects if isinstance(each, PriorityClass)}
-        made = Makers(controller, scene.makers, priorities, settings.until).made
+        makers: type[Makers] = imported("pumice.sim.makers:Makers")  # with the controllers of a cluster
+        made = makers(controller, scene.makers, priorities, settings.until).made
     history = History(cluster, controller, window=settings.window, patience_s=PROMPT_PERIODS * settings.period_s)
     shell.causes.tell = history.note_causes
     laws = shell.laws(controller, history) if settings.check_laws else None

@@ -69,6 +69,29 @@ def test_times_that_are_none_are_refused(time: float) -> None:
         engine.at(time, lambda: None)
 
 
+@pytest.mark.parametrize("there", [0, 100], ids=["many", "few beside what is there"])
+def test_several_at_once_come_as_one_after_the_other(there: int) -> None:
+    due = [(3.0, "c"), (1.0, "a"), (3.0, "d"), (2.0, "b")]
+    single, at_once, ran, likewise = Engine(), Engine(), list[str](), list[str]()
+    for engine in (single, at_once):
+        for _ in range(there):
+            engine.at(4, lambda: None)
+    for time, value in due:
+        single.at(time, ran.append, value, priority=Priority.ARRIVE)
+    at_once.at_all(iter(due), likewise.append, Priority.ARRIVE)
+    for engine, told in ((single, ran), (at_once, likewise)):
+        engine.at(3, told.append, "end", priority=Priority.END)
+        engine.advance(4)
+    assert ran == likewise == ["a", "b", "end", "c", "d"]
+
+
+def test_of_several_with_a_time_that_is_none_nobody_comes() -> None:
+    engine = Engine(start=5)
+    with pytest.raises(ValueError, match="cannot schedule at 4"):
+        engine.at_all([(6, "a"), (4, "b")], lambda value: None)
+    assert len(engine) == 0
+
+
 def test_after_each_is_called_after_every_event() -> None:
     engine, seen = Engine(), []
     engine.at(1, seen.append, "a")

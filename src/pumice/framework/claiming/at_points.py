@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pumice.framework import points
 from pumice.framework.claiming.resolving import claiming_tasks
-from pumice.framework.on_demand import OnDemand
+from pumice.framework.on_demand import imported
 from pumice.framework.session import Session
 
 if TYPE_CHECKING:
@@ -19,12 +19,11 @@ CLAIM_POINTS = (
     *(points.on_allocate, points.on_deallocate, points.bind_context),
 )
 
-#: Allocator, selectors and ledger are imported where a pod claims devices.
-_ASKED: OnDemand[Callable[[Session], Claiming]] = OnDemand(
-    {"claims": "pumice.framework.claiming.asked:claiming_of"}, lambda _, claiming_of: claiming_of
-)
-
 
 def claiming_in(ssn: Session) -> Claiming | None:
-    """What the plugins of a session share; None where no pod claims devices."""
-    return _ASKED["claims"](ssn) if claiming_tasks(ssn.tables) else None
+    """What the plugins of a session share; None where no pod claims devices. Allocator, selectors and ledger are
+    imported where one does."""
+    if not claiming_tasks(ssn.tables):
+        return None
+    claiming_of: Callable[[Session], Claiming] = imported("pumice.framework.claiming.asked:claiming_of")
+    return claiming_of(ssn)

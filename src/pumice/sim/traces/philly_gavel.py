@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def read(path: Path) -> Trace:
     throughputs = Throughputs(_find_throughputs(files[0].parent))
     shapes, problems = Shapes(), Problems()
     spec = shapes.pod(POD_CPU * 1000, POD_MEMORY_GI * GI, 1)
+    workers = cache(lambda size: (SimTask("worker", size, spec),))  # gangs of one size share them
     jobs: list[SimJob] = []
     names: dict[str, Path] = {}
     for file in files:
@@ -50,7 +52,7 @@ def read(path: Path) -> Trace:
             if not text.strip():
                 continue
             try:
-                jobs.append(_job(text, f"{stem}-{line:05d}", f"vc-{stem}", spec, throughputs))
+                jobs.append(_job(text, f"{stem}-{line:05d}", f"vc-{stem}", workers, throughputs))
             except BadField as error:
                 problems.add(str(file), error.reason, place(line, error))
     room = amounts(NODE_CPU * 1000, NODE_MEMORY_GI * GI, GPUS_PER_NODE, PODS_PER_NODE)
@@ -117,7 +119,9 @@ class Throughputs:
         ]
 
 
-def _job(text: str, name: str, queue: str, spec: Any, throughputs: Throughputs) -> SimJob:
+def _job(
+    text: str, name: str, queue: str, workers: Callable[[int], tuple[SimTask, ...]], throughputs: Throughputs
+) -> SimJob:
     fields = text.split("\t")
     places = PLACES.get(len(fields))
     if places is None:
@@ -128,8 +132,7 @@ def _job(text: str, name: str, queue: str, spec: Any, throughputs: Throughputs) 
     seconds = steps / throughputs.rate(fields[0], size)
     if seconds > SPAN_MAX_S:
         raise BadField("total_steps take more than 100 years", fields[places[0]])
-    task = SimTask("worker", size, spec)
-    return SimJob(NAMESPACE, name, queue, (task,), size, seconds, arrival)
+    return SimJob(NAMESPACE, name, queue, workers(size), size, seconds, arrival)
 
 
 def _label(stem: str) -> str:
