@@ -202,9 +202,10 @@ class Table:
     # -- the same rows for others --------------------------------------------------------------------------------------
 
     def freeze(self) -> Self:
-        """The table as it is now, as a value: what is written later does not change it. Columns that were not written
-        since the last call are the same memory."""
+        """The store's table as it is now, as a value: what is written later does not change it. Columns that were not
+        written since the last call are the same memory."""
         touched = self._touched[0]
+        assert touched >= 0, "what a session writes is told to nobody: its tables are no values"
         if self._frozen is not None and self._frozen[0] == touched:
             return self._frozen[2]
         versions = [column.version for column in self.columns.values()]
@@ -240,7 +241,7 @@ class Table:
         if not self.MOVING and self.stamps is None:
             return self
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
+        twin.__dict__.update(self.__dict__, _frozen=None, _touched=[-1])
         stamps = twin.stamps = None if self.stamps is None else self.stamps.copy()
         columns = twin.columns = self.columns.copy()
         for name in self.MOVING:

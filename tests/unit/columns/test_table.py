@@ -232,6 +232,12 @@ def test_a_fork_has_moving_columns_of_its_own_and_shares_the_rest() -> None:
     assert twin.capacity == frozen.capacity
 
 
+def test_a_fork_is_no_value() -> None:
+    """Its writers tell nobody, so that it would be taken for what it was."""
+    with pytest.raises(AssertionError, match="no values"):
+        boats(1).fork().freeze()
+
+
 def test_a_write_on_what_a_fork_shares_is_an_error() -> None:
     twin = boats(2).freeze().fork()
     with pytest.raises(ValueError, match="read-only"):
