@@ -205,6 +205,7 @@ class Failures:
         tables, rows = self._tables, self._tables.jobs.tasks[job]
         queue = Queue(tables, int(tables.jobs.queue[job]))
         return all(
-            self._hooks.ask(points.tasks_allowed, queue, TaskRows(tables, rows[list(each.tasks)])).tasks == each.allowed
+            self._hooks.ask(points.tasks_allowed, queue, TaskRows(tables, rows[list(each.tasks)]))
+            == (each.allowed, each.reason)
             for each in failure.asked
         )

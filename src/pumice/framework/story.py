@@ -48,11 +48,12 @@ class Operation(NamedTuple):
 
 
 class Question(NamedTuple):
-    """How many of the next ``tasks`` (rows, or positions in the job) the queue would take on, and its answer. Asked
-    before anything of the attempt stood."""
+    """How many of the next ``tasks`` (rows, or positions in the job) the queue would take on, its answer, and the
+    ``reason`` that was given for none. Asked before anything of the attempt stood."""
 
     tasks: tuple[int, ...]
     allowed: int
+    reason: str = ""
 
 
 class Attempt(NamedTuple):

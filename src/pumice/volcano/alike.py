@@ -97,7 +97,7 @@ class Alike:
         for number, failure in enumerate(failures):
             story.fail(listed[numbers == number], failure)
         told = {failure.told for failure in failures}
-        if len(told) == 1:
+        if len(told) == 1 and len(failures[0].told) <= 1:  # of two things both are told of one job before the next
             for what, detail in told.pop():
                 story.tell_of_jobs(listed, what, detail)
             return

@@ -47,7 +47,7 @@ class Trying:
         tasks = TaskRows(tables, np.array(rows))
         answer = self.ssn.ask(points.tasks_allowed, Queue(tables, queue), tasks)
         if not stmt.operations:
-            self.asked.append(Question(tuple(rows), answer.tasks))
+            self.asked.append(Question(tuple(rows), answer.tasks, answer.reason))
         else:
             placed = sum(len(op.placement.rows) for op in stmt.operations)
             follows = self.asked[0].tasks[placed : placed + len(rows)] == tuple(rows)

@@ -13,7 +13,7 @@ from pumice.framework.combine import Vote
 from pumice.framework.session import Session
 from pumice.framework.verdict import Unfit
 from pumice.testing.build import cluster, node, podgroup, pods, queue, resource, session
-from pumice.testing.check import check_plugin
+from pumice.testing.check import BESIDE, check_plugin
 
 FLAT = "actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: capacity}]}]"
 TREE = "actions: 'enqueue, allocate'\ntiers: [{plugins: [{name: capacity, enableHierarchy: true}]}]"
@@ -105,3 +105,15 @@ def test_a_limit_that_is_reached_stops_an_admission_and_names_the_dimension() ->
 @pytest.mark.parametrize("hierarchy", [False, True])
 def test_it_keeps_the_contract_of_plugins(hierarchy: bool) -> None:
     check_plugin("capacity", switches={"enableHierarchy": hierarchy}, seeds=range(8))
+
+
+def test_what_is_told_of_several_jobs_is_told_in_one_order() -> None:
+    """That their queue is full, and why: of each before the next, with a memory of earlier cycles as without."""
+    beside = [name for name in BESIDE if name != "proportion"]
+    check_plugin(
+        "capacity",
+        arguments={"ancestorReclaimLevel": 1},
+        switches={"enableHierarchy": True},
+        beside=beside,
+        seeds=[16],
+    )

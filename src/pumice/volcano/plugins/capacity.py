@@ -223,8 +223,8 @@ class Capacity:
 
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
-        """For a gang of the same queue everything; for one of another what queues can give back, without regard to
-        ancestors. Shape (rows,)."""
+        """For a gang of the same queue everything; for one of another what queues can give back, whatever their
+        ancestors have, and what is due to its queue. Shape (rows,)."""
         if context.kind is not EvictionKind.GANG_RECLAIM:
             return np.ones(len(candidates), dtype=bool)
         if self.problem:
