@@ -52,7 +52,9 @@ class _Admission:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self.by_amount = ssn.hooks.forms(points.job_enqueueable) == {"amount"}
-        self.rests_on = ssn.hooks.read(ssn.world, ssn.hooks.at(points.job_enqueueable))
+        hooks = ssn.hooks.at(points.job_enqueueable) if self.by_amount else []
+        #: Columns that a rejection rests on; None where nobody knows, for a plugin may keep anything.
+        self.rests_on = None if ssn.policy.python_plugins else ssn.hooks.read(ssn.world, hooks)
 
     def go_through(self, alike: list[AnyArray]) -> None:
         """The waiting jobs of one queue, in groups that ask for equal amounts."""
@@ -77,20 +79,23 @@ class _Admission:
 
     def _rejects_all(self, alike: list[AnyArray]) -> bool:
         """Reject all jobs of the queue, if none of them can be admitted now; then their order does not matter."""
-        jobs, queues = self.ssn.tables.jobs, self.ssn.tables.queues
-        one_of = [int(rows[0]) for rows in alike]
-        queue = int(jobs.queue[one_of[0]])
-        assert queues.stamps is not None
-        texts = self.ssn.memo.get(
-            ("rejected", queue, tuple(jobs.ask[one_of].tolist())),
-            (int(queues.stamps[queue]), *ground(*self.rests_on)),
-            lambda: self._rejections(one_of),
-        )
+        texts = self._known_rejections([int(rows[0]) for rows in alike])
         if not texts:
             return False
         for rows, text in zip(alike, texts, strict=True):
             self._tell(rows, text)
         return True
+
+    def _known_rejections(self, rows: list[int]) -> tuple[str, ...]:
+        """The same as ``_rejections`` of jobs of one queue, found anew only where something has changed."""
+        jobs, stamps = self.ssn.tables.jobs, self.ssn.tables.queues.stamps
+        if self.rests_on is None:
+            return self._rejections(rows)
+        assert stamps is not None
+        queue = int(jobs.queue[rows[0]])
+        question = ("rejected", queue, tuple(jobs.ask[rows].tolist()))
+        rests_on = (int(stamps[queue]), *ground(*self.rests_on))
+        return self.ssn.memo.get(question, rests_on, lambda: self._rejections(rows))
 
     def _rejections(self, rows: list[int]) -> tuple[str, ...]:
         """Why each of these jobs is not admitted; empty where one of them would be."""

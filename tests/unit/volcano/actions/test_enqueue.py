@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from pumice.api import Job, Session, Vote, plugin, points
+from pumice.api import F64, Job, Queue, Session, Vote, plugin, points
+from pumice.cycle import run_cycle
+from pumice.framework.memo import Memo
 from pumice.model.queue import PriorityClass
-from pumice.testing.build import Ran, cluster, node, podgroup, pods, queue, resource, run
+from pumice.runtime.loop import ListPlanner
+from pumice.testing.build import Ran, cluster, node, podgroup, pods, policy, queue, resource, run
 
 TIERS = "actions: enqueue\ntiers: [{plugins: [{name: priority}, {name: %s}]}]"
 LEVELS = PriorityClass("low", 1), PriorityClass("high", 9)
@@ -105,3 +108,25 @@ def test_admission_is_written_for_allocate_to_see() -> None:
     conf = (TIERS % "gang").replace("enqueue", "enqueue, allocate")
     found = run(cluster(node("n"), wants("g", 1), pods("g", 1)), conf)
     assert (admitted(found), found.binds) == (["g"], {"ns/g-0": "n"})
+
+
+def test_a_plugin_that_keeps_what_it_likes_is_asked_in_every_cycle() -> None:
+    """What was rejected once is remembered as long as all that the answer rests on is the same. Of a plugin with plain
+    Python state nobody knows what that is."""
+    gates = {"open": False}
+
+    @plugin("gatekeeper", keeps="python")
+    class Gatekeeper:
+        def __init__(self, ssn: Session) -> None:
+            self.open = gates["open"]
+
+        @points.job_enqueueable
+        def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+            return Vote.PERMIT if self.open else "closed"
+
+    chosen = policy(TIERS % "gatekeeper", plugins=[Gatekeeper])
+    store, memo = cluster(node("n"), wants("g")), Memo()
+    outcomes = []
+    for gates["open"] in (False, True):
+        outcomes.append(run_cycle(store.snapshot(), chosen, 1.0, ListPlanner(), memo=memo))
+    assert [[entry.what for entry in outcome.entries] for outcome in outcomes] == [[], ["admitted"]]
