@@ -87,10 +87,8 @@ class Table:
         self._lengths = lengths or {}
         self._stamped = stamped
         self.columns = {}
-        self._touched = [0]  # the version of the last write, and what the columns know it by
-        self._frozen: tuple[int, list[int], Self] | None = (
-            None  # as it was last, that version, and those of its columns
-        )
+        self._touched = [0]  # the version of the last write, in a list that the columns share
+        self._frozen: tuple[int, Self] | None = None  # as it was last, and that version then
         self._resize(0)
 
     @classmethod
@@ -131,24 +129,24 @@ class Table:
 
     def write(self, rows: Any, **values: Any) -> None:
         """Put a value, or an array of values, into ``rows`` (an int, a list or an array) of each named column."""
-        version = self._versions.next()
+        version = self._put(rows, values)
+        if self.stamps is not None:
+            self.stamps[rows] = version
+
+    def restate(self, row: int, **values: Any) -> None:
+        """Write what is said of a row, its status: no decision rests on it, so the row keeps its stamp."""
+        wrong = [name for name in values if not self.FIELDS[name].says]
+        assert not wrong, f"{wrong[0]} is more than a status"
+        self._put(row, values)
+
+    def _put(self, rows: Any, values: Mapping[str, Any]) -> int:
+        """Write columns, and give the version of that."""
+        version = self._touched[0] = self._versions.next()
         for name, value in values.items():
             column = self.columns[name]
             column.data[rows] = value
             column.version = version
-        if self.stamps is not None:
-            self.stamps[rows] = version
-        self._touched[0] = version
-
-    def restate(self, row: int, **values: Any) -> None:
-        """Write what is said of a row, its status: no decision rests on it, so the row keeps its stamp."""
-        version = self._versions.next()
-        for name, value in values.items():
-            assert self.FIELDS[name].says, f"{name} is more than a status"
-            column = self.columns[name]
-            column.data[row] = value
-            column.version = version
-        self._touched[0] = version
+        return version
 
     def new_rows(self, count: int, **values: Any) -> list[int]:
         """So many rows, marked alive, with these values (one for all, or one a row) and the others unused."""
@@ -207,19 +205,17 @@ class Table:
         touched = self._touched[0]
         assert touched >= 0, "what a session writes is told to nobody: its tables are no values"
         if self._frozen is not None and self._frozen[0] == touched:
-            return self._frozen[2]
-        versions = [column.version for column in self.columns.values()]
-        _, before, last = self._frozen or (0, [-1] * len(versions), None)
-        columns = {} if last is None else last.columns.copy()
-        for (name, column), version in zip(self.columns.items(), before, strict=True):
-            if column.version != version:
+            return self._frozen[1]
+        columns = {} if self._frozen is None else self._frozen[1].columns.copy()
+        for name, column in self.columns.items():
+            if name not in columns or columns[name].version != column.version:
                 columns[name] = column.frozen()
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__, columns=columns, _frozen=None)
         twin.__dict__.update({name: column.array for name, column in columns.items()})
         if self.stamps is not None:
             twin.stamps = read_only(self.stamps.copy())
-        self._frozen = touched, versions, twin
+        self._frozen = touched, twin
         return twin
 
     def restored(self, arrays: Mapping[str, AnyArray]) -> Self:

@@ -24,7 +24,7 @@ from pumice.runtime.memory import leave_old_objects_alone, old_objects_left_alon
 from pumice.state.store import Store
 
 SETTLING_CYCLES = 3
-QUIET_CYCLES = 7
+QUIET_CYCLES = 7  # odd: one of them is the median
 
 
 @dataclass(frozen=True, slots=True)

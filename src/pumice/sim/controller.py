@@ -105,20 +105,21 @@ class Controller:
         self.submit_all((work,))
 
     def submit_all(self, works: Iterable[Work]) -> None:
-        """Have all of it arrive, each at its time.
+        """Have all of it arrive, each at its time; none of it where one cannot.
 
         Raises: ValueError for a second work of the same namespace and name.
         """
-        due = []
+        coming: dict[str, Work] = {}
         for work in works:
             key = work.key
-            if key in self._keys:
+            if key in self._keys or key in coming:
                 raise ValueError(f"job {key} is there already: names must be unique")
-            self._keys.add(key)
-            self.to_come[key] = work
-            due.append((self.start + work.arrival_s, work))
-        self.submitted_count += len(due)
+            coming[key] = work
+        due = ((self.start + work.arrival_s, work) for work in coming.values())
         self.engine.at_all(due, self._arrive, Priority.ARRIVE)
+        self._keys.update(coming)
+        self.to_come.update(coming)
+        self.submitted_count += len(coming)
 
     def _arrive(self, work: Work) -> None:
         del self.to_come[work.key]

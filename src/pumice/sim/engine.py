@@ -66,16 +66,10 @@ class Engine:
         due = list(due)
         if wrong := [time for time, _ in due if not (self.now <= time < math.inf)]:
             raise ValueError(f"cannot schedule at {wrong[0]}: wanted a time from {self.now} on")
-        first = self._next_id
+        for event, (time, value) in enumerate(due, self._next_id):
+            self._calls[event] = (call, (value,))
+            heapq.heappush(self._heap, (time, priority, event))
         self._next_id += len(due)
-        self._calls.update((event, (call, (value,))) for event, (_, value) in enumerate(due, first))
-        entries = [(time, priority, event) for event, (time, _) in enumerate(due, first)]
-        if len(entries) < len(self._heap) >> 4:  # few beside what is there: each finds its place
-            for entry in entries:
-                heapq.heappush(self._heap, entry)
-            return
-        self._heap += entries
-        heapq.heapify(self._heap)
 
     def after(self, delay: float, call: Callable[..., object], *values: Any, priority: int = Priority.END) -> EventId:
         """Have ``call(*values)`` made ``delay`` seconds from now."""

@@ -84,15 +84,15 @@ class TaskKeeper:
 
     def _present(self, rows: list[int]) -> list[tuple[int, ...]]:
         """The state and what else is booked of each: tasks whose rows agree in this are booked together."""
+        return list(zip(*(column[rows].tolist() for column in self._booked()), strict=True))
+
+    def _booked(self) -> tuple[AnyArray, ...]:
         tasks = self._tables.tasks
-        columns = (tasks.status, tasks.cls, tasks.sub, tasks.gate, tasks.role)
-        return list(zip(*(column[rows].tolist() for column in columns), strict=True))
+        return tasks.status, tasks.cls, tasks.sub, tasks.gate, tasks.role
 
     def _kinds_of(self, rows: list[int]) -> list[list[int]]:
         """Tasks in groups of which the same is booked, in the order of their first."""
-        tasks = self._tables.tasks
-        columns = (tasks.status, tasks.cls, tasks.sub, tasks.gate, tasks.role)
-        if rows and all((column[rows] == column[rows[0]]).all() for column in columns):
+        if rows and all((column[rows] == column[rows[0]]).all() for column in self._booked()):
             return [rows]  # a whole gang, mostly
         alike: dict[Hashable, list[int]] = {}
         for row, kind in zip(rows, self._present(rows), strict=True):

@@ -58,8 +58,8 @@ class GivingBack:
         return lines[inverse], measured[inverse]
 
     def _ancestors(self, queue: int, level: int) -> list[int]:
-        """The next so many ancestors but the root; -1 where there is none."""
-        found = self._tree.line(queue)[1:-1][:level] if queue >= 0 else []
+        """The next so many; -1 where there is none."""
+        found = self._tree.above(queue, level) if queue >= 0 else []
         return found + [-1] * (level - len(found))
 
     def _related(self, candidates: TaskRows, reclaimer: int, level: int) -> Bool:

@@ -60,6 +60,10 @@ class QueueTree:
             self._lines[row] = found
         return found
 
+    def above(self, row: int, levels: int) -> list[int]:
+        """The next so many ancestors of a queue but the root, the nearest first."""
+        return self.line(row)[1:-1][:levels]
+
     def parted(self, left: int, right: int) -> tuple[int, int]:
         """Where the lines of two queues part, seen from the root: the highest of each that is not of both. The queues
         themselves where one is the other's ancestor."""

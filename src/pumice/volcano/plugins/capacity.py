@@ -201,8 +201,7 @@ class Capacity:
             return False
         if exceeded(self.ssn, self.allocated.array[row] + asked, self.most.array[row], asked):
             return False
-        line = self.tree.line(row)
-        return any(self._partly_deserved(each, asked) for each in (row, *line[1:-1][: self.level]))
+        return any(self._partly_deserved(each, asked) for each in (row, *self.tree.above(row, self.level)))
 
     def _partly_deserved(self, row: int, asked: F64) -> bool:
         wanted = self.allocated.array[row] + asked
@@ -219,7 +218,7 @@ class Capacity:
             return np.zeros(len(candidates), dtype=bool)
         order, queue = eviction_order_by_node(self.ssn, candidates, reclaimer.row), reclaimer.job.queue
         given = self._giving_back().to_task(queue, reclaimer.req, self.level, candidates, order)
-        return given & self._due_to(queue, reclaimer.req, candidates)
+        return given if self.common_count else given & self._due_to(queue, reclaimer.req, candidates)
 
     @points.unified_evictable
     def unified_evictable(self, context: EvictionContext, candidates: TaskRows) -> Bool:
@@ -229,21 +228,19 @@ class Capacity:
             return np.ones(len(candidates), dtype=bool)
         if self.problem:
             return np.zeros(len(candidates), dtype=bool)
-        return self._giving_back().to_gang(candidates) & self._due_to_gang(context.job, candidates)
-
-    def _due_to_gang(self, job: Job, candidates: TaskRows) -> Bool:
-        """The same for all that waits of a gang."""
-        tables = self.ssn.tables
-        waiting = job.tasks[tables.tasks.status[job.tasks] == PENDING]
-        return self._due_to(job.queue, tables.classes.req[tables.tasks.cls[waiting]].sum(axis=0), candidates)
+        given = self._giving_back().to_gang(candidates)
+        if self.common_count:
+            return given
+        tables, tasks = self.ssn.tables, context.job.tasks
+        waiting = tasks[tables.tasks.status[tasks] == PENDING]
+        return given & self._due_to(context.job.queue, TaskRows(tables, waiting).req.sum(axis=0), candidates)
 
     def _due_to(self, queue: int, asked: F64, candidates: TaskRows) -> Bool:
-        """Candidates that a queue may have so much more (R,) from: all of them, where common ancestors count or it
-        stays within what it deserves; else those outside of some ancestor that does. Shape (rows,)."""
-        if self.common_count or self._partly_deserved(queue, asked):
+        """Candidates that a queue may have so much more (R,) from, where common ancestors do not count: all of them,
+        where it stays within what it deserves; else those outside of some ancestor that does. Shape (rows,)."""
+        if self._partly_deserved(queue, asked):
             return np.ones(len(candidates), dtype=bool)
-        line = self.tree.line(queue)[1:-1][: self.level]
-        within = [row for row in line if self._partly_deserved(row, asked)]
+        within = [row for row in self.tree.above(queue, self.level) if self._partly_deserved(row, asked)]
         found, inverse = np.unique(candidates.queue, return_inverse=True)
         due = [any(row not in self.tree.line(other) for row in within) for other in found.tolist()]
         return np.array(due, dtype=bool)[inverse]
