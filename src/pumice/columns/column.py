@@ -10,6 +10,7 @@ by which anything is kept (``framework.memo``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any, Generic, TypeVar
 
@@ -35,7 +36,10 @@ class Column(Generic[A]):
     """``array`` to read; ``data``, the same memory, for writers alone. Axis 0 is the rows.
 
     ``stamps`` (rows,) belong to the table: a write to any of its columns raises those of the rows written; None where
-    nobody asks for single rows. Of a frozen column ``data`` is read-only too, and a write is NumPy's ValueError.
+    nobody asks for single rows. Of a value's column ``data`` is read-only too, and a write is NumPy's ValueError.
+
+    ``shared``: others may read the same memory, as it is. Whoever writes calls ``part`` before, which calls this, and
+    so leaves them what they read. None where the memory is the column's own.
 
     ``touched`` belongs to the store's tables: the version of the last write to any column of the table, in a list that
     they share, so that a table that nobody wrote to is known by one number.
@@ -44,7 +48,7 @@ class Column(Generic[A]):
     read as they would be after a placement (``NodeRows.read``); None: placements leave the column alone.
     """
 
-    __slots__ = ("array", "data", "per_task", "stamps", "touched", "version")
+    __slots__ = ("array", "data", "per_task", "shared", "stamps", "touched", "version")
 
     def __init__(self, data: A, version: int, stamps: I64 | None = None) -> None:
         self.data = data
@@ -54,14 +58,25 @@ class Column(Generic[A]):
             self.array.flags.writeable = False
         self.version = version
         self.stamps = stamps
+        self.shared: Callable[[Column[A]], object] | None = None
         self.touched: list[int] | None = None
         self.per_task: F64 | None = None
 
-    def frozen(self) -> Column[A]:
-        """The same bytes and version in memory of its own, which nobody can write to."""
-        data = self.data.copy("K")
-        data.setflags(write=False)
-        return Column(data, self.version)
+    def reader(self) -> Column[A]:
+        """The same memory and version, for who only reads: a value for as long as nobody writes there (``part``)."""
+        return Column(self.array, self.version)
+
+    def part(self) -> None:
+        """Have memory of its own from now on, where others need what is there."""
+        leave, self.shared = self.shared, None
+        if leave is not None:
+            leave(self)
+
+    def move(self) -> None:
+        """Go on with a copy."""
+        self.data = self.data.copy("K")
+        self.array = self.data.view()
+        self.array.flags.writeable = False
 
 
 class Writer:
@@ -74,12 +89,16 @@ class Writer:
 
     def put(self, column: Column[AnyArray], index: Any, value: Any) -> None:
         """Write ``value`` at ``index``: a row as int, a list or array of rows without repeats, or a mask."""
+        if column.shared is not None:
+            column.part()
         version = column.version = self.next_version()
         column.data[index] = value
         self._mark(column, index, version)
 
     def add(self, column: Column[AnyArray], index: Any, change: Any) -> None:
         """Add ``change`` at ``index``, likewise."""
+        if column.shared is not None:
+            column.part()
         version = column.version = self.next_version()
         column.data[index] += change
         self._mark(column, index, version)

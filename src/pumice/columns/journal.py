@@ -30,6 +30,8 @@ class Journal:
     def put(self, column: Column[AnyArray], index: Any, value: Any) -> None:
         """Write ``value`` at ``index`` (a row as int, a list or array of rows without repeats, or a mask) and remember
         what stood there."""
+        if column.shared is not None:
+            column.part()
         data, stamps = column.data, column.stamps
         old = data[index]
         if data.ndim > 1 and type(index) is int:
@@ -51,6 +53,8 @@ class Journal:
 
     def add(self, column: Column[AnyArray], index: Any, change: Any) -> None:
         """Add ``change`` at ``index``, likewise."""
+        if column.shared is not None:
+            column.part()
         data, stamps = column.data, column.stamps
         old = data[index]
         stamp = None if stamps is None else stamps[index]

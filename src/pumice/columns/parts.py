@@ -107,4 +107,5 @@ def put_together(parts: Parts) -> Snapshot:
         table = getattr(tables, name)
         setattr(tables, name, table.restored({column: parts.columns[f"{name}.{column}"] for column in table.FIELDS}))
     check_references(tables)
+    tables.version = versions.next()
     return Snapshot(tables, parts.number, parts.shard, parts.notes, parts.node_pool)

@@ -29,6 +29,8 @@ class QueueTable(Table):
     ``over_weight``, of queues that share by quota.
     """
 
+    BEARS_COLUMNS = True
+
     objs: Sequence[Queue] = objects(says=True)
     names: Sequence[str] = objects()
     creation: F64 = number(np.float64)

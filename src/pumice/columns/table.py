@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
+from weakref import ref
 
 import numpy as np
 
@@ -59,13 +60,34 @@ def objects(*, moves: bool = False, says: bool = False) -> Any:
     return Field(np.object_, None, moves, says=says)
 
 
+class Parting:
+    """What a writer calls before it writes to memory that others may read: their table says whether anybody does."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: Table) -> None:
+        self._table = ref(table)  # it holds this by its columns, and is to be free as soon as nobody wants it
+
+    def __call__(self, column: Column[AnyArray]) -> None:
+        table = self._table()
+        assert table is not None, "a column is written after its table is gone"
+        table.part(column)
+
+
 class Table:
     """``alive`` marks rows in use. ``stamps`` (rows,): raised for each row that is written, in whatever column; equal
     stamps mean equal bytes of the row, but for what is said of it (``restate``). None where the table is
-    ``unstamped``."""
+    ``unstamped``.
+
+    Memory is copied when it is written, and only where others read it: a value (``freeze``) and a fork of it have the
+    memory of the table that they are of, until one of them is written to; and what nobody holds any more when the store
+    moves on is not copied at all (decision 0243).
+    """
 
     FIELDS: ClassVar[Mapping[str, Field]] = {}
     MOVING: ClassVar[tuple[str, ...]] = ()
+    #: Whether plugins' columns raise the stamps of its rows (``World.column``), though a session writes none of its own.
+    BEARS_COLUMNS: ClassVar[bool] = False
 
     alive: Bool
     columns: dict[str, Column[AnyArray]]
@@ -88,7 +110,11 @@ class Table:
         self._stamped = stamped
         self.columns = {}
         self._touched = [0]  # the version of the last write, in a list that the columns share
-        self._frozen: tuple[int, Self] | None = None  # as it was last, and that version then
+        self._frozen: Self | None = None  # the value that it is, until somebody writes
+        self._known: dict[str, Column[AnyArray]] = {}  # columns of the last value
+        self._held: list[ref[Self]] = []  # values from before the last write that somebody may still hold
+        self._source: Self | None = None  # of a fork: the value that it began as
+        self._parting = Parting(self)
         self._resize(0)
 
     @classmethod
@@ -104,6 +130,11 @@ class Table:
     def decisive(self) -> list[Column[AnyArray]]:
         """The columns that decisions rest on: all but those that hold what is said of rows."""
         return [column for name, column in self.columns.items() if not self.FIELDS[name].says]
+
+    @property
+    def touched(self) -> int:
+        """The version of the last write to any column."""
+        return self._touched[0]
 
     @property
     def capacity(self) -> int:
@@ -144,6 +175,8 @@ class Table:
         version = self._touched[0] = self._versions.next()
         for name, value in values.items():
             column = self.columns[name]
+            if column.shared is not None:
+                column.part()
             column.data[rows] = value
             column.version = version
         return version
@@ -169,6 +202,7 @@ class Table:
     def _remake(self, lengths: Mapping[str, tuple[int, ...]]) -> None:
         """Give columns other lengths than they had, with nothing in them."""
         self._lengths, version = {**self._lengths, **lengths}, self._versions.next()
+        self._move_on()
         for name in lengths:
             self._adopt(name, Column(self._unused(name, self.capacity), version, self.stamps))
         if self.stamps is not None:
@@ -177,6 +211,7 @@ class Table:
     def _resize(self, size: int) -> None:
         """Make every column ``size`` rows long; those that come are unused."""
         version = self._versions.next()
+        self._move_on()
         old = len(self.columns["alive"].data) if self.columns else 0
         if self._stamped:
             stamps = np.full(size, version, dtype=np.int64)
@@ -201,29 +236,74 @@ class Table:
 
     def freeze(self) -> Self:
         """The store's table as it is now, as a value: what is written later does not change it. Columns that were not
-        written since the last call are the same memory."""
+        written since the last call are the same."""
         touched = self._touched[0]
         assert touched >= 0, "what a session writes is told to nobody: its tables are no values"
-        if self._frozen is not None and self._frozen[0] == touched:
-            return self._frozen[1]
-        columns = {} if self._frozen is None else self._frozen[1].columns.copy()
+        if self._frozen is not None:
+            return self._frozen
+        columns = self._known = self._known.copy()
         for name, column in self.columns.items():
-            if name not in columns or columns[name].version != column.version:
-                columns[name] = column.frozen()
+            column.shared = self._parting
+            known = columns.get(name)
+            if known is None or known.version != column.version:
+                columns[name] = column.reader()
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__, columns=columns, _frozen=None)
-        twin.__dict__.update({name: column.array for name, column in columns.items()})
+        twin.__dict__.update(self.__dict__, columns=columns, _frozen=None, _known=None, _held=None, _parting=None)
         if self.stamps is not None:
-            twin.stamps = read_only(self.stamps.copy())
-        self._frozen = touched, twin
+            twin.stamps = read_only(self.stamps)
+        self._frozen = twin
         return twin
+
+    def _move_on(self) -> None:
+        """Something is about to be written for the first time since the table was a value."""
+        if self._frozen is None:
+            return
+        self._held.append(ref(self._frozen))
+        self._frozen = None  # if nobody else has it, it is gone now
+        self._held = [each for each in self._held if each() is not None]
+        if not self._held:
+            for column in self.columns.values():
+                column.shared = None
+        elif self.stamps is not None:
+            self.stamps = self.stamps.copy()
+            for column in self.columns.values():
+                column.stamps = self.stamps
+
+    def part(self, column: Column[AnyArray]) -> None:
+        """Leave the memory of a column, which is about to be written, to those who read it."""
+        self._move_on()
+        if self._source is not None or self._held:
+            column.move()
+            name = next(name for name, each in self.columns.items() if each is column)
+            self.__dict__[name] = column.array
+
+    def adopt(self, other: Table) -> None:
+        """Take the versions and stamps of a table of the same bytes: a session's, which did what has been done here
+        now. Rows and columns that are others keep theirs."""
+        if other.capacity != self.capacity or self.stamps is None or other.stamps is None:
+            return
+        rows = (self.stamps != other.stamps).nonzero()[0]
+        same: Bool | None = None  # all of them
+        for name, column in self.columns.items():
+            then = other.columns[name]
+            if column.version == then.version:
+                continue
+            if column.array.shape != then.array.shape:  # a resource came that nobody had counted
+                return
+            equal = unequal_rows(column.array, then.array, rows)
+            if equal is None:
+                column.version = then.version
+            else:
+                same = equal if same is None else same & equal
+        self._move_on()
+        carried = rows if same is None else rows[same]
+        self.stamps[carried] = other.stamps[carried]
 
     def restored(self, arrays: Mapping[str, AnyArray]) -> Self:
         """The table with these columns, all of them and of one length, as a value. Versions are new, and so is the
         stamp of each row, which no other row has."""
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin.columns, twin._free, twin._frozen, twin._touched = {}, [], None, [0]
+        twin.__dict__.update(self.__dict__, columns={}, _free=[], _frozen=None, _known=None, _held=None, _touched=[0])
         next_version = self._versions.next
         stamps = [next_version() for _ in range(len(arrays["alive"]))] if self._stamped else None
         twin.stamps = None if stamps is None else read_only(np.array(stamps, dtype=np.int64))
@@ -232,16 +312,31 @@ class Table:
         return twin
 
     def fork(self) -> Self:
-        """The same table with moving columns and stamps of its own, to write on; the others stay shared. A table that
-        has neither is itself."""
-        if not self.MOVING and self.stamps is None:
+        """A value's rows, to write on: moving columns are shared until they are written, stamps are its own. A table
+        that has nothing to write is itself."""
+        if not self.MOVING and not self.BEARS_COLUMNS:
             return self
+        assert not self.columns["alive"].data.flags.writeable, "only a value is forked: who writes on a table is not told"
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__, _frozen=None, _touched=[-1])
-        stamps = twin.stamps = None if self.stamps is None else self.stamps.copy()
-        columns = twin.columns = self.columns.copy()
+        stamps = None if self.stamps is None else self.stamps.copy()
+        columns = self.columns.copy()
+        parting = Parting(twin)
         for name in self.MOVING:
             before = columns[name]
-            column = columns[name] = Column(before.data.copy("K"), before.version, stamps)
-            twin.__dict__[name] = column.array
+            column = columns[name] = Column(before.array, before.version, stamps)
+            column.shared = parting
+        twin.__dict__.update(self.__dict__, columns=columns, stamps=stamps, _source=self, _touched=[-1])
         return twin
+
+
+def unequal_rows(left: AnyArray, right: AnyArray, rows: AnyArray) -> Bool | None:
+    """Which of some rows are equal, None where all are, which is found out fast; Python values are equal where they are
+    the same object."""
+    left, right = left[rows], right[rows]
+    if left.dtype == np.object_:
+        equal = np.array([a is b for a, b in zip(left.tolist(), right.tolist(), strict=True)], dtype=bool)
+        return None if equal.all() else equal
+    if left.tobytes() == right.tobytes():
+        return None
+    found: Bool = (left == right).reshape(len(rows), -1).all(axis=1)
+    return found

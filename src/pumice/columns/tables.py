@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
@@ -37,7 +37,8 @@ from pumice.columns.usages import HistoryTable, UsageTable
 
 @dataclass(slots=True, eq=False)
 class Tables:
-    """The cluster as columns. Frozen ones are the same object as long as nothing has changed.
+    """The cluster as columns. Of a value the tables that nobody has written to since the one before are the same
+    objects, and ``version`` is that of the last write.
 
     The fields that are tables are the one list of them: see ``NAMES``.
     """
@@ -66,7 +67,7 @@ class Tables:
     storage_capacities: StorageCapacityTable
     device_grants: DeviceGrantTable
     tree: HyperNodeTree
-    _frozen: Tables | None = field(default=None, init=False)
+    version: int = 0
 
     @classmethod
     def empty(cls, versions: Versions, axis: ResourceAxis) -> Tables:
@@ -77,10 +78,8 @@ class Tables:
     def freeze(self) -> Tables:
         """The cluster as it is now, as a value."""
         parts: dict[str, Any] = {name: getattr(self, name).freeze() for name in NAMES}
-        last = self._frozen
-        if last is None or last.tree is not self.tree or any(getattr(last, name) is not parts[name] for name in NAMES):
-            last = self._frozen = Tables(self.versions, self.axis, tree=self.tree, **parts)
-        return last
+        version = max(self.tree.version, *(part.touched for part in parts.values()))
+        return Tables(self.versions, self.axis, tree=self.tree, version=version, **parts)
 
     def fork(self) -> Tables:
         """The same cluster with moving columns of its own: what a session writes on."""

@@ -32,7 +32,7 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = nobod
         figures = _figures_later(ssn) if ssn.is_idle else _figures(ssn)
         wakes_at = min((at for at in _said(ssn, "wakes_at", float | int | None) if at is not None), default=None)
         if ssn.is_idle and ready and writes == Writes() and wakes_at is None and not ssn.story.faults:
-            ssn.memo.keep(PUBLISHED, (ssn.tables,), figures)
+            ssn.memo.keep(PUBLISHED, (ssn.tables.version,), figures)
     outcome = Outcome(ssn.uid, ssn.now, ssn.policy, ssn.tables, ssn.story, writes, figures, wakes_at)
     ssn.close()
     return outcome

@@ -8,14 +8,13 @@ that keeps nothing, decides and says the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pumice.columns.column import Column, Versions
-from pumice.columns.dtypes import I64, AnyArray, Bool
-from pumice.columns.table import Table
-from pumice.framework.world import World
+from pumice.columns.column import Column
+from pumice.columns.dtypes import I64, AnyArray, Bool, some
+from pumice.framework.world import STAMPED, World
 
 V = TypeVar("V")
 
@@ -43,12 +42,12 @@ class Memo:
     """Belongs to the shell, which gives it to one cycle after the other. ``keeps`` False: every question is answered
     anew."""
 
-    __slots__ = ("_bytes", "_last", "_older", "_under", "_young", "keeps")
+    __slots__ = ("_bytes", "_left", "_older", "_under", "_young", "keeps")
 
     def __init__(self, *, keeps: bool = True) -> None:
         self.keeps = keeps
         self._under: tuple[object, ...] = ()
-        self._last: World | None = None
+        self._left: _Left | None = None
         self._clear()
 
     def _clear(self) -> None:
@@ -113,98 +112,97 @@ class Memo:
 
     def begin(self, world: World, *under: object) -> None:
         """A cycle begins. What rests on another policy, or another store's versions, is forgotten (``under`` is
-        compared by identity); and what the last cycle left as it is now is known to be the same."""
+        compared by identity)."""
         now_under = (world.tables.versions, *under)
         same = len(now_under) == len(self._under) and all(a is b for a, b in zip(now_under, self._under, strict=True))
         if not same:
             self._clear()
-            self._under, self._last = now_under, None
-        last = self._last
-        if last is None or not world.to_write:
+            self._under, self._left = now_under, None
+        left = self._left
+        if left is None or not world.to_write:
             return
-        if last.now.array[0] == world.now.array[0]:
-            world.now.version = last.now.version
-        _carry(world.tables.nodes, last.tables.nodes, last.before.nodes, last.begun)
-        _carry_unwritten(world.tables.jobs, last.tables.jobs, last.before.jobs, world.tables.versions)
-        _carry_unwritten(world.tables.queues, last.tables.queues, last.before.queues, world.tables.versions)
+        if left.now == world.now.array[0]:
+            world.now.version = left.now_version
+        for axis, rows in left.stamps.items():
+            table = world.table(axis)
+            if not table.MOVING and len(rows.begun) == table.capacity:  # only what plugins say of a row may have moved
+                assert table.stamps is not None
+                np.copyto(table.stamps, rows.ended, where=table.stamps == rows.begun)
 
-    def begin_column(self, name: str, column: Column[Any]) -> Column[Any]:
-        """A plugin has made a column anew: where it is what the last cycle left, it has that version again. The
-        column."""
-        before = self._last.columns.get(name) if self._last is not None else None
-        if before is not None and before.array.shape == column.array.shape:
-            if before.array is column.array or before.array.tobytes() == column.array.tobytes():
-                column.version = before.version
-            elif column.stamps is not None:
-                changed = before.array != column.array
-                column.stamps[changed.reshape(len(changed), -1).any(axis=1)] = column.version
-        elif column.stamps is not None:
-            column.stamps[:] = column.version
-        return column
+    def begin_column(self, world: World, name: str) -> None:
+        """A plugin has made a column anew. Where it is what it was when the last cycle ended, or began, it has the
+        version of then; and no row has a stamp under which the plugin said otherwise of it."""
+        column, left = world.columns[name], self._left
+        column.shared = Column.move  # the next cycle compares with what it begins with
+        before = None if left is None else left.columns.get(name)
+        if left is None or before is None or before.ended.shape != column.array.shape:
+            if column.stamps is not None:
+                column.stamps[:] = column.version
+        else:
+            known = _equal(before.ended, column.array)
+            if known:
+                column.version = before.ended_version
+            elif _equal(before.begun, column.array):
+                column.version = before.begun_version
+            if column.stamps is not None and not (known and before.begun is before.ended):
+                _raise_others(column.stamps, left.stamps[world.axis_of(name)], before, column, world)
+        world.begun_with[name] = column.array, column.version
 
     def end(self, world: World) -> None:
-        """The cycle is over, and this is how it left the world."""
-        if self.keeps and world.to_write:
-            self._last = world
+        """The cycle is over, and this is how it left what plugins keep."""
+        if not self.keeps or not world.to_write:
+            return
+        columns = {}
+        for name, (begun, version) in world.begun_with.items():
+            column = world.columns[name]
+            columns[name] = _Kept(begun, version, column.array, column.version)
+        axes = dict.fromkeys(axis for name in columns if (axis := world.axis_of(name)) in STAMPED)
+        stamps = {axis: _Rows(world.before_of(axis).copy(), world.table(axis).stamps) for axis in axes}
+        self._left = _Left(float(world.now.array[0]), world.now.version, stamps, columns)
 
 
-def _carry(now: Table, last: Table, before: Table, begun: int) -> None:
-    """Rows and columns that are, to the byte, as the last cycle left them have the stamps and versions of then.
+class _Rows(NamedTuple):
+    """Stamps of a table as a cycle began, and as it ended."""
 
-    Only rows that the store wrote since that cycle began (``before``), or the cycle itself (after ``begun``), are
-    compared: the others are as they were.
-    """
-    if now.capacity != last.capacity or now.stamps is None or last.stamps is None or before.stamps is None:
-        return
-    written = (now.stamps != before.stamps) | (last.stamps > begun)
-    rows = written.nonzero()[0]
-    np.copyto(now.stamps, last.stamps, where=~written)
-    same: Bool | None = None  # all of them
-    for name, column in now.columns.items():
-        then = last.columns[name]
-        if column.version == then.version:
-            continue
-        if column.array.shape != then.array.shape:  # a resource came that nobody had counted
-            same = np.zeros(len(rows), dtype=bool)
-            continue
-        equal = _unequal_rows(column.array, then.array, rows)
-        if equal is not None:
-            same = equal if same is None else same & equal
-        elif name in now.MOVING:
-            column.version = then.version
-    carried = rows if same is None else rows[same]
-    now.stamps[carried] = last.stamps[carried]
+    begun: I64
+    ended: I64
 
 
-def _carry_unwritten(now: Table, last: Table, before: Table, versions: Versions) -> None:
-    """Rows that the store has not written since the last cycle began (``before``), and that the cycle or a plugin's
-    column changed, have the stamps of then again where they are as the cycle left them, else new ones.
+class _Kept(NamedTuple):
+    """A plugin's column as a cycle began, and as it ended, with its versions."""
 
-    Rows that the store wrote have new ones anyway: to find out whether it wrote what the cycle had written costs more
-    than it saves, for what rests on rows of jobs is found for all of them at once.
-    """
-    if now.capacity != last.capacity or now.stamps is None or last.stamps is None or before.stamps is None:
-        return
-    rows = ((now.stamps == before.stamps) & (now.stamps != last.stamps)).nonzero()[0]
-    if not len(rows):
-        return
-    same: Bool | None = None
-    for name in now.MOVING:
-        if now.columns[name].version != last.columns[name].version:
-            equal = _unequal_rows(now.columns[name].array, last.columns[name].array, rows)
-            if equal is not None:
-                same = equal if same is None else same & equal
-    now.stamps[rows] = last.stamps[rows] if same is None else np.where(same, last.stamps[rows], versions.next())
+    begun: AnyArray
+    begun_version: int
+    ended: AnyArray
+    ended_version: int
 
 
-def _unequal_rows(left: AnyArray, right: AnyArray, rows: AnyArray) -> Bool | None:
-    """Which of some rows are equal, None where all are, which is found out fast; Python values are equal where they are
-    the same object."""
-    left, right = left[rows], right[rows]
-    if left.dtype == np.object_:
-        equal = np.array([a is b for a, b in zip(left.tolist(), right.tolist(), strict=True)], dtype=bool)
-        return None if equal.all() else equal
-    if left.tobytes() == right.tobytes():
-        return None
-    found: Bool = (left == right).reshape(len(rows), -1).all(axis=1)
-    return found
+class _Left(NamedTuple):
+    """What a cycle left of what plugins keep: its moment, with its version; by axis the stamps of rows, by name the
+    columns."""
+
+    now: float
+    now_version: int
+    stamps: dict[str, _Rows]
+    columns: dict[str, _Kept]
+
+
+def _raise_others(stamps: I64, rows: _Rows, before: _Kept, column: Column[Any], world: World) -> None:
+    """Give new stamps to the rows that have one under which a plugin's column said otherwise of them."""
+    others = (stamps == rows.begun) & _differing(before.begun, column.array)
+    others |= (stamps == rows.ended) & _differing(before.ended, column.array)
+    if some(others):
+        stamps[others] = world.tables.versions.next()
+
+
+def _equal(left: AnyArray, right: AnyArray) -> bool:
+    """Whether two arrays of one shape are the same bytes."""
+    return left is right or left.tobytes() == right.tobytes()
+
+
+def _differing(left: AnyArray, right: AnyArray) -> Bool:
+    """Rows that differ (rows,); none of the same array."""
+    if left is right:
+        return np.zeros(len(left), dtype=bool)
+    found: Bool = left != right
+    return found if found.ndim == 1 else found.reshape(len(found), -1).any(axis=1)

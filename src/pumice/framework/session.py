@@ -50,7 +50,7 @@ class Session:
         self.is_idle = policy.only_for_waiting and policy.dialect.nothing_waits(snapshot.tables)
         self.world = World(snapshot, now, policy.accounting, to_write=not self.is_idle)
         memo.begin(self.world, policy, snapshot.shard)
-        self.published: Figures | None = memo.recall(PUBLISHED, (snapshot.tables,)) if self.is_idle else None
+        self.published: Figures | None = memo.recall(PUBLISHED, (snapshot.tables.version,)) if self.is_idle else None
         self.tables, self.journal, self.ledger = self.world.tables, self.world.journal, self.world.ledger
         self.total: F64 = self.tables.nodes.facts.total
         self.story, self.hooks = Story(self.tables), Hooks(policy)
@@ -84,7 +84,9 @@ class Session:
         them. Raises: PluginError."""
         if not self.hooks.is_opening:
             raise PluginError(f"column {name} asked for when the plugin was open already")
-        return self.memo.begin_column(*self.world.column(name, axis, *shape, values=values, per_task=per_task))
+        name, column = self.world.column(name, axis, *shape, values=values, per_task=per_task)
+        self.memo.begin_column(self.world, name)
+        return column
 
     def shared(self, key: Hashable, build: Callable[[], V]) -> V:
         """What several plugins need in this session, built by the first that asks."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.column import Column
-from pumice.columns.dtypes import AnyArray
+from pumice.columns.dtypes import I64, AnyArray
 from pumice.columns.journal import Journal
 from pumice.columns.ledger import Accounting, Ledger
 from pumice.columns.nodes import PIPELINED, RELEASING
@@ -25,15 +25,15 @@ class World:
     """One snapshot, forked: what is written here is seen by nobody else.
 
     ``now`` is a column of one row, so that what rests on the clock is known to. Not ``to_write``: these are the tables
-    of the snapshot itself, and a write is an error. ``before``: those of the snapshot. ``begun``: versions above it
-    are of writes in this world.
+    of the snapshot itself, and a write is an error. ``before``: those of the snapshot. ``begun_with``: plugins' columns
+    as they began, array and version.
     """
 
     __slots__ = (
         "_axis_of",
         "_futures_differ",
         "before",
-        "begun",
+        "begun_with",
         "columns",
         "journal",
         "ledger",
@@ -46,7 +46,7 @@ class World:
         self.tables = snapshot.tables.fork() if to_write else snapshot.tables
         self.before, self.to_write = snapshot.tables, to_write
         versions = self.tables.versions
-        self.begun = versions.next()
+        self.begun_with: dict[str, tuple[AnyArray, int]] = {}
         self.journal = Journal(versions)
         self.ledger = Ledger(self.tables, self.journal, accounting)
         self.now: Column[Any] = Column(np.array([now]), versions.next())
@@ -90,6 +90,15 @@ class World:
         name = self._free_name(name)
         self.columns[name], self._axis_of[name] = found, axis
         return name, found
+
+    def axis_of(self, name: str) -> str:
+        """The axis of a plugin's column, empty where its rows are its own."""
+        return self._axis_of[name]
+
+    def before_of(self, axis: str) -> I64:
+        """The stamps of a table's rows as the session found them."""
+        stamps: I64 = getattr(self.before, AXES[axis]).stamps
+        return stamps
 
     def _free_name(self, name: str) -> str:
         """The name, or with a number where a plugin is listed twice."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
+from pumice.columns.column import Column
 from pumice.columns.counting import HELD
 from pumice.columns.devices import DeviceLedger, memory_of, sharing_tasks, slot_count
 from pumice.columns.dtypes import AnyArray
@@ -24,7 +26,7 @@ def open_devices(ssn: Session) -> None:
     if not rows:
         return
     shares, of, left = (
-        ssn.memo.begin_column(*ssn.world.column(name, axis, *shape, values=values))
+        _column(ssn, name, axis, *shape, values=values)
         for name, axis, shape, values in (
             ("devices.shares", "node", (slot_count(tables, rows), 3), None),
             ("devices.of", "task", (), np.zeros(tables.tasks.capacity, dtype=np.int64)),
@@ -35,6 +37,12 @@ def open_devices(ssn: Session) -> None:
     devices = ssn.ledger.devices = DeviceLedger(tables, ssn.journal, shares, of, left, memory)
     devices.enter(rows)
     _count_once(ssn, devices)
+
+
+def _column(ssn: Session, name: str, axis: str, *shape: int, values: AnyArray | None) -> Column[Any]:
+    name, column = ssn.world.column(name, axis, *shape, values=values)
+    ssn.memo.begin_column(ssn.world, name)
+    return column
 
 
 def _count_once(ssn: Session, devices: DeviceLedger) -> None:

@@ -91,7 +91,7 @@ class Loop:
         self.decisions = planner.taken
         self.digest.add(now, planner.taken)
         self._write(outcome)
-        self.store.assume(planner.taken)  # before any event says what became of it
+        self.store.assume(planner.taken, outcome.tables)  # before any event says what became of it
         return outcome
 
     def _write(self, outcome: Outcome) -> None:

@@ -41,6 +41,7 @@ class Shell:
 
     def cycle(self, now: float) -> CycleReport:
         self._submitted = []
+        self._last = None  # what nobody holds is not copied when the store moves on
         self.cycles += 1
         outcome = self._last = self.loop.step(now, saw=lambda snapshot: self._saw(now, snapshot))
         for notice in outcome.nominations():

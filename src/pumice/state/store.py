@@ -215,8 +215,9 @@ class Store:
 
     # -- decisions in flight ------------------------------------------------------------------------------------------
 
-    def assume(self, decisions: Sequence[Bind | Evict]) -> None:
-        """Count decisions that were sent as if they had happened, until events say what really did.
+    def assume(self, decisions: Sequence[Bind | Evict], left: Tables | None = None) -> None:
+        """Count decisions that were sent as if they had happened, until events say what really did. ``left``: how the
+        cycle that decided left the cluster, which is known again where it is the same.
 
         Nothing to do when events were faster. Who sends a decision sees to it that an event comes in bounded time: the
         pod as it became of it, or ``Undone``.
@@ -226,6 +227,8 @@ class Store:
         for decision in decisions:
             if isinstance(decision, Bind) and decision.context:
                 self._grants.assume(decision)
+        if decisions and left is not None:
+            self._tables.nodes.adopt(left.nodes)
 
     def remember(self, writes: Writes) -> None:
         """Keep where a cycle put jobs and sub-jobs, and what its plugins noted."""
