@@ -42,12 +42,13 @@ class Memo:
     """Belongs to the shell, which gives it to one cycle after the other. ``keeps`` False: every question is answered
     anew."""
 
-    __slots__ = ("_bytes", "_left", "_older", "_under", "_young", "keeps")
+    __slots__ = ("_bytes", "_left", "_older", "_stamps", "_under", "_young", "keeps")
 
     def __init__(self, *, keeps: bool = True) -> None:
         self.keeps = keeps
         self._under: tuple[object, ...] = ()
         self._left: _Left | None = None
+        self._stamps: dict[str, tuple[I64, I64]] = {}  # by axis, as the cycle found them, and when plugins were open
         self._clear()
 
     def _clear(self) -> None:
@@ -125,9 +126,11 @@ class Memo:
             world.now.version = left.now_version
         for axis, rows in left.stamps.items():
             table = world.table(axis)
-            if not table.MOVING and len(rows.begun) == table.capacity:  # only what plugins say of a row may have moved
+            if len(rows.found) == table.capacity:
                 assert table.stamps is not None
-                np.copyto(table.stamps, rows.ended, where=table.stamps == rows.begun)
+                # Of a table that sessions do not write on, only what plugins say of a row may have moved.
+                known = rows.begun if table.MOVING else rows.ended
+                np.copyto(table.stamps, known, where=table.stamps == rows.found)
 
     def begin_column(self, world: World, name: str) -> None:
         """A plugin has made a column anew. Where it is what it was when the last cycle ended, or began, it has the
@@ -144,9 +147,16 @@ class Memo:
                 column.version = before.ended_version
             elif _equal(before.begun, column.array):
                 column.version = before.begun_version
-            if column.stamps is not None and not (known and before.begun is before.ended):
-                _raise_others(column.stamps, left.stamps[world.axis_of(name)], before, column, world)
+            rows = left.stamps.get(world.axis_of(name))
+            if column.stamps is not None and rows is not None and not (known and before.begun is before.ended):
+                _raise_others(column.stamps, rows, before, column, world)
         world.begun_with[name] = column.array, column.version
+
+    def begun(self, world: World) -> None:
+        """The plugins are open, and have made their columns."""
+        if self.keeps and world.to_write:
+            axes = dict.fromkeys(map(world.axis_of, world.begun_with))
+            self._stamps = {axis: (world.stamps_found(axis), world.stamps(axis)) for axis in axes if axis in STAMPED}
 
     def end(self, world: World) -> None:
         """The cycle is over, and this is how it left what plugins keep."""
@@ -156,14 +166,14 @@ class Memo:
         for name, (begun, version) in world.begun_with.items():
             column = world.columns[name]
             columns[name] = _Kept(begun, version, column.array, column.version)
-        axes = dict.fromkeys(axis for name in columns if (axis := world.axis_of(name)) in STAMPED)
-        stamps = {axis: _Rows(world.before_of(axis).copy(), world.table(axis).stamps) for axis in axes}
-        self._left = _Left(float(world.now.array[0]), world.now.version, stamps, columns)
+        stamps = {axis: _Rows(*known, world.stamps(axis)) for axis, known in self._stamps.items()}
+        self._left, self._stamps = _Left(float(world.now.array[0]), world.now.version, stamps, columns), {}
 
 
 class _Rows(NamedTuple):
-    """Stamps of a table as a cycle began, and as it ended."""
+    """Stamps of a table as a cycle found it, when its plugins were open, and as it ended."""
 
+    found: I64
     begun: I64
     ended: I64
 

@@ -68,6 +68,7 @@ class Session:
         if not self.is_idle:
             self.policy.dialect.opens(self)
         self.hooks.open(self, self.policy.heard_when_idle if self.is_idle else self.policy.everyone, observe)
+        self.memo.begun(self.world)
         self.opened_at = self.tables.versions.next()
 
     def close(self) -> None:

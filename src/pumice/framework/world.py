@@ -15,6 +15,7 @@ from pumice.columns.ledger import Accounting, Ledger
 from pumice.columns.nodes import PIPELINED, RELEASING
 from pumice.columns.snapshot import Snapshot
 from pumice.columns.table import Table
+from pumice.columns.tables import Tables
 
 #: Axes on which a plugin may put a column, and their tables. Those of ``STAMPED`` tell changes row by row.
 AXES = {"node": "nodes", "task": "tasks", "job": "jobs", "sub": "subs", "queue": "queues", "class": "classes"}
@@ -95,10 +96,13 @@ class World:
         """The axis of a plugin's column, empty where its rows are its own."""
         return self._axis_of[name]
 
-    def before_of(self, axis: str) -> I64:
-        """The stamps of a table's rows as the session found them."""
-        stamps: I64 = getattr(self.before, AXES[axis]).stamps
-        return stamps
+    def stamps(self, axis: str) -> I64:
+        """The stamps of a table's rows, as they are now."""
+        return _stamps_of(self.tables, axis)
+
+    def stamps_found(self, axis: str) -> I64:
+        """The same, as they were in the snapshot."""
+        return _stamps_of(self.before, axis)
 
     def _free_name(self, name: str) -> str:
         """The name, or with a number where a plugin is listed twice."""
@@ -136,3 +140,8 @@ class World:
             found.update(name.encode())
             found.update(np.ascontiguousarray(array).tobytes())
         return found.hexdigest()
+
+
+def _stamps_of(tables: Tables, axis: str) -> I64:
+    stamps: I64 = getattr(tables, AXES[axis]).stamps
+    return stamps.copy()

@@ -60,12 +60,18 @@ def test_who_reads_cannot_write() -> None:
     assert read.array.tolist() == [5, 2]
 
 
-def test_frozen_is_a_value() -> None:
-    live = column(1, 2)
-    frozen = live.frozen()
-    live.data[0] = 9
-    assert (frozen.array.tolist(), frozen.version, frozen.stamps) == ([1, 2], live.version, None)
-    for array in (frozen.array, frozen.data):
+@pytest.mark.parametrize("how", ["put", "add"])
+def test_who_shares_memory_is_left_what_is_there(how: str) -> None:
+    versions = Versions()
+    live = column(1, 2, versions=versions)
+    reader = live.reader()
+    assert np.shares_memory(reader.array, live.array)
+    live.shared = Column.move
+    getattr(Writer(versions), how)(live, 0, 8)
+    assert (reader.array.tolist(), reader.stamps) == ([1, 2], None)
+    assert live.array.tolist() == live.data.tolist() == [8 if how == "put" else 9, 2]
+    assert reader.version < live.version and live.shared is None
+    for array in (reader.array, reader.data, live.array):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 5
 

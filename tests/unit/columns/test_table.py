@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.columns.column import Versions
+from pumice.columns.column import Versions, Writer
 from pumice.columns.dtypes import F64, I32, Bool
+from pumice.columns.journal import Journal
 from pumice.columns.table import Table, number, objects
 from pumice.model.events import Seen
 from pumice.model.podgroup import PodGroupStatus
@@ -169,7 +170,7 @@ def test_a_table_without_stamps_keeps_none() -> None:
     table.write(0, berth=5)
     assert table.stamps is None
     assert all(column.stamps is None for column in table.columns.values())
-    assert table.fork().stamps is None and table.freeze().stamps is None
+    assert table.freeze().fork().stamps is None and table.freeze().stamps is None
 
 
 # -- a frozen table: a value
@@ -210,10 +211,77 @@ def test_a_frozen_table_has_the_versions_of_the_table() -> None:
 
 def test_a_table_that_grows_leaves_the_others_as_they_are() -> None:
     table = boats(FIRST)
-    frozen, twin = table.freeze(), table.fork()
+    frozen = table.freeze()
+    twin = frozen.fork()
     table.new_rows(1)
     assert {t.capacity for t in (frozen, twin)} == {len(twin.berth)} == {FIRST}
     assert table.capacity == 2 * FIRST
+
+
+@pytest.mark.parametrize("holds", ["the value", "a fork of it", "an older value", "nobody"])
+@pytest.mark.parametrize("how", ["write", "restate", "grow", "writer"])
+def test_memory_is_copied_only_where_somebody_reads_it(holds: str, how: str) -> None:
+    """What is held stays as it was, column by column, stamps included; what nobody holds is written in place."""
+    versions = Versions()
+    table = Boats(versions, {"cargo": (2,)})
+    table.new_rows(FIRST, berth=list(range(FIRST)), names="boat", cargo=3)
+    held: Any = {
+        "the value": lambda: table.freeze(),
+        "a fork of it": lambda: table.freeze().fork(),
+        "an older value": lambda: (table.freeze(), table.write(1, afloat=False), table.freeze())[0],
+        "nobody": lambda: table.freeze() and None,
+    }[holds]()
+    then = None if held is None else {name: getattr(held, name).tolist() for name in Boats.FIELDS}
+    stamps = None if held is None else held.stamps.tolist()
+    memory = table["berth"].data
+    for first in (True, False):
+        match how:
+            case "write":
+                table.write([0, 1], berth=9, names="other")
+            case "restate":
+                table.restate(0)
+                table.write(0, berth=8)
+            case "grow":
+                table.new_rows(1, berth=9)
+            case "writer":
+                Writer(versions).put(table["berth"], 0, 9)
+        moves = first and (held is not None or how == "grow")
+        assert (table["berth"].data is not memory) is moves, "copied once, or not at all"
+        memory = table["berth"].data
+        assert table["berth"].shared is None
+        if held is not None:
+            assert {name: getattr(held, name).tolist() for name in Boats.FIELDS} == then
+            assert held.stamps.tolist() == stamps
+    assert np.shares_memory(table.berth, memory) and table["berth"].stamps is table.stamps
+
+
+def test_a_value_that_is_given_back_is_not_copied_for_any_more() -> None:
+    table = boats(2)
+    held = table.freeze()
+    table.write(0, berth=5)
+    again = table.freeze()
+    del held, again
+    memory = table["berth"].data
+    table.write(0, berth=6)
+    assert table["berth"].data is memory
+    assert (table.freeze().berth[0], table.freeze().names[0]) == (6, "boat 0")
+
+
+def test_what_was_done_elsewhere_is_known_to_be_the_same() -> None:
+    """A session did to its fork what the store does to the table afterwards."""
+    table = boats(3)
+    source = table.freeze()
+    fork = source.fork()
+    journal = Journal(table._versions)
+    journal.put(fork["berth"], 1, 7)
+    journal.put(fork["cargo"], 2, 5.0)
+    table.write(1, berth=7)
+    table.write(2, cargo=4.0)
+    table.adopt(fork)
+    assert table["berth"].version == fork["berth"].version
+    assert table["cargo"].version != fork["cargo"].version, "it is another"
+    assert (table.stamps[:3] == fork.stamps[:3]).tolist() == [True, True, False]
+    assert (source.stamps[:3] != table.stamps[:3]).tolist() == [False, True, True], "a value that is held is left alone"
 
 
 # -- a forked table: a session's own
@@ -223,8 +291,10 @@ def test_a_fork_has_moving_columns_of_its_own_and_shares_the_rest() -> None:
     frozen = boats(2).freeze()
     twin = frozen.fork()
     assert type(twin) is Boats
-    twin["berth"].data[0] = 9
-    twin["cargo"].data[1] = 9
+    assert all(np.shares_memory(getattr(twin, name), getattr(frozen, name)) for name in Boats.FIELDS), "until then"
+    for name, row in (("berth", 0), ("cargo", 1)):
+        twin[name].part()
+        twin[name].data[row] = 9
     twin.stamps[0] = -7
     assert (frozen.berth[0], frozen.cargo[1].tolist(), frozen.stamps[0] != -7) == (0, [1, 1], True)
     assert (twin.berth[0], twin.cargo[1].tolist()) == (9, [9, 9])
@@ -235,7 +305,7 @@ def test_a_fork_has_moving_columns_of_its_own_and_shares_the_rest() -> None:
 def test_a_fork_is_no_value() -> None:
     """Its writers tell nobody, so that it would be taken for what it was."""
     with pytest.raises(AssertionError, match="no values"):
-        boats(1).fork().freeze()
+        boats(1).freeze().fork().freeze()
 
 
 def test_a_write_on_what_a_fork_shares_is_an_error() -> None:

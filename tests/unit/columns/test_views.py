@@ -155,5 +155,6 @@ def test_no_handle_keeps_what_it_read() -> None:
     found = cluster(node("n0"), podgroup("g"), pod("p", "g")).snapshot().tables.fork()
     handle = Job(found, 0)
     assert handle.phase is PodGroupPhase.PENDING
+    found.jobs["phase"].part()
     found.jobs["phase"].data[0] = INQUEUE_PHASE
     assert handle.phase is PodGroupPhase.INQUEUE

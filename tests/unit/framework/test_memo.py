@@ -250,7 +250,7 @@ def test_what_a_cycle_did_and_the_store_assumes_is_known_to_the_next() -> None:
     store, memo, planner = state(), Memo(), ListPlanner()
     conf = policy("tiers: [{plugins: [{name: predicates}]}]", actions="allocate")
     first, before = _placed(store, memo, planner, conf)
-    store.assume(planner.taken)
+    store.assume(planner.taken, first.tables)
     for _ in range(2):  # and to the one after it, though nothing was written since
         later = Session(store.snapshot(), conf, 0.0, planner, memo)
         assert (later.tables.nodes.stamps == first.tables.nodes.stamps).all()
@@ -290,11 +290,14 @@ def test_the_clock_has_a_version_too(now: float, same: bool) -> None:
 def test_a_column_that_a_plugin_makes_anew(values: list[float], same: bool, rows: set[int]) -> None:
     store, memo = state(), Memo()
     first = begun(memo, store.snapshot())
-    column = memo.begin_column(*first.column("a.share", "node", values=np.array([1.0, 2.0])))
+    _, column = first.column("a.share", "node", values=np.array([1.0, 2.0]))
+    memo.begin_column(first, "a.share")
+    memo.begun(first)
     stamps = first.tables.nodes.stamps.copy()
     memo.end(first)
     second = begun(memo, store.snapshot())
-    again = memo.begin_column(*second.column("a.share", "node", values=np.array(values)))
+    _, again = second.column("a.share", "node", values=np.array(values))
+    memo.begin_column(second, "a.share")
     assert (again.version == column.version) is same
     assert set((second.tables.nodes.stamps != stamps).nonzero()[0].tolist()) == rows
 
@@ -302,11 +305,14 @@ def test_a_column_that_a_plugin_makes_anew(values: list[float], same: bool, rows
 def test_a_column_of_another_name_or_shape_is_new() -> None:
     store, memo = state(), Memo()
     first = begun(memo, store.snapshot())
-    column = memo.begin_column(*first.column("a.share", values=np.zeros(2)))
+    _, column = first.column("a.share", values=np.zeros(2))
+    memo.begin_column(first, "a.share")
     memo.end(first)
     second = begun(memo, store.snapshot())
     for name, count in (("a.other", 2), ("a.share", 3)):
-        assert memo.begin_column(*second.column(name, values=np.zeros(count))).version != column.version
+        _, other = second.column(name, values=np.zeros(count))
+        memo.begin_column(second, name)
+        assert other.version != column.version
 
 
 def test_a_memo_that_keeps_nothing_holds_no_world() -> None:

@@ -63,7 +63,7 @@ def can_write(outcome: Outcome) -> bool:
 
 
 def is_written_on(tables: Tables) -> bool:
-    """Whether the moving columns are the session's own."""
+    """Whether the moving columns are the session's own, as soon as it writes."""
     columns = (
         tables.nodes["books"],
         tables.nodes["view"],
@@ -71,7 +71,7 @@ def is_written_on(tables: Tables) -> bool:
         tables.jobs["phase"],
         tables.subs["counts"],
     )
-    return all(column.data.flags.writeable for column in columns)
+    return all(column.shared is not None or column.data.flags.writeable for column in columns)
 
 
 def test_nothing_is_copied_where_nothing_waits() -> None:
