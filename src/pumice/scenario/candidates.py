@@ -105,7 +105,6 @@ class Candidates:
         lines = {leaf: _Line(self._standing.line(leaf), self._may_leave) for leaf in self._queues}
         left: dict[int, _Left] = {}
         popped: dict[int, F64] = {}
-        node = tables.tasks.node
         if len(lines) == 1:
             yield from self._alone(next(iter(lines.values())), recorded)
         while True:
@@ -130,12 +129,12 @@ class Candidates:
                     left[job] = rest
                     insort(lines[leaf].back, (self._key(job, rest), job))
             if rows and not skipped:
-                yield Chunk(job, tuple(rows), tuple(dict.fromkeys(node[rows].tolist())))
+                yield Chunk(job, tuple(rows), tuple(dict.fromkeys(tables.tasks.node[rows].tolist())))
 
     def _alone(self, line: _Line, recorded: Collection[int]) -> Iterator[Chunk]:
         """The last jobs of the only queue, as long as they are jobs of one task."""
         tables, known = self._ssn.tables, self._standing.alone
-        size, tasks, node = tables.jobs.size, tables.jobs.tasks, tables.tasks.node
+        size, tasks = tables.jobs.size, tables.jobs.tasks
         while (entry := line.last()) is not None:
             job = entry[1]
             chunk = known.get(job)
@@ -143,7 +142,7 @@ class Candidates:
                 if size[job] != 1:
                     return
                 row = int(tasks[job][0])
-                chunk = known[job] = Chunk(job, (row,), (int(node[row]),))
+                chunk = known[job] = Chunk(job, (row,), (int(tables.tasks.node[row]),))
             line.pop(entry)
             if chunk.rows[0] not in recorded:
                 yield chunk

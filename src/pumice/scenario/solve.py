@@ -125,12 +125,11 @@ class _Search:
         """Undo what was simulated, before the next larger part is. The evictions may stand where they are those of
         whom was recorded, the order of the other candidates does not depend on them, and nobody stayed."""
         tables = self.ssn.tables
-        status, job_of = tables.tasks.status, tables.tasks.job
         self.stmt.rollback(self._evicted, remember=False)
-        all_recorded = (tables.jobs.size[job_of[list(recorded)]] == 1).all()
+        all_recorded = (tables.jobs.size[tables.tasks.job[list(recorded)]] == 1).all()
         evicted = {row for op in self.stmt.operations for row in op.placement.rows}
         if keep_evictions and all_recorded and evicted == set(recorded):
-            assert (status[list(recorded)] == RELEASING).all()
+            assert (tables.tasks.status[list(recorded)] == RELEASING).all()
             self._standing = frozenset(recorded)
             return
         self.stmt.rollback(self._start, remember=False)
@@ -145,11 +144,10 @@ class _Search:
         possible: Bool,
     ) -> tuple[int, ...] | None:
         """Try the nodes of the newest chunk, one after the other."""
-        node = self.ssn.tables.tasks.node
         for each in chunk.nodes:
             evicted = growth.with_node(each)
             extended = possible.copy()
-            extended[node[evicted]] = True
+            extended[self.ssn.tables.tasks.node[evicted]] = True
             found, placed = self._try(part, recorded, evicted, extended)
             if found is not None:
                 return found

@@ -315,8 +315,9 @@ class Store:
         tables.tree = build_tree(self.hypernodes.values(), facts.names, labels, self._versions.next())
         for table, name in ((tables.jobs, "hypernode"), (tables.subs, "hypernode"), (tables.subs, "nominated")):
             held = getattr(table, name)
-            for row in np.flatnonzero(held >= 0).tolist():
-                table.write(row, **{name: tables.tree.row_of.get(before[held[row]], -1)})
+            rows = np.flatnonzero(held >= 0).tolist()
+            for row, place in zip(rows, held[rows].tolist(), strict=True):
+                table.write(row, **{name: tables.tree.row_of.get(before[place], -1)})
         self._stale_tree = False
 
 

@@ -101,6 +101,7 @@ def hypernodes_with_room(row: Row) -> str | None:
     snapshot = cluster(node("n", cpu=40, memory="80Gi"), hypernodes, group, waiting).snapshot()
     nodes = snapshot.tables.nodes.fork()
     for book, key in ((IDLE, "idleResource"), (FUTURE, "futureIdleResource")):
+        nodes["books"].part()
         nodes["books"].data[0, book] = snapshot.tables.axis.vector(resource(row[key]).with_scalar("pods", 110))
     ssn = opened_on(replace(snapshot, tables=replace(snapshot.tables, nodes=nodes)), _TOPOLOGY)
     purpose = EVICT if row.get("purpose", 0) else ALLOCATE

@@ -30,12 +30,11 @@ def _since(ssn: Session, job: int) -> float:
 
 
 def _evict(ssn: Session, job: int) -> None:
-    status = ssn.tables.tasks.status
     with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
         for rows in active_tasks(ssn, job).values():
             by_status: dict[int, list[int]] = {}
             for row in rows:
-                by_status.setdefault(int(status[row]), []).append(row)
+                by_status.setdefault(int(ssn.tables.tasks.status[row]), []).append(row)
             for each in by_status.values():
                 stmt.evict(each, REASON)
         stmt.commit()

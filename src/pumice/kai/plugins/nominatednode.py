@@ -18,13 +18,12 @@ class NominatedNode:
     """It has nothing to say where no waiting pod is nominated."""
 
     def __init__(self, ssn: Session) -> None:
-        tasks = ssn.tables.tasks
-        self._nominated = tasks.nominated
+        self._tasks = tasks = ssn.tables.tasks
         somebody = (tasks.alive & (tasks.status == PENDING) & (tasks.nominated >= 0)).any()
         self.unused_points = () if somebody else (points.node_order,)
 
     @points.node_order
     def score(self, task: Task, nodes: NodeRows) -> F64:
         """1,000,000 for that node. Shape (rows,)."""
-        found: F64 = SCORE * (nodes.rows == self._nominated[task.row])
+        found: F64 = SCORE * (nodes.rows == self._tasks.nominated[task.row])
         return found

@@ -8,7 +8,6 @@ import numpy as np
 
 from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
-from pumice.columns.nodes import FUTURE
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.kai import points
@@ -73,7 +72,6 @@ class _Search:
         self._there: Bool = tree.domains[0] >= 0 if len(tree.levels) else np.zeros(len(tables.nodes.facts), dtype=bool)
         if within.nodes is not None:
             self._there = self._there & within.nodes
-        self._future: F64 = tables.nodes.books[:, FUTURE]
         self._requests: F64 = tables.classes.req[tables.tasks.cls[list(group.rows)]]
         self._total: F64 = self._requests.sum(axis=0)
 
@@ -111,7 +109,7 @@ class _Search:
     def _has_room(self, nodes: Bool) -> bool:
         """Whether the group may fit on these nodes together. Equal kinds of tasks are counted node by node, by the
         largest request; others only as sums."""
-        free = self._future[nodes]
+        free = self._ssn.tables.nodes.future[nodes]
         if self._is_uniform():
             most = self._requests.max(axis=0)
             asked = most > 0
@@ -142,7 +140,7 @@ class _Search:
             numbers = self._tree.domains[level]
             children: dict[int, list[tuple[float, str, int]]] = {}
             for domain in distinct(numbers[inside]).tolist():
-                filled = self._filled(self._future[inside & (numbers == domain)].sum(axis=0))
+                filled = self._filled(self._ssn.tables.nodes.future[inside & (numbers == domain)].sum(axis=0))
                 parent = self._tree.parents[level][domain]
                 children.setdefault(parent, []).append((-filled, self._tree.ids[level][domain], domain))
             above = found.get(level - 1, [-1])
