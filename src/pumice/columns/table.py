@@ -316,7 +316,9 @@ class Table:
         that has nothing to write is itself."""
         if not self.MOVING and not self.BEARS_COLUMNS:
             return self
-        assert not self.columns["alive"].data.flags.writeable, "only a value is forked: who writes on a table is not told"
+        assert not self.columns["alive"].data.flags.writeable, (
+            "only a value is forked: who writes on a table is not told"
+        )
         twin = object.__new__(type(self))
         stamps = None if self.stamps is None else self.stamps.copy()
         columns = self.columns.copy()

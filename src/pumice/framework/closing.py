@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from pumice.columns.dtypes import AnyArray
 from pumice.columns.snapshot import Snapshot
 from pumice.framework import points
 from pumice.framework.errors import WrongAnswer
+from pumice.framework.figures import Figures, Given
 from pumice.framework.memo import Memo
 from pumice.framework.observer import Observer, nobody
 from pumice.framework.outcome import Outcome
 from pumice.framework.policy import Policy
-from pumice.framework.session import PUBLISHED, Figures, Session
+from pumice.framework.session import PUBLISHED, Session
 from pumice.model.decisions import Decision, Refusal, Writes
 
 
@@ -24,61 +21,47 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = nobod
     """Tell the plugins, the last one first, and hand everything back. Not ``ready``: not all of them could be opened,
     so nothing is known that should be written. ``observe`` is told before each plugin, and when that is over."""
     ssn.story.action = "close"
-    writes, figures, wakes_at = Writes(), ssn.published, None
-    if figures is None:
+    writes, wakes_at = Writes(), None
+    if ssn.published is None:
         if ready:
             _tell(ssn, observe)
             writes = ssn.policy.dialect.closes(ssn)
-        figures = _figures_later(ssn) if ssn.is_idle else _figures(ssn)
-        wakes_at = min((at for at in _said(ssn, "wakes_at", float | int | None) if at is not None), default=None)
-        if ssn.is_idle and ready and writes == Writes() and wakes_at is None and not ssn.story.faults:
-            ssn.memo.keep(PUBLISHED, (ssn.tables.version,), figures)
-    outcome = Outcome(ssn.uid, ssn.now, ssn.policy, ssn.tables, ssn.story, writes, figures, wakes_at)
+        moments = _said(ssn, ssn.policy.waking, "wakes_at", float | int | None)
+        wakes_at = min((at for at in moments if at is not None), default=None)
+    outcome = Outcome(
+        ssn.uid, ssn.now, ssn.policy, ssn.tables, ssn.story, writes, _figures(ssn, writes, wakes_at), wakes_at
+    )
     ssn.close()
     return outcome
 
 
-def _figures(ssn: Session) -> Figures:
-    return {name: np.asarray(value) for each in _said(ssn, "figures", Mapping) for name, value in each.items()}
+def _figures(ssn: Session, writes: Writes, wakes_at: float | None) -> Figures:
+    """What plugins publish. A session in which nothing waits has moved nothing, so they can be opened for it whenever
+    somebody asks, which in many cycles is nobody; what was found then holds for as long as there is nothing to do."""
+    if not ssn.is_idle:
+        given = _given(ssn)
+        return Figures(lambda: given)
+    snapshot, policy, now, found = ssn.snapshot, ssn.policy, ssn.now, ssn.published
+    if found is None:
+        found = {}
+        if writes == Writes() and wakes_at is None and not ssn.story.faults:
+            ssn.memo.keep(PUBLISHED, (ssn.tables.version,), found)
 
-
-class _Later(Mapping[str, AnyArray]):
-    """Figures that are found out when somebody asks."""
-
-    def __init__(self, find: Callable[[], Figures]) -> None:
-        self._find = find
-
-    @cached_property
-    def _found(self) -> Figures:
-        return self._find()
-
-    def __getitem__(self, name: str) -> AnyArray:
-        return self._found[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-
-def _figures_later(ssn: Session) -> Figures:
-    """What plugins publish of a session in which nothing waits: those that are open, and the others too. The session
-    has moved nothing, so these can be opened for it whenever somebody asks, which in many cycles is nobody. One that
-    fails then publishes nothing."""
-    snapshot, policy, now, known = ssn.snapshot, ssn.policy, ssn.now, _figures(ssn)
-    others = [position for position in policy.publishing if position not in policy.heard_when_idle]
-
-    def find() -> Figures:
+    def find() -> Given:
         later = looking(snapshot, policy, now)
-        for position in others:
+        for position in policy.publishing:
             with later.turn("figures"):
                 later.hooks.open(later, (position,))
-        found = {**known, **_figures(later)}
+        given = _given(later)
         later.close()
-        return found
+        return given
 
-    return _Later(find)
+    return Figures(find, found)
+
+
+def _given(ssn: Session) -> Given:
+    each = _said(ssn, ssn.policy.publishing, "figures", Mapping)
+    return {name: value for given in each for name, value in given.items()}
 
 
 def looking(snapshot: Snapshot, policy: Policy, now: float) -> Session:
@@ -98,19 +81,23 @@ def _tell(ssn: Session, observe: Observer) -> None:
         observe(f"close {hook.plugin}")
         with ssn.turn("the end of the cycle"):
             ssn.hooks.ask_one(hook)
-    for name, plugin in reversed(ssn.hooks.opened):
-        if hasattr(plugin, "on_session_close"):
+    for position in reversed(ssn.policy.told_of_the_end):
+        plugin = ssn.hooks.instance(position)
+        if plugin is not None:
+            name = ssn.policy.options[position].spec.name
             observe(f"close {name}")
             with ssn.turn("the end of the cycle"):
                 ssn.hooks.guard(name, "on_session_close", plugin.on_session_close, ssn)
     observe("closed")
 
 
-def _said(ssn: Session, name: str, wanted: Any) -> list[Any]:
-    """What the method of a name says of each plugin that has one, as it stands now."""
+def _said(ssn: Session, positions: Iterable[int], name: str, wanted: Any) -> list[Any]:
+    """What the method of a name says of the plugins at some positions, those that are open, as it stands now."""
     found = []
-    for plugin, instance in ssn.hooks.opened:
-        if hasattr(instance, name):
+    for position in positions:
+        instance = ssn.hooks.instance(position)
+        if instance is not None:
+            plugin = ssn.policy.options[position].spec.name
             with ssn.turn("the end of the cycle"):
                 found.append(ssn.hooks.guard(plugin, name, _checked(getattr(instance, name), wanted)))
     return found

@@ -105,6 +105,10 @@ class Hooks:
         """Every plugin that is open with its name, in the order of the policy."""
         return [(self._policy.options[i].spec.name, self._opened[i]) for i in sorted(self._opened)]
 
+    def instance(self, position: int) -> Any:
+        """The plugin at a position of the policy, None where it is not open."""
+        return self._opened.get(position)
+
     def plugin(self, name: str) -> Any:
         """The plugin of a name, None without one; of two the one that answers, which is the last."""
         at = [i for i, option in enumerate(self._policy.options) if option.spec.name == name]

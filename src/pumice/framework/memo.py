@@ -106,6 +106,7 @@ class Memo:
                 return known[1]
             found = known[1].copy()
             found[rows] = build(rows)
+        found.setflags(write=False)
         self.keep(question, (*rests_on, len(stamps)), (stamps.copy(), found), stamps.nbytes + found.nbytes)
         return found
 

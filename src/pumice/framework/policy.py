@@ -118,6 +118,16 @@ class Policy:
         """Positions of the plugins that publish figures."""
         return [i for i, option in enumerate(self.options) if option.spec.publishes]
 
+    @cached_property
+    def waking(self) -> list[int]:
+        """Positions of the plugins that say when they wake."""
+        return [i for i, option in enumerate(self.options) if option.spec.wakes]
+
+    @cached_property
+    def told_of_the_end(self) -> list[int]:
+        """Positions of the plugins that are told of the end beside every point (Volcano's life cycle)."""
+        return [i for i, option in enumerate(self.options) if hasattr(option.spec.target, "on_session_close")]
+
     def plugins_at(self, point: Question) -> list[list[int]]:
         """Positions in ``options`` of the plugins that are on at the point and have, or may add, hooks there; by tier,
         no tier empty.

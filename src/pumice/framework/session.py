@@ -4,7 +4,7 @@ these together and does nothing itself. The core below computes on ``world``; pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -26,8 +26,6 @@ from pumice.framework.world import World
 
 V = TypeVar("V")
 
-Figures = Mapping[str, AnyArray]  # what plugins publish, by name
-
 #: The memo's question what plugins publish in a session in which nothing waits or is written. It rests on the tables.
 PUBLISHED = "published while nothing waited"
 
@@ -36,7 +34,8 @@ class Session:
     """Opened on a snapshot under a policy at a moment. ``now`` is seconds since the epoch.
 
     ``tables`` are the state, written through ``journal`` and, for tasks, ``ledger``; ``total`` (R,) is what all nodes
-    have together. ``published``: what plugins had to say when the last session found the same and did nothing. ``ask``
+    have together. ``published``: of a session that finds what the last one did, which did nothing: as much as
+    was asked of what plugins publish. ``ask``
     puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
     goes first, ``placing`` where tasks go, ``story`` is what is told of all that, ``notes`` go into the next snapshot.
     ``opened_at``: versions above it are of later writes. ``outside``: whom plugins may ask.
@@ -50,7 +49,9 @@ class Session:
         self.is_idle = policy.only_for_waiting and policy.dialect.nothing_waits(snapshot.tables)
         self.world = World(snapshot, now, policy.accounting, to_write=not self.is_idle)
         memo.begin(self.world, policy, snapshot.shard)
-        self.published: Figures | None = memo.recall(PUBLISHED, (snapshot.tables.version,)) if self.is_idle else None
+        self.published: dict[str, AnyArray] | None = (
+            memo.recall(PUBLISHED, (snapshot.tables.version,)) if self.is_idle else None
+        )
         self.tables, self.journal, self.ledger = self.world.tables, self.world.journal, self.world.ledger
         self.total: F64 = self.tables.nodes.facts.total
         self.story, self.hooks = Story(self.tables), Hooks(policy)

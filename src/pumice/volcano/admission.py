@@ -7,40 +7,11 @@ import math
 
 import numpy as np
 
-from pumice.columns.counting import HELD
 from pumice.columns.dtypes import F64, AnyArray
-from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
 from pumice.columns.rows import TaskRows
 from pumice.columns.tasks import GATED
 from pumice.columns.views import Job
 from pumice.framework.session import Session
-
-
-def promised(ssn: Session) -> tuple[tuple[AnyArray, F64], tuple[AnyArray, F64]]:
-    """Jobs whose minimum counts as promised, and what each still wants of it: admitted ones, and running ones that
-    hold at least their minimum. Shapes (rows,), (rows, R)."""
-    return ssn.shared(promised, lambda: _promised(ssn))
-
-
-def _promised(ssn: Session) -> tuple[tuple[AnyArray, F64], tuple[AnyArray, F64]]:
-    admitted, running = _promised_rows(ssn)
-    return (admitted, still_wanted(ssn, admitted)), (running, still_wanted(ssn, running))
-
-
-def _promised_rows(ssn: Session) -> tuple[AnyArray, AnyArray]:
-    jobs = ssn.tables.jobs
-    asks = jobs.alive & (jobs.queue >= 0) & jobs.has_min
-    admitted = (asks & (jobs.phase == INQUEUE_PHASE)).nonzero()[0]
-    running = (asks & (jobs.phase == RUNNING_PHASE)).nonzero()[0]
-    if len(running):
-        running = running[jobs.counts[running] @ HELD >= jobs.min_available[running]]
-    return admitted, running
-
-
-def still_wanted(ssn: Session, rows: AnyArray) -> F64:
-    """For each job its minimum less what it holds already, gated tasks deducted. Shape (rows, R)."""
-    jobs = ssn.tables.jobs
-    return without_gated(ssn, rows, np.maximum(jobs.min_resources[rows] - jobs.allocated[rows], 0.0))
 
 
 def without_gated(ssn: Session, rows: AnyArray, wanted: F64) -> F64:

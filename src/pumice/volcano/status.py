@@ -13,7 +13,7 @@ import numpy as np
 
 from pumice.columns.counting import RELEASING
 from pumice.columns.counting import SCHEDULED as ON_NODE
-from pumice.columns.dtypes import I64, AnyArray, Bool
+from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.jobs import INQUEUE_PHASE
 from pumice.framework.memo import ground
 from pumice.framework.session import Session
@@ -21,7 +21,7 @@ from pumice.model.decisions import PodGroupUpdate, Writes
 from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase, TaskStatus
-from pumice.volcano.queue_amounts import held_by_queue, held_rests_on
+from pumice.volcano.queue_amounts import queue_amounts_now
 from pumice.volcano.queue_gates import removals
 from pumice.volcano.queue_tree import QueueTree
 
@@ -185,13 +185,13 @@ def releasing_scheduled(ssn: Session, job: int) -> int:
 
 def queue_status(ssn: Session) -> dict[str, Resource]:
     """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
-    rests_on = (*held_rests_on(ssn), *ground(*ssn.tables.queues.columns.values()))
-    return ssn.memo.get("queue status", rests_on, lambda: _queue_status(ssn))
+    held = queue_amounts_now(ssn).allocated
+    rests_on = (held.tobytes(), *ground(*ssn.tables.queues.columns.values()))
+    return ssn.memo.get("queue status", rests_on, lambda: _queue_status(ssn, held.copy()))
 
 
-def _queue_status(ssn: Session) -> dict[str, Resource]:
+def _queue_status(ssn: Session, sums: F64) -> dict[str, Resource]:
     queues, axis = ssn.tables.queues, ssn.tables.axis
-    sums = held_by_queue(ssn).allocated.copy()
     if axis.unoffered >= 0:
         sums[:, axis.unoffered] = 0.0  # it has no name to be stated by
     root = queues.row_of.get("root", -1)

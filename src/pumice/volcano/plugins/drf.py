@@ -9,7 +9,7 @@ import numpy as np
 
 from pumice.algorithms.groups import in_turn
 from pumice.algorithms.shares import dominant_share, largest_part
-from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.dtypes import F64, AnyArray, Bool, read_only
 from pumice.columns.rows import Candidates, JobRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Queue, Task
@@ -35,10 +35,12 @@ class Drf:
     def __init__(self, ssn: Session, *, hierarchy: bool = False) -> None:
         self.ssn = ssn
         self._total: list[float] = ssn.total.tolist()
-        jobs = ssn.tables.jobs
-        rests_on = (ssn.tables.nodes.facts.version, *ground(jobs["alive"], jobs["queue"], jobs["allocated"]))
-        self.allocated = ssn.column("drf.allocated", "job", values=jobs.allocated.copy())
-        self.share = ssn.column("drf.share", "job", values=ssn.memo.get("drf", rests_on, lambda: _shares(ssn)).copy())
+        jobs, memo = ssn.tables.jobs, ssn.memo
+        assert jobs.stamps is not None
+        held = memo.get("drf.allocated", ground(jobs["allocated"]), lambda: read_only(jobs.allocated.copy()))
+        self.allocated = ssn.column("drf.allocated", "job", values=held)
+        shares = memo.by_row("drf.share", (ssn.total.tobytes(),), jobs.stamps, lambda rows: _shares(ssn, rows))
+        self.share = ssn.column("drf.share", "job", values=shares)
         self.unused_points = () if hierarchy else (points.queue_order, points.reclaimable)
         self.tree = ShareTree(ssn, self.allocated) if hierarchy else None
 
@@ -87,20 +89,10 @@ class Drf:
         self.ssn.journal.put(self.share, job, share)
 
 
-def _shares(ssn: Session) -> F64:
-    """The share of each job as the session begins (J,)."""
-    jobs, rows = ssn.tables.jobs, ssn.holding_jobs
-    held = jobs.allocated[rows]
-    same = (jobs.capacity, ssn.total.tobytes(), rows.tobytes(), held.tobytes())  # where jobs come that hold nothing yet
-    return ssn.memo.get(
-        "shares of jobs", same, lambda: _shares_of(jobs.capacity, rows, dominant_share(held, ssn.total))
-    )
-
-
-def _shares_of(capacity: int, rows: AnyArray, shares: F64) -> F64:
-    found = np.zeros(capacity)
-    found[rows] = shares
-    return found
+def _shares(ssn: Session, rows: AnyArray) -> F64:
+    """The shares of some jobs as the session begins; none of what belongs to no queue. Shape (rows,)."""
+    jobs = ssn.tables.jobs
+    return dominant_share(jobs.allocated[rows], ssn.total) * (jobs.alive[rows] & (jobs.queue[rows] >= 0))
 
 
 def taken_so_far(group: AnyArray, amounts: F64) -> F64:

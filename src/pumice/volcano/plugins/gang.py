@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from pumice.algorithms.groups import nth_of_its_group
 from pumice.columns.counting import HELD, READY, VALID
-from pumice.columns.dtypes import F64, I32, AnyArray, Bool
+from pumice.columns.dtypes import F64, I32, Bool
+from pumice.columns.jobs import JobTable
 from pumice.columns.rows import Candidates, JobRows, TaskRows
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.combine import Vote
+from pumice.framework.figures import Given
 from pumice.framework.plugin import plugin
 from pumice.framework.point import BY_JOB, ROWS, SIGNATURE
 from pumice.framework.session import Session
@@ -60,12 +62,10 @@ class Gang:
         if halvesGoAfter and _seconds(halvesGoAfter) is None:
             yield f"argument halvesGoAfter: found {halvesGoAfter[:80]!r}, wanted a duration such as 10m; nobody goes"
 
-    def figures(self) -> Mapping[str, AnyArray]:
+    def figures(self) -> Given:
         """For each job how many tasks it lacks, 0 where it is ready; and whether it is (J,)."""
         jobs = self.ssn.tables.jobs
-        have = jobs.counts @ READY
-        ready = have + jobs.best_effort >= jobs.min_available
-        return {"job.lacking": np.where(ready, 0, jobs.min_available - have), "job.ready": ready}
+        return {"job.lacking": lambda: _lacking(jobs), "job.ready": lambda: _ready(jobs)}
 
     @points.job_valid(reads=(SIGNATURE,))
     def job_valid(self, job: Job) -> Invalid | None:
@@ -193,6 +193,14 @@ class Gang:
             if sum(1 for sub in subs if counts(sub)) < wanted:
                 return False
         return True
+
+
+def _ready(jobs: JobTable) -> Bool:
+    return np.asarray(jobs.counts @ READY + jobs.best_effort >= jobs.min_available)
+
+
+def _lacking(jobs: JobTable) -> I32:
+    return np.where(_ready(jobs), 0, jobs.min_available - jobs.counts @ READY)
 
 
 def _leave_out_gated(ssn: Session) -> None:

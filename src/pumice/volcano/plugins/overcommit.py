@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.columns.dtypes import F64
+from pumice.columns.dtypes import F64, read_only
 from pumice.columns.nodes import USED
 from pumice.columns.views import Job, Queue
 from pumice.framework.combine import Vote
+from pumice.framework.memo import ground
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.volcano import points
-from pumice.volcano.admission import exceeded, minimum, promised, without_gated
+from pumice.volcano.admission import exceeded, minimum
+from pumice.volcano.queue_amounts import queue_amounts
 
 DEFAULT_FACTOR = 1.2
 
@@ -23,15 +25,10 @@ class Overcommit:
     def __init__(self, ssn: Session, *, overcommit_factor: float = DEFAULT_FACTOR) -> None:
         self.ssn = ssn
         factor = overcommit_factor if overcommit_factor >= 1 else DEFAULT_FACTOR
-        idle = ssn.total * factor - ssn.tables.nodes.books[:, USED].sum(axis=0)
+        rests_on = (factor, ssn.tables.nodes.facts.version, *ground(ssn.tables.nodes["books"]))
+        idle = ssn.memo.get("overcommit.idle", rests_on, lambda: read_only(_idle(ssn, factor)))
         self.idle = ssn.column("overcommit.idle", values=idle)
-        inqueue = np.zeros((1, len(ssn.tables.axis)))
-        (admitted, _), (_, still_wanted) = promised(ssn)
-        if len(admitted):
-            inqueue[0] += without_gated(ssn, admitted, ssn.tables.jobs.min_resources[admitted]).sum(axis=0)
-        if len(still_wanted):
-            inqueue[0] += still_wanted.sum(axis=0)
-        self.inqueue = ssn.column("overcommit.inqueue", values=inqueue)
+        self.inqueue = ssn.column("overcommit.inqueue", values=queue_amounts(ssn).claimed.sum(axis=0, keepdims=True))
 
     @points.job_enqueueable
     def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
@@ -48,3 +45,8 @@ class Overcommit:
     def job_enqueued(self, job: Job) -> None:
         if self.ssn.tables.jobs.has_min[job.row]:
             self.ssn.journal.add(self.inqueue, 0, minimum(self.ssn, job))
+
+
+def _idle(ssn: Session, factor: float) -> F64:
+    """What is left of ``factor`` times the cluster (R,)."""
+    return np.asarray(ssn.total * factor - ssn.tables.nodes.books[:, USED].sum(axis=0))

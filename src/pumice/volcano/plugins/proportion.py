@@ -22,7 +22,7 @@ from pumice.framework.session import Session
 from pumice.volcano import points
 from pumice.volcano.admission import exceeded, fitting, minimum
 from pumice.volcano.eviction import EvictionContext, EvictionKind
-from pumice.volcano.queue_amounts import QueueAmounts, queue_amounts, request_rests_on
+from pumice.volcano.queue_amounts import QueueAmounts, queue_amounts
 
 
 @plugin("proportion")
@@ -35,14 +35,15 @@ class Proportion:
     def __init__(self, ssn: Session, *, deservedKept: bool = False) -> None:
         self.ssn = ssn
         self.unused_points = () if deservedKept else (points.unified_evictable,)
-        amounts, due = queue_amounts(ssn), _due_of(ssn)
+        amounts = queue_amounts(ssn)
+        due = _due_of(ssn, amounts)
         self.request, self.takes_part = amounts.request, due.takes_part
         self.elastic = ssn.column("proportion.elastic", "queue", values=amounts.elastic)
         self.real_capability = ssn.column("proportion.real_capability", "queue", values=due.capability)
         self.deserved = ssn.column("proportion.deserved", "queue", values=due.deserved)
-        self.allocated = ssn.column("proportion.allocated", "queue", values=amounts.allocated.copy())
-        self.inqueue = ssn.column("proportion.inqueue", "queue", values=amounts.inqueue.copy())
-        self.share = ssn.column("proportion.share", "queue", values=due.share.copy())
+        self.allocated = ssn.column("proportion.allocated", "queue", values=amounts.allocated)
+        self.inqueue = ssn.column("proportion.inqueue", "queue", values=amounts.inqueue)
+        self.share = ssn.column("proportion.share", "queue", values=due.share)
 
     def figures(self) -> Mapping[str, AnyArray]:
         return {
@@ -160,29 +161,26 @@ class Due(NamedTuple):
     share: F64
 
 
-def _due_of(ssn: Session) -> Due:
-    tables = ssn.tables
-    own = ground(*(tables.queues[name] for name in ("weight", "guarantee", "capability")))
-    rests_on = (tables.nodes.facts.version, *own, *request_rests_on(ssn))
-    return ssn.memo.get("proportion", rests_on, lambda: _find_due(ssn, own))
+def _due_of(ssn: Session, amounts: QueueAmounts) -> Due:
+    given = (amounts.allocated, amounts.request, amounts.has_jobs)
+    rests_on = (*_entitled_by(ssn), *(each.tobytes() for each in given))
+    return ssn.memo.get("proportion", rests_on, lambda: _due(ssn, *given))
 
 
-def _find_due(ssn: Session, own: Ground) -> Due:
-    amounts, queues = queue_amounts(ssn), ssn.tables.queues
-    takes_part = np.bincount(ssn.tables.jobs.queue[ssn.live_jobs], minlength=len(queues)).astype(bool)
-    given = (amounts.allocated, amounts.request, takes_part)
-    rests_on = (ssn.tables.nodes.facts.version, *own, *(each.tobytes() for each in given))
-    return ssn.memo.get("proportion from amounts", rests_on, lambda: _due_from(ssn, amounts, takes_part))
-
-
-def _due_from(ssn: Session, amounts: QueueAmounts, takes_part: Bool) -> Due:
-    queues = ssn.tables.queues
-    capability, part = real_capability(ssn, queues.guarantee), takes_part.nonzero()[0]
-    given = (ssn.total, queues.weight[part], amounts.request[part], queues.guarantee[part], capability[part])
-    deserved = np.zeros_like(amounts.request)
+def _due(ssn: Session, allocated: F64, request: F64, takes_part: Bool) -> Due:
+    queues, part = ssn.tables.queues, takes_part.nonzero()[0]
+    capability = ssn.memo.get("real capability", _entitled_by(ssn), lambda: real_capability(ssn, queues.guarantee))
+    given = (ssn.total, queues.weight[part], request[part], queues.guarantee[part], capability[part])
+    deserved = np.zeros_like(request)
     same = tuple(amount.tobytes() for amount in given)
     deserved[part] = ssn.memo.get("proportion.deserved", same, lambda: water_filling(*given))
-    return Due(*map(read_only, (takes_part, capability, deserved, queue_share(amounts.allocated, deserved))))
+    return Due(*map(read_only, (takes_part, capability, deserved, queue_share(allocated, deserved))))
+
+
+def _entitled_by(ssn: Session) -> Ground:
+    """What says how much queues may have, whatever their jobs want: the size of the cluster, and the queues."""
+    queues = ssn.tables.queues
+    return ssn.tables.nodes.facts.version, *ground(queues["weight"], queues["guarantee"], queues["capability"])
 
 
 def real_capability(ssn: Session, guarantee: F64) -> F64:
