@@ -86,7 +86,7 @@ class Table:
 
     FIELDS: ClassVar[Mapping[str, Field]] = {}
     MOVING: ClassVar[tuple[str, ...]] = ()
-    #: Whether plugins' columns raise the stamps of its rows (``World.column``), though a session writes none of its own.
+    #: Whether plugins' columns raise the stamps of its rows (``World.column``), though a session writes none of these.
     BEARS_COLUMNS: ClassVar[bool] = False
 
     alive: Bool

@@ -64,6 +64,7 @@ class Hooks:
         self._tiers: dict[Question, list[list[Hook]]] = {}
         self._calls: dict[Askable, list[list[Callable[..., object]]]] = {}
         self._wiring: Wiring | None = None
+        self._unused: dict[int, Unused] = {}
         self._inverses: dict[Question, list[Callable[..., object]]] = {}
         self._forms: dict[Question, frozenset[str]] = {}  # as far as plugins are open
 
@@ -91,7 +92,9 @@ class Hooks:
             raise _fault(option.spec.name, "opening", "", error) from error
         finally:
             self._opening = None
-        self._opened[position], self._wiring = instance, None
+        self._opened[position] = instance
+        if (unused := Unused.of(instance)) is not None:
+            self._unused[position], self._wiring = unused, None
         self._forms.clear()
         return instance
 
@@ -154,10 +157,8 @@ class Hooks:
     def wiring(self) -> Wiring:
         """Who answers where, of the plugins that are open."""
         if self._wiring is None:
-            found = ((i, Unused.of(instance)) for i, instance in self._opened.items())
-            unused = {i: each for i, each in found if each}
-            question = ("wiring", *unused.items())
-            self._wiring = self._ssn.memo.get(question, (), lambda: Wiring(self._policy, unused))
+            unused = self._unused.copy()
+            self._wiring = self._ssn.memo.get(("wiring", *unused.items()), (), lambda: Wiring(self._policy, unused))
         return self._wiring
 
     def _hook(self, wire: Wire) -> Hook:

@@ -215,5 +215,5 @@ def _differing(left: AnyArray, right: AnyArray) -> Bool:
     """Rows that differ (rows,); none of the same array."""
     if left is right:
         return np.zeros(len(left), dtype=bool)
-    found: Bool = left != right
-    return found if found.ndim == 1 else found.reshape(len(found), -1).any(axis=1)
+    found: Bool = (left != right).reshape(len(left), -1).any(axis=1)
+    return found

@@ -115,8 +115,3 @@ class Session:
     def live_jobs(self) -> AnyArray:
         """Jobs that belong to the session: with a pod group and a queue that exists."""
         return self.tables.jobs.live
-
-    @cached_property
-    def holding_jobs(self) -> AnyArray:
-        """Those of the live jobs that held resources when somebody first asked."""
-        return self.tables.jobs.holding

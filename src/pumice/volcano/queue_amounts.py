@@ -83,8 +83,9 @@ class _Sums:
         if self.amounts is None:
             if not self.exact or self.sums.max() >= _EXACT:
                 self._sum_anew()
-            sums = read_only(self.sums.copy())[:, :-1]
-            self.amounts = QueueAmounts(*sums, read_only(self.counts[:-1] > 0))
+            held, elastic, request, inqueue, claimed = read_only(self.sums.copy())[:, :-1]
+            has_jobs = read_only(self.counts[:-1] > 0)
+            self.amounts = QueueAmounts(held, elastic, request, inqueue, claimed, has_jobs)
         return self.amounts
 
     def _change_one(self, ssn: Session, row: int) -> None:

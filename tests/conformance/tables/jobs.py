@@ -20,8 +20,8 @@ from pumice.model.podgroup import NetworkTopology, SubGroupPolicy
 from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
 from pumice.testing.build import NAMESPACE, cluster, interned, node, pod, podgroup, pods, session
-from pumice.volcano.admission import still_wanted
 from pumice.volcano.plugins.proportion import Proportion
+from pumice.volcano.queue_amounts import queue_amounts
 from pumice.volcano.status import UNSCHEDULABLE, conditions
 from pumice.volcano.topology import has_hard, job_bound, sub_bound
 from tests.conformance.tables.api import resource, topology
@@ -125,9 +125,9 @@ def elastic(row: Row) -> str | None:
 def promised(row: Row) -> str | None:
     """What is still reserved for a job that holds a part of its minimum; one pod holds it."""
     holder = replace(pod("holder", _JOB, on="n"), spec=interned(PodSpec(resource(row["allocated"]))))
-    group = podgroup(_JOB, min_resources=Resource.from_list(row["minRes"]))
+    group = podgroup(_JOB, min_resources=Resource.from_list(row["minRes"]), phase="Inqueue")
     ssn = opened(cluster(Node("n", Resource.from_list(row["minRes"])), group, holder))
-    found = still_wanted(ssn, ssn.live_jobs)[0]
+    found = queue_amounts(ssn).inqueue.sum(axis=0)
     return difference(amount(ssn.tables.axis, found), row["expected"])
 
 

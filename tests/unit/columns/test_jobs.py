@@ -10,7 +10,7 @@ from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE, PHASES, RUNNING_PH
 from pumice.columns.tables import Tables
 from pumice.model.podgroup import NetworkTopology, SubGroupPolicy
 from pumice.model.status import PodGroupPhase
-from pumice.testing.build import cluster, node, pod, podgroup, pods, resource
+from pumice.testing.build import cluster, pod, podgroup, pods, resource
 
 
 def keys(tables: Tables, rows: Any) -> set[str]:
@@ -29,24 +29,9 @@ def test_which_jobs_belong_to_a_session() -> None:
     assert keys(tables, tables.jobs.live) == {"ns/a"}
 
 
-@pytest.mark.parametrize(
-    ("group", "members", "holds"),
-    [
-        pytest.param({}, {"on": "n"}, True, id="one that runs"),
-        pytest.param({}, {}, False, id="one that waits"),
-        pytest.param({}, {"on": "n", "deletion": 1.0}, False, id="one that leaves"),
-        pytest.param({}, {"on": "n", "cpu": 0, "memory": 0}, True, id="one that takes a place, and nothing else"),
-        pytest.param({"queue": "gone"}, {"on": "n"}, False, id="one without queue"),
-    ],
-)
-def test_which_jobs_hold_resources(group: dict[str, Any], members: dict[str, Any], holds: bool) -> None:
-    tables = cluster(node("n"), podgroup("g", **group), pods("g", 1, **members)).snapshot().tables
-    assert keys(tables, tables.jobs.holding) == ({"ns/g"} if holds else set())
-
-
 def test_no_row_no_job() -> None:
     tables = cluster().snapshot().tables
-    assert (tables.jobs.live.tolist(), tables.jobs.holding.tolist()) == ([], [])
+    assert tables.jobs.live.tolist() == []
 
 
 # -- which jobs are alike

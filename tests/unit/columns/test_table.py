@@ -226,7 +226,7 @@ def test_memory_is_copied_only_where_somebody_reads_it(holds: str, how: str) -> 
     table = Boats(versions, {"cargo": (2,)})
     table.new_rows(FIRST, berth=list(range(FIRST)), names="boat", cargo=3)
     held: Any = {
-        "the value": lambda: table.freeze(),
+        "the value": table.freeze,
         "a fork of it": lambda: table.freeze().fork(),
         "an older value": lambda: (table.freeze(), table.write(1, afloat=False), table.freeze())[0],
         "nobody": lambda: table.freeze() and None,

@@ -9,7 +9,7 @@ import pytest
 
 from pumice.columns.column import Column
 from pumice.columns.tables import Tables
-from pumice.columns.views import Job, Queue
+from pumice.columns.views import Queue
 from pumice.cycle import run_cycle
 from pumice.framework import points
 from pumice.framework.errors import PluginError, PluginFault
@@ -219,16 +219,12 @@ def test_a_fault_of_ours_is_nobody_s_turn() -> None:
 # -- which jobs
 
 
-def test_which_jobs_belong_to_a_session_and_which_held_something_at_first() -> None:
+def test_which_jobs_belong_to_a_session() -> None:
     groups = [podgroup("waits"), podgroup("runs", creation=1.0), podgroup("lost", queue="gone", creation=2.0)]
     state = cluster(node("n"), groups, pods("waits", 1), pods("runs", 1, on="n"), pods("lost", 1, on="n"))
     ssn = session(state, "tiers: []")
     names = dict(enumerate(ssn.tables.jobs.uids))
     assert {names[row] for row in ssn.live_jobs.tolist()} == {"ns/waits", "ns/runs"}
-    assert [names[row] for row in ssn.holding_jobs.tolist()] == ["ns/runs"]
-    row = int(Job(ssn.tables, int(ssn.live_jobs[0])).tasks[0])
-    ssn.statement().allocate([row], [0])
-    assert [names[row] for row in ssn.holding_jobs.tolist()] == ["ns/runs"], "as it was when somebody first asked"
 
 
 def test_a_session_that_is_closed_holds_nothing() -> None:

@@ -4,46 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job
 from pumice.framework.session import Session
 from pumice.testing.build import cluster, node, pod, podgroup, pods, resource, session
-from pumice.volcano.admission import exceeded, fitting, minimum, promised, still_wanted
+from pumice.volcano.admission import exceeded, fitting, minimum
 
 
 def opened(*members: Any, phase: str = "Inqueue", count: int = 1, cpu: int = 4) -> Session:
     group = podgroup("g", count, phase=phase, min_resources=resource(cpu))
     return session(cluster(node("n", gpu=4), group, *members), "tiers: []")
-
-
-@pytest.mark.parametrize(
-    ("phase", "runs", "admitted", "running"),
-    [
-        pytest.param("Inqueue", 1, True, False, id="admitted"),
-        pytest.param("Pending", 1, False, False, id="not yet"),
-        pytest.param("Running", 2, False, True, id="running with its minimum"),
-        pytest.param("Running", 1, False, False, id="running with less"),
-    ],
-)
-def test_whose_minimum_counts_as_promised(phase: str, runs: int, admitted: bool, running: bool) -> None:
-    (of_admitted, _), (of_running, _) = promised(opened(pods("g", runs, on="n"), phase=phase, count=2))
-    assert (len(of_admitted) > 0, len(of_running) > 0) == (admitted, running)
-
-
-@pytest.mark.parametrize(
-    ("members", "wanted"),
-    [
-        pytest.param([], 4, id="all of it"),
-        pytest.param(pods("g", 1, cpu=3, on="n"), 1, id="less what it holds"),
-        pytest.param(pods("g", 1, cpu=9, on="n"), 0, id="never below nothing"),
-        pytest.param(pods("g", 1, cpu=3, gates=("mine",)), 1, id="less what gates hold"),
-    ],
-)
-def test_what_a_job_still_wants(members: list[Any], wanted: int) -> None:
-    assert still_wanted(opened(members), np.array([0]))[0, 0] == wanted * 1000
 
 
 def test_what_an_admitted_job_is_promised() -> None:
