@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.memo import Ground, ground, ground_of_rows
-from pumice.framework.point import JOBS, NOW, PODS, QUEUES, Question
+from pumice.framework.point import Question
 from pumice.framework.session import Session
 from pumice.framework.story import Said
 from pumice.framework.wiring import Reading
@@ -42,7 +42,7 @@ def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run
 
 def _rests_on(ssn: Session, rows: AnyArray, reads: Reading) -> Ground:
     """All that an action can see but the rows of other jobs; these too, and the clock, where some plugin reads them."""
-    tables, world = ssn.tables, ssn.world
+    tables = ssn.tables
     jobs = tables.jobs
     return (
         rows.tobytes(),
@@ -54,11 +54,7 @@ def _rests_on(ssn: Session, rows: AnyArray, reads: Reading) -> Ground:
         *ground(*tables.tasks.columns.values()),
         *ground(*tables.subs.columns.values()),
         *ground(*tables.classes.columns.values()),
-        *ground(*(column for name, column in world.columns.items() if reads.covers(name))),
-        *(ground(*world.columns_on("task")) if PODS in reads.words else ()),
-        *(ground(*world.columns_on("queue")) if QUEUES in reads.words else ()),
-        *(ground(*jobs.decisive, *world.columns_on("job")) if JOBS in reads.words else ()),
-        *(ground(world.now) if NOW in reads.words else ()),
+        *reads.rests_on(ssn.world),
     )
 
 

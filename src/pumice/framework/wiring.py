@@ -4,10 +4,13 @@ unused, and so found out once."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from pumice.framework.point import ROWS, Question, Reads
+from pumice.framework.memo import Ground, ground
+from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, Question, Reads
 from pumice.framework.policy import Policy
+from pumice.framework.world import World
 
 
 class Wire(NamedTuple):
@@ -37,6 +40,24 @@ class Reading(NamedTuple):
     def covers(self, column: str) -> bool:
         """Whether a column of a plugin's is read."""
         return column.partition(".")[0] in self.plugins or column in self.words
+
+    def rests_on(self, world: World) -> Ground:
+        """What answers rest on beside the rows that hooks are asked about."""
+        found = [column.version for name, column in world.columns.items() if self.covers(name)]
+        for word, axis, table in _WHOLE_TABLES:
+            if word in self.words:
+                found += ground(*table(world.tables).decisive, *world.columns_on(axis))
+        if NOW in self.words:
+            found.append(world.now.version)
+        return tuple(found)
+
+
+#: Words of ``reads=`` that stand for every row of a table, its axis, and the table.
+_WHOLE_TABLES = (
+    (PODS, "task", attrgetter("tasks")),
+    (QUEUES, "queue", attrgetter("queues")),
+    (JOBS, "job", attrgetter("jobs")),
+)
 
 
 class Unused(NamedTuple):

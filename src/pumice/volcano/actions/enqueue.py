@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
 import numpy as np
 
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job
-from pumice.framework.memo import ground
+from pumice.framework.errors import PluginFault
+from pumice.framework.memo import Ground
 from pumice.framework.ordering import Heap
 from pumice.framework.session import Session
 from pumice.volcano import points
+
+V = TypeVar("V")
 
 
 def enqueue(ssn: Session) -> None:
@@ -23,26 +29,30 @@ def enqueue(ssn: Session) -> None:
     waiting = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.barred).nonzero()[0]
     if not len(waiting):
         return
+    kinds = _by_queue_and_ask(ssn, waiting)
     admission = _Admission(ssn)
-    alike = _by_queue_and_ask(ssn, waiting)
-    queues = Heap(ssn.order.queue_keys(), list(alike))
+    if admission.rejects_all(kinds):
+        return
+    by_queue: dict[int, list[AnyArray]] = {}
+    for rows in kinds:
+        by_queue.setdefault(int(jobs.queue[rows[0]]), []).append(rows)
+    queues = Heap(ssn.order.queue_keys(), list(by_queue))
     while queues:
-        admission.go_through(alike[queues.pop()])
+        admission.go_through(by_queue[queues.pop()])
 
 
-def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> dict[int, list[AnyArray]]:
+def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> list[AnyArray]:
     """Jobs in groups that are of one queue and ask for equal amounts."""
     jobs = ssn.tables.jobs
-    kind = jobs.queue[rows].astype(np.int64) << 32 | jobs.ask[rows] + 1
-    order = kind.argsort(kind="stable")
-    rows, kind = rows[order], kind[order]
-    ends = [*((kind[1:] != kind[:-1]).nonzero()[0] + 1).tolist(), len(rows)]
-    groups: dict[int, list[AnyArray]] = {}
-    start = 0
-    for end in ends:
-        groups.setdefault(int(jobs.queue[rows[start]]), []).append(rows[start:end])
-        start = end
-    return groups
+    ask = jobs.ask[rows] + 1
+    kinds = int(ask.max()) + 1
+    number = jobs.queue[rows].astype(np.int64) * kinds + ask
+    if len(ssn.tables.queues) * kinds <= np.iinfo(np.int16).max:
+        number = number.astype(np.int16)  # these are sorted several times as fast
+    order = number.argsort(kind="stable")
+    number, rows = number[order], rows[order]
+    ends = [*((number[1:] != number[:-1]).nonzero()[0] + 1).tolist(), len(rows)]
+    return [rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 class _Admission:
@@ -52,56 +62,40 @@ class _Admission:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self.by_amount = ssn.hooks.forms(points.job_enqueueable) == {"amount"}
-        hooks = ssn.hooks.at(points.job_enqueueable) if self.by_amount else []
-        #: Columns that a rejection rests on; None where nobody knows, for a plugin may keep anything.
-        self.rests_on = None if ssn.policy.python_plugins else ssn.hooks.read(ssn.world, hooks)
+        #: Whether it is known what a rejection rests on: a plugin with plain Python state may keep anything.
+        self.is_known = self.by_amount and not ssn.policy.python_plugins
+        self._ground: Ground | None = None  # until somebody is admitted
 
-    def go_through(self, alike: list[AnyArray]) -> None:
-        """The waiting jobs of one queue, in groups that ask for equal amounts."""
-        if self.by_amount and self._rejects_all(alike):
-            return
-        rejected: dict[int, str] = {}  # by what is asked for
-        ssn, asks = self.ssn, self.ssn.tables.jobs.ask
-        groups = {int(asks[rows[0]]): rows for rows in alike}
-        for row in ssn.order.jobs_in_order(np.concatenate(alike)):
-            if int(asks[row]) in rejected:
-                continue
-            with ssn.turn(ssn.tables.jobs.uids[row]):
-                text = self._rejection(row)
-                if text is None:
-                    self._admit(row)
-                elif self.by_amount:
-                    rejected[int(asks[row])] = text
-                    left = groups[int(asks[row])]
-                    self._tell(left[ssn.tables.jobs.phase[left] == PENDING_PHASE], text)
-                else:
-                    self._tell(np.array([row]), text)
-
-    def _rejects_all(self, alike: list[AnyArray]) -> bool:
-        """Reject all jobs of the queue, if none of them can be admitted now; then their order does not matter."""
-        texts = self._known_rejections([int(rows[0]) for rows in alike])
-        if not texts:
+    def rejects_all(self, kinds: list[AnyArray]) -> bool:
+        """Reject everybody, if nobody can be admitted now: then no order matters. ``kinds``: jobs that are of one queue
+        and ask for equal amounts."""
+        if not self.by_amount:
             return False
-        for rows, text in zip(alike, texts, strict=True):
+        jobs, first = self.ssn.tables.jobs, [int(rows[0]) for rows in kinds]
+        question = ("rejected", jobs.queue[first].tobytes(), jobs.ask[first].tobytes())
+        try:
+            texts = self._known(question, lambda: self._rejections(first))
+        except PluginFault:  # it costs the job its turn for which it happens, and that is not now
+            return False
+        for rows, text in zip(kinds, texts, strict=False):
             self._tell(rows, text)
-        return True
+        return bool(texts)
 
-    def _known_rejections(self, rows: list[int]) -> tuple[str, ...]:
-        """The same as ``_rejections`` of jobs of one queue, found anew only where something has changed."""
-        jobs, stamps = self.ssn.tables.jobs, self.ssn.tables.queues.stamps
-        if self.rests_on is None:
-            return self._rejections(rows)
-        assert stamps is not None
-        queue = int(jobs.queue[rows[0]])
-        question = ("rejected", queue, tuple(jobs.ask[rows].tolist()))
-        rests_on = (int(stamps[queue]), *ground(*self.rests_on))
-        return self.ssn.memo.get(question, rests_on, lambda: self._rejections(rows))
+    def _known(self, question: Hashable, find: Callable[[], V]) -> V:
+        """What was found out before, if all that it rests on is the same."""
+        if not self.is_known:
+            return find()
+        if self._ground is None:
+            ssn = self.ssn
+            reading = ssn.hooks.wiring.reading((points.job_enqueueable,))
+            self._ground = (*reading.rests_on(ssn.world), ssn.world.stamps("queue").tobytes())
+        return self.ssn.memo.get(question, self._ground, find)
 
     def _rejections(self, rows: list[int]) -> tuple[str, ...]:
-        """Why each of these jobs is not admitted; empty where one of them would be."""
-        texts = []
-        for row in rows:
-            text = self._rejection(row)
+        """Why each of these jobs is not admitted; nothing where one of them would be."""
+        jobs, texts = self.ssn.tables.jobs, []
+        for row, queue, ask in zip(rows, jobs.queue[rows].tolist(), jobs.ask[rows].tolist(), strict=True):
+            text = self._known(("rejection", queue, ask), lambda row=row: (self._rejection(row),))[0]
             if text is None:
                 return ()
             texts.append(text)
@@ -113,12 +107,33 @@ class _Admission:
             return None
         return self.ssn.ask(points.job_rejected, Job(self.ssn.tables, row))
 
+    def go_through(self, kinds: list[AnyArray]) -> None:
+        """The waiting jobs of one queue."""
+        if self.rejects_all(kinds):
+            return
+        rejected: dict[int, str] = {}  # by what is asked for
+        ssn, asks = self.ssn, self.ssn.tables.jobs.ask
+        alike = {int(asks[rows[0]]): rows for rows in kinds}
+        for row in ssn.order.jobs_in_order(np.concatenate(kinds)):
+            if int(asks[row]) in rejected:
+                continue
+            with ssn.turn(ssn.tables.jobs.uids[row]):
+                text = self._rejection(row)
+                if text is None:
+                    self._admit(row)
+                elif self.by_amount:
+                    rejected[int(asks[row])] = text
+                    left = alike[int(asks[row])]
+                    self._tell(left[ssn.tables.jobs.phase[left] == PENDING_PHASE], text)
+                else:
+                    self._tell(np.array([row]), text)
+
     def _tell(self, rows: AnyArray, text: str) -> None:
         if text:
             self.ssn.story.rejected.append((rows, text))
 
     def _admit(self, row: int) -> None:
-        ssn = self.ssn
+        ssn, self._ground = self.ssn, None
         ssn.ask(points.job_enqueued, Job(ssn.tables, row))
         ssn.journal.put(ssn.tables.jobs["phase"], row, INQUEUE_PHASE)
         ssn.story.tell(ssn.tables.jobs.uids[row], "admitted")
