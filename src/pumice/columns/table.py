@@ -88,6 +88,7 @@ class Table:
     MOVING: ClassVar[tuple[str, ...]] = ()
     #: Whether plugins' columns raise the stamps of its rows (``World.column``), though a session writes none of these.
     BEARS_COLUMNS: ClassVar[bool] = False
+    IS_WRITTEN_ON: ClassVar[bool] = False  # by sessions
 
     alive: Bool
     columns: dict[str, Column[AnyArray]]
@@ -100,6 +101,7 @@ class Table:
             delattr(cls, name)
         cls.FIELDS = {"alive": Field(np.bool_, False, moves=False), **own}
         cls.MOVING = tuple(name for name, field in cls.FIELDS.items() if field.moves)
+        cls.IS_WRITTEN_ON = cls.BEARS_COLUMNS or bool(cls.MOVING)
 
     def __init__(
         self, versions: Versions, lengths: Mapping[str, tuple[int, ...]] | None = None, *, stamped: bool = True
@@ -312,10 +314,7 @@ class Table:
         return twin
 
     def fork(self) -> Self:
-        """A value's rows, to write on: moving columns are shared until they are written, stamps are its own. A table
-        that has nothing to write is itself."""
-        if not self.MOVING and not self.BEARS_COLUMNS:
-            return self
+        """A value's rows, to write on: moving columns are shared until they are written, stamps are its own."""
         assert not self.columns["alive"].data.flags.writeable, (
             "only a value is forked: who writes on a table is not told"
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
@@ -77,14 +78,14 @@ class Tables:
 
     def freeze(self) -> Tables:
         """The cluster as it is now, as a value."""
-        parts: dict[str, Any] = {name: getattr(self, name).freeze() for name in NAMES}
-        version = max(self.tree.version, *(part.touched for part in parts.values()))
-        return Tables(self.versions, self.axis, tree=self.tree, version=version, **parts)
+        parts = [table.freeze() for table in _ALL(self)]
+        version = max(self.tree.version, *[part.touched for part in parts])
+        return Tables(self.versions, self.axis, *parts, self.tree, version)
 
     def fork(self) -> Tables:
         """The same cluster with moving columns of its own: what a session writes on."""
-        parts: dict[str, Any] = {name: getattr(self, name).fork() for name in NAMES}
-        return Tables(self.versions, self.axis, **parts, tree=self.tree)
+        parts = [table.fork() if table.IS_WRITTEN_ON else table for table in _ALL(self)]
+        return Tables(self.versions, self.axis, *parts, self.tree)
 
 
 _TYPES: Mapping[str, type[Table]] = MappingProxyType(
@@ -92,3 +93,4 @@ _TYPES: Mapping[str, type[Table]] = MappingProxyType(
 )
 #: The tables by name, in the order in which one speaks of them.
 NAMES = tuple(_TYPES)
+_ALL: Callable[[Tables], tuple[Any, ...]] = attrgetter(*NAMES)

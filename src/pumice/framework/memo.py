@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from pumice.columns.column import Column
-from pumice.columns.dtypes import I64, AnyArray, Bool, some
+from pumice.columns.dtypes import I64, AnyArray, read_only
 from pumice.framework.world import STAMPED, World
 
 V = TypeVar("V")
@@ -200,10 +200,12 @@ class _Left(NamedTuple):
 
 def _raise_others(stamps: I64, rows: _Rows, before: _Kept, column: Column[Any], world: World) -> None:
     """Give new stamps to the rows that have one under which a plugin's column said otherwise of them."""
-    others = (stamps == rows.begun) & _differing(before.begun, column.array)
-    others |= (stamps == rows.ended) & _differing(before.ended, column.array)
-    if some(others):
-        stamps[others] = world.tables.versions.next()
+    for known, array in ((rows.begun, before.begun), (rows.ended, before.ended)):
+        others = _differing(array, column.array)
+        if len(others):
+            others = others[stamps[others] == known[others]]
+            if len(others):
+                stamps[others] = world.tables.versions.next()
 
 
 def _equal(left: AnyArray, right: AnyArray) -> bool:
@@ -211,9 +213,12 @@ def _equal(left: AnyArray, right: AnyArray) -> bool:
     return left is right or left.tobytes() == right.tobytes()
 
 
-def _differing(left: AnyArray, right: AnyArray) -> Bool:
-    """Rows that differ (rows,); none of the same array."""
+def _differing(left: AnyArray, right: AnyArray) -> AnyArray:
+    """Rows of two arrays of one shape that differ; some may come several times."""
     if left is right:
-        return np.zeros(len(left), dtype=bool)
-    found: Bool = (left != right).reshape(len(left), -1).any(axis=1)
-    return found
+        return _NONE
+    places = (left != right).reshape(-1).nonzero()[0]
+    return places if left.ndim == 1 else places // (left.size // len(left))
+
+
+_NONE: AnyArray = read_only(np.zeros(0, dtype=np.int64))
