@@ -38,8 +38,8 @@ class Column(Generic[A]):
     ``stamps`` (rows,) belong to the table: a write to any of its columns raises those of the rows written; None where
     nobody asks for single rows. Of a value's column ``data`` is read-only too, and a write is NumPy's ValueError.
 
-    ``shared``: others may read the same memory, as it is. Whoever writes calls ``part`` before, which calls this, and
-    so leaves them what they read. None where the memory is the column's own.
+    ``name``: in its table. ``shared``: others may read the same memory, as it is. Whoever writes calls ``part`` before,
+    which calls this, and so leaves them what they read. None where the memory is the column's own.
 
     ``touched`` belongs to the store's tables: the version of the last write to any column of the table, in a list that
     they share, so that a table that nobody wrote to is known by one number.
@@ -48,9 +48,10 @@ class Column(Generic[A]):
     read as they would be after a placement (``NodeRows.read``); None: placements leave the column alone.
     """
 
-    __slots__ = ("array", "data", "per_task", "shared", "stamps", "touched", "version")
+    __slots__ = ("array", "data", "name", "per_task", "shared", "stamps", "touched", "version")
 
-    def __init__(self, data: A, version: int, stamps: I64 | None = None) -> None:
+    def __init__(self, data: A, version: int, stamps: I64 | None = None, name: str = "") -> None:
+        self.name = name
         self.data = data
         self.array: A = data
         if data.flags.writeable:

@@ -206,7 +206,7 @@ class Table:
         self._lengths, version = {**self._lengths, **lengths}, self._versions.next()
         self._move_on()
         for name in lengths:
-            self._adopt(name, Column(self._unused(name, self.capacity), version, self.stamps))
+            self._adopt(Column(self._unused(name, self.capacity), version, self.stamps, name))
         if self.stamps is not None:
             self.stamps[:] = version
 
@@ -226,13 +226,13 @@ class Table:
             data = self._unused(name, size)
             if old:
                 data[:old] = self.columns[name].data
-            self._adopt(name, Column(data, version, self.stamps))
+            self._adopt(Column(data, version, self.stamps, name))
         self._free.extend(range(size - 1, old - 1, -1))
 
-    def _adopt(self, name: str, column: Column[AnyArray]) -> None:
+    def _adopt(self, column: Column[AnyArray]) -> None:
         column.touched, self._touched[0] = self._touched, column.version
-        self.columns[name] = column
-        self.__dict__[name] = column.array
+        self.columns[column.name] = column
+        self.__dict__[column.name] = column.array
 
     # -- the same rows for others --------------------------------------------------------------------------------------
 
@@ -276,8 +276,7 @@ class Table:
         self._move_on()
         if self._source is not None or self._held:
             column.move()
-            name = next(name for name, each in self.columns.items() if each is column)
-            self.__dict__[name] = column.array
+            self.__dict__[column.name] = column.array
 
     def adopt(self, other: Table) -> None:
         """Take the versions and stamps of a table of the same bytes: a session's, which did what has been done here
@@ -310,7 +309,7 @@ class Table:
         stamps = [next_version() for _ in range(len(arrays["alive"]))] if self._stamped else None
         twin.stamps = None if stamps is None else read_only(np.array(stamps, dtype=np.int64))
         for name in self.FIELDS:
-            twin._adopt(name, Column(read_only(arrays[name]), next_version()))
+            twin._adopt(Column(read_only(arrays[name]), next_version(), None, name))
         return twin
 
     def fork(self) -> Self:
@@ -324,7 +323,7 @@ class Table:
         parting = Parting(twin)
         for name in self.MOVING:
             before = columns[name]
-            column = columns[name] = Column(before.array, before.version, stamps)
+            column = columns[name] = Column(before.array, before.version, stamps, name)
             column.shared = parting
         twin.__dict__.update(self.__dict__, columns=columns, stamps=stamps, _source=self, _touched=[-1])
         return twin
