@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from types import MappingProxyType
@@ -80,12 +80,15 @@ class Tables:
         """The cluster as it is now, as a value."""
         parts = [table.freeze() for table in _ALL(self)]
         version = max(self.tree.version, *[part.touched for part in parts])
-        return Tables(self.versions, self.axis, *parts, self.tree, version)
+        return self._with(parts, version)
 
     def fork(self) -> Tables:
         """The same cluster with moving columns of its own: what a session writes on."""
-        parts = [table.fork() if table.IS_WRITTEN_ON else table for table in _ALL(self)]
-        return Tables(self.versions, self.axis, *parts, self.tree)
+        return self._with([table.fork() if table.IS_WRITTEN_ON else table for table in _ALL(self)])
+
+    def _with(self, tables: Iterable[Any], version: int = 0) -> Tables:
+        named: dict[str, Any] = dict(zip(NAMES, tables, strict=True))
+        return Tables(self.versions, self.axis, tree=self.tree, version=version, **named)
 
 
 _TYPES: Mapping[str, type[Table]] = MappingProxyType(

@@ -11,7 +11,7 @@ the job's own and stands for no other.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,13 +21,42 @@ from pumice.columns.dtypes import AnyArray, Bool, some
 from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.views import Queue, Task
 from pumice.framework import point, points
-from pumice.framework.hooks import Hooks
+from pumice.framework.hooks import At, Hooks
 from pumice.framework.memo import Ground, Memo, ground
 from pumice.framework.placing import Placing
 from pumice.framework.story import Attempt, Failure, Story, Trace
+from pumice.framework.wiring import Reading
 from pumice.framework.world import World
 
 _ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
+
+
+class _Reads(NamedTuple):
+    """Hooks that look at the single job or task, what they read, and what the others read: those about tasks and nodes
+    (``but_pods``: where one has something to say of pods, the failure is the job's own), those that say the same of
+    all jobs with one signature, and those that speak for the queue."""
+
+    about_one: list[Any]
+    of_one: Reading
+    about_tasks: Reading
+    but_pods: Reading
+    alike: Reading
+    of_queue: Reading
+
+    @classmethod
+    def of(cls, at: At, asks: tuple[point.Question, ...]) -> _Reads:
+        about_tasks = [hook for hook in at(*_ABOUT_NODES) if hook.form not in ("class", "class_node")]
+        before = at(*asks, points.pre_predicate)
+        alike = [h for h in before if h.form == "class" or (h.reads is not None and point.SIGNATURE in h.reads)]
+        one = [hook for hook in before if hook not in alike]
+        return cls(
+            one,
+            of_one=Reading.of(one),
+            about_tasks=Reading.of(about_tasks),
+            but_pods=Reading.of(about_tasks, pods=False),
+            alike=Reading.of(alike),
+            of_queue=Reading.of(at(points.allocatable)),
+        )
 
 
 class Failures:
@@ -51,20 +80,14 @@ class Failures:
     ) -> None:
         self._tables, self._hooks, self._memo, self._placing, self._story = world.tables, hooks, memo, placing, story
         self._what, self._like = what, like
-        about_tasks = [hook for hook in hooks.at(*_ABOUT_NODES) if hook.form not in ("class", "class_node")]
-        before_nodes, about_jobs = hooks.at(points.pre_predicate), hooks.at(*asks)
-        self._about_one = [
-            hook
-            for hook in (*about_jobs, *before_nodes)
-            if hook.form != "class" and (hook.reads is None or point.SIGNATURE not in hook.reads)
-        ]
-        alike = [hook for hook in (*about_jobs, *before_nodes) if hook not in self._about_one]
-        #: Of hooks about tasks and nodes not the pods: where one has something to say, the failure is the job's own.
-        self._columns = [*hooks.read(world, about_tasks, pods=False), *hooks.read(world, alike), *rest_on]
-        self._columns_alone = hooks.read(world, alike)
-        self._columns_of_one = hooks.read(world, self._about_one)
-        self._queue_columns = hooks.read(world, hooks.at(points.allocatable))
-        self._columns_plain = hooks.read(world, about_tasks)
+        asked = (*_ABOUT_NODES, points.pre_predicate, points.allocatable, *asks)
+        reads = hooks.known(("failures", asks), asked, lambda at: _Reads.of(at, asks))
+        self._about_one = [hooks.bound(hook) for hook in reads.about_one]
+        self._columns_alone = reads.alike.columns(world)
+        self._columns = [*reads.but_pods.columns(world), *self._columns_alone, *rest_on]
+        self._columns_of_one = reads.of_one.columns(world)
+        self._queue_columns = reads.of_queue.columns(world)
+        self._columns_plain = reads.about_tasks.columns(world)
         self._nominations = some(self._tables.tasks.nominated >= 0)
         self._plain: dict[int, bool] = {}
         self._usable = not hooks.has(points.best_node)

@@ -20,10 +20,11 @@ from pumice.columns.rows import ClassRows, NodeRows
 from pumice.columns.snapshot import Shard
 from pumice.columns.views import Task, TaskClass
 from pumice.framework import points
-from pumice.framework.hooks import Hook, Hooks
+from pumice.framework.hooks import At, Hooks
 from pumice.framework.memo import Ground, Memo, ground
 from pumice.framework.point import ROWS
 from pumice.framework.verdict import Code, FitErrors, Unfit, Verdict, histogram
+from pumice.framework.wiring import Reading
 from pumice.framework.world import World
 from pumice.model.resources import Resource
 
@@ -131,6 +132,21 @@ class ClassFit:
         return True
 
 
+class _Reads(NamedTuple):
+    """What hooks about classes and nodes read; ``told``: plugins of those that read more than rows and hear of
+    placements, after which they may answer otherwise for what they keep, and not for what the rows show."""
+
+    reading: Reading
+    told: list[str]
+
+
+def _about_classes(at: At) -> _Reads:
+    about = [hook for hook in at(*_ABOUT_NODES) if hook.form in ("class", "class_node")]
+    hear = {hook.plugin for hook in at(points.on_allocate, points.on_deallocate)}
+    told = [hook.plugin for hook in about if hook.plugin in hear and (hook.reads is None or ROWS not in hook.reads)]
+    return _Reads(Reading.of(about), told)
+
+
 class Feasibility:
     """Evaluates classes, and keeps what it finds in the memo.
 
@@ -163,24 +179,14 @@ class Feasibility:
         if shard is not None:
             self.shard_mask = np.array([name in shard.nodes for name in names], dtype=bool)
             self.outside = ~self.shard_mask if shard.hard else None
-        about_classes = [hook for hook in hooks.at(*_ABOUT_NODES) if hook.form in ("class", "class_node")]
+        reads = hooks.known("feasible", (*_ABOUT_NODES, points.on_allocate, points.on_deallocate), _about_classes)
         nodes = world.tables.nodes
-        self._columns = [*hooks.read(world, about_classes), nodes["barred_by"]]
+        self._columns = [*reads.reading.columns(world), nodes["barred_by"]]
         self._moving = (nodes["books"], nodes["view"], *world.columns_on("node"))
         self._all_columns = (*self._columns, *self._moving)
         self._some_wait = hooks.has(points.waits)
-        self.at_once = shard is None and not hooks.has(points.best_node) and not self._moves_unseen(about_classes)
-
-    def _moves_unseen(self, about_classes: list[Hook]) -> bool:
-        """Whether one of these hooks may answer otherwise after a placement for what its plugin keeps, and not for what
-        the rows show."""
-        told = {hook.plugin for hook in self._hooks.at(points.on_allocate, points.on_deallocate)}
-        return any(
-            hook.plugin in told
-            and (hook.reads is None or ROWS not in hook.reads)
-            and self._hooks.keeps_state(self._world, hook.plugin)
-            for hook in about_classes
-        )
+        moves_unseen = any(hooks.keeps_state(world, plugin) for plugin in reads.told)
+        self.at_once = shard is None and not hooks.has(points.best_node) and not moves_unseen
 
     def of(self, cls: int, ahead: Ahead = Ahead.NOTHING) -> ClassFit:
         """The class as nodes are now; ``ahead``: with so much of what comes after one more."""

@@ -6,24 +6,26 @@ wrong while it is asked becomes a ``PluginFault`` that names it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from inspect import ismethod, unwrap
 from traceback import walk_tb
 from types import CodeType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
-from pumice.columns.column import Column
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import ClassRows, JobRows, NodeRows
 from pumice.framework.errors import PluginError, PluginFault, WrongAnswer, in_short
 from pumice.framework.observer import Observer, nobody
-from pumice.framework.point import JOBS, NOW, PODS, QUEUES, Asked, Point, Question, Reads
+from pumice.framework.point import Asked, Point, Question, Reads
 from pumice.framework.policy import Policy
-from pumice.framework.wiring import Unused, Wire, Wiring
+from pumice.framework.wiring import Reading, Unused, Wire, Wiring
 from pumice.framework.world import World
 
 A = ParamSpec("A")
 C = TypeVar("C")
+V = TypeVar("V")
+#: Hooks at some points, bound (``Hook``) or not (``Wire``).
+At = Callable[..., list[Any]]
 #: What may be put to hooks: a point by itself, or with its combinator.
 Askable = Question | Asked[Any, Any]
 
@@ -199,10 +201,25 @@ class Hooks:
         return found
 
     def _find_forms(self, point: Question) -> frozenset[str]:
+        return self.known(("forms", point), (point,), lambda at: frozenset(each.form for each in at(point)))
+
+    def known(self, question: Hashable, points: tuple[Question, ...], find: Callable[[At], V]) -> V:
+        """What follows from who answers at some points, whatever they answer: found out once a policy. ``find`` is
+        given the way to ask for hooks at points, bound or not (``bound``)."""
         if self._added:
-            return frozenset(hook.form for hook in self.at(point))
-        self._wires(point)
-        return self.wiring.forms((point,))
+            return find(self.at)
+        if len(self._opened) < len(self._policy.options):
+            for point in points:
+                self._wires(point)
+        return self.wiring.known(question, find)
+
+    def reading(self, *points: Question, rows: bool = False) -> Reading:
+        """What hooks at some points read, as ``Reading.of`` says."""
+        return self.known(("reading", points, rows), points, lambda at: Reading.of(at(*points), rows=rows))
+
+    def bound(self, hook: Hook | Wire) -> Hook:
+        """A hook of this session's plugin."""
+        return hook if isinstance(hook, Hook) else self._hook(hook)
 
     @overload
     def ask(self, question: Point[A, Any, C], /, *args: A.args, **kwargs: A.kwargs) -> C: ...
@@ -279,12 +296,6 @@ class Hooks:
         """Every hook at some points."""
         return [hook for point in points for tier in self.tiers(point) for hook in tier]
 
-    def read(self, world: World, hooks: Iterable[Hook], *, pods: bool = True) -> list[Column[Any]]:
-        """Columns that the answers of some hooks rest on beside the rows that they are asked about: of each one's
-        plugin all that it has, or what ``reads=`` names. Without ``pods`` where these are heeded otherwise."""
-        found = {id(column): column for hook in hooks for column in columns_read(world, hook, pods=pods)}
-        return list(found.values())
-
     # -- faults -------------------------------------------------------------------------------------------------------
 
     def fault_of(self, call: Callable[..., Any], error: Exception, *points: Question) -> PluginFault:
@@ -295,7 +306,7 @@ class Hooks:
     def blame(self, error: Exception, question: Askable) -> Exception:
         """Who did it, as a PluginFault; the error itself where no plugin had a part in it."""
         points = question.points if isinstance(question, Asked) else (question,)
-        hooks = [hook for point in points for tier in self.tiers(point) for hook in tier]
+        hooks = self.at(*points)
         calls = [(hook, call) for hook in hooks for call in hook.calls]
         if isinstance(error, WrongAnswer):
             culprit = next((each for each in calls if _code(each[1]) is _code(error.hook)), None)
@@ -308,23 +319,6 @@ class Hooks:
             return error
         hook, call = culprit
         return _fault(hook.plugin, hook.point.name, _name(call), error, _code(call))
-
-
-#: Words of ``reads=`` that stand for every row of a table, and the axis.
-_WHOLE_TABLES = {PODS: "task", QUEUES: "queue", JOBS: "job"}
-
-
-def columns_read(world: World, hook: Hook, *, pods: bool = True) -> list[Column[Any]]:
-    """Columns that a hook's answer rests on beside the rows that it is asked about."""
-    if hook.reads is None:
-        return world.columns_of(hook.plugin)
-    found = [world.columns[word] for word in hook.reads if word in world.columns]
-    if NOW in hook.reads:
-        found.append(world.now)
-    for word, axis in _WHOLE_TABLES.items():
-        if word in hook.reads and (pods or word != PODS):
-            found += (*world.table(axis).columns.values(), *world.columns_on(axis))
-    return found
 
 
 def _function(call: Callable[..., object]) -> object:

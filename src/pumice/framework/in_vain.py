@@ -28,7 +28,7 @@ def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run
     if noted or ssn.policy.python_plugins:  # an action goes by what earlier ones found; plugins may keep anything
         run()
         return
-    rests_on = _rests_on(ssn, rows, ssn.hooks.wiring.reading(asks))
+    rests_on = _rests_on(ssn, rows, ssn.hooks.reading(*asks, rows=True))
     known: Said | None = ssn.memo.recall(("in vain", what), rests_on)
     if known is not None:
         story.say_again(known)

@@ -217,7 +217,7 @@ def _differing(left: AnyArray, right: AnyArray) -> AnyArray:
     """Rows of two arrays of one shape that differ; some may come several times."""
     if left is right:
         return _NONE
-    places = (left != right).reshape(-1).nonzero()[0]
+    places: AnyArray = (left != right).reshape(-1).nonzero()[0]
     return places if left.ndim == 1 else places // (left.size // len(left))
 
 

@@ -26,7 +26,7 @@ from pumice.columns.views import Task, TaskClass
 from pumice.framework import points
 from pumice.framework.feasible import Ahead, ClassFit, Feasibility
 from pumice.framework.guessing import Guesses, tasks_at_once
-from pumice.framework.hooks import Hook, Hooks
+from pumice.framework.hooks import At, Hook, Hooks
 from pumice.framework.ladder import Ladder
 from pumice.framework.memo import Memo
 from pumice.framework.picks import Picks
@@ -62,6 +62,7 @@ class Placing:
     """Chooses nodes by what the hooks of a session say."""
 
     __slots__ = (
+        "_asked",
         "_hooks",
         "_names_best",
         "_picks",
@@ -77,10 +78,9 @@ class Placing:
         self._world, self._tables, self._hooks, self.feasible = world, world.tables, hooks, feasible
         self._picks = Picks(memo, feasible)
         self._reduces, self._names_best = hooks.has(points.node_reduce), hooks.has(points.best_node)
-        about_nodes = hooks.at(*_ABOUT_NODES)
-        asked = {hook.plugin for hook in about_nodes}
-        self._told = [hook for hook in hooks.at(points.on_allocate) if hook.plugin in asked]
-        self._tries = not asked & hooks.with_python_state and not any(_looks_beyond(hook) for hook in about_nodes)
+        self._asked, looks_beyond = hooks.known("placing", _ABOUT_NODES, _who_looks_at_nodes)
+        self._tries = not looks_beyond and self._asked.isdisjoint(hooks.with_python_state)
+        self._told: list[Hook] | None = None  # until somebody is held
 
     # -- several tasks ------------------------------------------------------------------------------------------------
 
@@ -247,6 +247,8 @@ class Placing:
 
     def _hold(self, rows: Sequence[int], nodes: Sequence[int]) -> bool:
         """Book tasks on nodes as far as hooks about nodes can see. Whether the plugins agree."""
+        if self._told is None:
+            self._told = [hook for hook in self._hooks.at(points.on_allocate) if hook.plugin in self._asked]
         run = TaskRun(self._tables, Placement(rows, nodes))
         self._world.ledger.hold(run)
         return all(self._hooks.ask_one(hook, run) is None for hook in self._told)
@@ -420,6 +422,8 @@ def _portions(classes: Sequence[int], *, mixes: bool, roles_matter: bool) -> Ite
         yield range(begin, end)
 
 
-def _looks_beyond(hook: Hook) -> bool:
-    """Whether a hook about nodes reads what is not booked before a task is really placed."""
-    return hook.reads is not None and not {QUEUES, JOBS}.isdisjoint(hook.reads)
+def _who_looks_at_nodes(at: At) -> tuple[set[str], bool]:
+    """Plugins with hooks about nodes, and whether one reads what is not booked before a task is really placed."""
+    hooks = at(*_ABOUT_NODES)
+    looks_beyond = any(hook.reads is not None and not {QUEUES, JOBS}.isdisjoint(hook.reads) for hook in hooks)
+    return {hook.plugin for hook in hooks}, looks_beyond

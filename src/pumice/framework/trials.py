@@ -13,6 +13,7 @@ from pumice.framework import points
 from pumice.framework.hooks import Hook, Hooks
 from pumice.framework.memo import Ground, Memo, ground, ground_of_rows
 from pumice.framework.point import SIGNATURE, Question
+from pumice.framework.wiring import Reading
 from pumice.framework.world import World
 
 _ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
@@ -30,7 +31,7 @@ class Trials:
         others = [hook for hook in about_nodes if hook.form in ("class", "class_node")]
         before_nodes = hooks.at(points.pre_predicate)
         self._tells_apart = any(hook.form == "task" and not _is_for_all_like_it(hook) for hook in before_nodes)
-        self._columns = hooks.read(world, (*others, *before_nodes, *hooks.at(*asks)))
+        self._columns = Reading.of((*others, *before_nodes, *hooks.at(*asks))).columns(world)
 
     def rest_on(self, task: Task, nodes: NodeRows) -> tuple[list[Column[Any]], tuple[float | None, ...]] | None:
         """What plugins keep that trials of tasks like this rest on, and what hooks say of all nodes alike; None where a
@@ -46,7 +47,7 @@ class Trials:
                 spoke.append(hook)
             else:
                 return None
-        return self._columns + self._hooks.read(self._world, spoke), tuple(alike)
+        return self._columns + Reading.of(spoke).columns(self._world), tuple(alike)
 
     def recall(self, kind: Hashable, columns: list[Column[Any]], nodes: AnyArray) -> Any | None:
         """What trying it on these nodes came to, None where that is not known or may be otherwise now.

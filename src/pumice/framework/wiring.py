@@ -3,14 +3,18 @@ unused, and so found out once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+from pumice.columns.column import Column
 from pumice.framework.memo import Ground, ground
-from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, Question, Reads
+from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, Question
+from pumice.framework.point import Reads as Words
 from pumice.framework.policy import Policy
 from pumice.framework.world import World
+
+V = TypeVar("V")
 
 
 class Wire(NamedTuple):
@@ -21,7 +25,7 @@ class Wire(NamedTuple):
     plugin: str
     point: Question
     form: str
-    reads: Reads | None
+    reads: Words | None
     concerns: str | None
     several: str | None
     attribute: str
@@ -31,25 +35,55 @@ class Wire(NamedTuple):
         return getattr(instance, self.attribute) if self.attribute else instance
 
 
-class Reading(NamedTuple):
-    """What some hooks read: every column of ``plugins``, and what they name: ``words`` of ``reads=`` and columns."""
+class Reads(Protocol):
+    """What a hook says of what it reads, bound or not."""
 
-    plugins: frozenset[str]
-    words: frozenset[str]
+    @property
+    def plugin(self) -> str: ...
+    @property
+    def reads(self) -> Words | None: ...
+
+
+class Reading:
+    """What some hooks read beside the rows that they are asked about: every column of ``plugins``, and what they name,
+    ``words`` of ``reads=`` and columns."""
+
+    __slots__ = ("_named", "plugins", "words")
+
+    def __init__(self, plugins: frozenset[str], words: frozenset[str]) -> None:
+        self.plugins, self.words = plugins, words
+        self._named: dict[tuple[str, ...], list[str]] = {}
+
+    @classmethod
+    def of(cls, hooks: Iterable[Reads], *, rows: bool = False, pods: bool = True) -> Reading:
+        """That of some hooks. ``rows``: with the plugin's columns on the axis of the rows that they are asked about,
+        and so with all that it has. Without ``pods`` where these are heeded otherwise."""
+        hooks = list(hooks)
+        plugins = frozenset(hook.plugin for hook in hooks if hook.reads is None or (rows and ROWS in hook.reads))
+        words = frozenset(word for hook in hooks for word in hook.reads or ())
+        return cls(plugins, words if pods else words - {PODS})
 
     def covers(self, column: str) -> bool:
         """Whether a column of a plugin's is read."""
         return column.partition(".")[0] in self.plugins or column in self.words
 
-    def rests_on(self, world: World) -> Ground:
-        """What answers rest on beside the rows that hooks are asked about."""
-        found = [column.version for name, column in world.columns.items() if self.covers(name)]
+    def columns(self, world: World) -> list[Column[Any]]:
+        """The columns that are read."""
+        there = tuple(world.columns)
+        named = self._named.get(there)
+        if named is None:
+            named = self._named[there] = list(filter(self.covers, there))
+        found = [world.columns[name] for name in named]
         for word, axis, table in _WHOLE_TABLES:
             if word in self.words:
-                found += ground(*table(world.tables).decisive, *world.columns_on(axis))
+                found += (*table(world.tables).decisive, *world.columns_on(axis))
         if NOW in self.words:
-            found.append(world.now.version)
-        return tuple(found)
+            found.append(world.now)
+        return found
+
+    def rests_on(self, world: World) -> Ground:
+        """What answers rest on beside those rows."""
+        return ground(*self.columns(world))
 
 
 #: Words of ``reads=`` that stand for every row of a table, its axis, and the table.
@@ -76,13 +110,12 @@ class Unused(NamedTuple):
 class Wiring:
     """``unused``: by position, what an instance leaves unused."""
 
-    __slots__ = ("_forms", "_policy", "_reading", "_tiers", "_unused")
+    __slots__ = ("_known", "_policy", "_tiers", "_unused")
 
     def __init__(self, policy: Policy, unused: Mapping[int, Unused]) -> None:
         self._policy, self._unused = policy, unused
         self._tiers: dict[Question, list[list[Wire]]] = {}
-        self._forms: dict[tuple[Question, ...], frozenset[str]] = {}
-        self._reading: dict[tuple[Question, ...], Reading] = {}
+        self._known: dict[Hashable, Any] = {}
 
     def of(self, position: int, point: Question) -> list[Wire]:
         """Hooks at a point of one plugin."""
@@ -105,23 +138,13 @@ class Wiring:
             found = self._tiers[point] = [tier for tier in tiers if tier]
         return found
 
-    def forms(self, points: tuple[Question, ...]) -> frozenset[str]:
-        """The forms that the hooks at some points are written in."""
-        found = self._forms.get(points)
-        if found is None:
-            found = self._forms[points] = frozenset(wire.form for wire in self._at(points))
-        return found
-
-    def reading(self, points: tuple[Question, ...]) -> Reading:
-        """What the hooks at some points read."""
-        found = self._reading.get(points)
-        if found is None:
-            wires = self._at(points)
-            found = self._reading[points] = Reading(
-                frozenset(wire.plugin for wire in wires if wire.reads is None or ROWS in wire.reads),
-                frozenset(word for wire in wires for word in wire.reads or ()),
-            )
-        return found
-
-    def _at(self, points: tuple[Question, ...]) -> list[Wire]:
+    def at(self, *points: Question) -> list[Wire]:
+        """Every hook at some points."""
         return [wire for point in points for tier in self.tiers(point) for wire in tier]
+
+    def known(self, question: Hashable, find: Callable[[Any], V]) -> V:
+        """What ``find`` makes of ``at``, once."""
+        found: V | None = self._known.get(question)
+        if found is None:
+            found = self._known[question] = find(self.at)
+        return found

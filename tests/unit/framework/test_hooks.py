@@ -13,10 +13,11 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Queue
 from pumice.framework import points
 from pumice.framework.errors import PluginError, PluginFault
-from pumice.framework.hooks import Hooks, columns_read
+from pumice.framework.hooks import Hooks
 from pumice.framework.plugin import plugin
 from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, Reads
 from pumice.framework.session import Session
+from pumice.framework.wiring import Reading
 from pumice.testing.build import cluster, node, podgroup, pods, session
 
 STATE = cluster(node("n"), podgroup("g", 2), pods("g", 2)).snapshot()
@@ -182,8 +183,8 @@ def test_which_columns_an_answer_rests_on(reads: Reads | None, columns: set[str]
     ssn = opened("modern")
     world, modern = ssn.world, ssn.hooks.plugin("modern")
     named = {"own": [modern.own], "other": [modern.other], "now": [world.now]}
-    named |= {name: list(getattr(ssn.tables, name).columns.values()) for name in ("jobs", "queues", "tasks")}
+    named |= {name: getattr(ssn.tables, name).decisive for name in ("jobs", "queues", "tasks")}
     (hook,) = ssn.hooks.at(points.job_order)
-    found = columns_read(world, hook._replace(reads=reads))
+    found = Reading.of([hook._replace(reads=reads)]).columns(world)
     assert {id(column) for column in found} == {id(column) for name in columns for column in named[name]}
-    assert columns_read(world, hook._replace(reads=(PODS,)), pods=False) == []
+    assert Reading.of([hook._replace(reads=(PODS,))], pods=False).columns(world) == []

@@ -12,7 +12,7 @@ from pumice.framework import points
 from pumice.framework.plugin import plugin
 from pumice.framework.point import ROWS, SIGNATURE, Question
 from pumice.framework.session import Session
-from pumice.framework.wiring import Unused, Wiring
+from pumice.framework.wiring import Reading, Unused, Wiring
 from pumice.testing.build import policy
 
 
@@ -95,10 +95,15 @@ def test_a_wire_finds_its_function_in_the_instance() -> None:
     assert (of_class.position, of_class.form, of_function.position, of_function.form) == (0, "key", 1, "compare")
 
 
-def test_forms_that_are_asked_at_some_points() -> None:
-    found = wiring("two-points | pairs")
-    assert found.forms((points.job_order,)) == {"key", "compare"}
-    assert found.forms((points.job_ready, points.overused)) == {found.tiers(points.job_ready)[0][0].form}
+def test_what_follows_from_who_answers_where_is_found_out_once() -> None:
+    found, asked = wiring("two-points | pairs"), []
+
+    def forms(at: Any) -> set[str]:
+        asked.append(1)
+        return {wire.form for wire in at(points.job_order)}
+
+    assert found.known("forms", forms) == found.known("forms", forms) == {"key", "compare"}
+    assert asked == [1]
 
 
 @pytest.mark.parametrize(
@@ -116,6 +121,6 @@ def test_forms_that_are_asked_at_some_points() -> None:
     ],
 )
 def test_which_columns_of_plugins_are_read(tiers: str, point: Question, covered: list[str]) -> None:
-    reading = wiring(tiers).reading((point,))
+    reading = Reading.of(wiring(tiers).at(point), rows=True)
     every = ["two-points.share", "two-points.x", "pairs.own", "elsewhere.x"]
     assert [column for column in every if reading.covers(column)] == covered

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -87,7 +88,7 @@ class _Admission:
             return find()
         if self._ground is None:
             ssn = self.ssn
-            reading = ssn.hooks.wiring.reading((points.job_enqueueable,))
+            reading = ssn.hooks.reading(points.job_enqueueable)
             self._ground = (*reading.rests_on(ssn.world), ssn.world.stamps("queue").tobytes())
         return self.ssn.memo.get(question, self._ground, find)
 
@@ -95,11 +96,14 @@ class _Admission:
         """Why each of these jobs is not admitted; nothing where one of them would be."""
         jobs, texts = self.ssn.tables.jobs, []
         for row, queue, ask in zip(rows, jobs.queue[rows].tolist(), jobs.ask[rows].tolist(), strict=True):
-            text = self._known(("rejection", queue, ask), lambda row=row: (self._rejection(row),))[0]
+            (text,) = self._known(("rejection", queue, ask), partial(self._one_rejection, row))
             if text is None:
                 return ()
             texts.append(text)
         return tuple(texts)
+
+    def _one_rejection(self, row: int) -> tuple[str | None]:
+        return (self._rejection(row),)
 
     def _rejection(self, row: int) -> str | None:
         """None to admit the job, else why not; empty where the plugin has nothing to tell."""
