@@ -9,7 +9,7 @@ Volcano draws lots.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import groupby
 from math import isfinite, isnan
 from typing import Any
@@ -47,11 +47,12 @@ _ABOUT_NODES: tuple[Any, ...] = (
 
 class Choice:
     """Where one task can go: ``node`` and whether on idle resources (else on what is being released), or ``errors``.
-    ``passed``, of the nodes that were looked at: which nothing objects to. ``fit``: what was known of its class."""
+    ``passed``, of the nodes that were looked at: which nothing objects to. ``fit``: what was known of its class, where
+    it was looked at."""
 
     __slots__ = ("errors", "fit", "idle", "node", "passed")
 
-    def __init__(self, fit: ClassFit, passed: Bool) -> None:
+    def __init__(self, fit: ClassFit | None, passed: Bool) -> None:
         self.fit, self.passed = fit, passed
         self.node = -1
         self.idle = False
@@ -76,7 +77,7 @@ class Placing:
 
     def __init__(self, world: World, hooks: Hooks, memo: Memo, feasible: Feasibility) -> None:
         self._world, self._tables, self._hooks, self.feasible = world, world.tables, hooks, feasible
-        self._picks = Picks(memo, feasible)
+        self._picks = Picks(memo, feasible, to_the_last=True)
         self._reduces, self._names_best = hooks.has(points.node_reduce), hooks.has(points.best_node)
         self._asked, looks_beyond = hooks.known("placing", _ABOUT_NODES, _who_looks_at_nodes)
         self._tries = not looks_beyond and self._asked.isdisjoint(hooks.with_python_state)
@@ -239,6 +240,7 @@ class Placing:
             choice = self.choose(row, nodes, open_to=mask, explain=False, ahead=ahead)
             if choice.node < 0 or not choice.idle or not self._hold([row], [choice.node]):
                 break
+            assert choice.fit is not None, "a node is found by looking"
             self.feasible.placed_one(choice.fit, choice.node)
             if open_to is not None and role:
                 open_to[role] = choice.passed
@@ -260,11 +262,12 @@ class Placing:
         score = fit.idle_score if everywhere else fit.idle_score[nodes.rows]
         if count == 1:
             best = int(score.argmax())
-            picked = [] if self._finite(cls, score[best]) == -np.inf else [best]
-            return picked if everywhere else [int(nodes.rows[i]) for i in picked]
+            if self._finite(cls, score[best]) == -np.inf:
+                return self._nowhere(fit)
+            return [best] if everywhere else [int(nodes.rows[best])]
         top = top_k(score, count)
         if not len(top):
-            return []
+            return self._nowhere(fit)
         scores: list[float] = score[top].tolist()
         self._finite(cls, sum(scores))
         rows = top if everywhere else nodes.rows[top]
@@ -278,6 +281,12 @@ class Placing:
         steps = [list(both) for both in zip(scores, second, strict=True)]
         return Ladder(rows, rows, steps, count, score_after).climb()
 
+    def _nowhere(self, fit: ClassFit) -> list[int]:
+        """No node takes a task of the class. Raises: PluginFault where that is for a score that is no number."""
+        if not isfinite(fit.score.min(initial=0.0)):
+            self._finite(fit.cls, np.nan)
+        return []
+
     def _finite(self, cls: int, best: float) -> float:
         """The best score of a class, or the sum of some. A score that is no number is the best one for NumPy, so it is
         found here.
@@ -290,8 +299,12 @@ class Placing:
 
     def _next_of_run(self, cls: int, count: int) -> list[int]:
         """The same over all nodes, with picks ahead of need."""
-        question = ("picks", cls, self._tables.classes.identity(cls))
-        return self._picks.next(question, count, lambda ahead: self._equal(cls, ahead, self.feasible.all_nodes))
+        return self._picks.next(
+            self._run_of(cls), count, lambda ahead: self._equal(cls, ahead, self.feasible.all_nodes)
+        )
+
+    def _run_of(self, cls: int) -> Hashable:
+        return "picks", cls, self._tables.classes.identity(cls)
 
     def took(self, count: int) -> None:
         """The first ``count`` nodes that ``run`` gave have been taken."""
@@ -318,8 +331,13 @@ class Placing:
         was scored; or nobody wants to know (``explain`` False).
         """
         task, every, rows = Task(self._tables, row), nodes is self.feasible.all_nodes, nodes.rows
-        fit = self.feasible.of(int(self._tables.tasks.cls[row]), ahead)
+        cls = int(self._tables.tasks.cls[row])
         verdicts = self._hooks.ask(points.task_filters, task, nodes)
+        if every and resources and not verdicts and self._none_is_left(cls):
+            choice = Choice(None, np.zeros(len(nodes), dtype=bool))
+            choice.errors = self._errors(task, nodes, (), hypernode, resources) if explain else None
+            return choice
+        fit = self.feasible.of(cls, ahead)
         if resources:
             fits = fit.allowed & fit.future_fits
             passes = fits if every else fits[rows]
@@ -345,6 +363,10 @@ class Placing:
             if choice.node >= 0:
                 break
         return choice
+
+    def _none_is_left(self, cls: int) -> bool:
+        """Whether it is known that no node takes a task of a class, neither now nor once others have left."""
+        return not self._world.futures_differ and self._picks.none_is_left(self._run_of(cls))
 
     def _errors(
         self, task: Task, nodes: NodeRows, verdicts: tuple[Verdict, ...], hypernode: str, resources: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pumice.framework.ladder import LOOK_MAX
+from pumice.framework.memo import Memo
 from pumice.framework.picks import Picks
 from pumice.framework.session import Session
 from pumice.testing.build import cluster, node, pods, session
@@ -81,3 +82,15 @@ def test_what_was_placed_without_them_uses_none_of_them_up() -> None:
 def test_fewer_where_no_node_is_left() -> None:
     _, picks = opened()
     assert picks.next("q", 5, Chooser(nodes=2).choose) == [0, 1]
+
+
+def test_once_no_node_is_left_nobody_looks_for_one_again() -> None:
+    ssn, _ = opened()
+    for to_the_last, asked in ((True, [3]), (False, [3, 12])):
+        chooser = Chooser(nodes=2)
+        picks = Picks(Memo(), ssn.placing.feasible, to_the_last=to_the_last)
+        assert picks.next("q", 3, chooser.choose) == [0, 1] and not picks.none_is_left("q"), "two are"
+        picks.took(2)
+        assert picks.none_is_left("q") is to_the_last
+        assert picks.next("q", 1, chooser.choose) == ([] if to_the_last else [0])
+        assert chooser.asked == asked
