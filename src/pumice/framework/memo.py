@@ -127,30 +127,29 @@ class Memo:
             world.now.version = left.now_version
         for axis, rows in left.stamps.items():
             table = world.table(axis)
-            if len(rows.found) == table.capacity:
-                assert table.stamps is not None
+            assert table.stamps is not None
+            there = table.stamps[: len(rows.found)]  # a table may have got more rows
+            if len(there) == len(rows.found):
                 # Of a table that sessions do not write on, only what plugins say of a row may have moved.
-                known = rows.begun if table.MOVING else rows.ended
-                np.copyto(table.stamps, known, where=table.stamps == rows.found)
+                np.copyto(there, rows.begun if table.MOVING else rows.ended, where=there == rows.found)
 
     def begin_column(self, world: World, name: str) -> None:
         """A plugin has made a column anew. Where it is what it was when the last cycle ended, or began, it has the
         version of then; and no row has a stamp under which the plugin said otherwise of it."""
         column, left = world.columns[name], self._left
         column.shared = Column.move  # the next cycle compares with what it begins with
-        before = None if left is None else left.columns.get(name)
-        if left is None or before is None or before.ended.shape != column.array.shape:
-            if column.stamps is not None:
-                column.stamps[:] = column.version
-        else:
-            known = _equal(before.ended, column.array)
-            if known:
+        if left is not None:
+            before, rows = left.columns.get(name), left.stamps.get(world.axis_of(name))
+            known = before is not None and _equal(before.ended, column.array)
+            if before is not None and known:
                 column.version = before.ended_version
-            elif _equal(before.begun, column.array):
+            elif before is not None and _equal(before.begun, column.array):
                 column.version = before.begun_version
-            rows = left.stamps.get(world.axis_of(name))
-            if column.stamps is not None and rows is not None and not (known and before.begun is before.ended):
-                _raise_others(column.stamps, rows, before, column, world)
+            if column.stamps is not None:
+                if before is None or rows is None or not _goes_on(before.ended, column.array):
+                    column.stamps[:] = world.tables.versions.next()  # it was there before, under the stamps of rows
+                elif not (known and before.begun is before.ended):
+                    _raise_others(column.stamps, rows, before, column, world)
         world.begun_with[name] = column.array, column.version
 
     def begun(self, world: World) -> None:
@@ -201,7 +200,7 @@ class _Left(NamedTuple):
 def _raise_others(stamps: I64, rows: _Rows, before: _Kept, column: Column[Any], world: World) -> None:
     """Give new stamps to the rows that have one under which a plugin's column said otherwise of them."""
     for known, array in ((rows.begun, before.begun), (rows.ended, before.ended)):
-        others = _differing(array, column.array)
+        others = _differing(array, column.array if len(array) == len(column.array) else column.array[: len(array)])
         if len(others):
             others = others[stamps[others] == known[others]]
             if len(others):
@@ -209,8 +208,13 @@ def _raise_others(stamps: I64, rows: _Rows, before: _Kept, column: Column[Any], 
 
 
 def _equal(left: AnyArray, right: AnyArray) -> bool:
-    """Whether two arrays of one shape are the same bytes."""
-    return left is right or left.tobytes() == right.tobytes()
+    """Whether two arrays are the same bytes in the same shape."""
+    return left is right or (left.shape == right.shape and left.tobytes() == right.tobytes())
+
+
+def _goes_on(left: AnyArray, right: AnyArray) -> bool:
+    """Whether the second array has as many rows as the first, or more, of the same shape."""
+    return left.shape[1:] == right.shape[1:] and len(left) <= len(right)
 
 
 def _differing(left: AnyArray, right: AnyArray) -> AnyArray:
