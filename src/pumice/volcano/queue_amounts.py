@@ -53,8 +53,8 @@ def queue_amounts_now(ssn: Session) -> QueueAmounts:
 
 
 class _Sums:
-    """``seen`` (J,): the stamps of jobs as they were looked at last; ``queue`` (J,) and ``parts`` (J, 5, R): in which
-    queue they were then, and what each adds there, in the order of ``QueueAmounts``. ``sums`` (5, Q + 1, R) and
+    """``seen`` (J,): the stamps of jobs as they were looked at last; ``queue`` (J,) and ``parts`` (J, 5 R): in which
+    queue they were then, and what each adds there, in the order of ``QueueAmounts``. ``sums`` (Q + 1, 5 R) and
     ``counts`` (Q + 1,) are of all jobs, those of no queue last."""
 
     __slots__ = ("amounts", "counts", "exact", "parts", "queue", "seen", "sums")
@@ -62,8 +62,8 @@ class _Sums:
     def __init__(self, jobs: int, queues: int, width: int) -> None:
         self.seen: I64 = np.full(jobs, -1, dtype=np.int64)
         self.queue: I64 = np.full(jobs, queues, dtype=np.int64)
-        self.parts: F64 = np.zeros((jobs, 5, width))
-        self.sums: F64 = np.zeros((5, queues + 1, width))
+        self.parts: F64 = np.zeros((jobs, 5 * width))
+        self.sums: F64 = np.zeros((queues + 1, 5 * width))
         self.counts: I64 = np.zeros(queues + 1, dtype=np.int64)
         self.amounts: QueueAmounts | None = None
         self.exact = True
@@ -83,24 +83,23 @@ class _Sums:
         if self.amounts is None:
             if not self.exact or self.sums.max() >= _EXACT:
                 self._sum_anew()
-            held, elastic, request, inqueue, claimed = read_only(self.sums.copy())[:, :-1]
-            has_jobs = read_only(self.counts[:-1] > 0)
-            self.amounts = QueueAmounts(held, elastic, request, inqueue, claimed, has_jobs)
+            self.amounts = self._as_amounts()
         return self.amounts
 
     def _change_one(self, ssn: Session, row: int) -> None:
         """One job is another."""
-        before, queue = int(self.queue[row]), int(ssn.tables.jobs.queue[row])
-        part = np.array(_part(ssn, row))
-        if queue < 0 or not ssn.tables.jobs.alive[row]:
+        jobs, before, old = ssn.tables.jobs, int(self.queue[row]), self.parts[row]
+        queue, new = int(jobs.queue[row]), np.array(_part(ssn, row))
+        if queue < 0 or not jobs.alive[row]:
             queue = len(self.counts) - 1
-        if queue == before and part.tobytes() == self.parts[row].tobytes():
+        if queue != before:
+            self.counts[before] -= 1
+            self.counts[queue] += 1
+        elif new.tobytes() == old.tobytes():
             return
-        self.sums[:, before] -= self.parts[row]
-        self.sums[:, queue] += part
-        self.counts[before] -= 1
-        self.counts[queue] += 1
-        self.queue[row], self.parts[row], self.amounts = queue, part, None
+        self.sums[before] -= old
+        self.sums[queue] += new
+        self.queue[row], self.parts[row], self.amounts = queue, new, None
 
     def _change_many(self, ssn: Session, rows: AnyArray) -> None:
         """So many are others that all are summed anew."""
@@ -112,15 +111,18 @@ class _Sums:
 
     def _sum_anew(self) -> None:
         """The sums in the order of jobs."""
-        count, (_, five, width) = len(self.counts), self.parts.shape
-        sums = sums_by(self.queue, self.parts.reshape(len(self.parts), five * width), count)
-        self.sums = np.ascontiguousarray(sums.reshape(count, five, width).transpose(1, 0, 2))
-        self.counts = np.bincount(self.queue, minlength=count)
+        self.sums = sums_by(self.queue, self.parts, len(self.counts))
+        self.counts = np.bincount(self.queue, minlength=len(self.counts))
         self.amounts, self.exact = None, bool(self.sums.max() < _EXACT)
 
+    def _as_amounts(self) -> QueueAmounts:
+        five = self.sums[:-1].reshape(len(self.counts) - 1, 5, -1).transpose(1, 0, 2).copy()
+        held, elastic, request, inqueue, claimed = read_only(five)
+        return QueueAmounts(held, elastic, request, inqueue, claimed, read_only(self.counts[:-1] > 0))
 
-def _part(ssn: Session, row: int) -> list[list[float]]:
-    """What a job adds to the sums of its queue: amounts (5, R) in the order of ``QueueAmounts``."""
+
+def _part(ssn: Session, row: int) -> list[float]:
+    """What a job adds to the sums of its queue: five amounts, side by side in the order of ``QueueAmounts``."""
     jobs = ssn.tables.jobs
     held, least = jobs.allocated[row].tolist(), jobs.min_resources[row].tolist()
     missing = [max(a - b, 0.0) for a, b in zip(least, held, strict=True)]
@@ -134,18 +136,18 @@ def _part(ssn: Session, row: int) -> list[list[float]]:
     elif jobs.gated[row]:
         one = np.array([row])
         missing, least = (without_gated(ssn, one, np.array([each]))[0].tolist() for each in (missing, least))
-    return [held, elastic, request, missing, least if admitted else missing]
+    return held + elastic + request + missing + (least if admitted else missing)
 
 
 def _parts(ssn: Session, rows: AnyArray) -> F64:
-    """The same of many. Shape (rows, 5, R)."""
+    """The same of many. Shape (rows, 5 R)."""
     jobs = ssn.tables.jobs
     held, least = jobs.allocated[rows], jobs.min_resources[rows]
     admitted, running = _promised(ssn.tables, rows)
     missing = without_gated(ssn, rows, np.maximum(least - held, 0.0)) * (admitted | running)[:, None]
     claimed = np.where(admitted[:, None], without_gated(ssn, rows, least.copy()), missing)
     request = held + _pending(ssn.tables, rows)
-    return np.stack((held, np.maximum(held - least, 0.0), request, missing, claimed), axis=1)
+    return np.concatenate((held, np.maximum(held - least, 0.0), request, missing, claimed), axis=1)
 
 
 def _promised_one(tables: Tables, row: int) -> tuple[bool, bool]:
