@@ -139,17 +139,11 @@ class Memo:
         column, left = world.columns[name], self._left
         column.shared = Column.move  # the next cycle compares with what it begins with
         if left is not None:
-            before, rows = left.columns.get(name), left.stamps.get(world.axis_of(name))
-            known = before is not None and _equal(before.ended, column.array)
-            if before is not None and known:
-                column.version = before.ended_version
-            elif before is not None and _equal(before.begun, column.array):
-                column.version = before.begun_version
-            if column.stamps is not None:
-                if before is None or rows is None or not _goes_on(before.ended, column.array):
-                    column.stamps[:] = world.tables.versions.next()  # it was there before, under the stamps of rows
-                elif not (known and before.begun is before.ended):
-                    _raise_others(column.stamps, rows, before, column, world)
+            before = left.columns.get(name)
+            if before is not None and before.ended is column.array and before.begun is column.array:
+                column.version = before.ended_version  # the very answer of last time, most of the time
+            else:
+                _begin(column, before, left.stamps.get(world.axis_of(name)), world)
         world.begun_with[name] = column.array, column.version
 
     def begun(self, world: World) -> None:
@@ -195,6 +189,21 @@ class _Left(NamedTuple):
     now_version: int
     stamps: dict[str, _Rows]
     columns: dict[str, _Kept]
+
+
+def _begin(column: Column[Any], before: _Kept | None, rows: _Rows | None, world: World) -> None:
+    """Find out what a column has in common with the one of the last cycle."""
+    known = before is not None and _equal(before.ended, column.array)
+    if before is not None and known:
+        column.version = before.ended_version
+    elif before is not None and _equal(before.begun, column.array):
+        column.version = before.begun_version
+    if column.stamps is None:
+        return
+    if before is None or rows is None or not _goes_on(before.ended, column.array):
+        column.stamps[:] = world.tables.versions.next()  # it was not there under the stamps that rows have
+    elif not (known and before.begun is before.ended):
+        _raise_others(column.stamps, rows, before, column, world)
 
 
 def _raise_others(stamps: I64, rows: _Rows, before: _Kept, column: Column[Any], world: World) -> None:

@@ -81,14 +81,13 @@ class World:
         the further axes (all of them without ``axis``). ``values`` to begin with, zero without; they become the
         column's. ``per_task``: of a column of nodes, what one task of each class adds to it.
         """
-        table = self.table(axis) if axis else None
-        if values is None:
-            values = np.zeros((table.capacity, *shape) if table is not None else shape)
         assert "." in name, f"a column is called plugin.column, not {name}"
-        stamps = table.stamps if table is not None and axis in STAMPED and self.to_write else None
-        found: Column[Any] = Column(values, self.tables.versions.next(), stamps)
+        name = name if name not in self.columns else self._free_name(name)
+        if values is None:
+            values = np.zeros((self.table(axis).capacity, *shape) if axis else shape)
+        stamps = self.table(axis).stamps if self.to_write and axis in STAMPED else None
+        found: Column[Any] = Column(values, self.tables.versions.next(), stamps, name)
         found.per_task = per_task
-        name = self._free_name(name)
         self.columns[name], self._axis_of[name] = found, axis
         return name, found
 
@@ -105,9 +104,9 @@ class World:
         return _stamps_of(self.before, axis)
 
     def _free_name(self, name: str) -> str:
-        """The name, or with a number where a plugin is listed twice."""
-        count = 1
-        while (free := name if count == 1 else f"{name}#{count}") in self.columns:
+        """A name with a number, for a plugin that is listed twice."""
+        count = 2
+        while (free := f"{name}#{count}") in self.columns:
             count += 1
         return free
 
