@@ -36,7 +36,8 @@ class Picks:
         self._taking: tuple[Hashable, Chosen] = ((), _NOBODY)
 
     def next(self, question: Hashable, count: int, choose: Callable[[int], list[int]]) -> list[int]:
-        """Nodes for up to ``count`` tasks over all nodes. ``choose``: so many, one after the other. Call ``took`` when all or some of them have been taken, in order."""
+        """Nodes for up to ``count`` tasks over all nodes. ``choose``: so many, one after the other. Call ``took`` when
+        all or some of them have been taken, in order."""
         now = self._feasible.everything()
         known: Chosen | None = self._memo.recall(question, now)
         if known is None or not (known.all_there_are or len(known.nodes) >= count):

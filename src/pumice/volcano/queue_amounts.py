@@ -124,7 +124,8 @@ class _Sums:
 def _part(ssn: Session, row: int) -> list[float]:
     """What a job adds to the sums of its queue: five amounts, side by side in the order of ``QueueAmounts``."""
     jobs = ssn.tables.jobs
-    held, least = jobs.allocated[row].tolist(), jobs.min_resources[row].tolist()
+    held: list[float] = jobs.allocated[row].tolist()
+    least: list[float] = jobs.min_resources[row].tolist()
     missing = [max(a - b, 0.0) for a, b in zip(least, held, strict=True)]
     elastic = [max(a - b, 0.0) for a, b in zip(held, least, strict=True)]
     request = held
