@@ -106,7 +106,8 @@ class Placing:
         said = self._said(rows, nodes) if alike else None
         if said is not None:
             if said.is_plain and open_to is None and nodes is self.feasible.all_nodes:
-                return self._next_of_run(classes[0], len(rows))
+                cls = classes[0]  # over all nodes with picks ahead of need
+                return self._picks.next(self._run_of(cls), len(rows), lambda ahead: self._equal(cls, ahead, nodes))
             found = self._foreseen(rows, nodes, said, open_to, between)
             if found is not None:
                 return found
@@ -296,12 +297,6 @@ class Placing:
         if best == np.inf or isnan(best):
             self._hooks.ask(points.class_scores_checked, TaskClass(self._tables, cls), self.feasible.all_nodes)
         return best
-
-    def _next_of_run(self, cls: int, count: int) -> list[int]:
-        """The same over all nodes, with picks ahead of need."""
-        return self._picks.next(
-            self._run_of(cls), count, lambda ahead: self._equal(cls, ahead, self.feasible.all_nodes)
-        )
 
     def _run_of(self, cls: int) -> Hashable:
         return "picks", cls, self._tables.classes.identity(cls)

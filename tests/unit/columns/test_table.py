@@ -69,8 +69,8 @@ def test_a_fresh_row_is_at_its_unused_values() -> None:
     [
         pytest.param(1, FIRST, id="the first row makes many"),
         pytest.param(FIRST, FIRST, id="full"),
-        pytest.param(FIRST + 1, 2 * FIRST, id="one more doubles"),
-        pytest.param(2 * FIRST + 1, 4 * FIRST, id="and again"),
+        pytest.param(FIRST + 1, 2 * FIRST, id="as many again, while they are few"),
+        pytest.param(5 * FIRST + 1, 5 * FIRST + 5 * FIRST // 4, id="then a quarter"),
     ],
 )
 def test_growth_keeps_what_is_there(count: int, capacity: int) -> None:
@@ -82,6 +82,12 @@ def test_growth_keeps_what_is_there(count: int, capacity: int) -> None:
     assert list(table.names[:count]) == [f"boat {each}" for each in range(count)]
     assert set(table.berth[count:].tolist()) <= {-1}
     assert table.afloat.all()
+
+
+def test_rows_made_at_once_are_as_many_as_are_wanted() -> None:
+    table = boats(1)
+    table.new_rows(4 * FIRST, names="one of many")
+    assert (table.capacity, table.names[4 * FIRST]) == (4 * FIRST + 1, "one of many")
 
 
 def test_a_freed_row_is_blank() -> None:
