@@ -17,6 +17,7 @@ from pumice.model.manifest.jobs import group_name_of, podgroup_of, pods_of
 from pumice.model.pod import EMPTY_MAP, GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
 from pumice.model.podgroup import NetworkTopology, PodGroup
 from pumice.model.resources import EMPTY, Resource
+from pumice.sim.alike import changed
 from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of
 
 JOB_NAME_KEY = "volcano.sh/job-name"
@@ -134,26 +135,19 @@ class SimJob:
         """The pods, task by task; those of a task share spec, labels and annotations."""
         pods = []
         for task in self.tasks:
-            annotations = {GROUP_NAME_ANNOTATION: self.name, TASK_SPEC_KEY: task.role}
-            labels = {JOB_NAME_KEY: self.name, TASK_SPEC_KEY: task.role}
-            stem = f"{self.name}-{task.role}-"
-            owner = ("Job", self.name, self.key)
-            for i in range(task.replicas):
-                name = f"{stem}{i}"
-                uid = f"{self.namespace}/{name}"
-                pods.append(
-                    Pod(
-                        self.namespace,
-                        name,
-                        uid,
-                        task.spec,
-                        now,
-                        labels=labels,
-                        annotations=annotations,
-                        owner=owner,
-                        scheduler_name=self.scheduler,
-                    )
-                )
+            one = Pod(
+                self.namespace,
+                name="",
+                uid="",
+                spec=task.spec,
+                creation=now,
+                labels={JOB_NAME_KEY: self.name, TASK_SPEC_KEY: task.role},
+                annotations={GROUP_NAME_ANNOTATION: self.name, TASK_SPEC_KEY: task.role},
+                owner=("Job", self.name, self.key),
+                scheduler_name=self.scheduler,
+            )
+            names = [f"{self.name}-{task.role}-{i}" for i in range(task.replicas)]
+            pods += [changed(one, name=name, uid=f"{self.namespace}/{name}") for name in names]
         return pods
 
     def _first_requests(self) -> Resource:
