@@ -7,10 +7,11 @@ when their job's controller says so). Nothing here costs more than what it touch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, get_args
 
+from pumice.model.copies import Copies
 from pumice.model.decisions import (
     DEVICES,
     GPU_GROUPS,
@@ -22,7 +23,7 @@ from pumice.model.decisions import (
     PodNotice,
     Refusal,
 )
-from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.events import Event, Object
 from pumice.model.gang import gang_at
 from pumice.model.gpu import labels_of_groups
 from pumice.model.node import Node
@@ -44,6 +45,7 @@ Answered = Callable[[Sequence[Decision], Sequence[Refusal | None]], None]
 
 _SCHEDULED = (PodCondition("PodScheduled", "True"),)
 _ENDED = ("Succeeded", "Failed")
+_changed_group, _changed_queue = Copies(PodGroup), Copies(Queue)
 
 
 @dataclass(slots=True)
@@ -147,10 +149,8 @@ class SimCluster:
             why = self._no_bind(pod, decision)
             answers.append(None if why is None else Refusal(why))
             if pod is not None and why is None:
-                more = _given(pod, decision) if decision.context else {}
-                self.pods[key] = bound[key] = changed(
-                    pod, node_name=decision.node, nominated_node="", conditions=_SCHEDULED, **more
-                )
+                pod = changed(pod, node_name=decision.node, nominated_node="", conditions=_SCHEDULED)
+                self.pods[key] = bound[key] = changed(pod, **_given(pod, decision)) if decision.context else pod
         self.binds_done += len(bound)
         for pods in in_parts(bound):
             self._tell_pods(pods, news=False)  # the planner is told by the answer
@@ -186,8 +186,9 @@ class SimCluster:
         if group is None or (group.status == update.status and update.times is None):
             return
         self.phases_written += group.status.phase != update.status.phase
-        group = self.groups[update.job] = replace(group, status=update.status, gang=gang_at(group.gang, update.times))
-        self.telling.tell(Seen(group), PodGroup, update.job, news=False)
+        gang = gang_at(group.gang, update.times)
+        group = self.groups[update.job] = _changed_group(group, status=update.status, gang=gang)
+        self.telling.tell(group, update.job, news=False)
         for hook in self.hooks.group_written:
             hook(group)
 
@@ -196,15 +197,15 @@ class SimCluster:
         queue = self.queues.get(name)
         if queue is None or (queue.allocated, queue.usage) == (allocated, usage):
             return
-        queue = self.queues[name] = replace(queue, allocated=allocated, usage=usage)
-        self.telling.tell(Seen(queue), Queue, name, news=False)
+        queue = self.queues[name] = _changed_queue(queue, allocated=allocated, usage=usage)
+        self.telling.tell(queue, name, news=False)
 
     def take_off_gate(self, removal: GateRemoval) -> None:
         """Take the queue's gate, and no other, off a pod that is still there."""
         pod = self.pods.get(removal.pod)
         if pod is None or pod.uid != removal.uid or QUEUE_GATE not in pod.gates:
             return
-        pod = self.pods[removal.pod] = replace(pod, gates=without_queue_gate(pod.gates))
+        pod = self.pods[removal.pod] = changed(pod, gates=without_queue_gate(pod.gates))
         self._tell_pods({removal.pod: pod})
 
     def notice(self, notice: PodNotice) -> None:
@@ -217,7 +218,7 @@ class SimCluster:
         nominated = notice.nominated_node or pod.nominated_node
         if pod.nominated_node == nominated and _same_words(pod.conditions, said):
             return
-        pod = self.pods[notice.pod] = replace(pod, conditions=(said,), nominated_node=nominated)
+        pod = self.pods[notice.pod] = changed(pod, conditions=(said,), nominated_node=nominated)
         self._tell_pods({notice.pod: pod}, news=False)
 
     # -- objects come and go -------------------------------------------------------------------------------------------
@@ -230,7 +231,7 @@ class SimCluster:
             return
         before = self._tables[type(obj)].get(key)
         self._tables[type(obj)][key] = obj
-        self.telling.tell(Seen(obj), type(obj), key)
+        self.telling.tell(obj, key)
         if isinstance(obj, Node):
             for hook in self.hooks.node_changed:
                 hook(before, obj)
@@ -257,7 +258,7 @@ class SimCluster:
         before = self._tables[kind].pop(key, None)
         if before is None:
             return False
-        self.telling.tell(Gone(kind, key), kind, key)
+        self.telling.tell_gone(kind, (key,))
         if kind is Node:
             for hook in self.hooks.node_changed:
                 hook(before, None)
@@ -273,7 +274,7 @@ class SimCluster:
         if self.grace_s <= 0 or not pod.node_name or pod.phase in _ENDED:
             return self.remove_pod(key)
         if pod.deletion is None:
-            leaving = self.pods[key] = replace(pod, deletion=self.engine.now + self.grace_s)
+            leaving = self.pods[key] = changed(pod, deletion=self.engine.now + self.grace_s)
             self._tell_pods({key: leaving})
             self.engine.after(self.grace_s, self._remove_this, key, pod.uid)
         return True
@@ -288,7 +289,7 @@ class SimCluster:
         """Take pods out of the cluster at once, those that are there. Who hooks in hears of it when all are gone."""
         gone = {key: pod for key in keys if (pod := self.pods.pop(key, None)) is not None}
         for pods in in_parts(gone):
-            self.telling.tell_all([Gone(Pod, key) for key in pods], Pod, pods)
+            self.telling.tell_gone(Pod, pods)
             self._give_room_back(pods)
             for hook in self.hooks.removed:
                 hook(pods)
@@ -350,9 +351,12 @@ class SimCluster:
             hook(pods)
 
     def _give_room_back(self, pods: Alike) -> None:
-        left = {key: pod for key, pod in pods.items() if key in self.pods_on.get(pod.node_name, ())}
-        for key, pod in left.items():
-            del self.pods_on[pod.node_name][key]
+        left: dict[str, Pod] = {}
+        for key, pod in pods.items():
+            there = self.pods_on.get(pod.node_name, {})
+            if key in there:
+                del there[key]
+                left[key] = pod
         for hook in self.hooks.left if left else ():
             hook(left)
 
@@ -370,7 +374,7 @@ class SimCluster:
             self.remove_pod(key)
 
     def _tell_pods(self, pods: Alike, news: bool = True) -> None:
-        self.telling.tell_all([Seen(pod) for pod in pods.values()], Pod, pods, news)
+        self.telling.tell_all(Pod, pods, news)
 
 
 def _one_by_one(pods: Alike) -> Iterator[Alike]:

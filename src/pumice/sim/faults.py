@@ -140,7 +140,7 @@ class Faults:
     def _told_again(self) -> None:
         objects: list[Object] = [*self.cluster.nodes.values(), *self.cluster.pods.values()]
         for obj in objects[:TOLD_AGAIN_MAX]:
-            self.cluster.telling.tell(Seen(obj), type(obj), key_of(obj))
+            self.cluster.telling.tell(obj, key_of(obj))
         self.counts["told again"] += 1
         self._plan_next(self.plan.told_again_every_s, self._told_again)
 

@@ -6,10 +6,9 @@ order. A fault may hold an object's news back (``delay``); then all that happens
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import count
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from pumice.model.events import Event, Object, Seen
+from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.pod import Pod
 from pumice.sim.engine import Engine, Priority
 
@@ -22,6 +21,10 @@ def key_of(obj: Object) -> str:
     return str(getattr(obj, "key", obj.name))
 
 
+#: Objects of one kind that were told of together, by key; None: it is gone.
+Part = dict[str, Object | None]
+
+
 class Telling:
     """A buffer of events, newest state an object. ``has_news`` says whether one of them may change a decision."""
 
@@ -29,43 +32,43 @@ class Telling:
         self.has_news = False
         self.delay: Delay | None = None
         self._engine = engine
-        self._events: list[Event | None] = []
-        self._seen_at: dict[type[Object], dict[str, int]] = {}
+        self._parts: list[tuple[type[Object], Part]] = []
+        self._newest: dict[type[Object], dict[str, Part]] = {}  # by key: the part that has its newest state
         self._held: dict[tuple[type[Object], str], list[tuple[Event, bool]]] = {}
 
-    def tell(self, event: Event, kind: type[Object], key: str, news: bool = True) -> None:
-        """Add an event about the object. ``news`` False: an echo of what the scheduler itself wrote."""
-        if self.delay is None and not self._held:
-            self._add((event,), kind, (key,), news)
-            return
-        waiting = self._held.get((kind, key))
-        if waiting is not None:
-            waiting.append((event, news))
-            return
-        late_by = self.delay(event) if self.delay is not None else 0.0
-        if late_by > 0:
-            self._held[kind, key] = [(event, news)]
-            self._engine.after(late_by, self._release, kind, key, priority=Priority.TELL)
-        else:
-            self._add((event,), kind, (key,), news)
+    def tell(self, obj: Object, key: str, news: bool = True) -> None:
+        """An object is there, new or changed. ``news`` False: an echo of what the scheduler itself wrote."""
+        self.tell_all(type(obj), {key: obj}, news)
 
-    def tell_all(self, events: Sequence[Event], kind: type[Object], keys: Collection[str], news: bool = True) -> None:
-        """Add an event about each of several objects, in this order: all are there, or all are gone."""
+    def tell_all(self, kind: type[Object], objects: Mapping[str, Object], news: bool = True) -> None:
+        """Objects of one kind, by key, are there, in this order."""
         if self.delay is None and not self._held:
-            self._add(events, kind, keys, news)
+            self._seen(kind, objects, news)
             return
-        for event, key in zip(events, keys, strict=True):
-            self.tell(event, kind, key, news)
+        for key, obj in objects.items():
+            if not self._comes_late(Seen(obj), kind, key, news):
+                self._seen(kind, {key: obj}, news)
+
+    def tell_gone(self, kind: type[Object], keys: Collection[str]) -> None:
+        """Objects of one kind are not there any more."""
+        if self.delay is None and not self._held:
+            self._gone(kind, keys)
+            return
+        for key in keys:
+            if not self._comes_late(Gone(kind, key), kind, key, news=True):
+                self._gone(kind, (key,))
 
     def drain(self) -> list[Event]:
         """All events since the last call, oldest first."""
-        events = [event for event in self._events if event is not None]
-        self._events, self._seen_at, self.has_news = [], {}, False
+        events: list[Event] = []
+        for kind, part in self._parts:
+            events += [Gone(kind, key) if obj is None else Seen(obj) for key, obj in part.items()]
+        self._parts, self._newest, self.has_news = [], {}, False
         return events
 
     def owes(self, kind: type[Object], key: str) -> bool:
         """Whether there is something about the object that was not drained yet."""
-        return (kind, key) in self._held or key in self._seen_at.get(kind, ())
+        return (kind, key) in self._held or key in self._newest.get(kind, ())
 
     def held_pods(self) -> dict[str, Pod]:
         """By key, the pods of which news is held back, in the state that was to be told first."""
@@ -78,23 +81,42 @@ class Telling:
         self.drain()
         self._held.clear()
         for obj in objects:
-            self._add((Seen(obj),), type(obj), (key_of(obj),), news=True)
+            self._seen(type(obj), {key_of(obj): obj}, news=True)
+
+    def _comes_late(self, event: Event, kind: type[Object], key: str, news: bool) -> bool:
+        """Whether the event is held back: by a fault, or behind others of its object that are."""
+        waiting = self._held.get((kind, key))
+        if waiting is not None:
+            waiting.append((event, news))
+            return True
+        late_by = self.delay(event) if self.delay is not None else 0.0
+        if late_by > 0:
+            self._held[kind, key] = [(event, news)]
+            self._engine.after(late_by, self._release, kind, key, priority=Priority.TELL)
+        return late_by > 0
 
     def _release(self, kind: type[Object], key: str) -> None:
         for event, news in self._held.pop((kind, key), ()):
-            self._add((event,), kind, (key,), news)
+            if isinstance(event, Seen):
+                self._seen(kind, {key: event.obj}, news)
+            else:
+                self._gone(kind, (key,))
 
-    def _add(self, events: Sequence[Event], kind: type[Object], keys: Collection[str], news: bool) -> None:
-        """Events about other objects each, all of one sort."""
-        places = self._seen_at.get(kind)
-        if places is None:
-            places = self._seen_at[kind] = {}
-        seen = isinstance(events[0], Seen)
-        for key in keys if places else ():
-            older = places.pop(key, None)
-            if older is not None and seen:
-                self._events[older] = None
-        if seen:
-            places.update(zip(keys, count(len(self._events)), strict=False))
-        self._events += events
+    def _seen(self, kind: type[Object], objects: Mapping[str, Object], news: bool) -> None:
+        newest = self._newest.setdefault(kind, {})
+        for key in objects if newest else ():
+            older = newest.get(key)
+            if older is not None:
+                del older[key]
+        part: Part = dict(objects)
+        newest.update(dict.fromkeys(part, part))
+        self._parts.append((kind, part))
         self.has_news = self.has_news or news
+
+    def _gone(self, kind: type[Object], keys: Iterable[str]) -> None:
+        """What was told before of such an object stands: it was there."""
+        newest = self._newest.get(kind, {})
+        for key in keys if newest else ():
+            newest.pop(key, None)
+        self._parts.append((kind, dict.fromkeys(keys)))
+        self.has_news = True

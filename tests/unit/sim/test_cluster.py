@@ -13,6 +13,7 @@ from pumice.model.queue import Queue
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
 from pumice.sim.spans import DURATION_ANNOTATION
+from pumice.sim.telling import key_of
 from tests.unit.sim.kit import bind, node, pod, resource, seen
 
 
@@ -191,3 +192,13 @@ def test_pods_that_run_already_hold_room() -> None:
     assert list(made.pods_on["n0"]) == ["ns/r"]
     made.engine.advance(10)
     assert made.pods["ns/r"].phase == "Succeeded"
+
+
+def test_of_pods_told_of_together_those_that_changed_since_come_later() -> None:
+    made = cluster()
+    made.add_pods({f"ns/{name}": pod(name) for name in "xyz"})
+    made.put(node("n2"))
+    bind(made, "ns/y", "n0")
+    made.remove_pods(("ns/x", "ns/z"))
+    told = [event.key if isinstance(event, Gone) else key_of(event.obj) for event in made.drain()]
+    assert told == ["ns/x", "ns/z", "n2", "ns/y", "ns/x", "ns/z"]
