@@ -203,9 +203,11 @@ class History:
             amount_of(self.figures.used, resource).value += times * amount
         if queue:
             self.figures.fairness.hold(queue, amounts, times)
-        rows = [self._row_of_node.get(pod.node_name) for pod in pods.values()]
-        steps = zip(rows, share_deltas, strict=True)
-        self._heat.add(self.now, [(row, by / len(self.heat_rows[row])) for row, by in steps if row is not None and by])
+        row_of, rows, steps = self._row_of_node, self.heat_rows, []
+        for pod, by in zip(pods.values(), share_deltas, strict=True):
+            if by and (row := row_of.get(pod.node_name)) is not None:
+                steps.append((row, by / len(rows[row])))
+        self._heat.add(self.now, steps)
 
     def _queue_of(self, pod: Pod) -> str:
         group = self._cluster.groups.get(pod.group_key)

@@ -11,7 +11,7 @@ import numpy as np
 from pumice.framework.on_demand import imported
 from pumice.framework.policy import Policy
 from pumice.model.queue import PriorityClass
-from pumice.runtime.memory import old_objects_left_alone
+from pumice.runtime.memory import old_objects_left_alone, without_collector
 from pumice.runtime.why import Why
 from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
@@ -86,7 +86,8 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     if observers.event is not None:
         EventLog(cluster, controller, observers.event, lambda: shell.cycles)
     stuckness = Stuckness(controller)
-    scene.enter(cluster, controller)
+    with without_collector():
+        scene.enter(cluster, controller)
     made: Mapping[str, Work] = {}
     if scene.makers:
         priorities = {each.name: each.value for each in scene.objects if isinstance(each, PriorityClass)}

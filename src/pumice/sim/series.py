@@ -81,23 +81,28 @@ class HeatMap:
     def __init__(self, rows: int, start: float, *, width_s: float = 60.0, buckets: int = BUCKETS) -> None:
         self.start, self.width_s = start, width_s
         self._buckets = buckets
-        # lists: numbers are added one by one far more often than a whole is read
-        self._now = [0.0] * max(rows, 1)  # the value of each row at the moment
-        self._part = [[0.0] * buckets for _ in self._now]  # what each bucket has beyond the steps before it
-        self._step = [[0.0] * (buckets + 1) for _ in self._now]
+        rows = max(rows, 1)
+        self._part: F64 = np.zeros((buckets, rows))  # what each bucket has beyond the steps before it
+        self._step: F64 = np.zeros((buckets + 1, rows))
+        self._now = [0.0] * rows  # the value of each row at the moment
+        self._open(0)
 
     def add(self, time: float, deltas: Iterable[tuple[int, float]]) -> None:
-        """From ``time`` on the values of rows are more by their deltas; a row may come more than once."""
+        """From ``time`` on the values of rows are more by their deltas; a row may come more than once. Times must not
+        go back."""
         place = (time - self.start) / self.width_s
         while place >= self._buckets:
             self._widen()
             place = (time - self.start) / self.width_s
         bucket = int(place)
-        rest = bucket + 1 - place
+        if bucket != self._bucket:
+            self._close()
+            self._open(bucket)
+        rest, here, beyond, now = bucket + 1 - place, self._here, self._beyond, self._now
         for row, delta in deltas:
-            self._part[row][bucket] += delta * rest
-            self._step[row][bucket + 1] += delta
-            self._now[row] += delta
+            here[row] += delta * rest
+            beyond[row] += delta
+            now[row] += delta
 
     def grid(self, until: float) -> F64:
         """Means per row and bucket up to ``until``; the last bucket's is over the part of it that has passed.
@@ -108,21 +113,32 @@ class HeatMap:
             self._widen()
         place = (until - self.start) / self.width_s
         begun = min(int(np.ceil(place)), self._buckets)
-        means = self._means()[:, :begun]
+        means = self._means()[:begun]
         if begun and place < begun:
             rest = begun - place
-            means[:, -1] = (means[:, -1] - np.array(self._now) * rest) / (1 - rest)
-        return means
+            means[-1] = (means[-1] - np.array(self._now) * rest) / (1 - rest)
+        return means.T
+
+    def _open(self, bucket: int) -> None:
+        """Changes fall into this bucket from now on. Its numbers are lists: they are added to one by one."""
+        self._bucket = bucket
+        self._here: list[float] = self._part[bucket].tolist()
+        self._beyond: list[float] = self._step[bucket + 1].tolist()
+
+    def _close(self) -> None:
+        """Write down what fell into the bucket that is open."""
+        self._part[self._bucket], self._step[self._bucket + 1] = self._here, self._beyond
 
     def _means(self) -> F64:
-        means: F64 = np.array(self._part) + np.cumsum(np.array(self._step)[:, :-1], axis=1)
+        self._close()
+        means: F64 = self._part + np.cumsum(self._step[:-1], axis=0)
         return means
 
     def _widen(self) -> None:
         """Make every bucket twice as wide. What has been is kept as means; steps start anew from the value now."""
         means, half = self._means(), self._buckets // 2
-        part, step = np.zeros_like(means), np.zeros((len(means), self._buckets + 1))
-        part[:, :half] = (means[:, 0::2] + means[:, 1::2]) / 2
-        step[:, half] = self._now
-        self._part, self._step = part.tolist(), step.tolist()
+        self._part, self._step = np.zeros_like(self._part), np.zeros_like(self._step)
+        self._part[:half] = (means[0::2] + means[1::2]) / 2
+        self._step[half] = self._now
         self.width_s *= 2
+        self._open(half)

@@ -115,14 +115,15 @@ class Usage:
 
     def _move(self, pods: Alike, sign: int) -> None:
         amounts, states, deltas = self.asked(one_of(pods).spec), self._states, []
-        found: dict[int, tuple[_State, _State]] = {}  # by identity of the state before
+        steps: dict[int, tuple[_State, float, _State]] = {}  # by identity of the state before, which is held last
         for pod in pods.values():
             before = states.get(pod.node_name, _NO_NODE)
-            step = found.get(id(before))
+            step = steps.get(id(before))
             if step is None:
-                step = found[id(before)] = before, before.after(amounts, sign)
-            after = states[pod.node_name] = step[1]
-            deltas.append(after.share - before.share)
+                after = before.after(amounts, sign)
+                step = steps[id(before)] = after, after.share - before.share, before
+            states[pod.node_name] = step[0]
+            deltas.append(step[1])
         for tell in self.moved:
             tell(pods, amounts, sign, deltas)
 
