@@ -190,12 +190,13 @@ class Table:
             self._resize(self.capacity + max(missing, self.capacity // 4, 64))
         rows = self._free[: -count - 1 : -1]
         del self._free[-count:]
-        self.write(rows if count > 1 else rows[0], alive=True, **values)
+        self.write(np.array(rows) if count > 1 else rows[0], alive=True, **values)
         return rows
 
     def free_rows(self, rows: Sequence[int]) -> None:
         """Give rows back and blank them."""
-        self.write(rows if len(rows) > 1 else rows[0], **{name: field.unused for name, field in self.FIELDS.items()})
+        blank = {name: field.unused for name, field in self.FIELDS.items()}
+        self.write(np.array(rows) if len(rows) > 1 else rows[0], **blank)
         self._free.extend(rows)
 
     def free_row(self, row: int) -> None:

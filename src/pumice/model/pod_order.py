@@ -7,11 +7,10 @@ from pumice.model.pod import Pod
 
 def name_index(name: str) -> int | None:
     """The number a pod name ends in, when it has at least three ``-`` parts."""
-    parts = name.split("-")
-    if len(parts) < 3:
+    if name.count("-") < 2:
         return None
     try:
-        return int(parts[-1])
+        return int(name[name.rindex("-") + 1 :])
     except ValueError:
         return None
 

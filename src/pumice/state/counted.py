@@ -45,6 +45,10 @@ class Counted(Generic[V]):
         self._users[row] += times
         return row
 
+    def value(self, row: int) -> V:
+        """The value that has the row."""
+        return self._values[row][0]
+
     def give_back(self, row: int, times: int = 1) -> None:
         """So many users fewer."""
         left = self._users[row] - times
@@ -74,6 +78,10 @@ class RoleNumbers:
 
     def give_back(self, number: int, times: int = 1) -> None:
         self._counted.give_back(number, times)
+
+    def name(self, number: int) -> str:
+        """The name that a number in use stands for."""
+        return self._counted.value(number)
 
     def _make(self, name: str) -> int:
         if self._free:

@@ -7,6 +7,7 @@ a PodGroup and its queue exists. Source: Volcano JobInfo, SubJobInfo and cache.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -249,11 +250,10 @@ class JobKeeper:
         tasks, jobs, identity = self._tables.tasks, self._tables.jobs, self._tables.classes.identity
         if jobs.has_policy[job] or jobs.has_topology[job] or not rows:
             return -1
-        classes = {cls: identity(cls) for cls in set(tasks.cls[rows].tolist())}
-        columns = (tasks.cls[rows].tolist(), tasks.role[rows].tolist(), tasks.priority[rows].tolist())
+        columns = (column[rows].tolist() for column in (tasks.cls, tasks.role, tasks.priority, tasks.gate))
         kinds = tuple(
-            (classes[cls], role and tasks.pods[row].role, priority, gate)
-            for row, cls, role, priority, gate in zip(rows, *columns, tasks.gate[rows].tolist(), strict=True)
+            (identity(cls), self._roles.name(role), priority, gate, sum(1 for _ in alike))
+            for (cls, role, priority, gate), alike in groupby(zip(*columns, strict=True))
         )
         group = jobs.groups[job]
         minima = () if group is None else tuple(sorted((role, n) for role, n in group.min_task_member.items() if n))

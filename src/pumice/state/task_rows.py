@@ -6,6 +6,7 @@ Source: Volcano cache event handlers (which pods count, what an update in flight
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from operator import eq
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,12 @@ class TaskKeeper:
         moved: dict[Hashable, tuple[list[int], list[Pod]]] = {}
         others: list[tuple[int, Pod, TaskStatus | None]] = []
         for run in _runs(pods):
-            known = {key: row for key in run if (row := self.row_of.get(key)) is not None}
+            known = {key: row for key, row in zip(run, map(self.row_of.get, run), strict=True) if row is not None}
             if len(known) < len(run):
                 new = {key: pod for key, pod in run.items() if key not in known} if known else run
                 fresh.setdefault(self._kind(next(iter(new.values()))), {}).update(new)
             if known:
-                others += self._known_seen(list(known.values()), [run[key] for key in known], moved)
+                others += self._known_seen([*known.values()], [run[key] for key in known], moved)
         for rows, alike in moved.values():
             self._restate(rows, alike)
         for kind in fresh.values():
@@ -61,41 +62,48 @@ class TaskKeeper:
         """Pods of one run were seen again: they are put where they are to be booked together. Returns those that must
         be filed anew, with the state that a decision in flight gives them."""
         tasks, own, others = self._tables.tasks, own_status(pods[0]), []
-        same: list[int] = []
-        states, nodes, places = self._present(rows), tasks.node[rows].tolist(), self._places(pods)
-        for i, (row, pod) in enumerate(zip(rows, pods, strict=True)):
-            known, state = tasks.pods[row], states[i]
-            assumed = known.uid == pod.uid and _stands(state[0], known, own)
+        same: list[int] = []  # places in the run
+        due: dict[tuple[int, bool], list[int]] = {}  # likewise, by state, and whether they stay on their node
+        states, stay = tasks.status[rows].tolist(), map(eq, tasks.node[rows].tolist(), self._places(pods))
+        for i, (row, pod, state, stays) in enumerate(zip(rows, pods, states, stay, strict=True)):
+            known = tasks.pods[row]
+            assumed = known.uid == pod.uid and _stands(state, known, own)
             if not _same_terms(known, pod):
-                others.append((row, pod, TaskStatus(state[0]) if assumed else None))
+                others.append((row, pod, TaskStatus(state) if assumed else None))
                 continue
             same.append(i)
             if not assumed:
-                group = moved.setdefault((state, own, places[i] == nodes[i]), ([], []))
-                group[0].append(row)
-                group[1].append(pod)
+                due.setdefault((state, stays), []).append(i)
         if same:
             tasks.write([rows[i] for i in same], pods=[pods[i] for i in same])
+        for (_, stays), places in due.items():  # all else that is booked follows from terms that the run shares
+            group = moved.setdefault((self._booked_of(rows[places[0]]), own, stays), ([], []))
+            group[0].extend(rows[i] for i in places)
+            group[1].extend(pods[i] for i in places)
         return others
 
     def _kind(self, pod: Pod) -> Hashable:
         """New pods of one kind differ in their names, nodes and times alone, as far as columns go."""
         return id(pod.spec), self._jobs.place_of(pod), pod.role, own_status(pod), *task_fields(pod)
 
-    def _present(self, rows: list[int]) -> list[tuple[int, ...]]:
-        """The state and what else is booked of each: tasks whose rows agree in this are booked together."""
-        return list(zip(*(column[rows].tolist() for column in self._booked()), strict=True))
-
     def _booked(self) -> tuple[AnyArray, ...]:
+        """The state and what else is booked: tasks whose rows agree in these columns are booked together."""
         tasks = self._tables.tasks
         return tasks.status, tasks.cls, tasks.sub, tasks.gate, tasks.role
 
+    def _booked_of(self, row: int) -> tuple[int, ...]:
+        return tuple(int(column[row]) for column in self._booked())
+
     def _kinds_of(self, rows: list[int]) -> list[list[int]]:
         """Tasks in groups of which the same is booked, in the order of their first."""
-        if rows and all((column[rows] == column[rows[0]]).all() for column in self._booked()):
+        if len(rows) < 2:
+            return [rows] if rows else []
+        index = np.array(rows)
+        booked = [column[index] for column in self._booked()]
+        if all((column == column[0]).all() for column in booked):
             return [rows]  # a whole gang, mostly
         alike: dict[Hashable, list[int]] = {}
-        for row, kind in zip(rows, self._present(rows), strict=True):
+        for row, kind in zip(rows, zip(*(column.tolist() for column in booked), strict=True), strict=True):
             alike.setdefault(kind, []).append(row)
         return list(alike.values())
 
