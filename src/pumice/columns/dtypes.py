@@ -70,7 +70,7 @@ class ResourceAxis:
 
     def offers(self, resource: Resource) -> bool:
         """Whether everything that the resource names has a column of its own."""
-        return all(name in self.column for name in resource.scalars or ())
+        return resource.scalars is None or resource.scalars.keys() <= self.column.keys()
 
     def covers(self, resource: Resource) -> bool:
         """Whether everything that the resource names is counted."""

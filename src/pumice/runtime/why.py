@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from pumice.columns.dtypes import Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tasks import NO_GATE
@@ -63,7 +65,10 @@ class _Reader:
     def __init__(self, outcome: Outcome) -> None:
         self.outcome, self.tables, self.story = outcome, outcome.tables, outcome.story
         self.texts = FitTexts(outcome.tables, outcome.story)
-        self.rejected = {event.job: event.message for event in outcome.events}
+        self.said = {event.job: event.message for event in self.story.events}
+        rejected = sorted(self.story.rejected, key=lambda told: told[1])  # of several texts the last counts
+        self.rejected: dict[int, str] = {row: text for rows, text in rejected for row in rows.tolist()}
+        self.is_open: list[bool] = outcome.tables.queues.open.tolist()
         self.invalid: dict[str, str] = {}
         self.overused: set[str] = set()
         self.full: dict[str, str] = {}
@@ -85,9 +90,20 @@ class _Reader:
     def jobs(self, only: Bool | None = None) -> Iterator[tuple[str, Why]]:
         jobs, live = self.tables.jobs, self.outcome.live_jobs
         live = live[(jobs.counts[live, TaskStatus.PENDING] > 0) | (jobs.phase[live] == PENDING_PHASE)]
-        for job in (live if only is None else live[only[live]]).tolist():
-            why, tried = self._why(job), self.no_room.get(jobs.uids[job])
-            yield jobs.uids[job], Why(why.short, "; ".join((why.text, *tried))) if tried else why
+        rows = live if only is None else live[only[live]]
+        keys, groups = np.asarray(jobs.uids)[rows].tolist(), np.asarray(jobs.groups)[rows].tolist()
+        phases, queues = jobs.phase[rows].tolist(), jobs.queue[rows].tolist()
+        for job, key, group, phase, queue in zip(rows.tolist(), keys, groups, phases, queues, strict=True):
+            if group.unread:
+                why = Why("its PodGroup cannot be read", f"PodGroup {key} cannot be read: {group.unread[0]}")
+            elif group.gang is not None:
+                why = self._of_gang(job)
+            elif phase == PENDING_PHASE:
+                why = self._not_admitted(queue, self.said.get(key, self.rejected.get(job)))
+            else:
+                why = self._why(job)
+            tried = self.no_room.get(key)
+            yield key, Why(why.short, "; ".join((why.text, *tried))) if tried else why
 
     def was_tried(self, job: int) -> bool:
         """Whether nodes were looked at for the job in this cycle."""
@@ -101,12 +117,6 @@ class _Reader:
         tables = self.tables
         jobs = tables.jobs
         key, queue = jobs.uids[job], tables.queues.names[jobs.queue[job]]
-        if jobs.groups[job].unread:
-            return Why("its PodGroup cannot be read", f"PodGroup {key} cannot be read: {jobs.groups[job].unread[0]}")
-        if jobs.groups[job].gang is not None:
-            return self._of_gang(job)
-        if jobs.phase[job] == PENDING_PHASE:
-            return self._not_admitted(key, queue, is_open=bool(tables.queues.open[jobs.queue[job]]))
         if key in self.invalid:
             return Why(f"invalid: {self.invalid[key].partition(', valid:')[0]}", self.invalid[key])
         errors = self.story.errors_of(job)
@@ -154,9 +164,9 @@ class _Reader:
         """By pod, what its notice says."""
         return {notice.pod: notice.message for notice in self.outcome.notices()}
 
-    def _not_admitted(self, key: str, queue: str, *, is_open: bool) -> Why:
-        if not is_open:
-            return Why("not admitted: queue is closed", f"not admitted: queue {queue} is not open")
-        said = self.rejected.get(key)
+    def _not_admitted(self, queue: int, said: str | None) -> Why:
+        if not self.is_open[queue]:
+            name = self.tables.queues.names[queue]
+            return Why("not admitted: queue is closed", f"not admitted: queue {name} is not open")
         text = f"not admitted: {said}" if said else "not admitted yet"
         return Why(text, text)

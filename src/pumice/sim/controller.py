@@ -148,7 +148,7 @@ class Controller:
     def _make_pods(self, run: JobRun, work: Work) -> None:
         run.coming = None
         made: dict[str, Pod] = {}
-        for pod in work.expand(self.engine.now)[1]:
+        for pod in work.pods_at(self.engine.now):
             key = pod.key
             if key in self.cluster.pods or key in made:
                 self.problems.append(f"job {run.key}: pod {key} exists already and was not made")

@@ -20,9 +20,10 @@ class Amount:
         self.value = self.area = self.crowded_area = self.peak = 0.0
 
     def pass_time(self, seconds: float, crowded_s: float) -> None:
-        self.area += self.value * seconds
-        self.crowded_area += self.value * crowded_s
-        self.peak = max(self.peak, self.value)
+        value = self.value
+        self.area += value * seconds
+        self.crowded_area += value * crowded_s
+        self.peak = max(self.peak, value)
 
 
 class Figures:

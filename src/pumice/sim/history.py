@@ -103,13 +103,14 @@ class History:
         self.waiting = StepSeries(self.start)  # jobs that have arrived and whose gang has not run yet
         self.queue_waiting: dict[str, StepSeries] = {}
         self.running = StepSeries(self.start)  # jobs whose gang runs
-        self.queue_share: dict[str, StepSeries] = {}
-        self.queue_deserved: dict[str, StepSeries] = {}
+        self._queue_share: dict[str, StepSeries] = {}
+        self._queue_deserved: dict[str, StepSeries] = {}
         self.usage = Usage(cluster)
         self.heat_rows: list[list[str]] = []  # node names by row of the heat map
         self._records: dict[str, JobRecord] = {}
-        self._sums: dict[tuple[str, str], float] = {}  # (queue or "", resource)
-        self._changed: dict[tuple[str, str], None] = {}
+        self._held: dict[str, dict[str, float]] = {}  # by queue, by resource
+        self._moved_in: dict[str, None] = {}  # queues whose pods moved in this moment; empty: those of none did
+        self._causes: Mapping[str, str] = {}  # what jobs waited for when somebody looked last
         self._longest = longest
         self._bars: list[tuple[float, int, LongJob]] = []  # a heap: (seconds, -how many had ended, bar)
         self._ended_count = 0
@@ -135,6 +136,20 @@ class History:
     def now(self) -> float:
         return self._cluster.engine.now
 
+    @property
+    def queue_share(self) -> Mapping[str, StepSeries]:
+        """The part of the cluster that each queue has, by queue."""
+        self.figures.fairness.work_out()
+        self._draw_shares()
+        return self._queue_share
+
+    @property
+    def queue_deserved(self) -> Mapping[str, StepSeries]:
+        """The part of the cluster that each queue deserves, by queue."""
+        self.figures.fairness.work_out()
+        self._draw_shares()
+        return self._queue_deserved
+
     def heat(self) -> tuple[list[list[str]], float, list[list[float]]]:
         """(nodes of each row, seconds of one column, busy share by row and column). Several nodes may share a row."""
         return self.heat_rows, self._heat.width_s, self._heat.grid(self.now).tolist()
@@ -153,20 +168,17 @@ class History:
         """Write down what changed in this moment. Called before time moves on."""
         self._pass_time()
         self._settle()
-        now = self.now
-        for queue, resource in self._changed:
-            table = self.queue_allocated.setdefault(queue, {}) if queue else self.allocated
-            series = table.get(resource)
-            if series is None:
-                series = table[resource] = StepSeries(self.start)
-            series.set(now, self._sums[queue, resource])
-        self._changed.clear()
+        if self._moved_in:
+            self._draw(self.allocated, {resource: used.value for resource, used in self.figures.used.items()})
+            for queue in filter(None, self._moved_in):
+                self._draw(self.queue_allocated.setdefault(queue, {}), self._held[queue])
+            self._moved_in.clear()
 
     def note_causes(self, causes: Mapping[str, str]) -> None:
         """What jobs wait for, by key, at this moment."""
-        now = self.now
+        now, before, self._causes = self.now, self._causes, causes
         for key, cause in causes.items():
-            record = self._records.get(key)
+            record = self._records.get(key) if before.get(key) != cause else None
             if record is None or record.started is not None:
                 continue
             known = record.causes
@@ -180,10 +192,23 @@ class History:
             self._settle()
             self.figures.pass_time(now)
 
+    def _draw(self, table: dict[str, StepSeries], amounts: Mapping[str, float]) -> None:
+        """Each of these is as much from this moment on."""
+        now = self.now
+        for name, amount in amounts.items():
+            series = table.get(name)
+            if series is None:
+                series = table[name] = StepSeries(self.start)
+            series.set(now, amount)
+
     def _settle(self) -> None:
-        at = self.figures.at
-        for queue, share, deserved in self.figures.fairness.settle():
-            for table, value in ((self.queue_share, share), (self.queue_deserved, deserved)):
+        self.figures.fairness.settle(self.figures.at)
+        self._draw_shares()
+
+    def _draw_shares(self) -> None:
+        """Take over what is known by now of the shares of queues."""
+        for at, queue, share, deserved in self.figures.fairness.changes():
+            for table, value in ((self._queue_share, share), (self._queue_deserved, deserved)):
                 series = table.get(queue)
                 if series is None:
                     series = table[queue] = StepSeries(self.start)
@@ -196,12 +221,13 @@ class History:
         pod, times = one_of(pods), sign * len(pods)
         run = self._live.get(pod.group_key)
         queue = run.queue if run is not None else self._queue_of(pod)
+        self._moved_in[queue] = None
         for resource, amount in amounts:
-            for key in (("", resource), (queue, resource)) if queue else (("", resource),):
-                self._sums[key] = self._sums.get(key, 0.0) + times * amount
-                self._changed[key] = None
             amount_of(self.figures.used, resource).value += times * amount
         if queue:
+            held = self._held.setdefault(queue, {})
+            for resource, amount in amounts:
+                held[resource] = held.get(resource, 0.0) + times * amount
             self.figures.fairness.hold(queue, amounts, times)
         row_of, rows, steps = self._row_of_node, self.heat_rows, []
         for pod, by in zip(pods.values(), share_deltas, strict=True):

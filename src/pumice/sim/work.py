@@ -57,6 +57,10 @@ class Work(Protocol):
         """The PodGroup and the pods, as they are created at ``now``."""
         ...
 
+    def pods_at(self, now: float) -> Sequence[Pod]:
+        """The pods alone, as they are created at ``now``."""
+        ...
+
     def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
         """The PodGroup as it is created at ``now``; specs of the pods that it will have, and how many of each."""
         ...
@@ -110,7 +114,7 @@ class SimJob:
         return True
 
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
-        return self.group(now), self.pods(now)
+        return self.group(now), self.pods_at(now)
 
     def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
         return self.group(now), ((task.spec, task.replicas) for task in self.tasks)
@@ -131,7 +135,7 @@ class SimJob:
             gang=self.gang,
         )
 
-    def pods(self, now: float) -> list[Pod]:
+    def pods_at(self, now: float) -> list[Pod]:
         """The pods, task by task; those of a task share spec, labels and annotations."""
         pods = []
         for task in self.tasks:
@@ -194,12 +198,17 @@ class ManifestJob:
         return True
 
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
-        job = self.job if self.job.creation else replace(self.job, creation=now)
-        return podgroup_of(job, self.priorities), list(pods_of(job, self.priorities))
+        return podgroup_of(self._created(now), self.priorities), self.pods_at(now)
+
+    def pods_at(self, now: float) -> list[Pod]:
+        return list(pods_of(self._created(now), self.priorities))
 
     def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
         group, pods = self.expand(now)
         return group, ((pod.spec, 1) for pod in pods)
+
+    def _created(self, now: float) -> VolcanoJob:
+        return self.job if self.job.creation else replace(self.job, creation=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +248,9 @@ class LooseGang:
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
         return self.group, self.pods
 
+    def pods_at(self, now: float) -> Sequence[Pod]:
+        return self.pods
+
     def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
         return self.group, ((pod.spec, 1) for pod in self.pods)
 
@@ -272,6 +284,9 @@ class Moved:
 
     def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
         return self.work.expand(now)
+
+    def pods_at(self, now: float) -> Sequence[Pod]:
+        return self.work.pods_at(now)
 
     def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
         return self.work.outline(now)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,21 @@ PHASE_OF_NAME: dict[str, int] = {phase.value: code for phase, code in PHASE_CODE
 _HOLDING = [int(status) for status in ALLOCATED_STATUSES]
 _NOBODY: AnyArray = np.zeros(0, dtype=np.int64)
 _NOBODY.setflags(write=False)
+#: All of a PodGroup that rows are filled from, but for its phase.
+_spec_of = attrgetter(
+    "queue",
+    "min_member",
+    "min_task_member",
+    "min_resources",
+    "priority_class_name",
+    "topology",
+    "sub_groups",
+    "gang",
+    "creation",
+    "annotations",
+    "labels",
+    "barred",
+)
 
 
 class JobKeeper:
@@ -58,7 +74,7 @@ class JobKeeper:
         row = self._job_row(group.key)
         jobs = self._tables.jobs
         before, phase = jobs.groups[row], PHASE_OF_NAME.get(group.status.phase, PENDING_PHASE)
-        same = before is not None and before.uid == group.uid and _same_spec(before, group)
+        same = before is not None and before.uid == group.uid and _spec_of(before) == _spec_of(group)
         if same and phase == jobs.phase[row]:
             jobs.say(row, group)
             return
@@ -74,7 +90,8 @@ class JobKeeper:
         if resubbed or before.min_member != group.min_member:
             self._resub(row)
         self._fill(row, group)
-        self._stale.add(row)
+        if self._members[row]:
+            self._stale.add(row)
         self._stale_priority.add(row)
 
     def group_gone(self, key: str) -> None:
@@ -228,27 +245,29 @@ class JobKeeper:
         tables = self._tables
         for job in sorted(self._stale):
             rows = order_rows(list(self._members[job]), tables.tasks.pods)
+            listed = _fixed(rows)
             by_sub: dict[int, list[int]] = {}
-            for row, sub in zip(rows, tables.tasks.sub[rows].tolist(), strict=True):
+            for row, sub in zip(rows, tables.tasks.sub[listed].tolist(), strict=True):
                 by_sub.setdefault(sub, []).append(row)
             for uid, sub in list(self._subs[job].items()):
                 if sub not in by_sub:
                     del self._subs[job][uid]
                     tables.subs.free_row(sub)
             for sub, members in by_sub.items():
-                most = int(tables.tasks.priority[members].max())
-                tables.subs.write(sub, tasks=_fixed(members), priority=max(int(tables.subs.priority[sub]), most))
+                inside = _fixed(members) if len(by_sub) > 1 else listed
+                most = max(int(tables.subs.priority[sub]), *tables.tasks.priority[inside].tolist())
+                tables.subs.write(sub, tasks=inside, priority=most)
             tables.jobs.write(
                 job,
-                tasks=_fixed(rows),
+                tasks=listed,
                 subs=tuple(sorted(by_sub, key=lambda s: tables.subs.uids[s])),
-                signature=self._signature_of(job, rows),
+                signature=self._signature_of(job, listed),
             )
         self._stale.clear()
 
-    def _signature_of(self, job: int, rows: list[int]) -> int:
+    def _signature_of(self, job: int, rows: AnyArray) -> int:
         tasks, jobs, identity = self._tables.tasks, self._tables.jobs, self._tables.classes.identity
-        if jobs.has_policy[job] or jobs.has_topology[job] or not rows:
+        if jobs.has_policy[job] or jobs.has_topology[job] or not len(rows):
             return -1
         columns = (column[rows].tolist() for column in (tasks.cls, tasks.role, tasks.priority, tasks.gate))
         kinds = tuple(
@@ -272,6 +291,8 @@ class JobKeeper:
 
     def refresh_priorities(self, classes: Mapping[str, PriorityClass]) -> None:
         """Job priority: the named class, else the global default, else 0 (KAI: 50); and whether it is preemptible."""
+        if not self._stale_priority:
+            return
         default = max((c for c in classes.values() if c.global_default), key=lambda c: c.name, default=None)
         for row in self._stale_priority:
             group = self._tables.jobs.groups[row]
@@ -293,20 +314,3 @@ def _fixed(rows: list[int]) -> AnyArray:
 
 def _sub_groups_of(group: PodGroup) -> tuple[SubGroup, ...]:
     return group.gang.sub_groups if group.gang is not None else ()
-
-
-def _same_spec(a: PodGroup, b: PodGroup) -> bool:
-    return (
-        a.queue == b.queue
-        and a.min_member == b.min_member
-        and a.min_task_member == b.min_task_member
-        and a.min_resources == b.min_resources
-        and a.priority_class_name == b.priority_class_name
-        and a.topology == b.topology
-        and a.sub_groups == b.sub_groups
-        and a.gang == b.gang
-        and a.creation == b.creation
-        and a.annotations == b.annotations
-        and a.labels == b.labels
-        and a.barred == b.barred
-    )

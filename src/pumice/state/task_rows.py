@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pumice.algorithms.groups import all_equal
 from pumice.columns.column import Writer
 from pumice.columns.counting import PENDING, RELEASING
 from pumice.columns.dtypes import AnyArray
@@ -99,11 +100,11 @@ class TaskKeeper:
         if len(rows) < 2:
             return [rows] if rows else []
         index = np.array(rows)
-        booked = [column[index] for column in self._booked()]
-        if all((column == column[0]).all() for column in booked):
+        booked = [column[index].tolist() for column in self._booked()]
+        if all(map(all_equal, booked)):
             return [rows]  # a whole gang, mostly
         alike: dict[Hashable, list[int]] = {}
-        for row, kind in zip(rows, zip(*(column.tolist() for column in booked), strict=True), strict=True):
+        for row, kind in zip(rows, zip(*booked, strict=True), strict=True):
             alike.setdefault(kind, []).append(row)
         return list(alike.values())
 
@@ -203,6 +204,8 @@ class TaskKeeper:
     def _view(self, rows: Sequence[int], sign: float) -> None:
         """The same in kube-scheduler's view of the nodes: every pod that is on one, in whatever state."""
         tables = self._tables
+        if tables.tasks.status[rows[0]] == PENDING:  # on no node
+            return
         run = TaskRun.on_nodes(tables, rows, tables.tasks.view_node[list(rows)])
         if run:
             nodes, amounts = run.by_node(tables.classes.steps)
@@ -238,10 +241,16 @@ class TaskKeeper:
 
     def _assume(self, rows: Sequence[int], status: TaskStatus, node_names: Sequence[str]) -> None:
         """Book equal tasks as they will be."""
-        row_of = self._tables.nodes.facts.row_of
-        nodes = [row_of.get(name, -1) for name in node_names]
+        tasks, row_of = self._tables.tasks, self._tables.nodes.facts.row_of
+        nodes = _one_or_all([row_of.get(name, -1) for name in node_names])
+        index = rows if len(rows) > 1 else rows[0]
+        if tasks.status[rows[0]] == PENDING:  # on no node so far
+            tasks.write(index, node=nodes, view_node=nodes)
+            self._ledger.shift(rows, status)
+            self._view(rows, 1.0)
+            return
         self._leave(rows)
-        self._tables.tasks.write(rows, status=int(status), node=nodes, view_node=nodes)
+        tasks.write(index, status=int(status), node=nodes, view_node=nodes)
         self._enter(rows)
 
     def undone(self, key: str, uid: str) -> None:

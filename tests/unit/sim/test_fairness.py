@@ -26,7 +26,7 @@ def cores(count: float) -> tuple[tuple[str, float], ...]:
 
 
 def deserved(fairness: Fairness) -> dict[str, float]:
-    fairness.settle()
+    fairness.settle(0.0)
     return {name: found.deserved for name, found in fairness.queues().items()}
 
 
