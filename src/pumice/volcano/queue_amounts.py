@@ -116,7 +116,8 @@ class _Sums:
         self.amounts, self.exact = None, bool(self.sums.max() < _EXACT)
 
     def _as_amounts(self) -> QueueAmounts:
-        five = self.sums[:-1].reshape(len(self.counts) - 1, 5, -1).transpose(1, 0, 2).copy()
+        queues, width = len(self.counts) - 1, self.sums.shape[1] // 5
+        five = self.sums[:-1].reshape(queues, 5, width).transpose(1, 0, 2).copy()
         held, elastic, request, inqueue, claimed = read_only(five)
         return QueueAmounts(held, elastic, request, inqueue, claimed, read_only(self.counts[:-1] > 0))
 

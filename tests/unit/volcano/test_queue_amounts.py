@@ -77,6 +77,13 @@ def test_amounts_are_those_of_now(happens: Callable[[Store], None], runs: int) -
     assert figures(opened(store, memo)) == figures(opened(store, Memo(keeps=False)))
 
 
+def test_where_there_is_no_queue_there_is_nothing_to_sum() -> None:
+    ssn = opened(Store(), Memo())
+    amounts = queue_amounts(ssn)
+    assert amounts.allocated.shape == amounts.request.shape == (0, len(ssn.tables.axis))
+    assert amounts.has_jobs.shape == (0,)
+
+
 def opened_on(*members: Any, phase: str = "Inqueue", count: int = 1, cpu: int = 4) -> Session:
     group = podgroup("g", count, phase=phase, min_resources=resource(cpu))
     return opened(cluster(node("n", cpu=20, gpu=4), group, *members), Memo())
