@@ -20,7 +20,6 @@ PIPELINED, RELEASING = int(TaskStatus.PIPELINED), int(TaskStatus.RELEASING)
 #: Source: Volcano.
 READY = np.zeros(STATUS_COUNT, dtype=np.int32)
 READY[[TaskStatus.BOUND, TaskStatus.BINDING, TaskStatus.RUNNING, TaskStatus.ALLOCATED, TaskStatus.SUCCEEDED]] = 1
-_READY_OF: Callable[[list[int]], tuple[int, ...]] = itemgetter(*READY.nonzero()[0].tolist())
 HELD = np.zeros(STATUS_COUNT, dtype=np.int32)
 HELD[list(ALLOCATED_STATUSES)] = 1
 ACTIVE = HELD.copy()  # holds a place, or is promised one
@@ -29,6 +28,16 @@ VALID = READY.copy()
 VALID[[TaskStatus.PIPELINED, TaskStatus.PENDING]] = 1
 SCHEDULED = np.zeros(STATUS_COUNT, dtype=np.int32)
 SCHEDULED[[TaskStatus.RUNNING, TaskStatus.BOUND, TaskStatus.FAILED, TaskStatus.SUCCEEDED]] = 1
+
+
+def _in_states(mask: I32) -> Callable[[list[int]], int]:
+    """How many tasks are in the states of a mask, from the counts of one row by state, as a list: NumPy takes longer
+    over so few."""
+    of: Callable[[list[int]], tuple[int, ...]] = itemgetter(*mask.nonzero()[0].tolist())
+    return lambda counts: sum(of(counts))
+
+
+ready_in, scheduled_in = _in_states(READY), _in_states(SCHEDULED)
 
 
 class Row:
@@ -73,7 +82,7 @@ class Counters(Row):
     @property
     def ready_count(self) -> int:
         """Bound, Binding, Running, Allocated and Succeeded."""
-        return sum(_READY_OF(self.counts.tolist()))
+        return ready_in(self.counts.tolist())
 
     @property
     def waiting_count(self) -> int:
@@ -93,7 +102,8 @@ class Counters(Row):
     @property
     def missing_count(self) -> int:
         """How many more tasks must be placed until the minimum is ready; <= 0 when it is."""
-        return self.min_available - self.ready_count - self.best_effort_count
+        table, row = self._table, self.row
+        return int(table.min_available[row]) - ready_in(table.counts[row].tolist()) - int(table.best_effort[row])
 
     @property
     def is_pipelined(self) -> bool:

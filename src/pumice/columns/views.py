@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.counting import HELD, PENDING, SCHEDULED, VALID, Counters, Row
+from pumice.columns.counting import HELD, PENDING, VALID, Counters, Row, scheduled_in
 from pumice.columns.dtypes import F64, I32, AnyArray
 from pumice.columns.jobs import PHASES
 from pumice.columns.nodes import FUTURE, IDLE, USED
@@ -229,7 +229,7 @@ class Job(Counters):
     @property
     def scheduled_count(self) -> int:
         """Tasks that are bound or running, or have ended."""
-        return int(self.counts @ SCHEDULED)
+        return scheduled_in(self.counts.tolist())
 
     @property
     def roles_matter(self) -> bool:

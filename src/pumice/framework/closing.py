@@ -16,12 +16,15 @@ from pumice.framework.policy import Policy
 from pumice.framework.session import PUBLISHED, Session
 from pumice.model.decisions import Decision, Refusal, Writes
 
+#: What a session writes that finds nothing to write.
+NOTHING = Writes()
+
 
 def close_session(ssn: Session, *, ready: bool = True, observe: Observer = nobody) -> Outcome:
     """Tell the plugins, the last one first, and hand everything back. Not ``ready``: not all of them could be opened,
     so nothing is known that should be written. ``observe`` is told before each plugin, and when that is over."""
     ssn.story.action = "close"
-    writes, wakes_at = Writes(), None
+    writes, wakes_at = NOTHING, None
     if ssn.published is None:
         if ready:
             _tell(ssn, observe)
@@ -44,7 +47,7 @@ def _figures(ssn: Session, writes: Writes, wakes_at: float | None) -> Figures:
     snapshot, policy, now, found = ssn.snapshot, ssn.policy, ssn.now, ssn.published
     if found is None:
         found = {}
-        if writes == Writes() and wakes_at is None and not ssn.story.faults:
+        if writes == NOTHING and wakes_at is None and not ssn.story.faults:
             ssn.memo.keep(PUBLISHED, (ssn.tables.version,), found)
 
     def find() -> Given:
@@ -60,8 +63,10 @@ def _figures(ssn: Session, writes: Writes, wakes_at: float | None) -> Figures:
 
 
 def _given(ssn: Session) -> Given:
-    each = _said(ssn, ssn.policy.publishing, "figures", Mapping)
-    return {name: value for given in each for name, value in given.items()}
+    given: dict[str, Any] = {}
+    for each in _said(ssn, ssn.policy.publishing, "figures", Mapping):
+        given.update(each)
+    return given
 
 
 def looking(snapshot: Snapshot, policy: Policy, now: float) -> Session:
@@ -93,24 +98,24 @@ def _tell(ssn: Session, observe: Observer) -> None:
 
 def _said(ssn: Session, positions: Iterable[int], name: str, wanted: Any) -> list[Any]:
     """What the method of a name says of the plugins at some positions, those that are open, as it stands now."""
-    found = []
+    found, hooks = [], ssn.hooks
     for position in positions:
-        instance = ssn.hooks.instance(position)
+        instance = hooks.instance(position)
         if instance is not None:
-            plugin = ssn.policy.options[position].spec.name
+            plugin, method = ssn.policy.options[position].spec.name, getattr(instance, name)
             with ssn.turn("the end of the cycle"):
-                found.append(ssn.hooks.guard(plugin, name, _checked(getattr(instance, name), wanted)))
+                answer = hooks.guard(plugin, name, method)
+                if not isinstance(answer, wanted):
+                    hooks.guard(plugin, name, _refused(method, answer, wanted))
+                found.append(answer)
     return found
 
 
-def _checked(method: Callable[[], Any], wanted: Any) -> Callable[[], Any]:
-    """The method, whose answer must be of a type. Raises: WrongAnswer."""
+def _refused(method: Callable[[], Any], answer: Any, wanted: Any) -> Callable[[], Any]:
+    """The method as one that has no such answer."""
 
-    def checked() -> Any:
-        answer = method()
-        if not isinstance(answer, wanted):
-            raise WrongAnswer(method, answer, getattr(wanted, "__name__", str(wanted)))
-        return answer
+    def refused() -> Any:
+        raise WrongAnswer(method, answer, getattr(wanted, "__name__", str(wanted)))
 
-    checked.__wrapped__ = method  # type: ignore[attr-defined]  # whose fault it is
-    return checked
+    refused.__wrapped__ = method  # type: ignore[attr-defined]  # whose fault it is
+    return refused

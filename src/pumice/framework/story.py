@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -293,14 +294,28 @@ class Story:
         rows = self._tables.jobs.tasks[job]
         return {int(rows[position]): errors for position, errors in self.failure_of(job).errors}
 
+    def first_error_of(self, job: int) -> tuple[int, FitErrors] | None:
+        """Why the first task of a job, in their order, found no node that is known of one; with its row."""
+        noted, rows = self.errors.get(job), self._tables.jobs.tasks[job]
+        if noted is not None:
+            row = next((row for row in rows.tolist() if row in noted), None)
+            return None if row is None else (row, noted[row])
+        errors = self.failure_of(job).errors if self.failed_as[job] else ()
+        if not errors:
+            return None
+        position, first = min(errors, key=itemgetter(0))
+        return int(rows[position]), first
+
     def undone_of(self, job: int) -> Trace | None:
         """What was taken back of the tasks of a job, in their order; None where nothing was."""
         if self.failed_as[job]:
             return self.failure_of(job).trace
-        rows = self._tables.jobs.tasks[job]
-        if self._undone is None or not (self._undone.status[rows] >= 0).any():
-            return None
         undone = self._undone
+        if undone is None:
+            return None
+        rows = self._tables.jobs.tasks[job]
+        if not (undone.status[rows] >= 0).any():
+            return None
         return Trace(undone.status[rows], undone.node[rows], undone.evicted[rows])
 
     def undone_promises(self) -> AnyArray:

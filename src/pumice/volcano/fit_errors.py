@@ -12,11 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.algorithms.groups import of_equal
-from pumice.columns.counting import ALLOCATED, PENDING, PIPELINED
-from pumice.columns.dtypes import AnyArray
+from pumice.columns.counting import ALLOCATED, PENDING, PIPELINED, ready_in
 from pumice.columns.tables import Tables
-from pumice.columns.views import Job
 from pumice.framework.outcome import Outcome
 from pumice.framework.story import Story
 from pumice.framework.verdict import FitErrors
@@ -96,35 +93,26 @@ class FitTexts:
 
     def origin(self, job: int) -> str:
         """The end of the job's text, empty when none of its tasks failed."""
-        tables, errors = self._tables, self._story.errors_of(job)
-        if not errors:
+        first = self._story.first_error_of(job)
+        if first is None:
             return ""
-        row = next((row for row in tables.jobs.tasks[job].tolist() if row in errors), None)
-        if row is None:
-            return ""
-        return f". Origin reason is {tables.tasks.pods[row].name}: {error_text(tables, row, errors[row])}"
-
-    def alike(self, jobs: AnyArray) -> list[AnyArray]:
-        """Some jobs (rows,) in groups of which the same is to be said, but for the pods that an origin names."""
-        tables, failed = self._tables.jobs, self._story.failed_with(jobs)
-        together = (failed >= 0) & (tables.counts[jobs, PENDING] == tables.size[jobs])  # in one order: none has a place
-        alike = jobs[together]
-        columns = (failed[together], tables.size[alike], tables.min_available[alike], tables.best_effort[alike])
-        return [*(alike[rows] for rows in of_equal(columns)), *jobs[~together][:, None]]
+        row, errors = first
+        return f". Origin reason is {self._tables.tasks.pods[row].name}: {error_text(self._tables, row, errors)}"
 
     def fared(self, job: int) -> Fared:
         """How a job's tasks fared."""
-        tasks, jobs = self._tables.tasks, self._tables.jobs
-        pending = tasks.status[jobs.tasks[job]] == PENDING
-        trace = self._story.undone_of(job)
-        undone = trace.status[pending] if trace is not None else np.full(np.count_nonzero(pending), -1, np.int8)
-        handle = Job(self._tables, job)
-        return _fared(tuple(handle.counts.tolist()), undone.tobytes(), handle.min_available, handle.is_ready)
+        tasks, jobs, trace = self._tables.tasks, self._tables.jobs, self._story.undone_of(job)
+        counts: list[int] = jobs.counts[job].tolist()
+        least, undone = int(jobs.min_available[job]), b"\xff" * counts[PENDING]
+        if trace is not None:
+            undone = trace.status[tasks.status[jobs.tasks[job]] == PENDING].tobytes()
+        return _fared(tuple(counts), undone, least, ready_in(counts) + int(jobs.best_effort[job]) >= least)
 
 
 @lru_cache(maxsize=1024)
 def _fared(counts: tuple[int, ...], undone: bytes, min_available: int, ready: bool) -> Fared:
-    """``counts``: tasks by state. ``undone``: for each pending task the state of the last undone try, a byte each."""
+    """``counts``: tasks by state. ``undone``: for each pending task the state of the last undone try, a byte each; -1
+    for none."""
     parts = sorted(
         [f"{count} {TaskStatus(s).label}" for s, count in enumerate(counts) if count]
         + [f"{min_available} minAvailable"]

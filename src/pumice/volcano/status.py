@@ -5,16 +5,14 @@ Source: Volcano CloseSession, job updater (phase rules, when to write) and queue
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
-from pumice.columns.counting import RELEASING
-from pumice.columns.counting import SCHEDULED as ON_NODE
-from pumice.columns.dtypes import F64, I64, AnyArray, Bool
-from pumice.columns.jobs import INQUEUE_PHASE
+from pumice.columns.counting import RELEASING, scheduled_in
+from pumice.columns.dtypes import F64, I64, Bool
+from pumice.columns.jobs import INQUEUE_PHASE, JobTable
 from pumice.framework.memo import ground
 from pumice.framework.session import Session
 from pumice.model.decisions import PodGroupUpdate, Writes
@@ -26,6 +24,8 @@ from pumice.volcano.queue_gates import removals
 from pumice.volcano.queue_tree import QueueTree
 
 UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
+#: As plain numbers, which are quicker to look up with.
+RUNNING, SUCCEEDED, FAILED = int(TaskStatus.RUNNING), int(TaskStatus.SUCCEEDED), int(TaskStatus.FAILED)
 
 
 @dataclass(slots=True)
@@ -35,16 +35,14 @@ class Conditions:
     uid: str
     now: float
     by_job: dict[int, dict[str, PodGroupCondition]] = field(default_factory=dict)
+    _made: dict[tuple[str, str, str], PodGroupCondition] = field(default_factory=dict)
 
     def set(self, job: int, kind: str, reason: str, message: str) -> None:
         """Set a condition True as of this session."""
-        self.set_all([job], kind, reason, message)
-
-    def set_all(self, jobs: Sequence[int], kind: str, reason: str, message: str) -> None:
-        """Set the same condition of some jobs."""
-        condition = PodGroupCondition(kind, "True", reason, message, self.uid, self.now)
-        for job in jobs:
-            self.by_job.setdefault(job, {})[kind] = condition
+        key = kind, reason, message
+        if key not in self._made:
+            self._made[key] = PodGroupCondition(kind, "True", reason, message, self.uid, self.now)
+        self.by_job.setdefault(job, {})[kind] = self._made[key]
 
 
 def conditions(ssn: Session) -> Conditions:
@@ -54,124 +52,144 @@ def conditions(ssn: Session) -> Conditions:
 
 @dataclass(slots=True)
 class Settled:
-    """Jobs whose status was found in order (J,): as what they were ``seen`` in the snapshot then, -1 for none, and what
-    they had failed as."""
+    """Jobs of which nothing was left to write (J,): as what they were ``seen`` in the snapshot then, -1 for none, and
+    what they had failed as."""
 
     seen: I64
     failed_as: I64
 
-
-def _settled(ssn: Session) -> Settled:
-    count = ssn.tables.jobs.capacity
-    return ssn.memo.get(
-        "settled", (count,), lambda: Settled(np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64))
-    )
+    @classmethod
+    def none(cls, count: int) -> Settled:
+        return cls(np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64))
 
 
-def jobs_to_close(ssn: Session) -> AnyArray:
-    """Rows of jobs whose status may have to be written: changed since it was last found in order, by the store or by
-    this session, or failed in another way than then. What plugins keep of a job is no part of its status."""
-    settled, rows, before = _settled(ssn), ssn.live_jobs, ssn.world.before.jobs.seen
-    due = (before != settled.seen) | (ssn.story.failed_as != settled.failed_as) | _written(ssn)
-    due[[*ssn.story.tried, *conditions(ssn).by_job]] = True
-    found: AnyArray = rows[(due & ~ssn.tables.jobs.barred)[rows]]
-    return found
+class _News:
+    """Jobs of which there is news in a session: they have changed since nothing was left to write of them, by the store
+    or by this session, or failed in another way than then. What plugins keep of a job is no part of its status.
+
+    ``seen`` (J,): as what jobs are seen in the snapshot.
+    """
+
+    __slots__ = ("_as_of", "_found", "_ssn", "_told", "seen", "settled")
+
+    def __init__(self, ssn: Session) -> None:
+        count = ssn.tables.jobs.capacity
+        self.settled: Settled = ssn.memo.get("settled", (count,), lambda: Settled.none(count))
+        self.seen, self._ssn, self._told = ssn.world.before.jobs.seen, ssn, conditions(ssn).by_job
+        self._found: list[int] = []
+        self._as_of = -1
+
+    def rows(self) -> list[int]:
+        """Their rows, rising, once the actions are over. They are a handful in most sessions, and gone through one by
+        one."""
+        ssn, now = self._ssn, self._ssn.tables.versions.next()
+        if now != self._as_of + 1:  # who writes takes a number
+            self._found = self._find().nonzero()[0].tolist()
+        self._as_of = now
+        return sorted({*self._found, *ssn.story.tried, *self._told})
+
+    def _find(self) -> Bool:
+        """Those that the store, the session and its failures make so (J,)."""
+        ssn, settled, stamps = self._ssn, self.settled, self._ssn.tables.jobs.stamps
+        assert stamps is not None
+        found: Bool = self.seen != settled.seen
+        found |= ssn.story.failed_as != settled.failed_as
+        found |= stamps > ssn.opened_at
+        return found
+
+    def settle(self, rows: Iterable[int], updates: Container[int]) -> None:
+        """Nothing is left to write of those of some jobs that have no update. Of one that the session wrote it is not
+        known what comes of that."""
+        ssn, settled, stamps = self._ssn, self.settled, self._ssn.tables.jobs.stamps
+        assert stamps is not None
+        tried, failed_as = ssn.story.tried, ssn.story.failed_as
+        for row in rows:
+            if row in tried or stamps[row] > ssn.opened_at:
+                settled.seen[row] = -1
+            elif row not in updates:
+                settled.seen[row], settled.failed_as[row] = self.seen[row], failed_as[row]
 
 
-def _written(ssn: Session) -> Bool:
-    """Which jobs the session has written (J,)."""
-    stamps = ssn.tables.jobs.stamps
-    assert stamps is not None
-    found: Bool = stamps > ssn.opened_at
-    return found
+def _news(ssn: Session) -> _News:
+    return ssn.shared(_News, lambda: _News(ssn))
+
+
+def jobs_to_close(ssn: Session) -> list[int]:
+    """Rows of jobs whose status may have to be written, rising: those of which there is news."""
+    return [row for row in _news(ssn).rows() if _has_status(ssn.tables.jobs, row)]
+
+
+def _has_status(jobs: JobTable, row: int) -> bool:
+    """Whether a row is a job of the session that can be read; a row that is not in use has no queue."""
+    return bool(jobs.queue[row] >= 0 and not jobs.barred[row])
 
 
 def close(ssn: Session) -> Writes:
     """What should be written."""
-    rows = jobs_to_close(ssn)
-    fresh = conditions(ssn).by_job
-    updates = [new_status(ssn, facts, fresh.get(facts.job, {})) for facts in facts_of(ssn, rows)]
-    _settle(ssn, rows[[update is None for update in updates]] if len(rows) else rows)
-    jobs, subs = ssn.tables.jobs, ssn.tables.subs
+    news, fresh, jobs, updates = _news(ssn), conditions(ssn).by_job, ssn.tables.jobs, {}
+    rows = news.rows()
+    for row in rows:
+        update = new_status(ssn, row, fresh.get(row, {})) if _has_status(jobs, row) else None
+        if update is not None:
+            updates[row] = update
+    news.settle(rows, updates)
     moved = sorted(ssn.story.moved)
     return Writes(
-        groups=tuple(sorted((u for u in updates if u is not None), key=lambda update: update.job)),
+        groups=tuple(sorted(updates.values(), key=lambda update: update.job)),
         queues=queue_status(ssn),
         job_hypernodes={job: int(jobs.hypernode[job]) for job in moved},
-        sub_hypernodes={sub: int(subs.hypernode[sub]) for job in moved for sub in jobs.subs[job]},
+        sub_hypernodes={sub: int(ssn.tables.subs.hypernode[sub]) for job in moved for sub in jobs.subs[job]},
         notes=ssn.notes,
         gates=tuple(removals(ssn)),
     )
 
 
-def _settle(ssn: Session, calm: AnyArray) -> None:
-    """The status of these jobs is in order. Of one that the session wrote it is not known what comes of that."""
-    settled, before, failed_as = _settled(ssn), ssn.world.before.jobs.seen, ssn.story.failed_as
-    settled.seen[calm], settled.failed_as[calm] = before[calm], failed_as[calm]
-    settled.seen[_written(ssn)] = -1
-    settled.seen[list(ssn.story.tried)] = -1
-
-
-class Facts(NamedTuple):
-    """What a PodGroup's phase follows from. ``scheduled``: tasks on a node, ended ones included."""
-
-    job: int
-    scheduled: int
-    running: int
-    succeeded: int
-    failed: int
-
-
-def facts_of(ssn: Session, jobs: AnyArray) -> list[Facts]:
-    """The facts about some jobs, in their order."""
-    counts = ssn.tables.jobs.counts[jobs]
-    scheduled = counts @ ON_NODE
-    for i in counts[:, RELEASING].nonzero()[0].tolist():
-        scheduled[i] += releasing_scheduled(ssn, int(jobs[i]))
-    columns = (jobs, scheduled, *(counts[:, s] for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)))
-    return [Facts(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-
-
-def new_status(ssn: Session, facts: Facts, fresh: dict[str, PodGroupCondition]) -> PodGroupUpdate | None:
+def new_status(ssn: Session, job: int, fresh: Mapping[str, PodGroupCondition]) -> PodGroupUpdate | None:
     """The status a PodGroup should have now, with ``fresh`` conditions by type; None when it has it already.
 
     Conditions are compared without their time and transition.
     """
-    group = ssn.tables.jobs.groups[facts.job]
-    old = group.status
-    phase = phase_of(ssn, facts, UNSCHEDULABLE in fresh).value
-    if (phase, facts.running, facts.succeeded, facts.failed) == (
-        old.phase,
-        old.running,
-        old.succeeded,
-        old.failed,
-    ) and all(_is_said(condition, old.conditions) for condition in fresh.values()):
+    jobs = ssn.tables.jobs
+    group, counts = jobs.groups[job], jobs.counts[job].tolist()
+    old, phase = group.status, phase_of(ssn, job, counts, unschedulable=UNSCHEDULABLE in fresh)
+    running, succeeded, failed = counts[RUNNING], counts[SUCCEEDED], counts[FAILED]
+    as_before = phase == old.phase and running == old.running and succeeded == old.succeeded and failed == old.failed
+    if as_before and _are_said(fresh.values(), old.conditions):
         return None
-    merged = _merge(group, fresh)
-    return PodGroupUpdate(group.key, PodGroupStatus(phase, merged, facts.running, facts.succeeded, facts.failed))
+    return PodGroupUpdate(group.key, PodGroupStatus(phase.value, _merge(group, fresh), running, succeeded, failed))
 
 
-def _is_said(new: PodGroupCondition, said: tuple[PodGroupCondition, ...]) -> bool:
-    old = next((c for c in said if c.type == new.type), None)
-    return old is not None and (old.message, old.reason, old.status) == (new.message, new.reason, new.status)
+def _are_said(fresh: Iterable[PodGroupCondition], said: tuple[PodGroupCondition, ...]) -> bool:
+    """Whether of each type the first condition says what the fresh one does."""
+    for new in fresh:
+        for old in said:
+            if old.type == new.type:
+                break
+        else:
+            return False
+        if (old.message, old.reason, old.status) != (new.message, new.reason, new.status):
+            return False
+    return True
 
 
-def _merge(group: PodGroup, fresh: dict[str, PodGroupCondition]) -> tuple[PodGroupCondition, ...]:
+def _merge(group: PodGroup, fresh: Mapping[str, PodGroupCondition]) -> tuple[PodGroupCondition, ...]:
     """Replace conditions of the same type in place, append new ones."""
     left = dict(fresh)
     kept = [left.pop(c.type, c) for c in group.status.conditions]
     return (*kept, *left.values())
 
 
-def phase_of(ssn: Session, facts: Facts, unschedulable: bool) -> PodGroupPhase:
-    """The phase rules, in order. ``unschedulable``: whether the gang was found incomplete in this session."""
+def phase_of(ssn: Session, job: int, counts: list[int], *, unschedulable: bool) -> PodGroupPhase:
+    """The phase rules, in order. ``counts``: tasks by state. ``unschedulable``: whether the gang was found incomplete
+    in this session."""
     jobs = ssn.tables.jobs
-    if facts.running and unschedulable:
+    if counts[RUNNING] and unschedulable:
         return PodGroupPhase.UNKNOWN
-    if facts.scheduled >= jobs.groups[facts.job].min_member:
-        ended = facts.failed + facts.succeeded
-        return PodGroupPhase.COMPLETED if facts.scheduled == ended else PodGroupPhase.RUNNING
-    return PodGroupPhase.INQUEUE if jobs.phase[facts.job] == INQUEUE_PHASE else PodGroupPhase.PENDING
+    scheduled = scheduled_in(counts) + (releasing_scheduled(ssn, job) if counts[RELEASING] else 0)
+    if scheduled >= jobs.groups[job].min_member:
+        ended = counts[FAILED] + counts[SUCCEEDED]
+        return PodGroupPhase.COMPLETED if scheduled == ended else PodGroupPhase.RUNNING
+    return PodGroupPhase.INQUEUE if jobs.phase[job] == INQUEUE_PHASE else PodGroupPhase.PENDING
 
 
 def releasing_scheduled(ssn: Session, job: int) -> int:
@@ -186,7 +204,8 @@ def releasing_scheduled(ssn: Session, job: int) -> int:
 def queue_status(ssn: Session) -> dict[str, Resource]:
     """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
     held = queue_amounts_now(ssn).allocated
-    rests_on = (held.tobytes(), *ground(*ssn.tables.queues.columns.values()))
+    queues = ssn.tables.queues
+    rests_on = (held.tobytes(), *ground(queues["names"], queues["parent"], queues["stated"]))
     return ssn.memo.get("queue status", rests_on, lambda: _queue_status(ssn, held.copy()))
 
 

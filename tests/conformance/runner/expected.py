@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
 from pumice.columns.views import Job
 from pumice.framework.session import Session
 from pumice.model.status import TaskStatus
-from pumice.volcano.status import facts_of, phase_of
+from pumice.volcano.status import phase_of
 from tests.conformance.runner.case import Raw
 from tests.conformance.runner.differences import Differences
 from tests.conformance.runner.result import NotYet
@@ -77,8 +75,8 @@ def _status_counts(found: Differences, opened: Opened, wanted: Mapping[str, Mapp
 def _group_phases(found: Differences, opened: Opened, wanted: Mapping[str, str]) -> None:
     """Phases as a pass of the job updater leaves them; plugins have not closed, so no condition is new."""
     ssn = opened.ssn
-    facts = facts_of(ssn, np.array([job_of(ssn, key).row for key in wanted], dtype=np.int64))
-    phases = {key: phase_of(ssn, of, unschedulable=False).value for key, of in zip(wanted, facts, strict=True)}
+    jobs = {key: job_of(ssn, key) for key in wanted}
+    phases = {key: phase_of(ssn, job.row, job.counts.tolist(), unschedulable=False).value for key, job in jobs.items()}
     found.mapping("phase", wanted, phases)
 
 

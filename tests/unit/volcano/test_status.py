@@ -214,7 +214,7 @@ class Cycles:
 
 
 def to_close(ssn: Session) -> str:
-    return " ".join(ssn.tables.jobs.uids[row].removeprefix("ns/") for row in jobs_to_close(ssn).tolist())
+    return " ".join(ssn.tables.jobs.uids[row].removeprefix("ns/") for row in jobs_to_close(ssn))
 
 
 def row_of(ssn: Session, name: str) -> int:

@@ -151,23 +151,15 @@ class Gang:
     @points.session_close
     def close(self) -> None:
         """Say for each job whether its gang is ready, and if not, what stands in the way."""
-        ssn, rows = self.ssn, jobs_to_close(self.ssn)
+        ssn = self.ssn
         texts, said = FitTexts(ssn.tables, ssn.story), conditions(ssn)
-        rows = rows[ssn.tables.jobs.size[rows] > 0]
-        ready = JobRows(ssn.tables, rows).ready
-        said.set_all(rows[ready].tolist(), SCHEDULED, "tasks in gang are ready to be scheduled", "")
-        for alike in texts.alike(rows[~ready]):
-            job = Job(ssn.tables, int(alike[0]))
-            if self._is_leaving(job):
+        for job in (Job(ssn.tables, row) for row in jobs_to_close(ssn)):
+            if not job.size:
                 continue
-            fared = texts.fared(job.row)
-            unready = job.min_available - job.ready_count - fared.placed
-            text = f"{unready}/{job.size} tasks in gang unschedulable: {fared.text}"
-            if not texts.origin(job.row):
-                said.set_all(alike.tolist(), UNSCHEDULABLE, "NotEnoughResources", text)
-                continue
-            for row in alike.tolist():
-                said.set(row, UNSCHEDULABLE, "NotEnoughResources", text + texts.origin(row))
+            if job.is_ready:
+                said.set(job.row, SCHEDULED, "tasks in gang are ready to be scheduled", "")
+            elif not self._is_leaving(job):
+                said.set(job.row, UNSCHEDULABLE, "NotEnoughResources", _incomplete(job, texts))
 
     def _is_leaving(self, job: Job) -> bool:
         """Only below its minimum because tasks are on their way out: the old condition stays."""
@@ -193,6 +185,13 @@ class Gang:
             if sum(1 for sub in subs if counts(sub)) < wanted:
                 return False
         return True
+
+
+def _incomplete(job: Job, texts: FitTexts) -> str:
+    """What stands in the way of a gang."""
+    fared = texts.fared(job.row)
+    unready = job.min_available - job.ready_count - fared.placed
+    return f"{unready}/{job.size} tasks in gang unschedulable: {fared.text}{texts.origin(job.row)}"
 
 
 def _ready(jobs: JobTable) -> Bool:
