@@ -142,18 +142,19 @@ class Hooks:
 
     def _find_tiers(self, point: Question) -> list[list[Hook]]:
         if not self._added:
-            return [[self._hook(wire) for wire in tier] for tier in self._wires(point)]
+            self._open_for((point,))
+            return [[self._hook(wire) for wire in tier] for tier in self.wiring.tiers(point)]
         on = self._policy.plugins_at(point)
         tiers = ([hook for plugin in plugins for hook in self._of(plugin, point)] for plugins in on)
         return [tier for tier in tiers if tier]
 
-    def _wires(self, point: Question) -> list[list[Wire]]:
-        """Hooks of classes at a point, whose plugins are open from now on."""
+    def _open_for(self, points: tuple[Question, ...]) -> None:
+        """Plugins with hooks at some points are open from now on."""
         if len(self._opened) < len(self._policy.options):
-            for plugins in self._policy.plugins_at(point):
-                for position in plugins:
-                    self._open(position)
-        return self.wiring.tiers(point)
+            for point in points:
+                for plugins in self._policy.plugins_at(point):
+                    for position in plugins:
+                        self._open(position)
 
     @property
     def wiring(self) -> Wiring:
@@ -208,9 +209,7 @@ class Hooks:
         given the way to ask for hooks at points, bound or not (``bound``)."""
         if self._added:
             return find(self.at)
-        if len(self._opened) < len(self._policy.options):
-            for point in points:
-                self._wires(point)
+        self._open_for(points)
         return self.wiring.known(question, find)
 
     def reading(self, *points: Question, rows: bool = False) -> Reading:
@@ -263,15 +262,18 @@ class Hooks:
             raise _fault(plugin, what, _name(call), error, _code(call)) from error
 
     def _calls_of(self, question: Askable) -> list[list[Callable[..., object]]]:
+        points = (question,) if isinstance(question, Question) else question.points
+        if self._added:
+            tiers = [tier for point in points for tier in self.tiers(point)]
+            if isinstance(question, Question):
+                return [[hook.call for hook in tier] for tier in tiers]
+            return [[hook.answers(question) for hook in tier if hook.form in question.forms] for tier in tiers]
+        self._open_for(points)
+        opened = self._opened
         if isinstance(question, Question):
-            if self._added:
-                return [[hook.call for hook in tier] for tier in self.tiers(question)]
-            opened = self._opened
-            return [[wire.call_of(opened[wire.position]) for wire in tier] for tier in self._wires(question)]
+            return [[wire.call_of(opened[wire.position]) for wire in tier] for tier in self.wiring.tiers(question)]
         return [
-            [hook.answers(question) for hook in tier if hook.form in question.forms]
-            for point in question.points
-            for tier in self.tiers(point)
+            [wire.answers(question, opened[wire.position]) for wire in tier] for tier in self.wiring.asked(question)
         ]
 
     def answers(self, question: Askable) -> bool:

@@ -68,10 +68,12 @@ class PluginSpec:
 
     def build(self, ssn: object, arguments: Mapping[str, Any]) -> Any:
         """A fresh instance; for a function, the function with the session and its arguments filled in."""
-        if not inspect.isclass(self.target):
-            return partial(self.target, ssn, **arguments)
-        make: Callable[..., Any] = self.target
-        return make(ssn, **arguments)
+        return self._make(ssn, **arguments)
+
+    @cached_property
+    def _make(self) -> Callable[..., Any]:
+        """What makes an instance of the session and the arguments; of a function, that with both filled in."""
+        return self.target if inspect.isclass(self.target) else partial(partial, self.target)
 
     def problems(self, arguments: Mapping[str, Any]) -> list[str]:
         """What is wrong with the values of some arguments, the others as by default; in the words of the plugin."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pumice.columns.column import Column
 from pumice.framework.memo import Ground, ground
-from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, Question
+from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, Asked, Question
 from pumice.framework.point import Reads as Words
 from pumice.framework.policy import Policy
 from pumice.framework.world import World
@@ -33,6 +33,13 @@ class Wire(NamedTuple):
     def call_of(self, instance: Any) -> Any:
         """The function to call."""
         return getattr(instance, self.attribute) if self.attribute else instance
+
+    def answers(self, question: Asked[Any, Any], instance: Any) -> Callable[..., Any]:
+        """What to call for a question that is put in the form that whoever asks has."""
+        if question.of_several and self.several is not None:
+            several: Callable[..., Any] = getattr(instance, self.several)
+            return several
+        return question.forms[self.form](self.call_of(instance))
 
 
 class Reads(Protocol):
@@ -103,18 +110,19 @@ class Unused(NamedTuple):
     @classmethod
     def of(cls, instance: object) -> Unused | None:
         """What an instance leaves unused; None where it uses all that it has."""
-        found = cls(tuple(getattr(instance, "unused_points", ())), tuple(getattr(instance, "unused_hooks", ())))
-        return found if found.points or found.hooks else None
+        points, hooks = getattr(instance, "unused_points", ()), getattr(instance, "unused_hooks", ())
+        return cls(tuple(points), tuple(hooks)) if points or hooks else None
 
 
 class Wiring:
     """``unused``: by position, what an instance leaves unused."""
 
-    __slots__ = ("_known", "_policy", "_tiers", "_unused")
+    __slots__ = ("_asked", "_known", "_policy", "_tiers", "_unused")
 
     def __init__(self, policy: Policy, unused: Mapping[int, Unused]) -> None:
         self._policy, self._unused = policy, unused
         self._tiers: dict[Question, list[list[Wire]]] = {}
+        self._asked: dict[Asked[Any, Any], list[list[Wire]]] = {}
         self._known: dict[Hashable, Any] = {}
 
     def of(self, position: int, point: Question) -> list[Wire]:
@@ -136,6 +144,14 @@ class Wiring:
             on = self._policy.plugins_at(point)
             tiers = ([wire for position in plugins for wire in self.of(position, point)] for plugins in on)
             found = self._tiers[point] = [tier for tier in tiers if tier]
+        return found
+
+    def asked(self, question: Asked[Any, Any]) -> list[list[Wire]]:
+        """Hooks that a question is put to, by tier."""
+        found = self._asked.get(question)
+        if found is None:
+            tiers = (tier for point in question.points for tier in self.tiers(point))
+            found = self._asked[question] = [[wire for wire in tier if wire.form in question.forms] for tier in tiers]
         return found
 
     def at(self, *points: Question) -> list[Wire]:
