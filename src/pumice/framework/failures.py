@@ -108,19 +108,18 @@ class Failures:
 
     def are_alike(self, jobs: AnyArray) -> bool:
         """Whether several jobs are all fresh, and those of one queue and signature fail alike."""
-        table, story = self._tables.jobs, self._story
-        if not self._usable or some(table.signature[jobs] < 0) or some(self._concerned(jobs)):
+        table, story, errors = self._tables.jobs, self._story, self._story.errors
+        signatures = table.signature[jobs]
+        if not self._usable or some(signatures < 0) or (self._about_one and some(self._concerned(jobs))):
             return False
         if some(table.counts[jobs, PENDING] != table.size[jobs]):
             return False
-        if self._like is None and story.failed_as[jobs].any():
+        if self._like is None and some(story.failed_as[jobs] != 0):
             return False
         listed = jobs.tolist()
-        if not story.errors.keys().isdisjoint(listed):
+        if errors and not errors.keys().isdisjoint(listed):
             return False
-        if not all(
-            self._is_plain(job) for job in dict(zip(table.signature[jobs].tolist(), listed, strict=True)).values()
-        ):
+        if not all(self._is_plain(job) for job in dict(zip(signatures.tolist(), listed, strict=True)).values()):
             return False
         nominated = self._tables.tasks.nominated
         return not (self._nominations and any((nominated[table.tasks[job]] >= 0).any() for job in listed))

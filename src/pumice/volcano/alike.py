@@ -59,9 +59,6 @@ class Alike:
     def go_on(self, jobs: Heap) -> None:
         """After a failure: the next jobs, as long as they fail as others did, for nothing that decides about turns has
         changed."""
-        if not jobs or not self.fails(jobs.peek()):
-            return
-        jobs.pop()
         if len(jobs) > 1 and (known := self._known(np.array(jobs.rows()))) is not None:
             self._fail_all(jobs.pop_all(), *known)
         while jobs and self.fails(jobs.peek()):
@@ -78,7 +75,7 @@ class Alike:
     def _known(self, rows: AnyArray) -> tuple[list[Failure], dict[int, int]] | None:
         """How these jobs would fail, and which of that is each job's; None where not all of them would as others
         did."""
-        if not self._failures.are_alike(rows) or not self._tried.isdisjoint(rows.tolist()):
+        if not self._failures.are_alike(rows) or (self._tried and not self._tried.isdisjoint(rows.tolist())):
             return None
         found: list[Failure] = []
         which: dict[int, int] = {}
