@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import partial
+from heapq import heapify, heappop, heapreplace
 from typing import TypeVar
 
 import numpy as np
@@ -66,6 +66,7 @@ class _Admission:
         #: Whether it is known what a rejection rests on: a plugin with plain Python state may keep anything.
         self.is_known = self.by_amount and not ssn.policy.python_plugins
         self._ground: Ground | None = None  # until somebody is admitted
+        self._said: dict[tuple[int, int], str | None] = {}  # likewise, by queue and ask, as far as it is known
 
     def rejects_all(self, kinds: list[AnyArray]) -> bool:
         """Reject everybody, if nobody can be admitted now: then no order matters. ``kinds``: jobs that are of one queue
@@ -73,9 +74,12 @@ class _Admission:
         if not self.by_amount:
             return False
         jobs, first = self.ssn.tables.jobs, [int(rows[0]) for rows in kinds]
-        question = ("rejected", jobs.queue[first].tobytes(), jobs.ask[first].tobytes())
+        queues, asks = jobs.queue[first], jobs.ask[first]
         try:
-            texts = self._known(question, lambda: self._rejections(first))
+            texts = self._known(
+                ("rejected", queues.tobytes(), asks.tobytes()),
+                lambda: self._rejections(first, queues.tolist(), asks.tolist()),
+            )
         except PluginFault:  # it costs the job its turn for which it happens, and that is not now
             return False
         for rows, text in zip(kinds, texts, strict=False):
@@ -92,18 +96,18 @@ class _Admission:
             self._ground = (*reading.rests_on(ssn.world), ssn.world.stamps("queue").tobytes())
         return self.ssn.memo.get(question, self._ground, find)
 
-    def _rejections(self, rows: list[int]) -> tuple[str, ...]:
-        """Why each of these jobs is not admitted; nothing where one of them would be."""
-        jobs, texts = self.ssn.tables.jobs, []
-        for row, queue, ask in zip(rows, jobs.queue[rows].tolist(), jobs.ask[rows].tolist(), strict=True):
-            (text,) = self._known(("rejection", queue, ask), partial(self._one_rejection, row))
+    def _rejections(self, rows: list[int], queues: list[int], asks: list[int]) -> tuple[str, ...]:
+        """Why each of these jobs, of some queues and with some asks, is not admitted; nothing where one of them would
+        be."""
+        texts = []
+        for row, queue, ask in zip(rows, queues, asks, strict=True):
+            if (queue, ask) not in self._said:
+                self._said[queue, ask] = self._rejection(row)
+            text = self._said[queue, ask]
             if text is None:
                 return ()
             texts.append(text)
         return tuple(texts)
-
-    def _one_rejection(self, row: int) -> tuple[str | None]:
-        return (self._rejection(row),)
 
     def _rejection(self, row: int) -> str | None:
         """None to admit the job, else why not; empty where the plugin has nothing to tell."""
@@ -112,25 +116,32 @@ class _Admission:
         return self.ssn.ask(points.job_rejected, Job(self.ssn.tables, row))
 
     def go_through(self, kinds: list[AnyArray]) -> None:
-        """The waiting jobs of one queue."""
+        """The waiting jobs of one queue, in their order. Of a kind that is rejected no other job is asked for."""
         if self.rejects_all(kinds):
             return
-        rejected: dict[int, str] = {}  # by what is asked for
-        ssn, asks = self.ssn, self.ssn.tables.jobs.ask
-        alike = {int(asks[rows[0]]): rows for rows in kinds}
-        for row in ssn.order.jobs_in_order(np.concatenate(kinds)):
-            if int(asks[row]) in rejected:
-                continue
-            with ssn.turn(ssn.tables.jobs.uids[row]):
+        ssn, jobs = self.ssn, self.ssn.tables.jobs
+        ordered = np.fromiter(ssn.order.jobs_in_order(np.concatenate(kinds)), dtype=np.int64)
+        asks = jobs.ask[ordered]
+        places = [iter((asks == jobs.ask[rows[0]]).nonzero()[0].tolist()) for rows in kinds]
+        due = [(next(each), kind) for kind, each in enumerate(places)]  # of each kind the next place to look at
+        heapify(due)
+        while due:
+            place, kind = due[0]
+            row, is_over = int(ordered[place]), False
+            with ssn.turn(jobs.uids[row]):
                 text = self._rejection(row)
                 if text is None:
                     self._admit(row)
                 elif self.by_amount:
-                    rejected[int(asks[row])] = text
-                    left = alike[int(asks[row])]
-                    self._tell(left[ssn.tables.jobs.phase[left] == PENDING_PHASE], text)
+                    left, is_over = kinds[kind], True
+                    self._tell(left[jobs.phase[left] == PENDING_PHASE], text)
                 else:
                     self._tell(np.array([row]), text)
+            following = None if is_over else next(places[kind], None)
+            if following is None:
+                heappop(due)
+            else:
+                heapreplace(due, (following, kind))
 
     def _tell(self, rows: AnyArray, text: str) -> None:
         if text:
@@ -138,6 +149,7 @@ class _Admission:
 
     def _admit(self, row: int) -> None:
         ssn, self._ground = self.ssn, None
+        self._said.clear()
         ssn.ask(points.job_enqueued, Job(ssn.tables, row))
         ssn.journal.put(ssn.tables.jobs["phase"], row, INQUEUE_PHASE)
         ssn.story.tell(ssn.tables.jobs.uids[row], "admitted")
