@@ -54,7 +54,9 @@ class Commands(click.Group):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> object:
-        with guarded(ctx):
+        from pumice.runtime.memory import seldom_collected
+
+        with guarded(ctx), seldom_collected():
             return super().invoke(ctx)
 
 

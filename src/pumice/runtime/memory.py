@@ -1,8 +1,8 @@
-"""Memory of a process that lives long: the collector of reference cycles, and what the allocator keeps.
+"""Memory of a process: the collector of reference cycles, and what the allocator keeps.
 
-What was read lives for as long as the process: the collector need not walk it again and again. And a cycle leaves
-nothing that only a collector could free (a session is taken apart when it is done), so a look after every few hundred
-objects finds nothing.
+Modules and what was read live for as long as the process: the collector need not walk them again and again. And a
+cycle leaves nothing that only a collector could free (a session is taken apart when it is done), so a look after every
+few hundred objects finds nothing.
 
 The C library keeps what is freed for the next time it is wanted, in a heap for each thread; pieces of it are never
 wanted again, and so a process that makes and frees buffers for weeks grows slowly although nothing is kept.
@@ -37,6 +37,18 @@ def old_objects_left_alone() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """For a whole command, which begins with modules and input: the collector looks, and not after every few hundred
+    objects."""
+    before = gc.get_threshold()
+    gc.set_threshold(_NEW_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pumice.runtime.memory import give_back_freed, old_objects_left_alone
+from pumice.runtime.memory import give_back_freed, old_objects_left_alone, seldom_collected
 
 PAGE_BYTES = 4096
 
@@ -30,6 +30,13 @@ def test_the_collector_is_as_it_was_after_the_block(threshold: tuple[int, int, i
         assert gc.get_threshold()[0] > threshold[0]
         assert gc.get_freeze_count()
     assert (gc.get_threshold(), gc.get_freeze_count()) == (threshold, 0)
+
+
+def test_a_command_has_the_collector_look_less_often_until_it_ends(threshold: tuple[int, int, int]) -> None:
+    with seldom_collected():
+        assert gc.isenabled()
+        assert gc.get_threshold()[0] > threshold[0]
+    assert gc.get_threshold() == threshold
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no way to give memory back")
