@@ -26,13 +26,13 @@ REMOVE = object()
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``path``: which fields; its group ``unit`` is what goes, or with a group ``key`` one entry of it.
+    """``path``: which fields, as a pattern; its group ``unit`` is what goes, or with a group ``key`` one entry of it.
 
     ``forbids``: what went may have forbidden something. ``instead``: a value to put in its place, or a function of the
     old one.
     """
 
-    path: re.Pattern[str]
+    path: str
     forbids: bool = False
     instead: Any = REMOVE
 
@@ -40,7 +40,7 @@ class Rule:
 def rule(unit: str, *, key: bool = False, forbids: bool = False, instead: Any = REMOVE) -> Rule:
     """The rule for a field, given by a pattern, and everything in it; with ``key`` for one entry of a map."""
     rest = r"\.(?P<key>.+)" if key else r"(?:[.\[].*)?"
-    return Rule(re.compile(rf"(?P<unit>{unit}){rest}", re.DOTALL), forbids, instead)
+    return Rule(rf"(?P<unit>{unit}){rest}", forbids, instead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ def salvage(obj: Obj, read: Callable[[Obj], T], rules: Sequence[Rule], least: Ca
 def _repair(obj: Obj, path: str, rules: Sequence[Rule]) -> Rule | None:
     """The rule that was followed; None where none fits."""
     for each in rules:
-        match = each.path.fullmatch(path)
+        match = re.fullmatch(each.path, path, re.DOTALL)  # compiled here: most inputs have nothing to be salvaged
         if match is None:
             continue
         steps: list[Any] = [int(index) if index else name for index, name in _TOKEN.findall(match["unit"])]
-        if "key" in each.path.groupindex:
+        if "key" in match.re.groupindex:
             steps.append(match["key"])
         return each if _replace(obj, steps, each.instead) else None
     return None
