@@ -89,7 +89,7 @@ def schedule(
       pumice schedule cycle.pumice
       pumice schedule cycle.pumice --conf another.conf
     """
-    from pumice.runtime.sealed_archive import is_archive
+    from pumice.runtime.file_signs import is_archive
 
     require_there(manifests)
     said = ctx.get_parameter_source("scheduler_name") is not ParameterSource.DEFAULT

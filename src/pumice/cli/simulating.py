@@ -94,7 +94,7 @@ def simulation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_scene(inputs: tuple[str, ...], flags: Flags) -> Inputs:
     """What the paths name. Raises: InputError for a ``--nodes`` that cannot be understood."""
-    from pumice.runtime.sealed_archive import is_archive
+    from pumice.runtime.file_signs import is_archive
     from pumice.sim.inputs import read_inputs
     from pumice.sim.traces.trace import TraceError
 

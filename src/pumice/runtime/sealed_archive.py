@@ -17,9 +17,9 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
-from pathlib import Path
 
-SIGN = b"PK\x03\x04"
+from pumice.runtime.file_signs import ARCHIVE
+
 UNPACKED_BYTES_MAX = 1 << 30
 
 _KIND = "mimetype"
@@ -41,14 +41,6 @@ _WRONG = (
 
 class ArchiveError(ValueError):
     """Bytes that are no such archive: why, in a sentence without a subject."""
-
-
-def is_archive(path: Path) -> bool:
-    """Whether this is a file, and a ZIP archive by its first bytes."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(SIGN)) == SIGN
 
 
 def pack(kind: str, members: Mapping[str, bytes]) -> bytes:
@@ -78,7 +70,7 @@ class Archive:
 
     def __init__(self, content: bytes, kind: str) -> None:
         named = (_KIND + kind).encode()
-        if not content.startswith(SIGN) or content[_KIND_AT : _KIND_AT + len(named)] != named:
+        if not content.startswith(ARCHIVE) or content[_KIND_AT : _KIND_AT + len(named)] != named:
             raise ArchiveError(f"is of another kind than {kind}")
         if content[:-_DIGITS][-len(_SEAL) :] != _SEAL or sealed(content) != content:
             raise ArchiveError("was cut or changed since it was written: its checksum is not that of its content")

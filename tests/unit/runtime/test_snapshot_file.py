@@ -21,7 +21,7 @@ from pumice.columns.table import Field
 from pumice.columns.tasks import TaskTable
 from pumice.runtime import model_values, snapshot_file
 from pumice.runtime.model_values import description_of
-from pumice.runtime.sealed_archive import is_archive, pack
+from pumice.runtime.sealed_archive import pack
 from pumice.runtime.snapshot_file import (
     KIND,
     Cycle,
@@ -100,15 +100,6 @@ def test_a_snapshot_of_more_values_than_can_be_read_is_not_written(monkeypatch: 
     with pytest.raises(SnapshotError, match="would be larger than can be read: there are more than 100 values"):
         to_bytes(CYCLE)
     assert refused(CONTENT) == "contradicts itself: there are more than 100 values"
-
-
-def test_a_snapshot_is_known_by_its_first_bytes(tmp_path: Path) -> None:
-    for name, content in {"a.yaml": CONTENT, "b.pumice": b"kind: Node", "c": b"", "d.zip": b"PK\x03\x04"}.items():
-        (tmp_path / name).write_bytes(content)
-    assert {path.name for path in tmp_path.iterdir() if is_archive(path)} == {"a.yaml", "d.zip"}
-    assert not is_archive(tmp_path)
-    assert not is_archive(tmp_path / "gone")
-    assert not is_archive(Path(os.devnull))
 
 
 def test_secrets_stay_out() -> None:
