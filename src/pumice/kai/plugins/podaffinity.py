@@ -5,16 +5,21 @@ Source: KAI podaffinity, which scores as kube-scheduler's InterPodAffinity does.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pumice.columns.dtypes import F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
-from pumice.framework.filters.wishes import InterPodScore
+from pumice.framework.filters.pods import classes_where, has_pod_terms, made_of_pods
 from pumice.framework.plugin import plugin
 from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
 from pumice.kai import points
 
+if TYPE_CHECKING:
+    from pumice.framework.filters.wishes import InterPodScore
+
+_WISHES = "pumice.framework.filters.wishes:InterPodScore"
 SCORE = 100_000.0
 
 
@@ -24,7 +29,8 @@ class PodAffinity:
 
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
-        self._wishes = InterPodScore(pod_index(ssn)) if classes_where(ssn, "pod terms", has_pod_terms) else None
+        has_terms = bool(classes_where(ssn, "pod terms", has_pod_terms))
+        self._wishes: InterPodScore | None = made_of_pods(ssn, _WISHES) if has_terms else None
         self.unused_points = () if self._wishes is not None else (points.batch_node_order,)
 
     @points.batch_node_order(reads=(ROWS, PODS))

@@ -13,9 +13,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task, TaskClass
 from pumice.framework.derived import derived
-from pumice.framework.filters.interpod import InterPodFilter
-from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
-from pumice.framework.filters.ports import PortFilter
+from pumice.framework.filters.pods import classes_where, has_pod_terms, made_of_pods
 from pumice.framework.filters.view import View
 from pumice.framework.node_filters import STABLE_REASONS, stable_codes
 from pumice.framework.plugin import plugin
@@ -31,6 +29,8 @@ from pumice.model.pod import PodSpec
 CLAIMED = Unfit("claims of devices need the plugin dynamicresources", Code.UNRESOLVABLE)
 NO_GPUS = Unfit("no node has GPUs that could be shared", Code.UNRESOLVABLE)
 
+#: Filters that look at other pods, in order.
+_POD_FILTERS = ("pumice.framework.filters.ports:PortFilter", "pumice.framework.filters.interpod:InterPodFilter")
 _WRONG_KIND = Unfit("node(s) have another kind of GPU devices than the pod asks for")
 _WHY = (*(() if reason is None else (reason,) for reason in STABLE_REASONS), (_WRONG_KIND,))
 
@@ -48,7 +48,7 @@ class Predicates:
     def _look_at_pods(self) -> None:
         """Nobody else pays for filters that look at single tasks, and for keeping in step what they look at."""
         ssn, view = self.ssn, View(self.ssn)
-        self._filters = (PortFilter(pod_index(ssn)), InterPodFilter(pod_index(ssn)))
+        self._filters = tuple(made_of_pods(ssn, place) for place in _POD_FILTERS)
 
         def on_allocate(run: TaskRun) -> None:
             view.enter(run)

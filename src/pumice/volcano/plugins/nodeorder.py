@@ -14,8 +14,7 @@ from pumice.columns.dtypes import F64, I64, AnyArray
 from pumice.columns.rows import ClassRows, NodeRows, TaskRows
 from pumice.columns.views import Task, TaskClass
 from pumice.framework.derived import Derived, derived
-from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
-from pumice.framework.filters.wishes import InterPodScore
+from pumice.framework.filters.pods import classes_where, has_pod_terms, made_of_pods
 from pumice.framework.in_turn import ScoreInTurn, WeightedSum
 from pumice.framework.plugin import plugin
 from pumice.framework.point import PODS, ROWS
@@ -24,8 +23,11 @@ from pumice.model.pod import PodSpec
 from pumice.volcano import points
 from pumice.volcano.scorers.allocation import Allocation
 from pumice.volcano.scorers.images import image_scores, known_images
-from pumice.volcano.scorers.spread import SpreadScore
 from pumice.volcano.scorers.terms import avoided_count, preferred_weight, scaled
+
+#: Scores that count other pods.
+_WISHES = "pumice.framework.filters.wishes:InterPodScore"
+_SPREAD = "pumice.volcano.scorers.spread:SpreadScore"
 
 
 class _Score(Protocol):
@@ -33,6 +35,12 @@ class _Score(Protocol):
 
     def score(self, task: Task, nodes: NodeRows) -> F64: ...
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn: ...
+
+
+class _PodScore(_Score, Protocol):
+    """One that counts other pods, where the terms of a class ask for it."""
+
+    def concerns(self, cls: int) -> bool: ...
 
 
 class Plan(NamedTuple):
@@ -121,15 +129,18 @@ class NodeOrder:
                 parts.append((_Scaled(raw, reverse), weight))
             else:
                 same = (same or 0.0) + weight * everywhere
+        return Plan(same, (*parts, *self._by_pods(cls, spec)))
+
+    def _by_pods(self, cls: int, spec: PodSpec) -> Iterator[tuple[_Score, int]]:
+        """Scores that count other pods and concern the class, with their weights."""
         if self._pod_affinity and classes_where(self.ssn, "pod terms", has_pod_terms):
-            pods = self.ssn.shared(InterPodScore, lambda: InterPodScore(pod_index(self.ssn)))
-            if pods.concerns(cls):
-                parts.append((pods, self._pod_affinity))
+            wishes: _PodScore = made_of_pods(self.ssn, _WISHES)
+            if wishes.concerns(cls):
+                yield wishes, self._pod_affinity
         if self._spread and spec.spread:
-            spread = self.ssn.shared(SpreadScore, lambda: SpreadScore(pod_index(self.ssn)))
+            spread: _PodScore = made_of_pods(self.ssn, _SPREAD)
             if spread.concerns(cls):
-                parts.append((spread, self._spread))
-        return Plan(same, tuple(parts))
+                yield spread, self._spread
 
     def _by_node_objects(self, spec: PodSpec) -> Iterator[tuple[I64, float | None, int, bool]]:
         """Raw scores that only node objects decide, what they scale to where that is one number for any candidates,

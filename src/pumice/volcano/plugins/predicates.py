@@ -8,7 +8,7 @@ filter for resources: actions look at those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,10 +20,7 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.claiming.at_points import CLAIM_POINTS, claiming_in
 from pumice.framework.derived import derived
-from pumice.framework.filters.interpod import InterPodFilter
-from pumice.framework.filters.pods import classes_where, has_pod_terms, pod_index
-from pumice.framework.filters.ports import PortFilter
-from pumice.framework.filters.spread import SpreadFilter
+from pumice.framework.filters.pods import classes_where, has_pod_terms, made_of_pods
 from pumice.framework.filters.view import View
 from pumice.framework.in_turn import FilterInTurn, Filters
 from pumice.framework.node_filters import STABLE_REASONS, names_conflict, stable_codes
@@ -41,6 +38,10 @@ _STABLE = tuple(() if reason is None else (reason,) for reason in STABLE_REASONS
 #: By stable code, plus 4 where the node has all the pods that it may have.
 _WHY = (*_STABLE, *((TOO_MANY_PODS, *reasons) for reasons in _STABLE))
 _FULL = len(_STABLE)
+#: Filters that look at other pods.
+_PORTS = "pumice.framework.filters.ports:PortFilter"
+_INTER_POD = "pumice.framework.filters.interpod:InterPodFilter"
+_SPREAD = "pumice.framework.filters.spread:SpreadFilter"
 _ENDS_SEARCH = (Code.ERROR, Code.UNRESOLVABLE, Code.SKIP, Code.WAIT)
 
 
@@ -165,21 +166,9 @@ class Predicates:
         pods_matter = self._pods and bool(classes_where(self.ssn, "pod terms", has_pod_terms))
         if not (pods_matter or (self._ports and spec.host_ports) or (self._spread and spec.spread)):
             return ()
-        asked: tuple[tuple[bool, Callable[[], Filter]], ...] = (
-            (self._ports, self._port_filter),
-            (pods_matter, self._pod_filter),
-            (self._spread, self._spread_filter),
-        )
-        return tuple(found for on, make in asked if on and (found := make()).concerns(cls))
-
-    def _port_filter(self) -> PortFilter:
-        return self.ssn.shared(PortFilter, lambda: PortFilter(pod_index(self.ssn)))
-
-    def _pod_filter(self) -> InterPodFilter:
-        return self.ssn.shared(InterPodFilter, lambda: InterPodFilter(pod_index(self.ssn)))
-
-    def _spread_filter(self) -> SpreadFilter:
-        return self.ssn.shared(SpreadFilter, lambda: SpreadFilter(pod_index(self.ssn)))
+        asked = ((self._ports, _PORTS), (pods_matter, _INTER_POD), (self._spread, _SPREAD))
+        filters: list[Filter] = [made_of_pods(self.ssn, place) for on, place in asked if on]
+        return tuple(each for each in filters if each.concerns(cls))
 
     # -- what if: within a trial, whose rollback takes the moves back --------------------------------------------------
 
@@ -198,9 +187,12 @@ class Predicates:
     @points.simulate_predicate(reads=(ROWS, PODS))
     def simulate_predicate(self, task: Task, node: Node) -> Unfit | None:
         """Inter-pod (anti-)affinity only, as in Volcano."""
-        if not self._pods or not self._pod_filter().concerns(int(self._cls[task.row])):
+        if not self._pods:
             return None
-        verdict = self._pod_filter().verdict(task, NodeRows(self.ssn.tables, np.array([node.row])))
+        pods: Filter = made_of_pods(self.ssn, _INTER_POD)
+        if not pods.concerns(int(self._cls[task.row])):
+            return None
+        verdict = pods.verdict(task, NodeRows(self.ssn.tables, np.array([node.row])))
         return next(iter(verdict.why[verdict.codes[0]]), None)
 
     # -- the view ------------------------------------------------------------------------------------------------------
