@@ -9,6 +9,7 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine
 from pumice.sim.history import History
+from pumice.sim.policy_laws import laws_of
 from pumice.sim.shell import Shell
 from pumice.sim.work import SimJob, SimTask
 from pumice.sim.world import Ending, Simulation
@@ -24,7 +25,7 @@ def test_an_eviction_that_is_refused_for_an_hour_is_done_then() -> None:
     controller = Controller(cluster)
     shell = Shell(cluster, policy_of(DEFAULT_CONF.replace("allocate,", "allocate, preempt,"), volcano_registry()))
     history = History(cluster, controller)
-    laws = shell.laws(controller, history)
+    laws = laws_of(shell, controller, history)
     tried = []
 
     def busy(decision: Decision) -> str | None:

@@ -167,9 +167,9 @@ def _window(found: Inputs, flags: Flags) -> Window:
 
 
 def _faults(found: Inputs, flags: Flags) -> FaultPlan | None:
-    from pumice.cli.faults import parse_faults
-
     if flags.faults is None:
         return None
+    from pumice.cli.faults import parse_faults
+
     last = max((work.arrival_s for work in found.scene.works), default=0.0)
     return parse_faults(flags.faults, last + _FAULTS_AFTER_LAST_S if flags.until is None else flags.until)

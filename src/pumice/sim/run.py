@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from pumice.sim.cluster import SimCluster
 from pumice.sim.controller import Controller
 from pumice.sim.engine import Engine
 from pumice.sim.event_log import EventLog
-from pumice.sim.faults import Faults
 from pumice.sim.history import History
 from pumice.sim.language import spoken
 from pumice.sim.scene import Scene
@@ -29,6 +28,8 @@ from pumice.sim.work import Moved, Work
 from pumice.sim.world import Ending, SimResult, Simulation
 
 if TYPE_CHECKING:
+    from pumice.sim.faults import Faults
+    from pumice.sim.laws import Laws
     from pumice.sim.makers import Makers
 
 #: A job needs so many periods where nothing stands in its way: one cycle admits it, one places its pods, and the first
@@ -80,9 +81,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     if left_out:
         controller.problems.append(left_out)
     shell = Shell(cluster, policy, observers.began)
-    suffered = None
-    if settings.faults is not None:
-        suffered = Faults(cluster, settings.faults, _dice(settings.seed), shell.restart)
+    suffered = _faults(cluster, shell, settings)
     if observers.event is not None:
         EventLog(cluster, controller, observers.event, lambda: shell.cycles)
     stuckness = Stuckness(controller)
@@ -95,7 +94,7 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
         made = makers(controller, scene.makers, priorities, settings.until).made
     history = History(cluster, controller, window=settings.window, patience_s=PROMPT_PERIODS * settings.period_s)
     shell.causes.tell = history.note_causes
-    laws = shell.laws(controller, history) if settings.check_laws else None
+    laws = _laws(shell, controller, history) if settings.check_laws else None
     simulation = Simulation(
         cluster,
         controller,
@@ -122,6 +121,20 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
             nothing_moves=result.ending == Ending.STUCK,
         ),
     )
+
+
+def _faults(cluster: SimCluster, shell: Shell, settings: SimSettings) -> Faults | None:
+    """What the cluster suffers from now on."""
+    if settings.faults is None:
+        return None
+    suffering: type[Faults] = imported("pumice.sim.faults:Faults")
+    return suffering(cluster, settings.faults, _dice(settings.seed), shell.restart)
+
+
+def _laws(shell: Shell, controller: Controller, history: History) -> Laws:
+    """The laws that hold under the shell's policy."""
+    laws_of: Callable[[Shell, Controller, History], Laws] = imported("pumice.sim.policy_laws:laws_of")
+    return laws_of(shell, controller, history)
 
 
 def _why_not_alone(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pumice.sim.faults import FaultPlan
 from pumice.sim.shell import Began
 from pumice.sim.window import ALWAYS, Window
 from pumice.sim.world import CIRCLES_MAX, Progress
+
+if TYPE_CHECKING:
+    from pumice.sim.faults import FaultPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,6 @@ from pumice.model.decisions import Decision, Refusal
 from pumice.runtime.loop import Loop
 from pumice.runtime.why import Why, why_jobs_wait
 from pumice.sim.cluster import SimCluster
-from pumice.sim.controller import Controller
-from pumice.sim.eviction_laws import VOTES, EvictionLaws
-from pumice.sim.history import History
-from pumice.sim.laws import Laws
 from pumice.sim.wait_causes import WaitCauses
 from pumice.sim.world import CycleReport
 from pumice.state.store import Store
@@ -59,43 +55,11 @@ class Shell:
         self.loop = Loop(_store(self.loop.policy), self.loop.policy, self.cluster)
         self.loop.digest = digest
 
-    def laws(self, controller: Controller, history: History) -> Laws:
-        """The laws that hold under this policy."""
-        plugins = {option.spec.name for option in self.loop.policy.options}
-        gang = next((option for option in self.loop.policy.options if option.spec.name == "gang"), None)
-        return Laws(
-            self.cluster,
-            controller,
-            usage=history.usage,
-            known=self._known,
-            scheduler_names=(self.loop.policy.dialect.scheduler,),
-            topology="network-topology-aware" in plugins,
-            queue_limits=bool(plugins & {"proportion", "capacity"}),
-            halves_first=gang is not None and gang.arguments.get("halvesFirst", True) is True,
-            evictions=self._eviction_laws(),
-        )
-
-    def _eviction_laws(self) -> EvictionLaws:
-        """Those of evictions: a gang of KAI's may be left below its minimum, until its grace is over."""
-        if self.loop.policy.dialect.name != "volcano":
-            return EvictionLaws(self.cluster, self._promised, keeps_gangs=False)
-        return EvictionLaws(self.cluster, self._promised, keeps_gangs=self._gangs_are_asked_about())
-
-    def _promised(self) -> dict[str, str]:
+    def promised(self) -> dict[str, str]:
         """Pods that the last cycle promised a node, and which."""
         return {} if self._last is None else self._last.pipelined
 
-    def _gangs_are_asked_about(self) -> bool:
-        """Whether the gang plugin has a say in every eviction for a task: no tier without it has one, for a tier that
-        names nobody leaves the decision to the next. Source: Volcano's votes (spec 02 §6)."""
-        policy = self.loop.policy
-        return all(
-            any(policy.options[i].spec.name == "gang" for i in tier)
-            for point in VOTES
-            for tier in policy.plugins_at(point)
-        )
-
-    def _known(self) -> set[str]:
+    def known(self) -> set[str]:
         """Keys of the pods that the store knows of."""
         tasks = self.loop.store.snapshot().tables.tasks
         return {tasks.pods[row].key for row in np.flatnonzero(tasks.alive).tolist()}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from pumice.columns.tables import Tables
 from pumice.model.claims import ResourceClaim
@@ -12,8 +13,7 @@ from pumice.model.pod import Pod
 TEMPLATE = "template/"
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(NamedTuple):
     """``claims``: those that some pod uses, or that have devices. ``of_task``: by task row, the places of its claims
     among these; ``missing``: by task row, what it lacks."""
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pumice.model.manifest.fields import FieldError, Obj
 
@@ -24,8 +23,7 @@ _TOKEN = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 REMOVE = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """``path``: which fields, as a pattern; its group ``unit`` is what goes, or with a group ``key`` one entry of it.
 
     ``forbids``: what went may have forbidden something. ``instead``: a value to put in its place, or a function of the
@@ -43,8 +41,7 @@ def rule(unit: str, *, key: bool = False, forbids: bool = False, instead: Any = 
     return Rule(rf"(?P<unit>{unit}){rest}", forbids, instead)
 
 
-@dataclass(frozen=True, slots=True)
-class Salvaged(Generic[T]):
+class Salvaged(NamedTuple, Generic[T]):
     """``unread``: what was wrong, the first of it. ``forbids``: some of it may have forbidden something."""
 
     value: T
