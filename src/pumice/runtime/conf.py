@@ -16,17 +16,23 @@ from pumice.framework.registry import Registry
 from pumice.runtime.conf_quotes import hint_on_quotes
 from pumice.runtime.documents import yaml_documents
 from pumice.runtime.problems import Problem, not_utf8, unforeseen
-from pumice.runtime.shards import conf_of_shard, is_shard
-from pumice.runtime.usage.settings import source_problems
 
 SIZE_MAX = 1 << 20
 #: The key under which Volcano's ConfigMap has it.
 CONF_KEY = "volcano-scheduler.conf"
 HIDDEN = "(not shown)"
 _SECRET = ("password", "token", "secret")
-#: Sections of a dialect that are not the core's: what is wrong with each, asked where a conf has it.
+#: Sections that are not the core's: what is wrong with each, asked where a conf has it.
 _SECTIONS: OnDemand[Callable[[Mapping[str, Any]], Iterator[str]]] = OnDemand(
-    {"usageDBConfig": "pumice.runtime.usage.history_settings:history_problems"}, lambda name, problems: problems
+    {
+        "metrics": "pumice.runtime.usage.settings:source_problems",
+        "usageDBConfig": "pumice.runtime.usage.history_settings:history_problems",
+    },
+    lambda name, problems: problems,
+)
+#: Kinds of documents that stand for a policy file: how to make it of one, and what no policy file says of it.
+_KINDS: OnDemand[Callable[[Mapping[str, Any], str], tuple[Any, tuple[str, ...]]]] = OnDemand(
+    {"SchedulingShard": "pumice.runtime.shards:conf_of_shard"}, lambda name, read: read
 )
 
 
@@ -95,14 +101,15 @@ def _loaded(text: str, registry: Registry, where: str, strict: bool, unset_switc
     if inner is not None:
         where, text = inner
         document = _document_of(text, where)
-    document, no_policy = conf_of_shard(document, where) if is_shard(document) else (document, ())
+    kind = document.get("kind") if isinstance(document, Mapping) else None
+    document, no_policy = _KINDS[kind](document, where) if isinstance(kind, str) and kind in _KINDS else (document, ())
     left_out = {} if strict else _unknown_actions(document, registry)
     try:
         policy = read_policy(_without(document, left_out), registry, strict=strict, unset_switches=unset_switches)
     except PolicyError as error:
         problems = (problem + hint_on_quotes(document, problem) for problem in error.problems)
         raise PolicyError(f"{where}{problem.removeprefix('conf')}" for problem in problems) from None
-    unusable = (*source_problems(policy.metrics), *_in_sections(policy))
+    unusable = tuple(_in_sections(policy))
     if unusable and strict:
         raise PolicyError(f"{where}: {problem}" for problem in unusable)
     warnings = (*(f"actions: {why}; it is left out" for why in left_out.values()), *unusable, *no_policy)
@@ -112,7 +119,7 @@ def _loaded(text: str, registry: Registry, where: str, strict: bool, unset_switc
 
 def _in_sections(policy: Policy) -> Iterator[str]:
     for name in _SECTIONS:
-        section = policy.section(name)
+        section = policy.metrics if name == "metrics" else policy.section(name)
         yield from (f"{name}: {problem}" for problem in (_SECTIONS[name](section) if section else ()))
 
 

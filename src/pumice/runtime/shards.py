@@ -12,7 +12,6 @@ from typing import Any
 from pumice.framework.errors import PolicyError, did_you_mean
 from pumice.model.plain_words import kind_of
 
-KIND = "SchedulingShard"
 _BINPACK, _SPREAD = "binpack", "spread"
 #: First those that come first; each has a priority of 100 less than the one before, the last one of 100.
 _PLUGINS = (
@@ -43,11 +42,6 @@ class _Entry:
     priority: int = 0
     enabled: bool = True
     arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
-def is_shard(document: Any) -> bool:
-    """Whether a document is one."""
-    return isinstance(document, Mapping) and document.get("kind") == KIND
 
 
 def conf_of_shard(document: Mapping[str, Any], where: str) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -89,7 +89,7 @@ def history_problems(section: Mapping[str, Any]) -> Iterator[str]:
 
 def _address_problems(address: Any) -> Iterator[str]:
     for problem in source_problems({"type": PROMETHEUS, "address": address}):
-        yield problem.replace("metrics: address", _ADDRESS)
+        yield _ADDRESS + problem.removeprefix("address")
 
 
 def _variable_problems(section: Mapping[str, Any]) -> Iterator[str]:

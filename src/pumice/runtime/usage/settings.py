@@ -56,20 +56,20 @@ def source_problems(metrics: Mapping[str, Any]) -> Iterator[str]:
     """A sentence for each part that cannot be used. What it says of passwords does not hold them."""
     for key in _TEXTS:
         if not isinstance(metrics.get(key, ""), str):
-            yield f"metrics: {key}: found {kind_of(metrics[key])}, wanted a text"
+            yield f"{key}: found {kind_of(metrics[key])}, wanted a text"
             return
     kind = metrics.get("type", "")
     if kind and kind not in TYPES:
-        yield f"metrics: type: found {kind[:80]!r}, wanted one of {', '.join(TYPES)}"
+        yield f"type: found {kind[:80]!r}, wanted one of {', '.join(TYPES)}"
     if kind in TYPES and kind not in OF_API_SERVER:
         yield from _address_problems(metrics.get("address", ""))
     index = metrics.get("elasticsearch.index", "metricbeat-*")
     if not index or len(index) > _ADDRESS_MAX or set(index) & set("/?#\r\n"):
-        yield "metrics: elasticsearch.index: wanted the name of an index"
+        yield "elasticsearch.index: wanted the name of an index"
     try:
         parse_duration(str(metrics.get("interval") or "30s"))
     except DurationError:
-        yield f"metrics: interval: found {metrics['interval']!r:.80}, wanted a duration such as 30s"
+        yield f"interval: found {metrics['interval']!r:.80}, wanted a duration such as 30s"
 
 
 def _address_problems(address: str) -> Iterator[str]:
@@ -79,9 +79,9 @@ def _address_problems(address: str) -> Iterator[str]:
     except ValueError:
         parts = None
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        yield f"metrics: address: found {address[:80]!r}, {wanted}"
+        yield f"address: found {address[:80]!r}, {wanted}"
     elif parts.username is not None or parts.query or parts.fragment:
-        yield f"metrics: address: {wanted}"
+        yield f"address: {wanted}"
 
 
 def _flag(value: Any) -> bool:
