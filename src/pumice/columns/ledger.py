@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from pumice.columns.column import Column
 from pumice.columns.counting import PENDING, RELEASING
-from pumice.columns.devices import DeviceLedger
 from pumice.columns.dtypes import F64, I32, AnyArray
 from pumice.columns.placement import Placement
 from pumice.columns.runs import TaskRun
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import GATED
 from pumice.model.status import ALLOCATED_STATUSES, STATUS_COUNT, TaskStatus
+
+if TYPE_CHECKING:
+    from pumice.columns.devices import DeviceLedger
 
 #: What one task in a state does to its node: idle, used, releasing, pipelined, future (rows of ``NodeTable.books``),
 #: in requests. Source: Volcano node accounting (AddTask, RemoveTask).

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from pumice.framework.on_demand import imported
 from pumice.framework.story import Fault
 
-_log = logging.getLogger("pumice.plugins")
 _NAMED_MAX = 3
 
 
@@ -51,5 +50,10 @@ class FaultLog:
         told = dict(by_culprit(faults))
         for culprit, text in told.items():
             if culprit not in self._failing:
-                _log.error("%s", text, extra={"fields": culprit._asdict()})
+                _log(culprit, text)
         self._failing = set(told)
+
+
+def _log(culprit: Culprit, text: str) -> None:
+    """Write a line; the library is imported for the first: a simulation has none to write, as a rule."""
+    imported("logging:getLogger")("pumice.plugins").error("%s", text, extra={"fields": culprit._asdict()})

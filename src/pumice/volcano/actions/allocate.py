@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pumice.algorithms.groups import distinct
@@ -11,6 +13,7 @@ from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
 from pumice.framework.failures import Failures
 from pumice.framework.in_vain import act
+from pumice.framework.on_demand import imported
 from pumice.framework.ordering import Heap, heaps_by
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
@@ -19,7 +22,6 @@ from pumice.framework.verdict import FitErrors
 from pumice.volcano import points
 from pumice.volcano.alike import Alike
 from pumice.volcano.attempts import Trying
-from pumice.volcano.domains import allocate_for_job
 from pumice.volcano.placement import Domain, Reached, allocate_tasks, try_nomination
 from pumice.volcano.queue_gates import gated_jobs, take_gates_off
 from pumice.volcano.readiness import job_ready
@@ -45,6 +47,7 @@ NEVER_ASKED = (
     points.simulate_predicate,
     points.simulate_allocatable,
 )
+_Placed = Callable[[Session, Statement, int, Worksheet, Trying], Worksheet | None]
 MAY_ASK = tuple(point for point in points.POINTS.values() if point not in NEVER_ASKED)
 
 
@@ -178,7 +181,8 @@ class _Allocation:
 
     def _in_best_domain(self, stmt: Statement, job: int, worksheet: Worksheet) -> bool:
         ssn, trying = self.ssn, Trying(self.ssn, job)
-        left = allocate_for_job(ssn, stmt, job, worksheet, trying)
+        placed: _Placed = imported("pumice.volcano.domains:allocate_for_job")  # few gangs are bound to domains
+        left = placed(ssn, stmt, job, worksheet, trying)
         if left is None:
             stmt.discard()
             self._note(job, trying.end(stmt))

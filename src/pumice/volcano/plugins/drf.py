@@ -4,21 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pumice.algorithms.groups import in_turn
 from pumice.algorithms.shares import dominant_share, largest_part
+from pumice.columns.column import Column
 from pumice.columns.dtypes import F64, AnyArray, Bool, read_only
 from pumice.columns.rows import Candidates, JobRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Queue, Task
 from pumice.framework.memo import ground
+from pumice.framework.on_demand import imported
 from pumice.framework.plugin import plugin
 from pumice.framework.point import JOBS, NOBODY_NEW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
-from pumice.volcano.share_tree import ShareTree
+
+if TYPE_CHECKING:
+    from pumice.volcano.share_tree import ShareTree
 
 SAME = 1e-6
 
@@ -42,7 +47,7 @@ class Drf:
         shares = memo.by_row("drf.share", (ssn.total.tobytes(),), jobs.stamps, lambda rows: _shares(ssn, rows))
         self.share = ssn.column("drf.share", "job", values=shares)
         self.unused_points = () if hierarchy else (points.queue_order, points.reclaimable)
-        self.tree = ShareTree(ssn, self.allocated) if hierarchy else None
+        self.tree = _tree(ssn, self.allocated) if hierarchy else None
 
     def figures(self) -> Mapping[str, AnyArray]:
         return {"job.share": self.share.array}
@@ -87,6 +92,12 @@ class Drf:
         self.ssn.journal.add(self.allocated, job, sign * run.total)
         share = max(0.0, largest_part(self.allocated.array[job].tolist(), self._total))
         self.ssn.journal.put(self.share, job, share)
+
+
+def _tree(ssn: Session, allocated: Column[F64]) -> ShareTree:
+    """Queues by their paths, with what their jobs hold."""
+    tree: type[ShareTree] = imported("pumice.volcano.share_tree:ShareTree")
+    return tree(ssn, allocated)
 
 
 def _shares(ssn: Session, rows: AnyArray) -> F64:
