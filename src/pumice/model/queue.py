@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.resources import EMPTY, Resource
 
+#: Where a job goes that names no queue. Source: Volcano.
+DEFAULT_QUEUE = "default"
+
 
 @dataclass(frozen=True, slots=True)
 class NodeGroupAffinity:

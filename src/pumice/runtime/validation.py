@@ -22,7 +22,7 @@ from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.quantity import DurationError, parse_duration
-from pumice.model.queue import PriorityClass, Queue
+from pumice.model.queue import DEFAULT_QUEUE, PriorityClass, Queue
 from pumice.model.resources import EMPTY, Resource
 from pumice.model.topology import HyperNode, Topology
 from pumice.runtime.kai_problems import gang_problems, share_problems, sharing_problems
@@ -33,7 +33,6 @@ T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 
-DEFAULT_QUEUE = "default"
 ROOT_QUEUE = "root"
 _CYCLES_MAX = 20
 _GUESSES_MAX = 50

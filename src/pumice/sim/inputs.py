@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pumice.framework.on_demand import imported
 from pumice.model.events import Object
-from pumice.model.manifest.decoder import Value
-from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod
 from pumice.model.node import Node
-from pumice.model.pod import Pod
-from pumice.model.podgroup import PodGroup
-from pumice.model.queue import Queue
+from pumice.model.queue import DEFAULT_QUEUE, Queue
 from pumice.model.topology import HyperNode
-from pumice.runtime.manifests import load_manifests, validate_cluster
 from pumice.runtime.printing import escaped
 from pumice.runtime.problems import Problem, Severity, unforeseen
-from pumice.runtime.validation import DEFAULT_QUEUE
-from pumice.sim.manifests import scene_of
 from pumice.sim.scene import Scene
 from pumice.sim.telling import key_of
 from pumice.sim.traces.recognise import recognise
@@ -76,37 +70,14 @@ def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
         sources.append(escaped(path))
         if (conf := Path(path) / CONF_NAME).is_file():
             confs.append(conf)
-    loaded = load_manifests(manifests)
-    problems += loaded.problems
-    objects, bare = with_groups(loaded.objects)
-    objects, found = validate_cluster(objects)
-    problems += (*bare, *found)
-    newest = max((obj.creation for obj in objects if hasattr(obj, "creation")), default=0.0)
-    scenes = [scene_of(objects), *(_scene_of_trace(trace, cluster) for trace in traces)]
+    scenes = [_scene_of_trace(trace, cluster) for trace in traces]
+    newest = 0.0
+    if manifests:
+        read: Callable[[list[str]], tuple[Scene, float]] = imported("pumice.sim.manifest_files:read_manifests")
+        first, newest = read(manifests)
+        scenes.insert(0, first)
     scene = _merged(scenes, cluster)
     return Inputs(replace(scene, problems=(*problems, *scene.problems)), tuple(sources), tuple(confs), newest)
-
-
-def with_groups(objects: Iterable[Value]) -> tuple[tuple[Value, ...], tuple[Problem, ...]]:
-    """The objects, with the PodGroup for each pod that names none, as Volcano's controller makes it."""
-    found: list[Value] = []
-    groups: dict[str, PodGroup] = {}
-    bare: list[str] = []
-    for obj in objects:
-        if isinstance(obj, Pod) and is_bare(obj):
-            group, pod = podgroup_for_bare_pod(obj)
-            groups.setdefault(group.key, group)
-            bare.append(obj.key)
-            found.append(pod)
-        else:
-            found.append(obj)
-    there = {obj.key for obj in found if isinstance(obj, PodGroup)}
-    found += [group for key, group in groups.items() if key not in there]
-    if not bare:
-        return tuple(found), ()
-    some = ", ".join(bare[:3]) + (f" and {len(bare) - 3} more" if len(bare) > 3 else "")
-    what = "names no PodGroup and got one of its own, as Volcano's controller would make it"
-    return tuple(found), (Problem(f"Pod {some}", what, Severity.NOTE),)
 
 
 def _scene_of_trace(trace: Trace, nodes: Sequence[Node] | None) -> Scene:

@@ -31,9 +31,9 @@ from pumice.runtime.controllers.writes import (
 )
 from pumice.sim.controller import Controller, JobRun
 from pumice.sim.engine import EventId
-from pumice.sim.manifests import MADE_PODS_MAX
+from pumice.sim.manifests import MADE_PODS_MAX, ManifestJob
 from pumice.sim.spans import DURATION_ANNOTATION
-from pumice.sim.work import ManifestJob, Moved, Work
+from pumice.sim.work import Moved, Work
 
 _Which = tuple[str, str]  # kind, and namespace/name
 

@@ -6,8 +6,8 @@ the PodGroup that Volcano would make for them. The outcome does not depend on th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
@@ -15,10 +15,17 @@ from pumice.model.events import Object
 from pumice.model.job import BatchJob, VolcanoJob
 from pumice.model.job_makers import JobMaker
 from pumice.model.manifest.decoder import Value
-from pumice.model.manifest.jobs import group_name_of, is_bare, podgroup_for_bare_pod, pods_of_batch_job
+from pumice.model.manifest.jobs import (
+    group_name_of,
+    is_bare,
+    podgroup_for_bare_pod,
+    podgroup_of,
+    pods_of,
+    pods_of_batch_job,
+)
 from pumice.model.node import Node
 from pumice.model.numa import Numatopology
-from pumice.model.pod import Pod
+from pumice.model.pod import EMPTY_MAP, Pod, PodSpec
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue, ResourceQuota
 from pumice.model.topology import HyperNode, Topology
@@ -28,7 +35,7 @@ from pumice.runtime.problems import Problem, Severity
 from pumice.sim.scene import Scene
 from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of, span_problem
 from pumice.sim.telling import key_of
-from pumice.sim.work import LooseGang, ManifestJob, Work
+from pumice.sim.work import FOREVER, LooseGang, Work
 
 #: A tenant writes how many replicas a job has, and how many jobs there are: pods that all jobs may make together.
 MADE_PODS_MAX = 500_000
@@ -39,6 +46,53 @@ _BESIDE = (
     *(PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIStorageCapacity),
 )
 _FIRST = (PriorityClass, Queue, Node, HyperNode, *_BESIDE)  # they come before what refers to them
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestJob:
+    """A ``batch.volcano.sh`` Job. It runs as long as its annotation says, else its estimate, else for ever."""
+
+    job: VolcanoJob
+    priorities: Mapping[str, int] = EMPTY_MAP  # type: ignore[assignment]
+
+    @property
+    def key(self) -> str:
+        return f"{self.job.namespace}/{group_name_of(self.job)}"
+
+    @property
+    def queue(self) -> str:
+        return self.job.queue
+
+    @property
+    def arrival_s(self) -> float:
+        return seconds_of(self.job.annotations, ARRIVAL_ANNOTATION) or 0.0
+
+    @property
+    def duration_s(self) -> float:
+        said = seconds_of(self.job.annotations, DURATION_ANNOTATION)
+        said = self.job.running_estimate_s if said is None else said
+        return FOREVER if said is None else max(said, 0.0)
+
+    @property
+    def recreates(self) -> bool:
+        return True
+
+    @property
+    def waits_for_admission(self) -> bool:
+        return True
+
+    def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
+        return podgroup_of(self._created(now), self.priorities), self.pods_at(now)
+
+    def pods_at(self, now: float) -> list[Pod]:
+        return list(pods_of(self._created(now), self.priorities))
+
+    def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
+        group, pods = self.expand(now)
+        return group, ((pod.spec, 1) for pod in pods)
+
+    def _created(self, now: float) -> VolcanoJob:
+        return self.job if self.job.creation else replace(self.job, creation=now)
 
 
 def scene_of(objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volcano",)) -> Scene:

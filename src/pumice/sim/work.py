@@ -1,5 +1,5 @@
-"""What arrives in a simulation: jobs of a trace, Volcano jobs of a manifest, PodGroups with their pods. Each expands
-when it comes.
+"""What arrives in a simulation: jobs of a trace, PodGroups with their pods, and by `sim.manifests` Volcano jobs. Each
+expands when it comes.
 
 Source: names, labels and annotations of pods are those that Volcano's job controller gives.
 """
@@ -7,14 +7,12 @@ Source: names, labels and annotations of pods are those that Volcano's job contr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from pumice.model.gang import Gang
-from pumice.model.job import VolcanoJob
-from pumice.model.manifest.jobs import group_name_of, podgroup_of, pods_of
-from pumice.model.pod import EMPTY_MAP, GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
+from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
 from pumice.model.podgroup import NetworkTopology, PodGroup
 from pumice.model.resources import EMPTY, Resource
 from pumice.sim.alike import changed
@@ -162,53 +160,6 @@ class SimJob:
             if count:
                 total = total.add(task.spec.request.multi(float(count)))
         return total
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestJob:
-    """A ``batch.volcano.sh`` Job. It runs as long as its annotation says, else its estimate, else for ever."""
-
-    job: VolcanoJob
-    priorities: Mapping[str, int] = EMPTY_MAP  # type: ignore[assignment]
-
-    @property
-    def key(self) -> str:
-        return f"{self.job.namespace}/{group_name_of(self.job)}"
-
-    @property
-    def queue(self) -> str:
-        return self.job.queue
-
-    @property
-    def arrival_s(self) -> float:
-        return seconds_of(self.job.annotations, ARRIVAL_ANNOTATION) or 0.0
-
-    @property
-    def duration_s(self) -> float:
-        said = seconds_of(self.job.annotations, DURATION_ANNOTATION)
-        said = self.job.running_estimate_s if said is None else said
-        return FOREVER if said is None else max(said, 0.0)
-
-    @property
-    def recreates(self) -> bool:
-        return True
-
-    @property
-    def waits_for_admission(self) -> bool:
-        return True
-
-    def expand(self, now: float) -> tuple[PodGroup, Sequence[Pod]]:
-        return podgroup_of(self._created(now), self.priorities), self.pods_at(now)
-
-    def pods_at(self, now: float) -> list[Pod]:
-        return list(pods_of(self._created(now), self.priorities))
-
-    def outline(self, now: float) -> tuple[PodGroup, Iterable[tuple[PodSpec, int]]]:
-        group, pods = self.expand(now)
-        return group, ((pod.spec, 1) for pod in pods)
-
-    def _created(self, now: float) -> VolcanoJob:
-        return self.job if self.job.creation else replace(self.job, creation=now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from pumice.model.podgroup import PodGroup
 from pumice.model.queue import PriorityClass, Queue
 from pumice.runtime.manifests import load_manifests
 from pumice.runtime.problems import Severity
-from pumice.sim.manifests import scene_of
-from pumice.sim.work import LooseGang, ManifestJob
+from pumice.sim.manifests import ManifestJob, scene_of
+from pumice.sim.work import LooseGang
 from tests.unit.sim.kit import SPECS, node, pod, simulation, world
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
