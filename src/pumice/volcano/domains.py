@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -60,24 +59,32 @@ def hypernode_scores(ssn: Session, sub: int, hypernodes: list[int]) -> AnyArray:
     return np.zeros(len(rows)) + ssn.ask(points.hyper_node_order, SubJob(ssn.tables, sub), rows)
 
 
-@dataclass(slots=True)
-class Candidate:
-    """One domain in which the job could be placed. ``subs`` are the hypernodes its sub-jobs took there."""
+class Placed(NamedTuple):
+    """What was found for a job in a domain: the plan, what is left of the worksheet, and the hypernodes that its
+    sub-jobs took."""
 
-    hypernode: int
     plan: Plan
     worksheet: Worksheet
+    subs: dict[int, int]
+
+
+class Candidate(NamedTuple):
+    """One domain in which the job could be placed, if that ``works``; ``found`` gives what was found there."""
+
+    hypernode: int
     score: float
     works: bool
-    subs: dict[int, int] = field(default_factory=dict)
+    found: Callable[[], Placed]
 
 
 class Known(NamedTuple):
     """A candidate without its job: tasks by their position in the sheet. ``plan`` was found, ``undone`` and ``errors``
-    are what the trial left; ``taken`` is the hypernode that its sub-job took, ``position`` where the sheet stood."""
+    are what the trial left, ``touched`` the tasks of which something was undone; ``taken`` is the hypernode that its
+    sub-job took, ``position`` where the sheet stood."""
 
     plan: Plan
     undone: Plan
+    touched: frozenset[int]
     errors: tuple[tuple[int, FitErrors], ...]
     position: int
     score: float
@@ -96,6 +103,7 @@ class JobTrials:
         self.known: Trials = ssn.shared(Trials, lambda: Trials(ssn.world, ssn.hooks, ssn.memo, ASKS))
         self.columns: list[Column[AnyArray]] = []
         self.kind = self._kind()
+        self._last: Known | None = None  # recalled last: what it left undone is still to be noted
 
     def _kind(self) -> Hashable:
         ssn, tables, job = self.ssn, self.ssn.tables, self.job
@@ -130,43 +138,60 @@ class JobTrials:
         )
 
     def of(self, hypernode: int) -> Candidate:
-        """What comes of the job in one domain: known already, or tried now and undone."""
+        """What comes of the job in one domain: known already, or tried now and undone. Call ``end`` after the last
+        one."""
         if self.kind is None:
             return self._try(hypernode)
         question, nodes = (self.kind, hypernode), self.ssn.tables.tree.nodes[hypernode]
         known: Known | None = self.known.recall(question, self.columns, nodes)
         if known is not None:
             return self._recalled(hypernode, known)
+        self.end()
         before, told = len(self.stmt.undone), len(self.trying.told)
-        found = self._try(hypernode)
+        candidate = self._try(hypernode)
         if len(self.trying.told) > told:  # something about the queue, which other jobs may not share
-            return found
+            return candidate
         ((sub, sheet),) = self.worksheet.sheets.items()
-        position = {row: i for i, row in enumerate(sheet.rows)}
+        position, found = {row: i for i, row in enumerate(sheet.rows)}, candidate.found()
+        undone = _moved(tuple(self.stmt.undone[before:]), position.__getitem__)
         known = Known(
             _moved(found.plan, position.__getitem__),
-            _moved(tuple(self.stmt.undone[before:]), position.__getitem__),
+            undone,
+            frozenset(at for op in undone for at in op.placement.rows),
             tuple((position[row], errors) for row, errors in self.trying.errors.items()),
             found.worksheet.sheets[sub].position,
-            found.score,
-            found.works,
+            candidate.score,
+            candidate.works,
             found.subs.get(sub, -1),
         )
         self.known.keep(question, self.columns, nodes, known)
-        return found
+        return candidate
+
+    def end(self) -> None:
+        """Note what the trial that was recalled last left undone. Of a task what was undone last counts: so of those
+        before nothing is noted that a later one says anew."""
+        if self._last is not None:
+            ((_, sheet),) = self.worksheet.sheets.items()
+            self.stmt.undone += _moved(self._last.undone, sheet.rows.__getitem__)
+            self._last = None
 
     def _recalled(self, hypernode: int, known: Known) -> Candidate:
+        if self._last is not None and not self._last.touched <= known.touched:
+            self.end()
+        self._last = known
+        ((_, sheet),) = self.worksheet.sheets.items()
+        self.trying.errors = {sheet.rows[at]: errors for at, errors in known.errors}
+        return Candidate(hypernode, known.score, known.works, lambda: self._carried_over(known))
+
+    def _carried_over(self, known: Known) -> Placed:
+        """What was found for another job, for this one."""
         ((sub, sheet),) = self.worksheet.sheets.items()
-        rows = sheet.rows
-        self.trying.errors = {rows[at]: errors for at, errors in known.errors}
-        self.stmt.undone += _moved(known.undone, rows.__getitem__)
         left = self.worksheet.copy()
         left.pop()
         left.sheets[sub].position = known.position
         if left.sheets[sub]:
             left.push(sub)
-        plan = _moved(known.plan, rows.__getitem__)
-        return Candidate(hypernode, plan, left, known.score, known.works, {sub: known.taken})
+        return Placed(_moved(known.plan, sheet.rows.__getitem__), left, {sub: known.taken})
 
     def _try(self, hypernode: int) -> Candidate:
         """Place the job in one domain, see what came of it, and undo it."""
@@ -178,7 +203,8 @@ class JobTrials:
         works = bool(plan) and (job_ready(ssn, job) or job_pipelined(ssn, job))
         if plan:
             stmt.rollback(mark)
-        return Candidate(hypernode, plan, left, score, works, subs)
+        found = Placed(plan, left, subs)
+        return Candidate(hypernode, score, works, lambda: found)
 
     def _place_sub_jobs(self, worksheet: Worksheet, hypernode: int) -> tuple[float, dict[int, int]]:
         """Place sub-jobs until the job is ready; one that fails is dropped. Sum of scores, and the hypernode of each
@@ -237,14 +263,16 @@ def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Workshe
         return None
     trials = JobTrials(ssn, stmt, job, worksheet, trying)
     for gradient in gradients_for_job(ssn, job, ALLOCATE):
-        found = [candidate for hypernode in gradient if (candidate := trials.of(hypernode)).works]
-        if not found:
+        working = [candidate for hypernode in gradient if (candidate := trials.of(hypernode)).works]
+        trials.end()
+        if not working:
             continue
-        best = max(found, key=lambda candidate: candidate.score)  # of equals the first in the gradient
-        if stmt.recover(best.plan) is not None:
+        best = max(working, key=lambda candidate: candidate.score)  # of equals the first in the gradient
+        found = best.found()
+        if stmt.recover(found.plan) is not None:
             return None
-        _decide(ssn, job, best)
-        return best.worksheet
+        _decide(ssn, job, best.hypernode, found.subs)
+        return found.worksheet
     return None
 
 
@@ -283,14 +311,14 @@ def _moved(plan: Plan, row_of: Callable[[int], int]) -> Plan:
     )
 
 
-def _decide(ssn: Session, job: int, best: Candidate) -> None:
+def _decide(ssn: Session, job: int, hypernode: int, of_subs: dict[int, int]) -> None:
     """Remember where the job and its sub-jobs are now. Source: Volcano recorder.UpdateDecision.
 
     It is only written for good when the job is committed; the statement's caller rolls it back otherwise.
     """
     tables, put = ssn.tables, ssn.journal.put
     jobs, subs = tables.jobs, tables.subs
-    put(jobs["hypernode"], job, tables.tree.lca(int(jobs.hypernode[job]), best.hypernode))
-    for sub, hypernode in best.subs.items():
-        put(subs["hypernode"], sub, tables.tree.lca(int(subs.hypernode[sub]), hypernode))
+    put(jobs["hypernode"], job, tables.tree.lca(int(jobs.hypernode[job]), hypernode))
+    for sub, taken in of_subs.items():
+        put(subs["hypernode"], sub, tables.tree.lca(int(subs.hypernode[sub]), taken))
         put(subs["nominated"], sub, -1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pumice.framework.memo import Memo
 from pumice.testing.build import cluster, hypernode, node, podgroup, pods, policy, queue, resource, run
 
@@ -9,6 +11,7 @@ CONF = """
 actions: "allocate"
 tiers: [{plugins: [{name: gang}, {name: proportion}]}]
 """
+BY_DOMAIN = CONF.replace("proportion}", "proportion}, {name: network-topology-aware}")
 
 
 def test_a_recalled_trial_still_says_that_the_queue_was_full() -> None:
@@ -23,3 +26,36 @@ def test_a_recalled_trial_still_says_that_the_queue_was_full() -> None:
     first, second = (run(state, under, memo=memo).outcome.entries for _ in range(2))
     assert [(entry.subject, entry.what) for entry in first] == [("ns/g", "queue full")]
     assert second == first
+
+
+#: Cores of nodes that together have six, by how many pods with two cores each have room there.
+RACKS = {0: [1.5] * 4, 1: [3, 1.5, 1.5], 2: [3, 3], 3: [6]}
+
+
+@pytest.mark.parametrize("room", [[1, 2], [2, 1], [1, 2, 0], [3, 1], [1, 1, 3, 2]], ids=str)
+def test_of_trials_that_are_recalled_the_same_is_said_as_of_those_that_were_made(room: list[int]) -> None:
+    """Of each task where the last trial that had a place for it had put it, and what stood against it."""
+    names = [[f"n{i}-{j}" for j in range(len(RACKS[pods_there]))] for i, pods_there in enumerate(room)]
+    nodes = [
+        node(name, cpu=cores)
+        for there, pods_there in zip(names, room, strict=True)
+        for name, cores in zip(there, RACKS[pods_there], strict=True)
+    ]
+    tree = [hypernode(f"rack{i}", 1, there) for i, there in enumerate(names)]
+    groups = [podgroup(name, 3, phase="Inqueue", tier=1) for name in "abc"]
+    state = cluster(*nodes, *tree, *groups, *(pods(name, 3, cpu=2) for name in "abc")).snapshot()
+    said = []
+    for memo in (Memo(), Memo(keeps=False)):
+        outcome = run(state, policy(BY_DOMAIN), memo=memo).outcome
+        rows = [list(outcome.tables.jobs.uids).index(f"ns/{name}") for name in "abc"]
+        traces = [outcome.story.undone_of(row) for row in rows]
+        said.append(
+            (
+                [None if each is None else [column.tolist() for column in each] for each in traces],
+                [[errors.said for errors in outcome.story.errors_of(row).values()] for row in rows],
+                outcome.entries,
+                outcome.pipelined,
+            )
+        )
+    assert said[0] == said[1]
+    assert any(trace is not None for trace in said[0][0])
