@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pumice.model.copies import Copies
 from pumice.model.pod import Pod
 from pumice.sim.spans import DURATION_ANNOTATION
 
 #: Pods that are alike, by key, in the order in which things happen to them; at least one.
 Alike = Mapping[str, Pod]
-
-#: A pod with other values in some fields.
-changed = Copies(Pod)
 
 
 def one_of(pods: Alike) -> Pod:

@@ -7,11 +7,11 @@ when their job's controller says so). Nothing here costs more than what it touch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, get_args
 
-from pumice.model.copies import Copies
+from pumice.model.copies import copier
 from pumice.model.decisions import (
     DEVICES,
     GPU_GROUPS,
@@ -33,7 +33,7 @@ from pumice.model.queue import PriorityClass, Queue, QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.shared_devices import DeviceGrant
 from pumice.model.topology import HyperNode
-from pumice.sim.alike import Alike, changed, in_parts, one_of
+from pumice.sim.alike import Alike, in_parts, one_of
 from pumice.sim.engine import Engine, Priority
 from pumice.sim.spans import DURATION_ANNOTATION, seconds_of
 from pumice.sim.telling import Telling, key_of
@@ -45,7 +45,10 @@ Answered = Callable[[Sequence[Decision], Sequence[Refusal | None]], None]
 
 _SCHEDULED = (PodCondition("PodScheduled", "True"),)
 _ENDED = ("Succeeded", "Failed")
-_changed_group, _changed_queue = Copies(PodGroup), Copies(Queue)
+_placed = copier(Pod, "node_name", "nominated_node", "conditions")
+_started, _ended = copier(Pod, "phase", "start_time"), copier(Pod, "phase")
+_noticed = copier(Pod, "conditions", "nominated_node")
+_group_written, _queue_written = copier(PodGroup, "status", "gang"), copier(Queue, "allocated", "usage")
 
 
 @dataclass(slots=True)
@@ -149,8 +152,8 @@ class SimCluster:
             why = self._no_bind(pod, decision)
             answers.append(None if why is None else Refusal(why))
             if pod is not None and why is None:
-                pod = changed(pod, node_name=decision.node, nominated_node="", conditions=_SCHEDULED)
-                self.pods[key] = bound[key] = changed(pod, **_given(pod, decision)) if decision.context else pod
+                pod = _placed(pod, node_name=decision.node, nominated_node="", conditions=_SCHEDULED)
+                self.pods[key] = bound[key] = _given(pod, decision) if decision.context else pod
         self.binds_done += len(bound)
         for pods in in_parts(bound):
             self._tell_pods(pods, news=False)  # the planner is told by the answer
@@ -187,7 +190,7 @@ class SimCluster:
             return
         self.phases_written += group.status.phase != update.status.phase
         gang = gang_at(group.gang, update.times)
-        group = self.groups[update.job] = _changed_group(group, status=update.status, gang=gang)
+        group = self.groups[update.job] = _group_written(group, status=update.status, gang=gang)
         self.telling.tell(group, update.job, news=False)
         for hook in self.hooks.group_written:
             hook(group)
@@ -197,7 +200,7 @@ class SimCluster:
         queue = self.queues.get(name)
         if queue is None or (queue.allocated, queue.usage) == (allocated, usage):
             return
-        queue = self.queues[name] = _changed_queue(queue, allocated=allocated, usage=usage)
+        queue = self.queues[name] = _queue_written(queue, allocated=allocated, usage=usage)
         self.telling.tell(queue, name, news=False)
 
     def take_off_gate(self, removal: GateRemoval) -> None:
@@ -205,7 +208,7 @@ class SimCluster:
         pod = self.pods.get(removal.pod)
         if pod is None or pod.uid != removal.uid or QUEUE_GATE not in pod.gates:
             return
-        pod = self.pods[removal.pod] = changed(pod, gates=without_queue_gate(pod.gates))
+        pod = self.pods[removal.pod] = replace(pod, gates=without_queue_gate(pod.gates))
         self._tell_pods({removal.pod: pod})
 
     def notice(self, notice: PodNotice) -> None:
@@ -218,7 +221,7 @@ class SimCluster:
         nominated = notice.nominated_node or pod.nominated_node
         if pod.nominated_node == nominated and _same_words(pod.conditions, said):
             return
-        pod = self.pods[notice.pod] = changed(pod, conditions=(said,), nominated_node=nominated)
+        pod = self.pods[notice.pod] = _noticed(pod, conditions=(said,), nominated_node=nominated)
         self._tell_pods({notice.pod: pod}, news=False)
 
     # -- objects come and go -------------------------------------------------------------------------------------------
@@ -274,7 +277,7 @@ class SimCluster:
         if self.grace_s <= 0 or not pod.node_name or pod.phase in _ENDED:
             return self.remove_pod(key)
         if pod.deletion is None:
-            leaving = self.pods[key] = changed(pod, deletion=self.engine.now + self.grace_s)
+            leaving = self.pods[key] = replace(pod, deletion=self.engine.now + self.grace_s)
             self._tell_pods({key: leaving})
             self.engine.after(self.grace_s, self._remove_this, key, pod.uid)
         return True
@@ -297,7 +300,7 @@ class SimCluster:
     def finish(self, were: Mapping[str, Pod]) -> None:
         """End pods successfully, those that still run and are still the same."""
         pods = self._still(were, "Running")
-        for part in in_parts({key: changed(pod, phase="Succeeded") for key, pod in pods.items()}):
+        for part in in_parts({key: _ended(pod, phase="Succeeded") for key, pod in pods.items()}):
             self.pods.update(part)
             self._tell_pods(part)
             self._give_room_back(part)
@@ -315,7 +318,7 @@ class SimCluster:
         if count < len(waiting):
             self.engine.go_on(self._start, dict(islice(waiting.items(), count, None)))
         now = self.engine.now
-        pods = {key: changed(pod, phase="Running", start_time=now) for key, pod in islice(waiting.items(), count)}
+        pods = {key: _started(pod, phase="Running", start_time=now) for key, pod in islice(waiting.items(), count)}
         self.pods.update(pods)
         self._tell_pods(pods)
         self._runs(pods)
@@ -399,13 +402,13 @@ def _same_words(conditions: tuple[PodCondition, ...], said: PodCondition) -> boo
     )
 
 
-def _given(pod: Pod, bind: Bind) -> dict[str, Mapping[str, str]]:
-    """The annotations and labels of a pod as it is bound: with those of the shared devices that it was given, and with
-    the groups with which it shares its GPUs."""
+def _given(pod: Pod, bind: Bind) -> Pod:
+    """A pod as it is bound: with the annotations of the shared devices that it was given, and with the labels of the
+    groups with which it shares its GPUs."""
     devices, groups = bind.context.get(DEVICES), bind.context.get(GPU_GROUPS)
-    found: dict[str, Mapping[str, str]] = {}
+    annotations, labels = pod.annotations, pod.labels
     if isinstance(devices, DeviceGrant):
-        found["annotations"] = {**pod.annotations, **dict(devices.annotations)}
+        annotations = {**annotations, **dict(devices.annotations)}
     if isinstance(groups, tuple):
-        found["labels"] = {**pod.labels, **labels_of_groups(groups, pod.spec.gpu_share)}
-    return found
+        labels = {**labels, **labels_of_groups(groups, pod.spec.gpu_share)}
+    return replace(pod, annotations=annotations, labels=labels)

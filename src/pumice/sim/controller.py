@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
 from pumice.model.status import PodGroupPhase
-from pumice.sim.alike import Alike, changed, one_of
+from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import EventId, Priority
 from pumice.sim.usage import Amounts, amounts_of, asked_by, counted
@@ -240,7 +240,7 @@ class Controller:
         run.remade += 1
         uid = f"{wanted.uid}~{run.remade}"
         self.cluster.put(
-            changed(
+            replace(
                 wanted,
                 uid=uid,
                 creation=self.engine.now,

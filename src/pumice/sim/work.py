@@ -11,12 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pumice.model.copies import copier
 from pumice.model.gang import Gang
 from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
 from pumice.model.podgroup import NetworkTopology, PodGroup
 from pumice.model.resources import EMPTY, Resource
-from pumice.sim.alike import changed
 from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of
+
+_named = copier(Pod, "name", "uid")
 
 JOB_NAME_KEY = "volcano.sh/job-name"
 
@@ -148,8 +150,9 @@ class SimJob:
                 owner=("Job", self.name, self.key),
                 scheduler_name=self.scheduler,
             )
-            names = [f"{self.name}-{task.role}-{i}" for i in range(task.replicas)]
-            pods += [changed(one, name=name, uid=f"{self.namespace}/{name}") for name in names]
+            begin = f"{self.name}-{task.role}-"
+            names = [f"{begin}{i}" for i in range(task.replicas)]
+            pods += [_named(one, name=name, uid=f"{self.namespace}/{name}") for name in names]
         return pods
 
     def _first_requests(self) -> Resource:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-
 import pytest
 
 from pumice.model.decisions import Bind, Refusal
-from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup
-from pumice.sim.alike import Alike, changed, in_parts
+from pumice.sim.alike import Alike, in_parts
 from pumice.sim.cluster import SimCluster
 from pumice.sim.spans import DURATION_ANNOTATION
 from pumice.sim.usage import counted
@@ -23,14 +20,6 @@ def binds(cluster: SimCluster, to: str) -> list[Bind]:
 
 def sizes(parts: list[Alike]) -> list[int]:
     return [len(part) for part in parts]
-
-
-def test_a_pod_is_changed_as_dataclasses_do_it() -> None:
-    before = pod("a", gates=("g",), labels={"l": "1"})
-    new = {field.name: getattr(pod("b", cpu=2), field.name) for field in fields(Pod)}
-    for name, value in new.items():
-        assert changed(before, **{name: value}) == replace(before, **{name: value})
-    assert changed(before, **new) == pod("b", cpu=2)
 
 
 def test_pods_of_another_spec_state_or_job_travel_apart() -> None:
