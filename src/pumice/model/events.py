@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pumice.model.bind_request import BindRequest
@@ -65,4 +66,21 @@ class Undone:
     uid: str
 
 
+@dataclass(frozen=True, slots=True)
+class PodsSeen:
+    """Pods, by key, of which each is seen, in this order: many that are told together cost little more than one."""
+
+    pods: Mapping[str, Pod]
+
+
+@dataclass(frozen=True, slots=True)
+class PodsGone:
+    """Pods, by key, of which each is gone, in this order."""
+
+    keys: tuple[str, ...]
+
+
+#: What happened to one object.
 Event = Seen | Gone | Undone
+#: What a cluster tells at a time.
+News = Event | PodsSeen | PodsGone

@@ -72,11 +72,11 @@ class Loop:
         self.store, self.cluster, self.decisions, self.memo = store, cluster, [], Memo()
 
     def take_in(self) -> int:
-        """Apply what happened since the last call. Returns the number of events."""
-        events = self.cluster.drain()
-        self.store.apply_all(events)
+        """Apply what happened since the last call. Returns how many news there were."""
+        news = self.cluster.drain()
+        self.store.apply_all(news)
         self.store.take_in()
-        return len(events)
+        return len(news)
 
     def step(self, now: float, observe: Observer = _nobody, saw: Callable[[Snapshot], object] = _nobody) -> Outcome:
         """Run one cycle at ``now`` (seconds since the epoch) and carry out what it decided. ``saw`` is told what it

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from pumice.model.decisions import Decision, GateRemoval, PodGroupUpdate, PodNotice, Refusal
-from pumice.model.events import Event
+from pumice.model.events import News
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
 
@@ -14,7 +14,7 @@ from pumice.model.resources import Resource
 class Cluster(Protocol):
     """A cluster to schedule. Calls return at once; what comes of them is told as events."""
 
-    def drain(self) -> list[Event]:
+    def drain(self) -> Sequence[News]:
         """What happened since the last call, oldest first."""
         ...
 

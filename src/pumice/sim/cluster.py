@@ -23,7 +23,7 @@ from pumice.model.decisions import (
     PodNotice,
     Refusal,
 )
-from pumice.model.events import Event, Object
+from pumice.model.events import News, Object
 from pumice.model.gang import gang_at
 from pumice.model.gpu import labels_of_groups
 from pumice.model.node import Node
@@ -110,7 +110,7 @@ class SimCluster:
         """Whether something was told, and not drained yet, that may change a decision."""
         return self.telling.has_news
 
-    def drain(self) -> list[Event]:
+    def drain(self) -> list[News]:
         """What happened since the last call, oldest first."""
         return self.telling.drain()
 

@@ -7,8 +7,9 @@ order. A fault may hold an object's news back (``delay``); then all that happens
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
-from pumice.model.events import Event, Gone, Object, Seen
+from pumice.model.events import Event, Gone, News, Object, PodsGone, PodsSeen, Seen
 from pumice.model.pod import Pod
 from pumice.sim.engine import Engine, Priority
 
@@ -21,8 +22,8 @@ def key_of(obj: Object) -> str:
     return str(getattr(obj, "key", obj.name))
 
 
-#: Objects of one kind that were told of together, by key; None: it is gone.
-Part = dict[str, Object | None]
+#: Objects of one kind that were told of together, by key; None: it is gone, and so is every other.
+Part = dict[str, Any]
 
 
 class Telling:
@@ -58,13 +59,13 @@ class Telling:
             if not self._comes_late(Gone(kind, key), kind, key, news=True):
                 self._gone(kind, (key,))
 
-    def drain(self) -> list[Event]:
-        """All events since the last call, oldest first."""
-        events: list[Event] = []
+    def drain(self) -> list[News]:
+        """All that happened since the last call, oldest first."""
+        news: list[News] = []
         for kind, part in self._parts:
-            events += [Gone(kind, key) if obj is None else Seen(obj) for key, obj in part.items()]
+            news += _news_of(kind, part) if part else ()
         self._parts, self._newest, self.has_news = [], {}, False
-        return events
+        return news
 
     def owes(self, kind: type[Object], key: str) -> bool:
         """Whether there is something about the object that was not drained yet."""
@@ -120,3 +121,11 @@ class Telling:
             newest.pop(key, None)
         self._parts.append((kind, dict.fromkeys(keys)))
         self.has_news = True
+
+
+def _news_of(kind: type[Object], part: Part) -> Iterable[News]:
+    """What a part, which is not empty, has to say: of pods all at once."""
+    gone = next(iter(part.values())) is None
+    if kind is Pod:
+        return (PodsGone(tuple(part)) if gone else PodsSeen(part),)
+    return [Gone(kind, key) if gone else Seen(obj) for key, obj in part.items()]

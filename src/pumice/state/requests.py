@@ -3,6 +3,7 @@ were bound. Source: KAI bindrequest_info, pod_info."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pumice.model.bind_request import BindRequest
@@ -63,9 +64,10 @@ class BindRequests:
         plain = self._plain.get(pod.key)
         return plain if plain is not None and plain.uid == pod.uid else pod
 
-    def gone(self, pod: str) -> None:
-        """A pod is not there any more."""
-        self._plain.pop(pod, None)
+    def gone(self, pods: Iterable[str]) -> None:
+        """Pods are not there any more."""
+        for pod in pods if self._plain else ():
+            self._plain.pop(pod, None)
 
 
 def _groups_as_labels(pod: Pod, request: BindRequest) -> dict[str, str]:

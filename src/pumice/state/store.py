@@ -6,7 +6,7 @@ Source: Volcano cache event handlers (which pods count, when a job exists).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
 
@@ -22,7 +22,7 @@ from pumice.columns.snapshot import Shard, Snapshot
 from pumice.columns.tables import Tables
 from pumice.model.bind_request import BindRequest
 from pumice.model.decisions import Bind, Evict, Writes
-from pumice.model.events import Event, Gone, Object, Seen, Undone
+from pumice.model.events import Gone, News, Object, PodsGone, PodsSeen, Seen, Undone
 from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.node import Node
@@ -85,34 +85,22 @@ class Store:
 
     # -- events -------------------------------------------------------------------------------------------------------
 
-    def apply(self, event: Event) -> None:
-        """Take one event in. Raises nothing for events that are merely late, repeated or about unknown objects."""
-        self.apply_all((event,))
+    def apply_all(self, news: Iterable[News]) -> None:
+        """Take in what happened, oldest first."""
+        for each in news:
+            self.apply(each)
 
-    def apply_all(self, events: Iterable[Event]) -> None:
-        """Take events in, oldest first."""
-        for event in events:
-            if isinstance(event, Seen) and isinstance(pod := event.obj, Pod):
-                if self._requests:
-                    pod = self._requests.counts_as(pod)
-                key = pod.key
-                if self._left or key in self._came:
-                    self._take_in()
-                if pod.scheduler_name in self.scheduler_names or pod.node_name or key in self._tasks.row_of:
-                    self._came[key] = pod
-            elif isinstance(event, Gone) and event.kind is Pod:
-                if self._came:
-                    self._take_in()
-                self._left[event.key] = None
-                self._requests.gone(event.key)
-            else:
-                self._apply(event)
-            if len(self._came) + len(self._left) >= TAKEN_TOGETHER_MAX:
-                self._take_in()
-
-    def _apply(self, event: Event) -> None:
-        """Any but those about pods."""
-        match event:
+    def apply(self, news: News) -> None:
+        """Take in what happened. Raises nothing for events that are merely late, repeated or about unknown objects."""
+        match news:
+            case PodsSeen(pods):
+                self._pods_seen(pods)
+            case PodsGone(keys):
+                self._pods_gone(keys)
+            case Seen(Pod() as pod):
+                self._pods_seen({pod.key: pod})
+            case Gone(kind, key) if kind is Pod:
+                self._pods_gone((key,))
             case Seen(obj):
                 self._take_in()
                 self._seen(obj)
@@ -123,6 +111,30 @@ class Store:
                 self._take_in()
                 self._tasks.undone(key, uid)
                 self._grants.let_go((key,))
+
+    def _pods_seen(self, pods: Mapping[str, Pod]) -> None:
+        """Keep pods that came or changed, as far as they count, to be written together with what comes next."""
+        if self._requests:
+            pods = {key: self._requests.counts_as(pod) for key, pod in pods.items()}
+        if self._left or (self._came and not self._came.keys().isdisjoint(pods)):
+            self._take_in()
+        ours, known = self.scheduler_names, self._tasks.row_of
+        self._came.update(
+            (key, pod) for key, pod in pods.items() if pod.scheduler_name in ours or pod.node_name or key in known
+        )
+        self._take_in_many()
+
+    def _pods_gone(self, keys: Collection[str]) -> None:
+        """Keep who left, likewise."""
+        if self._came:
+            self._take_in()
+        self._left.update(dict.fromkeys(keys))
+        self._requests.gone(keys)
+        self._take_in_many()
+
+    def _take_in_many(self) -> None:
+        if len(self._came) + len(self._left) >= TAKEN_TOGETHER_MAX:
+            self._take_in()
 
     def take_in(self) -> None:
         """Carry out what can be done of the next snapshot before somebody waits for it; ``snapshot`` does the rest."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pumice.model.decisions import Bind, Decision, PodGroupUpdate
-from pumice.model.events import Seen
+from pumice.model.events import PodsSeen, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.queue import Queue
@@ -125,4 +125,11 @@ def simulation(cluster: SimCluster, controller: Controller, **options: object) -
 
 def seen(events: Sequence[object], kind: type) -> list[object]:
     """The objects of one kind among events."""
-    return [event.obj for event in events if isinstance(event, Seen) and isinstance(event.obj, kind)]
+    found: list[object] = []
+    for event in events:
+        match event:
+            case PodsSeen(pods):
+                found += pods.values()
+            case Seen(obj):
+                found.append(obj)
+    return [obj for obj in found if isinstance(obj, kind)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.model.decisions import Bind, Evict, PodGroupUpdate, PodNotice, Refusal
-from pumice.model.events import Gone, Seen
+from pumice.model.events import Gone, PodsGone, PodsSeen, Seen
 from pumice.model.node import Node
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup, PodGroupStatus
@@ -13,7 +13,6 @@ from pumice.model.queue import Queue
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import Engine
 from pumice.sim.spans import DURATION_ANNOTATION
-from pumice.sim.telling import key_of
 from tests.unit.sim.kit import bind, node, pod, resource, seen
 
 
@@ -71,7 +70,7 @@ def test_evict_deletes_at_once_without_grace() -> None:
     made.engine.advance(0)
     made.drain()
     assert not made.submit([Evict("ns/a", "uid-a", "n0", "", "preempt")])
-    assert made.drain() == [Gone(Pod, "ns/a")]
+    assert made.drain() == [PodsGone(("ns/a",))]
     assert made.submit([Evict("ns/a", "uid-a", "n0", "", "preempt")]) == {0: Refusal("pod ns/a does not exist")}
 
 
@@ -95,7 +94,7 @@ def test_a_vanished_node_takes_its_pods_along() -> None:
     made.drain()
     assert made.delete(Node, "n0")
     assert not made.delete(Node, "n0")
-    assert made.drain() == [Gone(Node, "n0"), Gone(Pod, "ns/a")]
+    assert made.drain() == [Gone(Node, "n0"), PodsGone(("ns/a",))]
     assert list(made.pods) == ["ns/b"]
 
 
@@ -107,7 +106,7 @@ def test_only_the_newest_state_of_an_object_is_told_but_never_across_its_end() -
     made.put(pod("a"))
     made.put(node("n0", cpu=8))
     events = made.drain()
-    assert [type(event) for event in events] == [Seen, Gone, Seen, Seen]
+    assert [type(event) for event in events] == [PodsSeen, PodsGone, PodsSeen, Seen]
     assert [p.phase for p in seen(events, Pod)] == ["Running", "Pending"]
 
 
@@ -122,7 +121,7 @@ def test_what_is_held_back_is_told_in_order() -> None:
     assert [p.name for p in seen(made.drain(), Pod)] == ["c"]
     assert made.telling.owes(Pod, "ns/a")
     made.engine.advance(10)
-    assert [type(event) for event in made.drain()] == [Seen, Gone]
+    assert [type(event) for event in made.drain()] == [PodsSeen, PodsGone]
     assert not made.telling.owes(Pod, "ns/a")
 
 
@@ -133,7 +132,7 @@ def test_a_scheduler_that_starts_anew_is_told_everything_once_and_nothing_late()
     made.delete(Pod, "ns/b")
     made.relist()
     events = made.drain()
-    assert sorted(event.obj.name for event in events if isinstance(event, Seen)) == ["a", "n0", "n1"]
+    assert sorted(each.name for kind in (Pod, Node) for each in seen(events, kind)) == ["a", "n0", "n1"]
     assert [p.node_name for p in seen(events, Pod)] == ["n0"]
     made.engine.advance(100)  # what was held back is not told after all
     assert [p.phase for p in seen(made.drain(), Pod)] == ["Running"]
@@ -200,5 +199,8 @@ def test_of_pods_told_of_together_those_that_changed_since_come_later() -> None:
     made.put(node("n2"))
     bind(made, "ns/y", "n0")
     made.remove_pods(("ns/x", "ns/z"))
-    told = [event.key if isinstance(event, Gone) else key_of(event.obj) for event in made.drain()]
-    assert told == ["ns/x", "ns/z", "n2", "ns/y", "ns/x", "ns/z"]
+    (pods, nodes, later, gone) = made.drain()
+    assert isinstance(pods, PodsSeen) and list(pods.pods) == ["ns/x", "ns/z"]
+    assert nodes == Seen(made.nodes["n2"])
+    assert later == PodsSeen({"ns/y": made.pods["ns/y"]})
+    assert gone == PodsGone(("ns/x", "ns/z"))

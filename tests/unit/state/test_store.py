@@ -8,11 +8,13 @@ from pumice.columns.tables import Tables
 from pumice.model.claims import ResourceClaim, ResourceClaimTemplate
 from pumice.model.decisions import Writes
 from pumice.model.disruption import PodDisruptionBudget
-from pumice.model.events import Gone, Seen
+from pumice.model.events import Gone, PodsGone, PodsSeen, Seen
+from pumice.model.pod import Pod
 from pumice.model.status import TaskStatus
 from pumice.model.usage import NodeUsage
 from pumice.testing.build import budget, cluster, node, pod, podgroup
 from pumice.testing.devices import claim, claim_template
+from tests.properties.named import disagreements, named
 
 
 def state_of(tables: Tables, name: str) -> tuple[str, str, str]:
@@ -45,6 +47,26 @@ def test_a_pod_that_comes_is_in_the_state_it_says(
     together = [machines, members] if first == "nodes first" else [members, machines]
     tables = cluster(podgroup("g"), *together).snapshot().tables
     assert [state_of(tables, f"p{i}") for i in range(count)] == [state] * count
+
+
+def test_pods_that_are_told_of_together_are_told_of_one_by_one() -> None:
+    """Those of other schedulers count once they are on a node, and as long as they are known."""
+    one, many = (cluster(podgroup("g"), node("n1"), pod("p0", "g")) for _ in range(2))
+    came = [
+        pod("p0", "g", on="n1"),
+        pod("p1", "g"),
+        pod("o0", scheduler_name="other"),
+        pod("o1", on="n1", scheduler_name="other"),
+    ]
+    for pods, gone in (
+        (came, ["p1", "nobody"]),
+        ([pod("o1", scheduler_name="other"), pod("p1", "g")], ["o1", "p1", "p0"]),
+    ):
+        keys = tuple(pod(name).key for name in gone)
+        one.apply_all([*map(Seen, pods), *(Gone(Pod, key) for key in keys)])
+        many.apply_all([PodsSeen({each.key: each for each in pods}), PodsGone(keys)])
+        assert disagreements(named(many), named(one)) == []
+        assert many.snapshot().tables.tasks.alive.sum() == one.snapshot().tables.tasks.alive.sum()
 
 
 # -- budgets, claims and notes
