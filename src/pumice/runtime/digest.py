@@ -16,10 +16,14 @@ class Digest:
 
     def add(self, now: float, decisions: Iterable[Decision]) -> None:
         """``now``: moment of the cycle that decided. Cycles that decide nothing leave no mark."""
-        for decision in decisions:
-            kind = "bind" if isinstance(decision, Bind) else f"evict {decision.reason}"
-            self._hash.update(f"{now!r} {kind} {decision.pod} {decision.node}\n".encode())
+        at = repr(now)
+        lines = (f"{at} {_kind(decision)} {decision.pod} {decision.node}\n" for decision in decisions)
+        self._hash.update("".join(lines).encode())
 
     @property
     def hex(self) -> str:
         return self._hash.hexdigest()[:32]
+
+
+def _kind(decision: Decision) -> str:
+    return "bind" if isinstance(decision, Bind) else f"evict {decision.reason}"

@@ -36,7 +36,9 @@ class ClusterPlanner:
 
     def submit(self, decisions: Sequence[Decision]) -> Mapping[int, Refusal]:
         refusals = self.cluster.submit(decisions)
-        self.taken += (decision for place, decision in enumerate(decisions) if place not in refusals)
+        if refusals:
+            decisions = [decision for place, decision in enumerate(decisions) if place not in refusals]
+        self.taken += decisions
         return refusals
 
 

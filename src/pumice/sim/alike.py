@@ -20,27 +20,26 @@ def one_of(pods: Alike) -> Pod:
 
 
 def in_parts(pods: Mapping[str, Pod]) -> Iterator[Alike]:
-    """Pods, each like its neighbours, in their order."""
+    """Pods, each like its neighbours, in their order.
+
+    Pods with a duration of their own end on their own, at moments that depend on the order of their starts: they travel
+    alone. All is compared in the loop itself, for it is gone through for every pod that comes, is bound or goes.
+    """
     part: dict[str, Pod] = {}
-    first = None
+    first, alone = None, False
     for key, pod in pods.items():
-        if first is not None and not _travels_with(first, pod):
-            yield part
-            part, first = {}, None
-        if first is None:
-            first = pod
+        if first is None or not (
+            pod.spec is first.spec
+            and pod.phase == first.phase
+            and (pod.node_name == "") == (first.node_name == "")
+            and pod.namespace == first.namespace
+            and (pod.annotations is first.annotations or pod.annotations == first.annotations)
+            and not alone
+        ):
+            if part:
+                yield part
+            part, first = {}, pod
+            alone = DURATION_ANNOTATION in pod.annotations
         part[key] = pod
     if part:
         yield part
-
-
-def _travels_with(a: Pod, b: Pod) -> bool:
-    """Pods with a duration of their own end on their own, at moments that depend on the order of their starts."""
-    return (
-        a.spec is b.spec
-        and a.phase == b.phase
-        and (a.node_name == "") == (b.node_name == "")
-        and a.namespace == b.namespace
-        and (a.annotations is b.annotations or a.annotations == b.annotations)
-        and DURATION_ANNOTATION not in a.annotations
-    )

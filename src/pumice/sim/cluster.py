@@ -6,6 +6,7 @@ when their job's controller says so). Nothing here costs more than what it touch
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -87,7 +88,7 @@ class SimCluster:
         self.queues: dict[str, Queue] = {}
         self.priority_classes: dict[str, PriorityClass] = {}
         self.hypernodes: dict[str, HyperNode] = {}
-        self.pods_on: dict[str, dict[str, None]] = {}  # node -> keys of pods that hold room on it
+        self.pods_on: dict[str, dict[str, None]] = defaultdict(dict)  # node -> keys of pods that hold room on it
         self.binds_done = 0
         self.evictions_done = 0
         self.refusals = 0
@@ -150,10 +151,12 @@ class SimCluster:
         for decision in decisions:
             key, pod = decision.pod, self.pods.get(decision.pod)
             why = self._no_bind(pod, decision)
-            answers.append(None if why is None else Refusal(why))
-            if pod is not None and why is None:
-                pod = _placed(pod, node_name=decision.node, nominated_node="", conditions=_SCHEDULED)
-                self.pods[key] = bound[key] = _given(pod, decision) if decision.context else pod
+            if pod is None or why is not None:
+                answers.append(Refusal(why or ""))
+                continue
+            answers.append(None)
+            pod = _placed(pod, node_name=decision.node, nominated_node="", conditions=_SCHEDULED)
+            self.pods[key] = bound[key] = _given(pod, decision) if decision.context else pod
         self.binds_done += len(bound)
         for pods in in_parts(bound):
             self._tell_pods(pods, news=False)  # the planner is told by the answer
@@ -161,9 +164,8 @@ class SimCluster:
         return answers
 
     def _no_bind(self, pod: Pod | None, decision: Bind) -> str | None:
-        why = _not_this(pod, decision)
-        if pod is None or why is not None:
-            return why
+        if pod is None or pod.uid != decision.uid or pod.deletion is not None:
+            return _not_this(pod, decision)
         if pod.node_name:
             return f"pod {decision.pod} is already on node {pod.node_name}"
         if pod.phase in _ENDED:
@@ -346,17 +348,18 @@ class SimCluster:
         self._tell_pods({key: pod})
 
     def _take_room(self, pods: Alike) -> None:
+        pods_on = self.pods_on
         for key, pod in pods.items():
-            self.pods_on.setdefault(pod.node_name, {})[key] = None
+            pods_on[pod.node_name][key] = None
         if one_of(pods).phase == "Pending":
             self.engine.after(self.start_latency_s, self._start, pods, priority=Priority.START)
         for hook in self.hooks.bound:
             hook(pods)
 
     def _give_room_back(self, pods: Alike) -> None:
-        left: dict[str, Pod] = {}
-        for key, pod in pods.items():
-            there = self.pods_on.get(pod.node_name, {})
+        pods_on, left = self.pods_on, dict[str, Pod]()
+        for key, pod in pods.items() if one_of(pods).node_name else ():
+            there = pods_on[pod.node_name]
             if key in there:
                 del there[key]
                 left[key] = pod

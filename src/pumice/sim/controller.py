@@ -148,9 +148,10 @@ class Controller:
     def _make_pods(self, run: JobRun, work: Work) -> None:
         run.coming = None
         made: dict[str, Pod] = {}
+        there = self.cluster.pods
         for pod in work.pods_at(self.engine.now):
             key = pod.key
-            if key in self.cluster.pods or key in made:
+            if key in there or key in made:
                 self.problems.append(f"job {run.key}: pod {key} exists already and was not made")
             else:
                 made[key] = pod

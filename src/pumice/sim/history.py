@@ -229,10 +229,12 @@ class History:
             for resource, amount in amounts:
                 held[resource] = held.get(resource, 0.0) + times * amount
             self.figures.fairness.hold(queue, amounts, times)
-        row_of, rows, steps = self._row_of_node, self.heat_rows, []
-        for pod, by in zip(pods.values(), share_deltas, strict=True):
-            if by and (row := row_of.get(pod.node_name)) is not None:
-                steps.append((row, by / len(rows[row])))
+        row_of, rows = self._row_of_node, self.heat_rows
+        steps = [
+            (row, by / len(rows[row]))
+            for pod, by in zip(pods.values(), share_deltas, strict=True)
+            if by and (row := row_of.get(pod.node_name)) is not None
+        ]
         self._heat.add(self.now, steps)
 
     def _queue_of(self, pod: Pod) -> str:

@@ -115,15 +115,18 @@ class Usage:
 
     def _move(self, pods: Alike, sign: int) -> None:
         amounts, states, deltas = self.asked(one_of(pods).spec), self._states, []
-        steps: dict[int, tuple[_State, float, _State]] = {}  # by identity of the state before, which is held last
+        steps: dict[_State, tuple[_State, float]] = {}
+        before = None
         for pod in pods.values():
-            before = states.get(pod.node_name, _NO_NODE)
-            step = steps.get(id(before))
-            if step is None:
-                after = before.after(amounts, sign)
-                step = steps[id(before)] = after, after.share - before.share, before
-            states[pod.node_name] = step[0]
-            deltas.append(step[1])
+            state = states.get(pod.node_name, _NO_NODE)
+            if state is not before:  # it is like that of the pod before, mostly
+                before = state
+                if before not in steps:
+                    after = before.after(amounts, sign)
+                    steps[before] = after, after.share - before.share
+                after, delta = steps[before]
+            states[pod.node_name] = after
+            deltas.append(delta)
         for tell in self.moved:
             tell(pods, amounts, sign, deltas)
 
