@@ -66,6 +66,8 @@ def of_equal(columns: Sequence[npt.NDArray[Any]]) -> list[I64]:
         for row, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             found.setdefault(values, []).append(row)
         return [np.array(rows, dtype=np.int64) for rows in found.values()]
+    if all((column == column[0]).all() for column in columns):
+        return [np.arange(count)]
     order = np.lexsort(columns)  # stable: equal rows keep their order
     begins = np.zeros(count, dtype=bool)
     begins[:1] = True

@@ -182,34 +182,39 @@ class Ledger:
         waits = not empty and tasks.gate[row] < GATED
         return Amounts(count * empty, count * waits, count * self.tables.classes.req[tasks.cls[row]])
 
-    def enter(self, rows: Sequence[int]) -> None:
-        """Book equal tasks that were not there before, in the state and on the nodes that their rows say."""
+    def enter(self, rows: Sequence[int]) -> TaskRun | None:
+        """Book equal tasks that were not there before, in the state and on the nodes that their rows say. Answers which
+        of them the books of nodes have now, None: none."""
         status = int(self.tables.tasks.status[rows[0]])
         self.count(rows[0], status, len(rows))
-        self._book_where_they_are(rows, self._steps[PENDING][status])
+        return self._book_where_they_are(rows, self._steps[PENDING][status])
 
-    def leave(self, rows: Sequence[int]) -> None:
-        """Take equal tasks out of every book; their rows stay as they are."""
+    def leave(self, rows: Sequence[int]) -> TaskRun | None:
+        """Take equal tasks out of every book; their rows stay as they are. Answers which of them books of nodes had,
+        None: none."""
         status = int(self.tables.tasks.status[rows[0]])
         self.count(rows[0], status, -len(rows))
-        self._book_where_they_are(rows, self._steps[status][PENDING])
+        return self._book_where_they_are(rows, self._steps[status][PENDING])
 
-    def shift(self, rows: Sequence[int], status: TaskStatus) -> None:
-        """Move equal tasks to another state, whatever the dialect's moves, on the nodes where they are."""
+    def shift(self, rows: Sequence[int], status: TaskStatus) -> TaskRun | None:
+        """Move equal tasks to another state, whatever the dialect's moves, on the nodes where they are. Answers of
+        which of them the books of nodes say something else now, None: of none."""
         tasks, before = self.tables.tasks, int(self.tables.tasks.status[rows[0]])
-        self._book_where_they_are(rows, self._steps[before][status])
+        booked = self._book_where_they_are(rows, self._steps[before][status])
         self.writer.put(tasks["status"], rows if len(rows) > 1 else rows[0], int(status))
         row, count = rows[0], len(rows)
         self._count(int(tasks.job[row]), int(tasks.sub[row]), before, status, count, lambda: self._equal(row, count))
+        return booked
 
-    def _book_where_they_are(self, rows: Sequence[int], step: F64 | None) -> None:
-        """Add ``step`` for each of some equal tasks to the books of its node, if it is on one."""
-        tasks = self.tables.tasks
+    def _book_where_they_are(self, rows: Sequence[int], step: F64 | None) -> TaskRun | None:
+        """Add ``step`` for each of some equal tasks to the books of its node, if it is on one; and answer those."""
         if step is None:
-            return
-        run = TaskRun.on_nodes(self.tables, rows, tasks.node[list(rows)])
-        if run:
-            self._book(run, step)
+            return None
+        run = TaskRun.on_nodes(self.tables, rows, self.tables.tasks.node[list(rows)])
+        if not run:
+            return None
+        self._book(run, step)
+        return run
 
     def _book(self, run: TaskRun, step: F64) -> None:
         nodes, amounts = run.by_node(self.tables.classes.req)

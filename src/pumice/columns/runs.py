@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,21 +17,19 @@ from pumice.columns.tables import Tables
 class Tally:
     """Which nodes appear, in order of first appearance, in ``rows``; and how often."""
 
-    __slots__ = ("_once", "_place", "_times", "_where", "rows")
+    __slots__ = ("_once", "_where", "rows")
 
     def __init__(self, where: Sequence[int]) -> None:
-        times: dict[int, int] = {}
-        for row in where:
-            times[row] = times.get(row, 0) + 1
-        self._where, self._times = where, times
-        self._once = len(times) == len(where)
-        self.rows: AnyArray = np.array(list(times))
+        each = dict.fromkeys(where)
+        self._where = where
+        self._once = len(each) == len(where)
+        self.rows: AnyArray = np.array(list(each))
 
     def of_each(self, change: F64) -> F64:
         """What ``change`` for each appearance makes of every row, to be added to arrays of rows of its shape."""
         if self._once:
             return change
-        times = np.array(list(self._times.values()), dtype=np.float64)
+        times = np.array(list(Counter(self._where).values()), dtype=np.float64)
         return times.reshape(-1, *(1,) * change.ndim) * change
 
     def of_all(self, changes: F64) -> F64:
@@ -38,7 +37,7 @@ class Tally:
         if self._once:
             return changes
         found = np.zeros((len(self.rows), *changes.shape[1:]))
-        place = {row: i for i, row in enumerate(self._times)}
+        place = {row: i for i, row in enumerate(self.rows.tolist())}
         np.add.at(found, [place[row] for row in self._where], changes)
         return found
 

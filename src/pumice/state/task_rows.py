@@ -6,12 +6,12 @@ Source: Volcano cache event handlers (which pods count, what an update in flight
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from operator import eq
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from pumice.algorithms.groups import all_equal
+from pumice.algorithms.groups import all_equal, of_equal
 from pumice.columns.column import Writer
 from pumice.columns.counting import PENDING, RELEASING
 from pumice.columns.dtypes import AnyArray
@@ -44,12 +44,11 @@ class TaskKeeper:
         moved: dict[Hashable, tuple[list[int], list[Pod]]] = {}
         others: list[tuple[int, Pod, TaskStatus | None]] = []
         for run in _runs(pods):
-            known = {key: row for key, row in zip(run, map(self.row_of.get, run), strict=True) if row is not None}
-            if len(known) < len(run):
-                new = {key: pod for key, pod in run.items() if key not in known} if known else run
+            known, new = self._parted(run)
+            if new:
                 fresh.setdefault(self._kind(next(iter(new.values()))), {}).update(new)
             if known:
-                others += self._known_seen([*known.values()], [run[key] for key in known], moved)
+                others += self._known_seen([self.row_of[key] for key in known], list(known.values()), moved)
         for rows, alike in moved.values():
             self._restate(rows, alike)
         for kind in fresh.values():
@@ -57,31 +56,57 @@ class TaskKeeper:
         for other in others:  # last: a job that loses its only pod gives back its row, which kinds name
             self._refile(*other)
 
+    def _parted(self, run: Mapping[str, Pod]) -> tuple[Mapping[str, Pod], Mapping[str, Pod]]:
+        """Of pods those that have rows, and those that do not yet: mostly all of them, or none."""
+        row_of = self.row_of
+        if row_of.keys().isdisjoint(run):
+            return {}, run
+        new = {key: pod for key, pod in run.items() if key not in row_of}
+        return {key: pod for key, pod in run.items() if key in row_of} if new else run, new
+
     def _known_seen(
         self, rows: list[int], pods: list[Pod], moved: dict[Hashable, tuple[list[int], list[Pod]]]
     ) -> list[tuple[int, Pod, TaskStatus | None]]:
         """Pods of one run were seen again: they are put where they are to be booked together. Returns those that must
         be filed anew, with the state that a decision in flight gives them."""
-        tasks, own, others = self._tables.tasks, own_status(pods[0]), []
-        same: list[int] = []  # places in the run
-        due: dict[tuple[int, bool], list[int]] = {}  # likewise, by state, and whether they stay on their node
-        states, stay = tasks.status[rows].tolist(), map(eq, tasks.node[rows].tolist(), self._places(pods))
-        for i, (row, pod, state, stays) in enumerate(zip(rows, pods, states, stay, strict=True)):
-            known = tasks.pods[row]
-            assumed = known.uid == pod.uid and _stands(state, known, own)
-            if not _same_terms(known, pod):
-                others.append((row, pod, TaskStatus(state) if assumed else None))
-                continue
-            same.append(i)
-            if not assumed:
-                due.setdefault((state, stays), []).append(i)
-        if same:
-            tasks.write([rows[i] for i in same], pods=[pods[i] for i in same])
-        for (_, stays), places in due.items():  # all else that is booked follows from terms that the run shares
-            group = moved.setdefault((self._booked_of(rows[places[0]]), own, stays), ([], []))
-            group[0].extend(rows[i] for i in places)
-            group[1].extend(pods[i] for i in places)
+        tasks = self._tables.tasks
+        before = _listed(tasks.pods, rows)
+        same = list(map(_same_terms, before, pods))
+        others = []
+        if not all(same):
+            others = [
+                (row, pod, self._assumed(row, known, pod))
+                for row, known, pod, is_same in zip(rows, before, pods, same, strict=True)
+                if not is_same
+            ]
+            rows, before, pods = list(compress(rows, same)), list(compress(before, same)), list(compress(pods, same))
+        if rows:
+            self._same_seen(rows, before, pods, moved)
         return others
+
+    def _assumed(self, row: int, known: Pod, pod: Pod) -> TaskStatus | None:
+        """The state that a decision in flight gives a task, None: none does any more, now that its pod is another."""
+        state = TaskStatus(int(self._tables.tasks.status[row]))
+        stands = known.uid == pod.uid and _stand(state, own_status(pod), [known])[0]
+        return state if stands else None
+
+    def _same_seen(
+        self, rows: list[int], before: list[Pod], pods: list[Pod], moved: dict[Hashable, tuple[list[int], list[Pod]]]
+    ) -> None:
+        """Pods of one run were seen again, on the same terms: they are put where they are to be booked together, but
+        for those whose decisions in flight stand."""
+        tasks, own, index = self._tables.tasks, own_status(pods[0]), np.array(rows)
+        tasks.write(index, pods=_objects(pods))
+        states, stay = tasks.status[index], tasks.node[index] == np.array(self._places(pods))
+        for alike in of_equal((states, stay)):  # all else that is booked follows from terms that the run shares
+            places = alike.tolist()
+            stand = _stand(int(states[places[0]]), own, [before[i] for i in places])
+            due = [i for i, stands in zip(places, stand, strict=True) if not stands]
+            if due:
+                booked = self._booked_of(rows[due[0]])
+                group = moved.setdefault((booked, own, bool(stay[due[0]])), ([], []))
+                group[0].extend(rows[i] for i in due)
+                group[1].extend(pods[i] for i in due)
 
     def _kind(self, pod: Pod) -> Hashable:
         """New pods of one kind differ in their names, nodes and times alone, as far as columns go."""
@@ -139,7 +164,7 @@ class TaskKeeper:
         priority, gate, asks_queue, preemptable = task_fields(first)
         rows = tables.tasks.new_rows(
             count,
-            pods=pods if count > 1 else first,
+            pods=_objects(pods) if count > 1 else first,
             creation=[pod.creation for pod in pods] if count > 1 else first.creation,
             cls=cls,
             role=self._roles.take(first.role, count),
@@ -193,30 +218,24 @@ class TaskKeeper:
 
     def _enter(self, rows: Sequence[int]) -> None:
         """Put equal tasks into the books, as their rows say."""
-        self._ledger.enter(rows)
-        self._view(rows, 1.0)
+        self._view(self._ledger.enter(rows), 1)
 
     def _leave(self, rows: Sequence[int]) -> None:
         """Take equal tasks out of the books."""
-        self._ledger.leave(rows)
-        self._view(rows, -1.0)
+        self._view(self._ledger.leave(rows), -1)
 
-    def _view(self, rows: Sequence[int], sign: float) -> None:
-        """The same in kube-scheduler's view of the nodes: every pod that is on one, in whatever state."""
-        tables = self._tables
-        if tables.tasks.status[rows[0]] == PENDING:  # on no node
-            return
-        run = TaskRun.on_nodes(tables, rows, tables.tasks.view_node[list(rows)])
-        if run:
-            nodes, amounts = run.by_node(tables.classes.steps)
-            self._writer.add(tables.nodes["view"], nodes, sign * amounts)
-            self._bar(run, int(sign))
+    def _view(self, run: TaskRun | None, sign: int) -> None:
+        """The same in kube-scheduler's view of the nodes, for those that came to or left one: what is on a node is in
+        view, in whatever state. None: none of them."""
+        if run is not None:
+            nodes, amounts = run.by_node(self._tables.classes.steps)
+            self._writer.add(self._tables.nodes["view"], nodes, sign * amounts)
+            self._bar(run, sign)
 
     def _bar(self, run: TaskRun, change: int) -> None:
         """The same for how many pods bar their node: those that may hold more of it than could be read."""
-        pods = self._tables.tasks.pods
-        for row, node in zip(run.rows, run.nodes, strict=True):
-            if pods[row].closes_node:
+        for pod, node in zip(_listed(self._tables.tasks.pods, run.rows), run.nodes, strict=True):
+            if pod.closes_node:
                 self._writer.add(self._tables.nodes["barred_by"], node, change)
 
     # -- decisions in flight ------------------------------------------------------------------------------------------
@@ -224,18 +243,18 @@ class TaskKeeper:
     def assume(self, decisions: Sequence[Bind | Evict]) -> None:
         """Count decisions that were sent as if they had happened; nothing to do where events were faster."""
         tasks, row_of = self._tables.tasks, self.row_of
-        pods = tasks.pods
+        known = [(decision, row_of[decision.pod]) for decision in decisions if decision.pod in row_of]
+        pods = _listed(tasks.pods, [row for _, row in known])
         sent: dict[type[Bind | Evict], dict[int, str]] = {}  # by row, the node
-        for decision in decisions:
-            row = row_of.get(decision.pod)
-            if row is not None and pods[row].uid == decision.uid:
+        for (decision, row), pod in zip(known, pods, strict=True):
+            if pod.uid == decision.uid:
                 sent.setdefault(type(decision), {})[row] = decision.node
         for kind, nodes in sent.items():
             status = TaskStatus.BINDING if kind is Bind else TaskStatus.RELEASING
             rows = list(nodes)
             is_now = tasks.status[rows]
             due = is_now == PENDING if kind is Bind else is_now != RELEASING
-            rows = [row for row, is_due in zip(rows, due.tolist(), strict=True) if is_due]
+            rows = list(compress(rows, due.tolist()))
             for alike in self._kinds_of(rows):
                 self._assume(alike, status, [nodes[row] for row in alike])
 
@@ -246,8 +265,7 @@ class TaskKeeper:
         index = rows if len(rows) > 1 else rows[0]
         if tasks.status[rows[0]] == PENDING:  # on no node so far
             tasks.write(index, node=nodes, view_node=nodes)
-            self._ledger.shift(rows, status)
-            self._view(rows, 1.0)
+            self._view(self._ledger.shift(rows, status), 1)
             return
         self._leave(rows)
         tasks.write(index, status=int(status), node=nodes, view_node=nodes)
@@ -296,17 +314,40 @@ def _one_or_all(values: list[int]) -> int | AnyArray:
     return np.array(values) if len(values) > 1 else values[0]
 
 
+def _objects(values: Sequence[object]) -> AnyArray:
+    """Python values as NumPy has them, which looks into none of them to see whether it is a list."""
+    return np.fromiter(values, dtype=np.object_, count=len(values))
+
+
+def _listed(pods: Any, rows: Sequence[int]) -> list[Pod]:
+    """The pods of some rows."""
+    found: list[Pod] = pods[list(rows)].tolist() if len(rows) > 1 else [pods[row] for row in rows]
+    return found
+
+
 def own_status(pod: Pod) -> TaskStatus:
     """The state that the API server gives the pod."""
     return status_of_pod(pod.phase, node_name=pod.node_name, deleting=pod.deletion is not None)
 
 
 def _runs(pods: Mapping[str, Pod]) -> Iterator[Mapping[str, Pod]]:
-    """Pods, each with its neighbours that differ from it in their names, nodes and times alone."""
+    """Pods, each with its neighbours that differ from it in their names, nodes and times alone. All is compared in the
+    loop itself, for it is gone through for whatever is seen of a pod."""
     run: dict[str, Pod] = {}
     first = None
     for key, pod in pods.items():
-        if first is None or not _alike(first, pod):
+        if first is None or not (
+            pod.spec is first.spec
+            and pod.annotations is first.annotations
+            and pod.labels is first.labels
+            and pod.phase == first.phase
+            and (pod.node_name == "") == (first.node_name == "")
+            and (pod.deletion is None) == (first.deletion is None)
+            and pod.gates == first.gates
+            and pod.closes_node == first.closes_node
+            and pod.stays == first.stays
+            and pod.namespace == first.namespace
+        ):
             if run:
                 yield run
             run, first = {}, pod
@@ -315,27 +356,14 @@ def _runs(pods: Mapping[str, Pod]) -> Iterator[Mapping[str, Pod]]:
         yield run
 
 
-def _alike(a: Pod, b: Pod) -> bool:
-    return (
-        a.spec is b.spec
-        and a.annotations is b.annotations
-        and a.labels is b.labels
-        and a.phase == b.phase
-        and (a.node_name == "") == (b.node_name == "")
-        and (a.deletion is None) == (b.deletion is None)
-        and a.gates == b.gates
-        and a.closes_node == b.closes_node
-        and a.stays == b.stays
-        and a.namespace == b.namespace
-    )
-
-
-def _stands(status: int, known: Pod, own: TaskStatus) -> bool:
-    """Whether a decision in flight, that put the task in this state, is neither confirmed nor overtaken by the pod that
-    is in its ``own`` now."""
-    if status == RELEASING:
-        return own not in COMPLETED_STATUSES and TaskStatus.RELEASING not in (own, own_status(known))
-    return status in ALLOCATED_STATUSES and own is TaskStatus.PENDING
+def _stand(status: int, own: TaskStatus, known: Sequence[Pod]) -> list[bool]:
+    """Of which of these pods, as they were last seen, the decision in flight that put their tasks in this state is
+    neither confirmed nor overtaken by what they are now, in their ``own`` state."""
+    if status != RELEASING:
+        return [status in ALLOCATED_STATUSES and own is TaskStatus.PENDING] * len(known)
+    if own in COMPLETED_STATUSES or own is TaskStatus.RELEASING:
+        return [False] * len(known)
+    return [own_status(pod) is not TaskStatus.RELEASING for pod in known]
 
 
 def _same_terms(known: Pod, pod: Pod) -> bool:

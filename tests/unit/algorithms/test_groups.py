@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +49,12 @@ def test_equal_rows_are_together_in_their_order(rows: list[tuple[int, int]]) -> 
     for at, row in enumerate(rows):
         wanted.setdefault(row, []).append(at)
     assert [each.tolist() for each in found] == list(wanted.values())
+
+
+@pytest.mark.parametrize("count", [1, 32, 33, 200])
+def test_rows_that_are_all_equal_are_one_group(count: int) -> None:
+    found = of_equal([np.full(count, 3), np.full(count, True)])
+    assert [each.tolist() for each in found] == [list(range(count))]
 
 
 @given(st.lists(st.integers(-3, 3)))
