@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,16 @@ def of_equal(columns: Sequence[npt.NDArray[Any]]) -> list[I64]:
         ordered = column[order]
         begins[1:] |= ordered[1:] != ordered[:-1]
     return sorted(np.split(order, begins.nonzero()[0][1:]), key=lambda rows: int(rows[0]))
+
+
+def neighbours(columns: Iterable[npt.NDArray[Any]]) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """Rows that are equal in every column, each (rows,), to the row before: their values, and how many there are."""
+    listed = [column.tolist() for column in columns]
+    if all(map(all_equal, listed)):
+        yield tuple(values[0] for values in listed), len(listed[0])
+        return
+    for values, alike in groupby(zip(*listed, strict=True)):
+        yield values, sum(1 for _ in alike)
 
 
 class RowsOf:

@@ -7,10 +7,11 @@ from pumice.model.pod import Pod
 
 def name_index(name: str) -> int | None:
     """The number a pod name ends in, when it has at least three ``-`` parts."""
-    if name.count("-") < 2:
+    before, _, last = name.rpartition("-")
+    if "-" not in before:
         return None
     try:
-        return int(name[name.rindex("-") + 1 :])
+        return int(last)
     except ValueError:
         return None
 

@@ -149,14 +149,15 @@ class SimCluster:
         answers: list[Refusal | None] = []
         bound: dict[str, Pod] = {}
         for decision in decisions:
-            key, pod = decision.pod, self.pods.get(decision.pod)
+            key, _, node, _, context = decision
+            pod = self.pods.get(key)
             why = self._no_bind(pod, decision)
             if pod is None or why is not None:
                 answers.append(Refusal(why or ""))
                 continue
             answers.append(None)
-            pod = _placed(pod, node_name=decision.node, nominated_node="", conditions=_SCHEDULED)
-            self.pods[key] = bound[key] = _given(pod, decision) if decision.context else pod
+            pod = _placed(pod, node_name=node, nominated_node="", conditions=_SCHEDULED)
+            self.pods[key] = bound[key] = _given(pod, decision) if context else pod
         self.binds_done += len(bound)
         for pods in in_parts(bound):
             self._tell_pods(pods, news=False)  # the planner is told by the answer

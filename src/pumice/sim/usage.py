@@ -74,7 +74,7 @@ class _State:
         used = dict(self.used)
         for resource, amount in amounts:
             used[resource] = used.get(resource, 0.0) + sign * amount
-        shares = (used[resource] * inverse for resource, inverse in self.inverse if resource in used)
+        shares = [used[resource] * inverse for resource, inverse in self.inverse if resource in used]
         return _State(used, self.inverse, max([0.0, *shares]))
 
 

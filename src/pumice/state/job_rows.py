@@ -7,12 +7,12 @@ a PodGroup and its queue exists. Source: Volcano JobInfo, SubJobInfo and cache.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from pumice.algorithms.groups import neighbours
 from pumice.algorithms.numbers import Numbers
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import PENDING_PHASE, PHASE_CODE
@@ -244,7 +244,8 @@ class JobKeeper:
         """Put the lists of jobs whose membership changed in order."""
         tables = self._tables
         for job in sorted(self._stale):
-            rows = order_rows(list(self._members[job]), tables.tasks.pods)
+            pods = tables.tasks.pods
+            rows = order_rows({row: pods[row] for row in self._members[job]})
             listed = _fixed(rows)
             by_sub: dict[int, list[int]] = {}
             for row, sub in zip(rows, tables.tasks.sub[listed].tolist(), strict=True):
@@ -269,10 +270,10 @@ class JobKeeper:
         tasks, jobs, identity = self._tables.tasks, self._tables.jobs, self._tables.classes.identity
         if jobs.has_policy[job] or jobs.has_topology[job] or not len(rows):
             return -1
-        columns = (column[rows].tolist() for column in (tasks.cls, tasks.role, tasks.priority, tasks.gate))
+        columns = (tasks.cls, tasks.role, tasks.priority, tasks.gate)
         kinds = tuple(
-            (identity(cls), self._roles.name(role), priority, gate, sum(1 for _ in alike))
-            for (cls, role, priority, gate), alike in groupby(zip(*columns, strict=True))
+            (identity(cls), self._roles.name(role), priority, gate, count)
+            for (cls, role, priority, gate), count in neighbours(column[rows] for column in columns)
         )
         group = jobs.groups[job]
         minima = () if group is None else tuple(sorted((role, n) for role, n in group.min_task_member.items() if n))

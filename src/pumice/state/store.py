@@ -37,7 +37,7 @@ from pumice.state.counted import RoleNumbers
 from pumice.state.grants import Grants
 from pumice.state.job_rows import JobKeeper
 from pumice.state.requests import BindRequests
-from pumice.state.task_rows import TaskKeeper, own_status
+from pumice.state.task_rows import TaskKeeper, own_status, runs_of
 
 #: Events about pods that are kept for being written together.
 TAKEN_TOGETHER_MAX = 4096
@@ -119,9 +119,11 @@ class Store:
         if self._left or (self._came and not self._came.keys().isdisjoint(pods)):
             self._take_in()
         ours, known = self.scheduler_names, self._tasks.row_of
-        self._came.update(
-            (key, pod) for key, pod in pods.items() if pod.scheduler_name in ours or pod.node_name or key in known
-        )
+        if not ours.issuperset({pod.scheduler_name for pod in pods.values()}):
+            pods = {
+                key: pod for key, pod in pods.items() if pod.scheduler_name in ours or pod.node_name or key in known
+            }
+        self._came.update(pods)
         self._take_in_many()
 
     def _pods_gone(self, keys: Collection[str]) -> None:
@@ -145,9 +147,10 @@ class Store:
         """Write the pods that came or left one after the other: many that are equal cost little more than one."""
         if self._came:
             pods, self._came = self._came, {}
-            for spec in {id(pod.spec): pod.spec for pod in pods.values()}.values():
-                self._cover(spec.request)
-            self._tasks.seen(pods)
+            runs = list(runs_of(pods))
+            for run in runs:
+                self._cover(next(iter(run.values())).spec.request)
+            self._tasks.seen(runs)
             if self._grants:
                 self._grants.said([key for key, pod in pods.items() if pod.node_name])
                 self._grants.let_go([key for key, pod in pods.items() if own_status(pod) in COMPLETED_STATUSES])
@@ -190,7 +193,7 @@ class Store:
         plain = self._requests.as_it_is(self._tables.tasks.pods[row])
         if self._grants and not self._requests.is_live(pod) and not plain.node_name:
             self._grants.let_go((pod,))
-        self._tasks.seen({pod: self._requests.counts_as(plain)})
+        self._tasks.seen([{pod: self._requests.counts_as(plain)}])
         self._tasks.undone(pod, plain.uid)  # what was decided about it is what the request says, or comes to nothing
 
     def _queue_seen(self, queue: Queue) -> None:

@@ -38,12 +38,12 @@ class TaskKeeper:
 
     # -- what is seen -------------------------------------------------------------------------------------------------
 
-    def seen(self, pods: Mapping[str, Pod]) -> None:
-        """Pods came or changed. What is equal is written together."""
+    def seen(self, runs: Iterable[Mapping[str, Pod]]) -> None:
+        """Pods came or changed, in runs. What is equal is written together."""
         fresh: dict[Hashable, dict[str, Pod]] = {}
         moved: dict[Hashable, tuple[list[int], list[Pod]]] = {}
         others: list[tuple[int, Pod, TaskStatus | None]] = []
-        for run in _runs(pods):
+        for run in runs:
             known, new = self._parted(run)
             if new:
                 fresh.setdefault(self._kind(next(iter(new.values()))), {}).update(new)
@@ -61,8 +61,10 @@ class TaskKeeper:
         row_of = self.row_of
         if row_of.keys().isdisjoint(run):
             return {}, run
-        new = {key: pod for key, pod in run.items() if key not in row_of}
-        return {key: pod for key, pod in run.items() if key in row_of} if new else run, new
+        if run.keys() <= row_of.keys():
+            return run, {}
+        known = {key: pod for key, pod in run.items() if key in row_of}
+        return known, {key: pod for key, pod in run.items() if key not in row_of}
 
     def _known_seen(
         self, rows: list[int], pods: list[Pod], moved: dict[Hashable, tuple[list[int], list[Pod]]]
@@ -70,7 +72,7 @@ class TaskKeeper:
         """Pods of one run were seen again: they are put where they are to be booked together. Returns those that must
         be filed anew, with the state that a decision in flight gives them."""
         tasks = self._tables.tasks
-        before = _listed(tasks.pods, rows)
+        before = [tasks.pods[row] for row in rows]
         same = list(map(_same_terms, before, pods))
         others = []
         if not all(same):
@@ -234,8 +236,9 @@ class TaskKeeper:
 
     def _bar(self, run: TaskRun, change: int) -> None:
         """The same for how many pods bar their node: those that may hold more of it than could be read."""
-        for pod, node in zip(_listed(self._tables.tasks.pods, run.rows), run.nodes, strict=True):
-            if pod.closes_node:
+        pods = self._tables.tasks.pods
+        for row, node in zip(run.rows, run.nodes, strict=True):
+            if pods[row].closes_node:
                 self._writer.add(self._tables.nodes["barred_by"], node, change)
 
     # -- decisions in flight ------------------------------------------------------------------------------------------
@@ -243,19 +246,15 @@ class TaskKeeper:
     def assume(self, decisions: Sequence[Bind | Evict]) -> None:
         """Count decisions that were sent as if they had happened; nothing to do where events were faster."""
         tasks, row_of = self._tables.tasks, self.row_of
-        known = [(decision, row_of[decision.pod]) for decision in decisions if decision.pod in row_of]
-        pods = _listed(tasks.pods, [row for _, row in known])
-        sent: dict[type[Bind | Evict], dict[int, str]] = {}  # by row, the node
-        for (decision, row), pod in zip(known, pods, strict=True):
-            if pod.uid == decision.uid:
-                sent.setdefault(type(decision), {})[row] = decision.node
-        for kind, nodes in sent.items():
-            status = TaskStatus.BINDING if kind is Bind else TaskStatus.RELEASING
-            rows = list(nodes)
-            is_now = tasks.status[rows]
+        pods = tasks.pods
+        for kind in dict.fromkeys(map(type, decisions)):
+            keys, uids, names, *_ = zip(*(each for each in decisions if type(each) is kind), strict=True)
+            sent = zip(map(row_of.get, keys), uids, names, strict=True)
+            nodes = {row: name for row, uid, name in sent if row is not None and pods[row].uid == uid}
+            is_now = tasks.status[list(nodes)]
             due = is_now == PENDING if kind is Bind else is_now != RELEASING
-            rows = list(compress(rows, due.tolist()))
-            for alike in self._kinds_of(rows):
+            status = TaskStatus.BINDING if kind is Bind else TaskStatus.RELEASING
+            for alike in self._kinds_of(list(compress(nodes, due.tolist()))):
                 self._assume(alike, status, [nodes[row] for row in alike])
 
     def _assume(self, rows: Sequence[int], status: TaskStatus, node_names: Sequence[str]) -> None:
@@ -319,18 +318,12 @@ def _objects(values: Sequence[object]) -> AnyArray:
     return np.fromiter(values, dtype=np.object_, count=len(values))
 
 
-def _listed(pods: Any, rows: Sequence[int]) -> list[Pod]:
-    """The pods of some rows."""
-    found: list[Pod] = pods[list(rows)].tolist() if len(rows) > 1 else [pods[row] for row in rows]
-    return found
-
-
 def own_status(pod: Pod) -> TaskStatus:
     """The state that the API server gives the pod."""
     return status_of_pod(pod.phase, node_name=pod.node_name, deleting=pod.deletion is not None)
 
 
-def _runs(pods: Mapping[str, Pod]) -> Iterator[Mapping[str, Pod]]:
+def runs_of(pods: Mapping[str, Pod]) -> Iterator[Mapping[str, Pod]]:
     """Pods, each with its neighbours that differ from it in their names, nodes and times alone. All is compared in the
     loop itself, for it is gone through for whatever is seen of a pod."""
     run: dict[str, Pod] = {}

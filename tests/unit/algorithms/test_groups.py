@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.algorithms.groups import RowsOf, distinct, in_turn, nth_of_its_group, of_equal
+from pumice.algorithms.groups import RowsOf, distinct, in_turn, neighbours, nth_of_its_group, of_equal
 
 GROUPS = st.lists(st.integers(-2, 5), max_size=80).map(lambda each: np.array(each, dtype=np.int64))
 
@@ -49,6 +50,13 @@ def test_equal_rows_are_together_in_their_order(rows: list[tuple[int, int]]) -> 
     for at, row in enumerate(rows):
         wanted.setdefault(row, []).append(at)
     assert [each.tolist() for each in found] == list(wanted.values())
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=20))
+def test_neighbours_that_are_equal_are_counted(rows: list[tuple[int, int]]) -> None:
+    found = list(neighbours(np.array([row[column] for row in rows]) for column in range(2)))
+    assert [values for values, count in found for _ in range(count)] == rows
+    assert all(one != next_one for (one, _), (next_one, _) in pairwise(found))
 
 
 @pytest.mark.parametrize("count", [1, 32, 33, 200])

@@ -23,7 +23,7 @@ def test_rows_are_in_the_order_of_their_pods(names: list[str], seed: int) -> Non
     pods = [pod(name, creation=float(dice.randrange(3))) for name in names]
     rows = dice.sample(range(len(pods)), len(pods))
     compared = sorted(rows, key=cmp_to_key(lambda a, b: compare_pods(pods[a], pods[b])))
-    assert order_rows(rows, pods) == compared
+    assert order_rows({row: pods[row] for row in rows}) == compared
 
 
 @pytest.mark.parametrize(
