@@ -17,13 +17,12 @@ class Digest:
     def add(self, now: float, decisions: Iterable[Decision]) -> None:
         """``now``: moment of the cycle that decided. Cycles that decide nothing leave no mark."""
         at = repr(now)
-        lines = (f"{at} {_kind(decision)} {decision.pod} {decision.node}\n" for decision in decisions)
+        lines = [
+            f"{at} {'bind' if isinstance(each, Bind) else f'evict {each.reason}'} {each.pod} {each.node}\n"
+            for each in decisions
+        ]
         self._hash.update("".join(lines).encode())
 
     @property
     def hex(self) -> str:
         return self._hash.hexdigest()[:32]
-
-
-def _kind(decision: Decision) -> str:
-    return "bind" if isinstance(decision, Bind) else f"evict {decision.reason}"

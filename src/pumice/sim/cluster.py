@@ -293,12 +293,13 @@ class SimCluster:
 
     def remove_pods(self, keys: Iterable[str]) -> None:
         """Take pods out of the cluster at once, those that are there. Who hooks in hears of it when all are gone."""
-        gone = {key: pod for key in keys if (pod := self.pods.pop(key, None)) is not None}
-        for pods in in_parts(gone):
-            self.telling.tell_gone(Pod, pods)
-            self._give_room_back(pods)
+        pods = self.pods
+        gone = {key: pod for key in keys if (pod := pods.pop(key, None)) is not None}
+        for part in in_parts(gone):
+            self.telling.tell_gone(Pod, part)
+            self._give_room_back(part)
             for hook in self.hooks.removed:
-                hook(pods)
+                hook(part)
 
     def finish(self, were: Mapping[str, Pod]) -> None:
         """End pods successfully, those that still run and are still the same."""
@@ -369,10 +370,11 @@ class SimCluster:
 
     def _still(self, were: Mapping[str, Pod], phase: str) -> dict[str, Pod]:
         """Of these pods, as they are now, those that are still there and in this phase."""
+        pods = self.pods
         return {
             key: pod
             for key, was in were.items()
-            if (pod := self.pods.get(key)) is not None and pod.uid == was.uid and pod.phase == phase
+            if (pod := pods.get(key)) is not None and pod.uid == was.uid and pod.phase == phase
         }
 
     def _remove_this(self, key: str, uid: str) -> None:

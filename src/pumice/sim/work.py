@@ -150,9 +150,9 @@ class SimJob:
                 owner=("Job", self.name, self.key),
                 scheduler_name=self.scheduler,
             )
-            begin = f"{self.name}-{task.role}-"
+            begin, namespace = f"{self.name}-{task.role}-", self.namespace
             names = [f"{begin}{i}" for i in range(task.replicas)]
-            pods += [_named(one, name=name, uid=f"{self.namespace}/{name}") for name in names]
+            pods += [_named(one, name=name, uid=f"{namespace}/{name}") for name in names]
         return pods
 
     def _first_requests(self) -> Resource:
