@@ -65,11 +65,13 @@ def test_what_a_cycle_put_aside_and_the_next_does_not_find_is_not_taken_for_ther
 
 @pytest.mark.parametrize("axis", ["node", "job", "queue"])
 def test_equal_stamps_mean_equal_rows_in_every_column_through_many_cycles(axis: str) -> None:
-    """Whatever plugins make of their columns, sessions write, the store takes over or writes, and cycles leave out."""
+    """Whatever plugins make of their columns, sessions write, the store takes over or writes, and cycles leave out; and
+    however often the table grows."""
     dice, store, memo = np.random.default_rng(7), _store(), Memo()
     known: dict[tuple[int, int, str], bytes] = {}
     carried = 0
-    for _ in range(300):
+    made: Any = {"node": node, "job": podgroup, "queue": queue}[axis]
+    for cycle in range(200):
         world = begun(memo, store.snapshot())
         table: Any = world.table(axis)
         for name in ("p.c", "p.d")[: dice.integers(1, 3)]:  # a plugin may leave one out
@@ -90,6 +92,8 @@ def test_equal_stamps_mean_equal_rows_in_every_column_through_many_cycles(axis: 
             store.apply(Seen(pod("p-0", "g0", on=("", "n0", "n1")[dice.integers(0, 3)])))
         if dice.random() < 0.3 and axis == "node":
             store._tables.nodes.adopt(world.tables.nodes)
+        if cycle in (160, 180):
+            store.apply_all(Seen(made(f"more-{cycle}-{i}")) for i in range(65))  # more than a table has rows left
     assert carried, "some rows were known again"
 
 
