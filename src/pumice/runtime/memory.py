@@ -17,10 +17,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _NEW_OBJECTS = 50_000
+#: What the GNU C library calls them (malloc.h), and their values: buffers of up to so many bytes are kept, and so many
+#: bytes in all, until somebody gives them back.
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
+_BUFFER, _KEPT = 8 << 20, 32 << 20
 
 
 def leave_old_objects_alone() -> None:
     """From now on: what there is stays, and is not looked at again, unless this is called again."""
+    keep_buffers()
     gc.unfreeze()  # what was left alone the last time, and is in nobody's hands any more, goes
     gc.collect()
     gc.freeze()
@@ -61,6 +66,17 @@ def without_collector() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def keep_buffers() -> bool:
+    """Have the C library keep the buffers that are freed for those that are wanted next. By itself it gives back what
+    is free beyond a few hundred KiB, as long as no large one was freed, and asks the system for the next arrays anew,
+    page by page, which takes longer than the arithmetic. Whether there is a way to say so (the GNU C library has
+    one)."""
+    if not sys.platform.startswith("linux"):
+        return False
+    say = getattr(ctypes.CDLL(None), "mallopt", None)
+    return say is not None and bool(say(_MMAP_THRESHOLD, _BUFFER) and say(_TRIM_THRESHOLD, _KEPT))
 
 
 def give_back_freed() -> bool:

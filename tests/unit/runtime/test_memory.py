@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,3 +50,25 @@ def test_what_is_freed_below_something_that_stays_is_given_back() -> None:
         pytest.skip("this C library keeps nothing, or has no way to give it back")
     assert resident_bytes() < before - 50_000_000
     assert len(stays) == 2_000
+
+
+FAULTS = """
+import resource, numpy as np
+from pumice.runtime.memory import keep_buffers
+def faults(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+kept = keep_buffers()
+def work(): return [np.ones(12_500) for _ in range(10)]
+work()
+before = faults()
+for _ in range(100): work()
+print(int(kept), faults() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems' C libraries are not asked")
+def test_buffers_that_were_freed_serve_the_next_ones() -> None:
+    """In a process of its own: what the C library does of itself depends on what was freed before."""
+    kept, faults = subprocess.check_output([sys.executable, "-c", FAULTS], text=True).split()
+    if kept == "0":
+        pytest.skip("this C library cannot be told")
+    assert int(faults) < 256, "ten buffers of 100 kB are 250 pages, and were made a hundred times"
