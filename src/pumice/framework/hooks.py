@@ -44,9 +44,7 @@ class Hook(NamedTuple):
 
     def answers(self, question: Asked[Any, Any]) -> Callable[..., Any]:
         """What to call for a question that is put in the form that whoever asks has."""
-        if question.of_several and self.several is not None:
-            return self.several
-        return question.forms[self.form](self.call)
+        return question.adapted(self.form, self.call, self.several)
 
     @property
     def calls(self) -> tuple[Callable[..., Any], ...]:

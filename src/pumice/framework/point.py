@@ -200,6 +200,10 @@ class Asked(Generic[A, C]):
     ) -> None:
         self.points, self.forms, self.combinator, self.of_several = points, forms, combinator, of_several
 
+    def adapted(self, form: str, call: Callable[..., Any], several: Callable[..., Any] | None) -> Callable[..., Any]:
+        """What to call of a hook of a form, which names ``several`` or nothing beside."""
+        return several if self.of_several and several is not None else self.forms[form](call)
+
 
 def as_it_is(hook: Callable[..., Any]) -> Callable[..., Any]:
     """The adapter of a form that takes the very arguments."""

@@ -36,10 +36,8 @@ class Wire(NamedTuple):
 
     def answers(self, question: Asked[Any, Any], instance: Any) -> Callable[..., Any]:
         """What to call for a question that is put in the form that whoever asks has."""
-        if question.of_several and self.several is not None:
-            several: Callable[..., Any] = getattr(instance, self.several)
-            return several
-        return question.forms[self.form](self.call_of(instance))
+        several = getattr(instance, self.several) if self.several else None
+        return question.adapted(self.form, self.call_of(instance), several)
 
 
 class Reads(Protocol):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _NEW_OBJECTS = 50_000
@@ -73,16 +73,20 @@ def keep_buffers() -> bool:
     is free beyond a few hundred KiB, as long as no large one was freed, and asks the system for the next arrays anew,
     page by page, which takes longer than the arithmetic. Whether there is a way to say so (the GNU C library has
     one)."""
-    if not sys.platform.startswith("linux"):
-        return False
-    say = getattr(ctypes.CDLL(None), "mallopt", None)
+    say = _of_the_c_library("mallopt")
     return say is not None and bool(say(_MMAP_THRESHOLD, _BUFFER) and say(_TRIM_THRESHOLD, _KEPT))
 
 
 def give_back_freed() -> bool:
     """Give freed memory back to the system; takes a few milliseconds. Whether there was any, and a way to do it (the
     GNU C library has one)."""
-    if not sys.platform.startswith("linux"):
-        return False
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    trim = _of_the_c_library("malloc_trim")
     return trim is not None and bool(trim(0))
+
+
+def _of_the_c_library(name: str) -> Callable[..., int] | None:
+    """A function of it; None where it has no such, or is not asked."""
+    if not sys.platform.startswith("linux"):
+        return None
+    found: Callable[..., int] | None = getattr(ctypes.CDLL(None), name, None)
+    return found
