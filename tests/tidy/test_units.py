@@ -13,7 +13,6 @@ ELSEWHERE = {
     "volcano/eviction.py": "tests/unit/volcano/test_bundles.py",
     "volcano/kept_room.py": "tests/unit/volcano/test_queue_gates.py",
     "volcano/numa.py": "tests/unit/volcano/test_numa_aware.py",
-    "volcano/placement.py": "tests/conformance/tables/placing.py",
     "volcano/plugins/predicates.py": "tests/unit/volcano/test_predicates_pods.py",
     "volcano/search.py": "tests/conformance/tables/fit.py",
     "volcano/table.py": "tests/properties/test_contract.py",

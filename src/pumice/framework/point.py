@@ -71,7 +71,7 @@ class Question:
     conf switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty when the hook cannot be switched
     off; ``switches``: of these one must be on. ``forms`` maps what a hook may take, as written, to the name of the
     form. ``tells``: of a plugin that is listed twice, each instance hears it once; at other points the last one is
-    asked at both places.
+    asked at both places. ``listens``: the form of a hook there that is written to answer None and nothing else.
     """
 
     name: str
@@ -83,6 +83,7 @@ class Question:
     default_on: bool = True
     switches: tuple[str, ...] = ()
     tells: bool = False
+    listens: str = ""
 
     @property
     def any_switch(self) -> tuple[str, ...]:
@@ -97,7 +98,8 @@ class Question:
         if form is None:
             known = " or ".join("(" + ", ".join(each) + ")" for each in self.forms)
             raise PluginError(f"{what}: found parameters ({', '.join(found)}), wanted {known}")
-        return form
+        answers = spelled(hook.__annotations__.get("return", "?"))
+        return self.listens if self.listens and answers == "None" else form
 
     def mark(self, hook: Any, reads: Reads | None, concerns: str | None, several: str | None) -> Any:
         """Put a function at this point."""

@@ -181,8 +181,9 @@ overused: Point[[Queue], bool, bool] = Point(
 )
 allocatable: TwoForms[[Queue, TaskRows], int | Unfit, [Queue, Task], bool | Unfit, Allowed] = TwoForms(
     "allocatable",
-    "How many of these tasks, which would be placed in this order, may the queue take on? A hook that takes one Task"
-    " answers True or False. Either may answer an Unfit with the reason.",
+    "How many of these tasks, which would be placed in this order, may the queue take on? Once these are placed, it"
+    " takes on none of the others. A hook that takes one Task answers True or False. Either may answer an Unfit with"
+    " the reason.",
     "before tasks of a queue are placed",
     combine.fewest,
     {("Queue", "TaskRows"): "run", ("Queue", "Task"): "task"},
@@ -205,11 +206,13 @@ job_valid: Point[[Job], Invalid | None, Invalid | None] = Point(
 )
 on_allocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
     "on_allocate",
-    "Tasks were placed (allocated, pipelined, or an eviction undone). A Refusal undoes the placement.",
+    "Tasks were placed (allocated, pipelined, or an eviction undone). A Refusal undoes the placement; a hook that is"
+    " written `-> None` gives none.",
     "after the books have moved, before anything else is decided",
     combine.notify,
     {("TaskRun",): "run"},
     tells=True,
+    listens="told",
 )
 on_deallocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
     "on_deallocate",

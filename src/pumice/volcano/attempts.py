@@ -25,8 +25,9 @@ PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT = "preemptions tried", "victims looked at"
 
 @dataclass(slots=True)
 class Trying:
-    """``errors``: by task row, with those that earlier attempts in this session left. ``unlike_others``: something
-    happened that says nothing about jobs like this one."""
+    """``errors``: by task row, with those that earlier attempts in this session left. ``asked_again``: the queue was
+    asked again later, and what it answered did not follow from what it had said before anything stood.
+    ``unlike_others``: something happened that says nothing about jobs like this one."""
 
     ssn: Session
     job: int
@@ -49,9 +50,10 @@ class Trying:
         if not stmt.operations:
             self.asked.append(Question(tuple(rows), answer.tasks, answer.reason))
         else:
-            placed = sum(len(op.placement.rows) for op in stmt.operations)
-            follows = self.asked[0].tasks[placed : placed + len(rows)] == tuple(rows)
-            self.asked_again |= not follows or answer.tasks < len(rows)
+            first, placed = self.asked[0], sum(len(op.placement.rows) for op in stmt.operations)
+            follows = first.tasks[placed : placed + len(rows)] == tuple(rows)
+            as_said = min(len(rows), first.allowed - placed)
+            self.asked_again |= not follows or answer.tasks != as_said or answer.reason != ""
         return answer
 
     def failed_roles(self, sub: int) -> set[int]:

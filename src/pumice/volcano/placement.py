@@ -10,14 +10,17 @@ from pumice.columns.counting import HELD, PENDING, READY
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Job, Task
+from pumice.framework.hooks import At
 from pumice.framework.placing import Choice
+from pumice.framework.point import Question
 from pumice.framework.session import Session
-from pumice.framework.statement import Statement
+from pumice.framework.statement import Mark, Statement
+from pumice.framework.story import Kind
 from pumice.framework.verdict import FitErrors
 from pumice.model.status import TaskStatus
 from pumice.volcano import points
 from pumice.volcano.attempts import Trying
-from pumice.volcano.readiness import sub_missing, sub_pipelined
+from pumice.volcano.readiness import Lost, sub_missing, sub_pipelined
 from pumice.volcano.worksheet import Sheet
 
 
@@ -57,16 +60,21 @@ def allocate_tasks(
     if not len(domain.nodes):
         return Reached.NOTHING
     mark = stmt.mark()
-    if _Placer(ssn, stmt, sub, sheet, domain, trying, cached).run():
+    placer = _Placer(ssn, stmt, sub, sheet, domain, trying, cached)
+    if placer.run():
         return Reached.READY
+    if placer.is_in_vain:
+        return Reached.NOTHING
     if sub_pipelined(ssn, sub):
         return Reached.PIPELINED
+    placer.keep_lost(mark)
     stmt.rollback(mark)
     return Reached.NOTHING
 
 
 class _Placer:
-    """One pass over the sheet. ``hypernode`` is the one the sub-job holds so far, -1 none."""
+    """One pass over the sheet. ``hypernode`` is the one the sub-job holds so far, -1 none. ``missing``: how many more
+    tasks it needs at least. ``is_in_vain``: too few of them find a node, so none was placed (decision 0246)."""
 
     def __init__(
         self, ssn: Session, stmt: Statement, sub: int, sheet: Sheet, domain: Domain, trying: Trying, cached: bool
@@ -80,14 +88,16 @@ class _Placer:
         #: whatever that asks for (error cache). None where that makes no difference.
         self.open_to: dict[int, Bool] | None = {} if cached and not sheet.uniform_roles else None
         self.by_class = "task" not in ssn.hooks.forms(points.allocatable)
+        self.missing = sub_missing(ssn, self.sub)
+        self.is_in_vain = False
+        self.lost: Lost | None = None  # of a gang that may be left out once more is known
 
     def run(self) -> bool:
         """Place what can be placed. Whether the sub-job is ready now."""
         ssn, sheet = self.ssn, self.sheet
-        missing = sub_missing(ssn, self.sub)
         full, reason = False, ""
         while sheet:
-            rows = sheet.next(max(1, missing))
+            rows = sheet.next(max(1, self.missing))
             count, why = self.trying.allowed(self.queue, rows, self.stmt)
             if count == 0:
                 full, reason = True, reason or why
@@ -98,14 +108,17 @@ class _Placer:
                 continue
             if not self._place(rows[:count]) and not self._go_on():
                 break
-            missing = sub_missing(ssn, self.sub)
-            if missing == 0:
+            if self.is_in_vain:
+                full = len(self.stmt.undone[-1].placement.rows) == count < len(rows)
+                break
+            self.missing = sub_missing(ssn, self.sub)
+            if self.missing == 0:
                 break
         if full:
             self.trying.told.append(("queue full", ssn.tables.queues.names[self.queue]))
             if reason:
                 self.trying.told.append(("queue's reason", reason))
-        return missing == 0
+        return self.missing == 0
 
     def _role_failed(self, row: int) -> bool:
         """Another task of the role found no node in this attempt, so this one is not tried."""
@@ -130,6 +143,8 @@ class _Placer:
         open_to = None if self.open_to is None else dict(self.open_to)
         between = self._held_between if self.has_topology else None
         nodes = ssn.placing.run(rows, self.domain.nodes, open_to, between) if rows else []
+        if 0 < len(nodes) < self.missing and self._cannot_stand(rows, nodes):
+            return True
         if nodes and self.stmt.allocate(rows[: len(nodes)], nodes) is None:
             ssn.placing.took(len(nodes))
             self.open_to = open_to
@@ -138,6 +153,43 @@ class _Placer:
             return True
         sheet.position += 1
         return self._place_one(row)
+
+    def _cannot_stand(self, rows: list[int], nodes: list[int]) -> bool:
+        """Whether it is known that the gang is lost with what was found for the first of some tasks. Then nothing of it
+        is placed, and what would have come of that is noted: it would have been taken back, and the next task would
+        have found no node."""
+        placed, placing = len(nodes), self.ssn.placing
+        if not self._is_foreseeable():
+            return False
+        if placed < len(rows) and not (self._needs_all() and placing.are_all(placed)):
+            return False
+        self.lost = Lost(self.ssn, self.job)
+        if not self.lost.with_only(placed):
+            return False
+        self.is_in_vain = True
+        self.stmt.leave_out(rows[:placed], nodes)
+        if placed < len(rows):
+            cls = self.sheet.classes[0]
+            self.trying.errors[rows[placed]] = placing.feasible.errors_after(cls, nodes)
+        return True
+
+    def _is_foreseeable(self) -> bool:
+        """Whether all that would be asked, once tasks of the gang are placed, follows from what was said before: they
+        are equal, nothing of it stands, and who is asked answers for equal tasks at once."""
+        ssn, sheet, tables = self.ssn, self.sheet, self.ssn.tables
+        return (
+            sheet.is_one_run
+            and not (sheet.position or sheet.nominated or self.trying.errors or self.stmt.operations)
+            and self.domain.nodes is ssn.placing.feasible.all_nodes
+            and bool(tables.jobs.counts[self.job, PENDING] == tables.jobs.size[self.job])
+            and ssn.hooks.known("for equal tasks", tuple(_AS_TASKS_ARE_PLACED), _answer_for_equal_tasks)
+        )
+
+    def keep_lost(self, mark: Mark) -> None:
+        """The sub-job is not even pipelined with what stands now."""
+        since = self.stmt.save(mark)
+        if self.lost is not None and len(since) == 1 and since[0].kind is Kind.ALLOCATE:
+            self.lost.keep(len(since[0].placement.rows))
 
     def _together(self, rows: list[int]) -> list[int]:
         """The first of these tasks, of which nothing has to be asked in between; nobody, where the first one is
@@ -196,12 +248,18 @@ class _Placer:
             for node in dict.fromkeys(nodes):
                 self.hypernode = tree.lca(int(tree.leaf_of[node]), self.hypernode)
 
+    def _needs_all(self) -> bool:
+        """Whether the gang cannot do without any of its tasks."""
+        tables = self.ssn.tables
+        whole = tables.jobs.min_available[self.job] == tables.jobs.size[self.job]
+        return bool(whole or tables.subs.min_available[self.sub] >= len(tables.subs.tasks[self.sub]))
+
     def _go_on(self) -> bool:
         """Whether the gang can still become complete after a task failed. Source: Volcano NeedContinueAllocating."""
+        if self._needs_all():
+            return False
         tables = self.ssn.tables
         job = Job(tables, self.job)
-        if job.min_available == job.size or tables.subs.min_available[self.sub] >= len(tables.subs.tasks[self.sub]):
-            return False
         if tables.jobs.has_policy[self.job]:
             return True
         failed = self.trying.failed_roles(self.sub)
@@ -214,6 +272,19 @@ class _Placer:
         held[TaskStatus.SUCCEEDED] = READY[TaskStatus.SUCCEEDED]
         counts = job.role_counts(held, with_best_effort=True)
         return all(counts[role] >= job.role_min[role] for role in failed if role in job.role_min)
+
+
+#: Who is asked or told of a task while others of its gang are placed, and the form in which hooks there answer for
+#: equal tasks at once, or do not refuse a placement.
+_AS_TASKS_ARE_PLACED: dict[Question, str] = {
+    points.allocatable: "run",
+    points.pre_predicate: "class",
+    points.on_allocate: points.on_allocate.listens,
+}
+
+
+def _answer_for_equal_tasks(at: At) -> bool:
+    return all(hook.form == form for point, form in _AS_TASKS_ARE_PLACED.items() for hook in at(point))
 
 
 def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: Sheet, trying: Trying) -> bool:

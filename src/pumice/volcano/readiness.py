@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pumice.columns.views import Job, SubJob
+from pumice.framework.hooks import At
+from pumice.framework.point import SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
 
@@ -35,3 +37,32 @@ def sub_pipelined(ssn: Session, sub: int) -> bool:
     if not ssn.tables.jobs.has_policy[job]:
         return job_pipelined(ssn, job)
     return ssn.ask(points.sub_job_pipelined, SubJob(ssn.tables, sub))
+
+
+class Lost:
+    """How many tasks of jobs like one, of which nothing stands, are known to be too few: with so many allocated it is
+    not even pipelined. Whoever answers by the job's signature and its tasks by state answers alike for all of them."""
+
+    __slots__ = ("_question", "_rests_on", "_ssn")
+
+    def __init__(self, ssn: Session, job: int) -> None:
+        hooks, signature = ssn.hooks, int(ssn.tables.jobs.signature[job])
+        self._ssn = ssn
+        self._question: tuple[str, int] | None = None
+        if signature >= 0 and hooks.known("votes of jobs alike", (points.job_pipelined,), _by_signature):
+            self._question = "lost", signature
+            self._rests_on = hooks.reading(points.job_pipelined).rests_on(ssn.world)
+
+    def with_only(self, placed: int) -> bool:
+        """Whether that is known of so many."""
+        question = self._question
+        return question is not None and self._ssn.memo.recall((*question, placed), self._rests_on) is not None
+
+    def keep(self, placed: int) -> None:
+        """It was found out of so many."""
+        if self._question is not None:
+            self._ssn.memo.keep((*self._question, placed), self._rests_on, True)
+
+
+def _by_signature(at: At) -> bool:
+    return all(hook.reads is not None and SIGNATURE in hook.reads for hook in at(points.job_pipelined))

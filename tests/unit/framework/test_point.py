@@ -11,10 +11,12 @@ from mypy import api
 
 from pumice.columns.dtypes import F64
 from pumice.columns.rows import JobRows, NodeRows
+from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework.errors import PluginError
 from pumice.framework.point import HOOKS_ATTRIBUTE, WORDS, Mark, Question, takes
 from pumice.framework.session import Session
+from pumice.model.decisions import Refusal
 from pumice.volcano import points
 from tests.unit.framework.kit import anew
 
@@ -31,6 +33,8 @@ def many_jobs(ssn: Session, jobs: JobRows) -> Any: ...
 def a_job(ssn: Session, job: Job) -> Any: ...
 def an_amount(ssn: Session, queue: Queue, ask: F64) -> Any: ...
 def no_parameter(ssn: Session) -> Any: ...
+def may_refuse(ssn: Session, run: TaskRun) -> Refusal | None: ...
+def refuses_nothing(ssn: Session, run: TaskRun) -> None: ...
 def bare(ssn, cls, node: Node): ...  # as in a first draft
 def swapped(ssn: Session, nodes: NodeRows, cls: TaskClass) -> Any: ...
 def fruit(ssn: Session, banana: str) -> int: ...
@@ -52,6 +56,8 @@ def fruit(ssn: Session, banana: str) -> int: ...
         pytest.param(points.job_enqueueable, a_job, "job", id="a job"),
         pytest.param(points.job_enqueueable, an_amount, "amount", id="an amount"),
         pytest.param(points.session_close, no_parameter, "none", id="nothing"),
+        pytest.param(points.on_allocate, may_refuse, "run", id="tasks, which it may refuse"),
+        pytest.param(points.on_allocate, refuses_nothing, "told", id="tasks, which it only hears of"),
     ],
 )
 def test_a_form_has_a_name(point: Any, hook: Any, form: str) -> None:
@@ -197,6 +203,7 @@ from pumice.columns.rows import JobRows, NodeRows, TaskRows
 from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
 from pumice.framework.combine import Vote
 from pumice.framework.session import Session
+from pumice.model.decisions import Refusal
 from pumice.framework.verdict import Invalid, Unfit, Verdict
 from pumice.volcano import points
 

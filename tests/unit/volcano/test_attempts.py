@@ -10,22 +10,30 @@ from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano.attempts import MAKES_ROOM, Trying, discarded, promised
 
-CONF = "tiers: [{plugins: [{name: gang}, {name: two_only}]}]"
+CONF = "tiers: [{plugins: [{name: gang}, {name: ALLOWS}]}]"
 ERRORS = FitErrors(message="nowhere")
 
 
 @plugin("two_only")
 @points.allocatable
 def two_only(ssn: Session, queue: Queue, tasks: TaskRows) -> int:
-    """Queues take two tasks at once."""
+    """Queues take two tasks."""
+    taken = int((ssn.tables.tasks.status == TaskStatus.ALLOCATED).sum())
+    return min(max(0, 2 - taken), len(tasks))
+
+
+@plugin("two_at_once")
+@points.allocatable
+def two_at_once(ssn: Session, queue: Queue, tasks: TaskRows) -> int:
+    """Queues take two tasks, and then two more."""
     return min(2, len(tasks))
 
 
-def opened() -> tuple[Session, int, list[int]]:
+def opened(allows: str = "two_only") -> tuple[Session, int, list[int]]:
     """A job of four that waits beside one that runs."""
     old = podgroup("old", phase="Running"), pod("old-0", "old", on="n")
     objects = node("n", 9), old, podgroup("g", 2, phase="Inqueue"), pods("g", 4)
-    ssn = session(cluster(*objects), CONF, plugins=[two_only])
+    ssn = session(cluster(*objects), CONF.replace("ALLOWS", allows), plugins=[two_only, two_at_once])
     job = list(ssn.tables.jobs.uids).index("ns/g")
     return ssn, job, ssn.tables.jobs.tasks[job].tolist()
 
@@ -43,14 +51,14 @@ def test_a_job_without_a_queue_may_have_all_it_wants() -> None:
 
 
 def test_what_the_queue_was_asked_before_anything_stood_is_remembered() -> None:
-    """Asked again later for what follows it has said nothing new as long as it allows as much."""
+    """Asked again later for what follows it has said nothing new as long as it allows what is left of that."""
     ssn, job, rows = opened()
     queue, trying = int(ssn.tables.jobs.queue[job]), Trying(ssn, job)
     with ssn.statement() as stmt:
         assert trying.allowed(queue, rows, stmt).tasks == 2
         trying.allowed(queue, rows, stmt)
         stmt.allocate(rows[:2], [0, 0])
-        assert trying.allowed(queue, rows[2:], stmt).tasks == 2
+        assert trying.allowed(queue, rows[2:], stmt).tasks == 0
         attempt = trying.end(stmt)
         assert [(each.tasks, each.allowed) for each in attempt.asked] == [(tuple(rows), 2)]
         assert not attempt.asked_again
@@ -59,12 +67,12 @@ def test_what_the_queue_was_asked_before_anything_stood_is_remembered() -> None:
 
 
 def test_an_answer_that_may_rest_on_what_stands_is_told_apart() -> None:
-    ssn, job, rows = opened()
+    ssn, job, rows = opened("two_at_once")
     queue, trying = int(ssn.tables.jobs.queue[job]), Trying(ssn, job)
     with ssn.statement() as stmt:
-        trying.allowed(queue, rows, stmt)
-        stmt.allocate(rows[:1], [0])
-        trying.allowed(queue, rows[1:], stmt)  # two of three
+        assert trying.allowed(queue, rows, stmt).tasks == 2
+        stmt.allocate(rows[:2], [0, 0])
+        assert trying.allowed(queue, rows[2:], stmt).tasks == 2, "it had said that these are all"
         assert trying.end(stmt).asked_again
 
 
