@@ -267,12 +267,15 @@ class Hooks:
                 return [[hook.call for hook in tier] for tier in tiers]
             return [[hook.answers(question) for hook in tier if hook.form in question.forms] for tier in tiers]
         self._open_for(points)
-        opened = self._opened
-        if isinstance(question, Question):
-            return [[wire.call_of(opened[wire.position]) for wire in tier] for tier in self.wiring.tiers(question)]
-        return [
-            [wire.answers(question, opened[wire.position]) for wire in tier] for tier in self.wiring.asked(question)
-        ]
+        opened, found = self._opened, []
+        for tier in self.wiring.calls(question):
+            calls: list[Callable[..., object]] = []
+            for position, attribute, adapter in tier:
+                instance: Any = opened[position]
+                call = getattr(instance, attribute) if attribute else instance
+                calls.append(call if adapter is None else adapter(call))
+            found.append(calls)
+        return found
 
     def answers(self, question: Askable) -> bool:
         """Whether any hook would be asked."""

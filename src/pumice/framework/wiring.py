@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pumice.columns.column import Column
 from pumice.framework.memo import Ground, ground
-from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, Asked, Question
+from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, Asked, Question, as_it_is
 from pumice.framework.point import Reads as Words
 from pumice.framework.policy import Policy
 from pumice.framework.world import World
@@ -34,10 +34,23 @@ class Wire(NamedTuple):
         """The function to call."""
         return getattr(instance, self.attribute) if self.attribute else instance
 
-    def answers(self, question: Asked[Any, Any], instance: Any) -> Callable[..., Any]:
-        """What to call for a question that is put in the form that whoever asks has."""
-        several = getattr(instance, self.several) if self.several else None
-        return question.adapted(self.form, self.call_of(instance), several)
+    def asked(self, question: Question | Asked[Any, Any]) -> Call:
+        """What to call for a question, which may be put in the form that whoever asks has."""
+        if isinstance(question, Question):
+            return Call(self.position, self.attribute, None)
+        if question.of_several and self.several:
+            return Call(self.position, self.several, None)
+        adapter = question.forms[self.form]
+        return Call(self.position, self.attribute, None if adapter is as_it_is else adapter)
+
+
+class Call(NamedTuple):
+    """What is called where a question is put to a plugin: what the one at a ``position`` of the policy has as
+    ``attribute``, or it itself (no attribute), through an ``adapter`` (None: as it is)."""
+
+    position: int
+    attribute: str
+    adapter: Callable[[Callable[..., Any]], Callable[..., Any]] | None
 
 
 class Reads(Protocol):
@@ -115,12 +128,12 @@ class Unused(NamedTuple):
 class Wiring:
     """``unused``: by position, what an instance leaves unused."""
 
-    __slots__ = ("_asked", "_known", "_policy", "_tiers", "_unused")
+    __slots__ = ("_calls", "_known", "_policy", "_tiers", "_unused")
 
     def __init__(self, policy: Policy, unused: Mapping[int, Unused]) -> None:
         self._policy, self._unused = policy, unused
         self._tiers: dict[Question, list[list[Wire]]] = {}
-        self._asked: dict[Asked[Any, Any], list[list[Wire]]] = {}
+        self._calls: dict[Question | Asked[Any, Any], list[list[Call]]] = {}
         self._known: dict[Hashable, Any] = {}
 
     def of(self, position: int, point: Question) -> list[Wire]:
@@ -144,12 +157,15 @@ class Wiring:
             found = self._tiers[point] = [tier for tier in tiers if tier]
         return found
 
-    def asked(self, question: Asked[Any, Any]) -> list[list[Wire]]:
-        """Hooks that a question is put to, by tier."""
-        found = self._asked.get(question)
+    def calls(self, question: Question | Asked[Any, Any]) -> list[list[Call]]:
+        """What is called where a question is put, by tier."""
+        found = self._calls.get(question)
         if found is None:
-            tiers = (tier for point in question.points for tier in self.tiers(point))
-            found = self._asked[question] = [[wire for wire in tier if wire.form in question.forms] for tier in tiers]
+            points = (question,) if isinstance(question, Question) else question.points
+            tiers = (tier for point in points for tier in self.tiers(point))
+            forms = None if isinstance(question, Question) else question.forms
+            found = [[wire.asked(question) for wire in tier if forms is None or wire.form in forms] for tier in tiers]
+            self._calls[question] = found
         return found
 
     def at(self, *points: Question) -> list[Wire]:
