@@ -29,9 +29,8 @@ def queue_share(allocated: F64, deserved: F64) -> F64:
 
     Dimensions that a queue deserves less than 0.1 of are left out. Source: Volcano proportion.
     """
-    there = deserved >= EPS
-    ratio = np.divide(allocated, deserved, out=np.zeros_like(allocated), where=there)
-    return np.asarray(np.where(there, ratio, 0.0).max(axis=-1)) if deserved.shape[-1] else np.zeros(len(deserved))
+    ratio = np.divide(allocated, deserved, out=np.zeros(allocated.shape), where=deserved >= EPS)
+    return np.maximum.reduce(ratio, axis=-1) if deserved.shape[-1] else np.zeros(len(deserved))
 
 
 def largest_part(held: list[float], of: list[float]) -> float:
@@ -55,28 +54,22 @@ def water_filling(total: F64, weight: F64, request: F64, guarantee: F64, limit: 
 
     Shapes: ``total`` (R,), ``weight`` (Q,), the others (Q, R); ``limit`` may be inf. Returns (Q, R).
     Each pass hands the remainder to the queues that still want something; ends when nothing is left or nothing moves.
-    Source: Volcano proportion (the remainder is fixed during a pass).
+    Weights are whole numbers, and so add up to the same in any order. Source: Volcano proportion (the remainder is
+    fixed during a pass).
     """
-    deserved = np.zeros_like(request)
-    remaining = total
-    # of those that still want something: row, weight, and (Q, R) most, request, guarantee, share so far
-    wanting = np.arange(len(weight)), weight, np.minimum(limit, request), request, guarantee, deserved.copy()
-    while len(wanting[0]):
-        rows, weights, most, wanted, least, old = wanting
-        all_weights = weights.sum()
-        if all_weights == 0:
-            break
-        new = old + remaining * (weights / all_weights)[:, None]
+    deserved, remaining, most = np.zeros_like(request), total, np.minimum(limit, request)
+    weights = weight[:, None]  # of those that want nothing more: 0, with which they stay where they are
+    while (all_weights := np.add.reduce(weights, axis=None)) != 0:
+        new = remaining * (weights / all_weights)
+        new += deserved
         np.minimum(new, most, out=new)
-        np.maximum(new, least, out=new)
-        deserved[rows] = new
-        rest = np.maximum(remaining - np.add.reduce(new - old, axis=0), 0.0)
-        if not [r for r in rest.tolist() if r >= EPS] or rest.tolist() == remaining.tolist():
+        np.maximum(new, guarantee, out=new)
+        gained, deserved = new - deserved, new
+        rest = np.maximum(remaining - np.add.reduce(gained, axis=0), 0.0)
+        left = rest.tolist()
+        if max(left, default=0.0) < EPS or left == remaining.tolist():
             break
-        remaining = rest
-        still = ~(at_most(wanted, new) | np.logical_and.reduce(new == old, axis=1))
-        if still.all():
-            wanting = rows, weights, most, wanted, least, new
-        else:
-            wanting = rows[still], weights[still], most[still], wanted[still], least[still], new[still]
+        wants = np.logical_or.reduce(request - new >= EPS, axis=1, keepdims=True)
+        wants &= np.logical_or.reduce(gained, axis=1, keepdims=True)
+        remaining, weights = rest, weights * wants
     return deserved

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
@@ -35,15 +34,19 @@ class Proportion:
     def __init__(self, ssn: Session, *, deservedKept: bool = False) -> None:
         self.ssn = ssn
         self.unused_points = () if deservedKept else (points.unified_evictable,)
-        amounts = queue_amounts(ssn)
-        due = _due_of(ssn, amounts)
-        self.request, self.takes_part = amounts.request, due.takes_part
+        amounts, entitled, memo = queue_amounts(ssn), _entitled_by(ssn), ssn.memo
+        self.request, self.takes_part = amounts.request, amounts.has_jobs
+        capability = memo.get("real capability", entitled, lambda: _capability(ssn))
+        wanted = (*entitled, self.request.tobytes(), self.takes_part.tobytes())
+        deserved = memo.get("proportion.deserved", wanted, lambda: _deserved(ssn, amounts, capability))
+        held = (*wanted, amounts.allocated.tobytes())
+        share = memo.get("proportion.share", held, lambda: read_only(queue_share(amounts.allocated, deserved)))
         self.elastic = ssn.column("proportion.elastic", "queue", values=amounts.elastic)
-        self.real_capability = ssn.column("proportion.real_capability", "queue", values=due.capability)
-        self.deserved = ssn.column("proportion.deserved", "queue", values=due.deserved)
+        self.real_capability = ssn.column("proportion.real_capability", "queue", values=capability)
+        self.deserved = ssn.column("proportion.deserved", "queue", values=deserved)
         self.allocated = ssn.column("proportion.allocated", "queue", values=amounts.allocated)
         self.inqueue = ssn.column("proportion.inqueue", "queue", values=amounts.inqueue)
-        self.share = ssn.column("proportion.share", "queue", values=due.share)
+        self.share = ssn.column("proportion.share", "queue", values=share)
 
     def figures(self) -> Mapping[str, AnyArray]:
         return {
@@ -151,30 +154,12 @@ class Proportion:
         self.ssn.journal.put(self.share, queue, share)
 
 
-class Due(NamedTuple):
-    """What is due to queues as the session begins: whether they take part (Q,), the most they can have and what they
-    deserve (Q, R), and their shares (Q,). Not to be written on."""
-
-    takes_part: Bool
-    capability: F64
-    deserved: F64
-    share: F64
-
-
-def _due_of(ssn: Session, amounts: QueueAmounts) -> Due:
-    given = (amounts.allocated, amounts.request, amounts.has_jobs)
-    rests_on = (*_entitled_by(ssn), *(each.tobytes() for each in given))
-    return ssn.memo.get("proportion", rests_on, lambda: _due(ssn, *given))
-
-
-def _due(ssn: Session, allocated: F64, request: F64, takes_part: Bool) -> Due:
-    queues, part = ssn.tables.queues, takes_part.nonzero()[0]
-    capability = ssn.memo.get("real capability", _entitled_by(ssn), lambda: real_capability(ssn, queues.guarantee))
-    given = (ssn.total, queues.weight[part], request[part], queues.guarantee[part], capability[part])
-    deserved = np.zeros_like(request)
-    same = tuple(amount.tobytes() for amount in given)
-    deserved[part] = ssn.memo.get("proportion.deserved", same, lambda: water_filling(*given))
-    return Due(*map(read_only, (takes_part, capability, deserved, queue_share(allocated, deserved))))
+def _deserved(ssn: Session, amounts: QueueAmounts, capability: F64) -> F64:
+    """What queues with jobs deserve as the session begins, the others nothing (Q, R)."""
+    queues, part, deserved = ssn.tables.queues, amounts.has_jobs.nonzero()[0], np.zeros_like(capability)
+    request, least, most = amounts.request[part], queues.guarantee[part], capability[part]
+    deserved[part] = water_filling(ssn.total, queues.weight[part], request, least, most)
+    return read_only(deserved)
 
 
 def _entitled_by(ssn: Session) -> Ground:
@@ -183,8 +168,9 @@ def _entitled_by(ssn: Session) -> Ground:
     return ssn.tables.nodes.facts.version, *ground(queues["weight"], queues["guarantee"], queues["capability"])
 
 
-def real_capability(ssn: Session, guarantee: F64) -> F64:
+def _capability(ssn: Session) -> F64:
     """The most a queue can have: what others' guarantees leave of the cluster, and its own capability. (Q, R), inf
     where unlimited."""
+    guarantee = ssn.tables.queues.guarantee
     left = np.maximum(ssn.total - guarantee.sum(axis=0), 0.0) + guarantee
-    return np.asarray(np.minimum(left, ssn.tables.queues.capability))
+    return read_only(np.minimum(left, ssn.tables.queues.capability))
