@@ -6,13 +6,13 @@ They are kept from one question to the next: only jobs whose rows have changed a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from pumice.algorithms.sums import sums_by
 from pumice.columns.counting import HELD, PENDING
-from pumice.columns.dtypes import F64, I64, AnyArray, Bool, read_only
+from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
 from pumice.columns.tables import Tables
 from pumice.framework.session import Session
@@ -24,8 +24,7 @@ _FEW = 6
 _EXACT = 2.0**53
 
 
-@dataclass(frozen=True, slots=True)
-class QueueAmounts:
+class QueueAmounts(NamedTuple):
     """All (Q, R), of a queue's own jobs. ``allocated``: what tasks hold; ``elastic``: what of it is above their jobs'
     minima; ``request``: with what pending tasks ask for; ``inqueue``: of the minima of jobs that are admitted, or run
     and hold their minimum in number, what is not held yet; ``claimed``: likewise, but the whole minimum of an admitted
@@ -53,8 +52,8 @@ def queue_amounts_now(ssn: Session) -> QueueAmounts:
 
 
 class _Sums:
-    """``seen`` (J,): the stamps of jobs as they were looked at last; ``queue`` (J,) and ``parts`` (J, 5 R): in which
-    queue they were then, and what each adds there, in the order of ``QueueAmounts``. ``sums`` (Q + 1, 5 R) and
+    """``seen`` (J,): the stamps of jobs as they were looked at last; ``queue`` (J,) and ``parts`` (J, 5, R): in which
+    queue they were then, and what each adds there, in the order of ``QueueAmounts``. ``sums`` (5, Q + 1, R) and
     ``counts`` (Q + 1,) are of all jobs, those of no queue last."""
 
     __slots__ = ("amounts", "counts", "exact", "parts", "queue", "seen", "sums")
@@ -62,8 +61,8 @@ class _Sums:
     def __init__(self, jobs: int, queues: int, width: int) -> None:
         self.seen: I64 = np.full(jobs, -1, dtype=np.int64)
         self.queue: I64 = np.full(jobs, queues, dtype=np.int64)
-        self.parts: F64 = np.zeros((jobs, 5 * width))
-        self.sums: F64 = np.zeros((queues + 1, 5 * width))
+        self.parts: F64 = np.zeros((jobs, 5, width))
+        self.sums: F64 = np.zeros((5, queues + 1, width))
         self.counts: I64 = np.zeros(queues + 1, dtype=np.int64)
         self.amounts: QueueAmounts | None = None
         self.exact = True
@@ -81,7 +80,7 @@ class _Sums:
                 self._change_many(ssn, rows)
             self.seen[rows] = stamps[rows]
         if self.amounts is None:
-            if not self.exact or self.sums.max() >= _EXACT:
+            if not self.exact or np.maximum.reduce(self.sums, axis=None) >= _EXACT:
                 self._sum_anew()
             self.amounts = self._as_amounts()
         return self.amounts
@@ -89,17 +88,21 @@ class _Sums:
     def _change_one(self, ssn: Session, row: int) -> None:
         """One job is another."""
         jobs, before, old = ssn.tables.jobs, int(self.queue[row]), self.parts[row]
-        queue, new = int(jobs.queue[row]), np.array(_part(ssn, row))
+        queue, new = int(jobs.queue[row]), _part(ssn, row)
         if queue < 0 or not jobs.alive[row]:
             queue = len(self.counts) - 1
         if queue != before:
             self.counts[before] -= 1
             self.counts[queue] += 1
-        elif new.tobytes() == old.tobytes():
+            self.queue[row] = queue
+        elif new == old.tolist():
             return
-        self.sums[before] -= old
-        self.sums[queue] += new
-        self.queue[row], self.parts[row], self.amounts = queue, new, None
+        sums = self.sums[:, before]
+        sums -= old
+        old[:] = new
+        sums = self.sums[:, queue]
+        sums += old
+        self.amounts = None
 
     def _change_many(self, ssn: Session, rows: AnyArray) -> None:
         """So many are others that all are summed anew."""
@@ -111,19 +114,22 @@ class _Sums:
 
     def _sum_anew(self) -> None:
         """The sums in the order of jobs."""
-        self.sums = sums_by(self.queue, self.parts, len(self.counts))
-        self.counts = np.bincount(self.queue, minlength=len(self.counts))
+        count, (jobs, five, width) = len(self.counts), self.parts.shape
+        sums = sums_by(self.queue, self.parts.reshape(jobs, five * width), count)
+        self.sums = sums.reshape(count, five, width).transpose(1, 0, 2).copy()
+        self.counts = np.bincount(self.queue, minlength=count)
         self.amounts, self.exact = None, bool(self.sums.max() < _EXACT)
 
     def _as_amounts(self) -> QueueAmounts:
-        queues, width = len(self.counts) - 1, self.sums.shape[1] // 5
-        five = self.sums[:-1].reshape(queues, 5, width).transpose(1, 0, 2).copy()
-        held, elastic, request, inqueue, claimed = read_only(five)
-        return QueueAmounts(held, elastic, request, inqueue, claimed, read_only(self.counts[:-1] > 0))
+        sums, has_jobs = self.sums.copy(), self.counts[:-1] > 0
+        sums.setflags(write=False)
+        has_jobs.setflags(write=False)
+        held, elastic, request, inqueue, claimed = sums[:, :-1]
+        return QueueAmounts(held, elastic, request, inqueue, claimed, has_jobs)
 
 
-def _part(ssn: Session, row: int) -> list[float]:
-    """What a job adds to the sums of its queue: five amounts, side by side in the order of ``QueueAmounts``."""
+def _part(ssn: Session, row: int) -> list[list[float]]:
+    """What a job adds to the sums of its queue: five amounts in the order of ``QueueAmounts``."""
     jobs = ssn.tables.jobs
     held: list[float] = jobs.allocated[row].tolist()
     least: list[float] = jobs.min_resources[row].tolist()
@@ -138,18 +144,18 @@ def _part(ssn: Session, row: int) -> list[float]:
     elif jobs.gated[row]:
         one = np.array([row])
         missing, least = (without_gated(ssn, one, np.array([each]))[0].tolist() for each in (missing, least))
-    return held + elastic + request + missing + (least if admitted else missing)
+    return [held, elastic, request, missing, least if admitted else missing]
 
 
 def _parts(ssn: Session, rows: AnyArray) -> F64:
-    """The same of many. Shape (rows, 5 R)."""
+    """The same of many. Shape (rows, 5, R)."""
     jobs = ssn.tables.jobs
     held, least = jobs.allocated[rows], jobs.min_resources[rows]
     admitted, running = _promised(ssn.tables, rows)
     missing = without_gated(ssn, rows, np.maximum(least - held, 0.0)) * (admitted | running)[:, None]
     claimed = np.where(admitted[:, None], without_gated(ssn, rows, least.copy()), missing)
     request = held + _pending(ssn.tables, rows)
-    return np.concatenate((held, np.maximum(held - least, 0.0), request, missing, claimed), axis=1)
+    return np.stack((held, np.maximum(held - least, 0.0), request, missing, claimed), axis=1)
 
 
 def _promised_one(tables: Tables, row: int) -> tuple[bool, bool]:

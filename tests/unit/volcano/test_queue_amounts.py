@@ -30,7 +30,7 @@ def opened(store: Store, memo: Memo) -> Session:
 
 def figures(ssn: Session) -> dict[str, Any]:
     amounts = queue_amounts(ssn)
-    found = {name: getattr(amounts, name).tolist() for name in QueueAmounts.__slots__}
+    found = {name: getattr(amounts, name).tolist() for name in QueueAmounts._fields}
     return found | {name: column.array.tolist() for name, column in ssn.world.columns.items()}
 
 
@@ -141,12 +141,12 @@ def test_one_by_one_is_many_at_once(monkeypatch: pytest.MonkeyPatch, few: int) -
     for store in worlds():
         monkeypatch.setattr(module, "_FEW", few)
         ssn = opened(store, memo)
-        found = {name: getattr(queue_amounts_now(ssn), name).tolist() for name in QueueAmounts.__slots__}
+        found = {name: getattr(queue_amounts_now(ssn), name).tolist() for name in QueueAmounts._fields}
         monkeypatch.setattr(module, "_FEW", 0)
         fresh = queue_amounts_now(opened(store, Memo(keeps=False)))
-        assert found == {name: getattr(fresh, name).tolist() for name in QueueAmounts.__slots__}
+        assert found == {name: getattr(fresh, name).tolist() for name in QueueAmounts._fields}
         assert queue_amounts_now(ssn) is queue_amounts_now(ssn), "nothing changed in between"
         many += len(ssn.live_jobs)
         seen |= {name for name, values in found.items() if np.any(values)}
         ssn.close()
-    assert many > 50 and seen == set(QueueAmounts.__slots__)
+    assert many > 50 and seen == set(QueueAmounts._fields)

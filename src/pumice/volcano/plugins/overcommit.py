@@ -28,7 +28,8 @@ class Overcommit:
         rests_on = (factor, ssn.tables.nodes.facts.version, *ground(ssn.tables.nodes["books"]))
         idle = ssn.memo.get("overcommit.idle", rests_on, lambda: read_only(_idle(ssn, factor)))
         self.idle = ssn.column("overcommit.idle", values=idle)
-        self.inqueue = ssn.column("overcommit.inqueue", values=queue_amounts(ssn).claimed.sum(axis=0, keepdims=True))
+        claimed = np.add.reduce(queue_amounts(ssn).claimed, axis=0, keepdims=True)
+        self.inqueue = ssn.column("overcommit.inqueue", values=claimed)
 
     @points.job_enqueueable
     def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
