@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pumice.columns.counting import RELEASING, scheduled_in
-from pumice.columns.dtypes import F64, I64, Bool
+from pumice.columns.dtypes import I64, Bool
 from pumice.columns.jobs import INQUEUE_PHASE, JobTable
 from pumice.framework.memo import ground
 from pumice.framework.session import Session
@@ -203,14 +203,14 @@ def releasing_scheduled(ssn: Session, job: int) -> int:
 
 def queue_status(ssn: Session) -> dict[str, Resource]:
     """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
-    held = queue_amounts_now(ssn).allocated
-    queues = ssn.tables.queues
-    rests_on = (held.tobytes(), *ground(queues["names"], queues["parent"], queues["stated"]))
-    return ssn.memo.get("queue status", rests_on, lambda: _queue_status(ssn, held.copy()))
+    jobs, queues = ssn.tables.jobs, ssn.tables.queues
+    held = ground(jobs["allocated"], jobs["queue"], jobs["alive"])
+    rests_on = (*held, *ground(queues["names"], queues["parent"], queues["stated"]))
+    return ssn.memo.get("queue status", rests_on, lambda: _queue_status(ssn))
 
 
-def _queue_status(ssn: Session, sums: F64) -> dict[str, Resource]:
-    queues, axis = ssn.tables.queues, ssn.tables.axis
+def _queue_status(ssn: Session) -> dict[str, Resource]:
+    queues, axis, sums = ssn.tables.queues, ssn.tables.axis, queue_amounts_now(ssn).allocated.copy()
     if axis.unoffered >= 0:
         sums[:, axis.unoffered] = 0.0  # it has no name to be stated by
     root = queues.row_of.get("root", -1)

@@ -319,6 +319,25 @@ def queues_after(*queues: Any, **of: str) -> dict[str, float]:
     return {name: amount.milli_cpu / 1000 for name, amount in found.items()}
 
 
+def test_what_queues_hold_is_followed_from_session_to_session() -> None:
+    """Jobs come, get pods, change their queues and go."""
+    store, memo, found = cluster(node("n", cpu=9), queue("a"), queue("b")), Memo(), []
+    for events in (
+        [],
+        [Seen(podgroup("g", queue="a"))],
+        [Seen(each) for each in pods("g", 2, on="n")],
+        [Seen(podgroup("g", queue="b"))],
+        [Gone(Pod, "ns/g-0")],
+        [Gone(PodGroup, "ns/g")],
+    ):
+        store.apply_all(events)
+        ssn = Session(store.snapshot(), POLICY, 0.0, ListPlanner(), memo)
+        ssn.open()
+        queues = close_session(ssn).queues
+        found.append([queues[name].milli_cpu / 1000 for name in "ab"])
+    assert found == [[0, 0], [0, 0], [2, 0], [0, 2], [0, 1], [0, 0]]
+
+
 @pytest.mark.parametrize(
     ("queues", "of", "cores"),
     [
