@@ -97,17 +97,21 @@ class Memo:
     ) -> AnyArray:
         """An answer a row of a table, (rows,): ``build`` is asked for the rows whose stamps are not those of last time.
         Not to be written on."""
-        known: tuple[I64, AnyArray] | None = self.recall(question, (*rests_on, len(stamps)))
+        rests_on = (*rests_on, len(stamps))
+        known: tuple[I64, AnyArray] | None = self.recall(question, rests_on)
         if known is None:
             found = build(np.arange(len(stamps)))
         else:
-            rows = (known[0] != stamps).nonzero()[0]
+            before, found = known
+            rows = (before != stamps).nonzero()[0]
             if not len(rows):
-                return known[1]
-            found = known[1].copy()
-            found[rows] = build(rows)
+                return found
+            now = build(rows)
+            if now.tobytes() != found[rows].tobytes():  # what is as it was stays the same array
+                found = found.copy()
+                found[rows] = now
         found.setflags(write=False)
-        self.keep(question, (*rests_on, len(stamps)), (stamps.copy(), found), stamps.nbytes + found.nbytes)
+        self.keep(question, rests_on, (stamps.copy(), found), stamps.nbytes + found.nbytes)
         return found
 
     # -- from one cycle to the next -----------------------------------------------------------------------------------
@@ -123,8 +127,8 @@ class Memo:
         left = self._left
         if left is None or not world.to_write:
             return
-        if left.now == world.now.array[0]:
-            world.now.version = left.now_version
+        if left.now.array[0] == world.now.array[0]:
+            world.now.version = left.now.version
         for axis, rows in left.stamps.items():
             table = world.table(axis)
             assert table.stamps is not None
@@ -139,11 +143,13 @@ class Memo:
         column, left = world.columns[name], self._left
         column.shared = Column.move  # the next cycle compares with what it begins with
         if left is not None:
-            before = left.columns.get(name)
-            if before is not None and before.ended is column.array and before.begun is column.array:
-                column.version = before.ended_version  # the very answer of last time, most of the time
+            begun = left.begun_with.get(name)
+            if begun is None:
+                _is_new(column, world)
+            elif begun[0] is column.array and left.columns[name].array is column.array:
+                column.version = begun[1]  # the very answer of last time, most of the time
             else:
-                _begin(column, before, left.stamps.get(world.axis_of(name)), world)
+                _begin(column, begun, left.columns[name], left.stamps.get(world.axis_of(name)), world)
         world.begun_with[name] = column.array, column.version
 
     def begun(self, world: World) -> None:
@@ -156,12 +162,8 @@ class Memo:
         """The cycle is over, and this is how it left what plugins keep."""
         if not self.keeps or not world.to_write:
             return
-        columns = {}
-        for name, (begun, version) in world.begun_with.items():
-            column = world.columns[name]
-            columns[name] = _Kept(begun, version, column.array, column.version)
         stamps = {axis: _Rows(*known, world.stamps(axis)) for axis, known in self._stamps.items()}
-        self._left, self._stamps = _Left(float(world.now.array[0]), world.now.version, stamps, columns), {}
+        self._left, self._stamps = _Left(world.now, stamps, world.begun_with, world.columns), {}
 
 
 class _Rows(NamedTuple):
@@ -172,48 +174,51 @@ class _Rows(NamedTuple):
     ended: I64
 
 
-class _Kept(NamedTuple):
-    """A plugin's column as a cycle began, and as it ended, with its versions."""
-
-    begun: AnyArray
-    begun_version: int
-    ended: AnyArray
-    ended_version: int
-
-
 class _Left(NamedTuple):
-    """What a cycle left of what plugins keep: its moment, with its version; by axis the stamps of rows, by name the
-    columns."""
+    """What a cycle left of what plugins keep: its moment; by axis the stamps of rows; by name the columns as they
+    began, array and version, and as they ended."""
 
-    now: float
-    now_version: int
+    now: Column[Any]
     stamps: dict[str, _Rows]
-    columns: dict[str, _Kept]
+    begun_with: dict[str, tuple[AnyArray, int]]
+    columns: dict[str, Column[Any]]
 
 
-def _begin(column: Column[Any], before: _Kept | None, rows: _Rows | None, world: World) -> None:
-    """Find out what a column has in common with the one of the last cycle."""
-    known = before is not None and _equal(before.ended, column.array)
-    if before is not None and known:
-        column.version = before.ended_version
-    elif before is not None and _equal(before.begun, column.array):
-        column.version = before.begun_version
+def _is_new(column: Column[Any], world: World) -> None:
+    """A column was not there under the stamps that rows have."""
+    if column.stamps is not None:
+        column.stamps[:] = world.tables.versions.next()
+
+
+def _begin(
+    column: Column[Any], begun: tuple[AnyArray, int], ended: Column[Any], rows: _Rows | None, world: World
+) -> None:
+    """Find out what a column has in common with the one of the last cycle, as it began and as it ended."""
+    before, array, changed = begun[0], column.array, _NONE
+    as_ended, written = _equal(ended.array, array), before is not ended.array
+    if as_ended:
+        column.version = ended.version
+    elif written and _equal(before, array):
+        column.version = begun[1]
     if column.stamps is None:
         return
-    if before is None or rows is None or not _goes_on(before.ended, column.array):
-        column.stamps[:] = world.tables.versions.next()  # it was not there under the stamps that rows have
-    elif not (known and before.begun is before.ended):
-        _raise_others(column.stamps, rows, before, column, world)
+    if rows is None or not _goes_on(before, array):
+        _is_new(column, world)
+        return
+    if not as_ended:
+        changed = _differing(ended.array, array)
+        _raise(column.stamps, changed, rows.ended, world)
+    if written:
+        changed = _differing(before, array)
+    _raise(column.stamps, changed, rows.begun, world)
 
 
-def _raise_others(stamps: I64, rows: _Rows, before: _Kept, column: Column[Any], world: World) -> None:
-    """Give new stamps to the rows that have one under which a plugin's column said otherwise of them."""
-    for known, array in ((rows.begun, before.begun), (rows.ended, before.ended)):
-        others = _differing(array, column.array if len(array) == len(column.array) else column.array[: len(array)])
-        if len(others):
-            others = others[stamps[others] == known[others]]
-            if len(others):
-                stamps[others] = world.tables.versions.next()
+def _raise(stamps: I64, rows: AnyArray, known: I64, world: World) -> None:
+    """Give new stamps to those of some rows that have the one under which a plugin's column said otherwise of them."""
+    if len(rows):
+        rows = rows[stamps[rows] == known[rows]]
+        if len(rows):
+            stamps[rows] = world.tables.versions.next()
 
 
 def _equal(left: AnyArray, right: AnyArray) -> bool:
@@ -227,10 +232,9 @@ def _goes_on(left: AnyArray, right: AnyArray) -> bool:
 
 
 def _differing(left: AnyArray, right: AnyArray) -> AnyArray:
-    """Rows of two arrays of one shape that differ; some may come several times."""
-    if left is right:
-        return _NONE
-    places: AnyArray = (left != right).reshape(-1).nonzero()[0]
+    """Rows of an array in which another, of as many rows or more, differs; some may come several times."""
+    differ = left != (right if len(left) == len(right) else right[: len(left)])
+    places: AnyArray = differ.reshape(-1).nonzero()[0]
     return places if left.ndim == 1 else places // (left.size // len(left))
 
 

@@ -131,6 +131,14 @@ def test_an_answer_that_was_given_stays_as_it_was() -> None:
     assert given.tolist() == [0, 1]
 
 
+def test_an_answer_in_which_no_row_is_another_is_the_one_of_before() -> None:
+    memo, stamps = Memo(), np.array([1, 1])
+    given = memo.by_row("q", (), stamps, lambda rows: rows.astype(float))
+    stamps[1] = 2
+    assert memo.by_row("q", (), stamps, lambda rows: rows.astype(float)) is given
+    assert memo.by_row("q", (), stamps, lambda rows: rows + 5.0) is given, "its rows are known as they are now"
+
+
 # -- what is forgotten
 
 
@@ -299,6 +307,33 @@ def test_a_column_that_a_plugin_makes_anew(values: list[float], same: bool, rows
     _, again = second.column("a.share", "node", values=np.array(values))
     memo.begin_column(second, "a.share")
     assert (again.version == column.version) is same
+    assert set((second.tables.nodes.stamps != stamps).nonzero()[0].tolist()) == rows
+
+
+@pytest.mark.parametrize(
+    ("values", "as_was", "rows"),
+    [
+        pytest.param([1.0, 2.0], "begun", set(), id="what was done came to nothing"),
+        pytest.param([1.0, 5.0], "ended", {1}, id="it was done"),
+        pytest.param([1.0, 7.0], "", {1}, id="something else was"),
+        pytest.param([3.0, 2.0], "", {0}, id="another row is another"),
+    ],
+)
+def test_a_column_that_a_session_wrote(values: list[float], as_was: str, rows: set[int]) -> None:
+    """It has the version of what it is again, and rows of which the plugin says otherwise have other stamps."""
+    store, memo = state(), Memo()
+    first = begun(memo, store.snapshot())
+    _, column = first.column("a.share", "node", values=np.array([1.0, 2.0]))
+    memo.begin_column(first, "a.share")
+    memo.begun(first)
+    stamps, versions = first.tables.nodes.stamps.copy(), {"begun": column.version}
+    first.journal.put(column, 1, 5.0)
+    versions["ended"] = column.version
+    memo.end(first)
+    second = begun(memo, store.snapshot())
+    _, again = second.column("a.share", "node", values=np.array(values))
+    memo.begin_column(second, "a.share")
+    assert [name for name, version in versions.items() if version == again.version] == ([as_was] if as_was else [])
     assert set((second.tables.nodes.stamps != stamps).nonzero()[0].tolist()) == rows
 
 
