@@ -17,11 +17,8 @@ def dominant_share(allocated: F64, total: F64) -> F64:
 
     Source: dominant resource fairness (Ghodsi et al., NSDI'11); dimensions below 0.1 are not there, as in Volcano.
     """
-    there = total >= EPS
-    if not there.any():
-        return np.zeros(allocated.shape[:-1])
-    shares: F64 = (allocated[..., there] / total[there]).max(axis=-1)
-    return np.maximum(shares, 0.0)
+    shares = np.divide(allocated, total, out=np.zeros(allocated.shape), where=total >= EPS)
+    return np.asarray(np.maximum.reduce(shares, axis=-1, initial=0.0))
 
 
 def queue_share(allocated: F64, deserved: F64) -> F64:

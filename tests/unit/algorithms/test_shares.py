@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from pumice.algorithms.shares import EPS, queue_share, water_filling
+from pumice.algorithms.shares import EPS, dominant_share, queue_share, water_filling
 from pumice.columns.dtypes import F64
 
 
@@ -44,3 +46,18 @@ def test_dimensions_that_a_queue_does_not_deserve_are_no_part_of_its_share() -> 
     allocated, deserved = np.array([[1.0, 9.0], [3.0, 1.0], [5.0, 5.0]]), np.array([[2.0, 0.0], [6.0, 4.0], [0.0, 0.0]])
     assert queue_share(allocated, deserved).tolist() == [0.5, 0.5, 0.0]
     assert queue_share(allocated[:, :0], deserved[:, :0]).tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("allocated", "total", "share"),
+    [
+        pytest.param([[1.0, 4.0], [3.0, 2.0]], [4.0, 8.0], [0.5, 0.75], id="the largest part"),
+        pytest.param([[1.0, 4.0], [3.0, 2.0]], [4.0, 0.05], [0.25, 0.75], id="of what there is"),
+        pytest.param([[1.0, 4.0], [3.0, 2.0]], [0.0, 0.05], [0.0, 0.0], id="where nothing is there"),
+        pytest.param([[-1.0, -4.0]], [4.0, 8.0], [0.0], id="never below nothing"),
+        pytest.param([1.0, 4.0], [4.0, 8.0], 0.5, id="of one"),
+        pytest.param([[], []], [], [0.0, 0.0], id="without dimensions"),
+    ],
+)
+def test_the_share_of_what_somebody_holds(allocated: list[Any], total: list[float], share: Any) -> None:
+    assert dominant_share(np.array(allocated), np.array(total)).tolist() == share

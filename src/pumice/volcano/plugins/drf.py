@@ -103,7 +103,7 @@ def _tree(ssn: Session, allocated: Column[F64]) -> ShareTree:
 def _shares(ssn: Session, rows: AnyArray) -> F64:
     """The shares of some jobs as the session begins; none of what belongs to no queue. Shape (rows,)."""
     jobs = ssn.tables.jobs
-    return dominant_share(jobs.allocated[rows], ssn.total) * (jobs.alive[rows] & (jobs.queue[rows] >= 0))
+    return dominant_share(jobs.allocated[rows], ssn.total) * (jobs.queue[rows] >= 0)
 
 
 def taken_so_far(group: AnyArray, amounts: F64) -> F64:
