@@ -6,7 +6,7 @@ They are kept from one question to the next: only jobs whose rows have changed a
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from pumice.volcano.admission import without_gated
 
 #: So many jobs are looked at one by one, which is quicker than as arrays.
 _FEW = 6
+#: The fields of ``QueueAmounts`` that are amounts, and the last one.
+_AMOUNTS, _HAS_JOBS = range(5), 5
 #: Sums of whole numbers below it are exact, in whatever order they are added.
 _EXACT = 2.0**53
 
@@ -54,9 +56,10 @@ def queue_amounts_now(ssn: Session) -> QueueAmounts:
 class _Sums:
     """``seen`` (J,): the stamps of jobs as they were looked at last; ``queue`` (J,) and ``parts`` (J, 5, R): in which
     queue they were then, and what each adds there, in the order of ``QueueAmounts``. ``sums`` (5, Q + 1, R) and
-    ``counts`` (Q + 1,) are of all jobs, those of no queue last."""
+    ``counts`` (Q + 1,) are of all jobs, those of no queue last. ``amounts`` are what was handed out last, ``stale`` the
+    fields of it that are others now."""
 
-    __slots__ = ("amounts", "counts", "exact", "parts", "queue", "seen", "sums")
+    __slots__ = ("amounts", "counts", "exact", "parts", "queue", "seen", "stale", "sums")
 
     def __init__(self, jobs: int, queues: int, width: int) -> None:
         self.seen: I64 = np.full(jobs, -1, dtype=np.int64)
@@ -64,7 +67,8 @@ class _Sums:
         self.parts: F64 = np.zeros((jobs, 5, width))
         self.sums: F64 = np.zeros((5, queues + 1, width))
         self.counts: I64 = np.zeros(queues + 1, dtype=np.int64)
-        self.amounts: QueueAmounts | None = None
+        self.amounts = QueueAmounts._make((*self.sums[:, :-1], self.counts[:-1] > 0))
+        self.stale = {*_AMOUNTS, _HAS_JOBS}
         self.exact = True
 
     def now(self, ssn: Session) -> QueueAmounts:
@@ -79,10 +83,10 @@ class _Sums:
             else:
                 self._change_many(ssn, rows)
             self.seen[rows] = stamps[rows]
-        if self.amounts is None:
+        if self.stale:
             if not self.exact or np.maximum.reduce(self.sums, axis=None) >= _EXACT:
                 self._sum_anew()
-            self.amounts = self._as_amounts()
+            self._hand_out()
         return self.amounts
 
     def _change_one(self, ssn: Session, row: int) -> None:
@@ -91,18 +95,18 @@ class _Sums:
         queue, new = int(jobs.queue[row]), _part(ssn, row)
         if queue < 0 or not jobs.alive[row]:
             queue = len(self.counts) - 1
-        if queue != before:
+        moved = queue != before
+        if moved:
             self.counts[before] -= 1
             self.counts[queue] += 1
             self.queue[row] = queue
-        elif new == old.tolist():
-            return
-        sums = self.sums[:, before]
-        sums -= old
-        old[:] = new
-        sums = self.sums[:, queue]
-        sums += old
-        self.amounts = None
+            self.stale.add(_HAS_JOBS)
+        for amount, was, now in zip(_AMOUNTS, old.tolist(), new, strict=True):
+            if was != now or (moved and any(now)):
+                self.sums[amount, before] -= was
+                self.sums[amount, queue] += now
+                old[amount] = now
+                self.stale.add(amount)
 
     def _change_many(self, ssn: Session, rows: AnyArray) -> None:
         """So many are others that all are summed anew."""
@@ -118,14 +122,15 @@ class _Sums:
         sums = sums_by(self.queue, self.parts.reshape(jobs, five * width), count)
         self.sums = sums.reshape(count, five, width).transpose(1, 0, 2).copy()
         self.counts = np.bincount(self.queue, minlength=count)
-        self.amounts, self.exact = None, bool(self.sums.max() < _EXACT)
+        self.stale, self.exact = {*_AMOUNTS, _HAS_JOBS}, bool(self.sums.max() < _EXACT)
 
-    def _as_amounts(self) -> QueueAmounts:
-        sums, has_jobs = self.sums.copy(), self.counts[:-1] > 0
-        sums.setflags(write=False)
-        has_jobs.setflags(write=False)
-        held, elastic, request, inqueue, claimed = sums[:, :-1]
-        return QueueAmounts(held, elastic, request, inqueue, claimed, has_jobs)
+    def _hand_out(self) -> None:
+        """What is as it was stays the same array."""
+        fields: list[Any] = list(self.amounts)
+        for field in self.stale:
+            fields[field] = self.counts[:-1] > 0 if field == _HAS_JOBS else self.sums[field, :-1].copy()
+            fields[field].setflags(write=False)
+        self.amounts, self.stale = QueueAmounts._make(fields), set()
 
 
 def _part(ssn: Session, row: int) -> list[list[float]]:

@@ -150,3 +150,14 @@ def test_one_by_one_is_many_at_once(monkeypatch: pytest.MonkeyPatch, few: int) -
         seen |= {name for name, values in found.items() if np.any(values)}
         ssn.close()
     assert many > 50 and seen == set(QueueAmounts._fields)
+
+
+def test_amounts_that_are_what_they_were_are_the_same_arrays() -> None:
+    """So whoever begins with them knows them again without comparing."""
+    store, memo = cluster(node("n", cpu=8), queue("a"), podgroup("g", 1, "a", phase="Pending"), pods("g", 1)), Memo()
+    before = queue_amounts(opened(store, memo))
+    store.apply(Seen(pod("more", "g", 2)))
+    after = queue_amounts(opened(store, memo))
+    others = {name for name in QueueAmounts._fields if getattr(before, name) is not getattr(after, name)}
+    assert others == {"request"}
+    assert [before.request[0, 0], after.request[0, 0]] == [1000, 3000]
