@@ -40,12 +40,11 @@ class Drf:
     def __init__(self, ssn: Session, *, hierarchy: bool = False) -> None:
         self.ssn = ssn
         self._total: list[float] = ssn.total.tolist()
-        jobs, memo = ssn.tables.jobs, ssn.memo
-        assert jobs.stamps is not None
-        held = memo.get("drf.allocated", ground(jobs["allocated"]), lambda: read_only(jobs.allocated.copy()))
-        self.allocated = ssn.column("drf.allocated", "job", values=held)
-        shares = memo.by_row("drf.share", (ssn.total.tobytes(),), jobs.stamps, lambda rows: _shares(ssn, rows))
-        self.share = ssn.column("drf.share", "job", values=shares)
+        jobs = ssn.tables.jobs
+        rests_on = (ssn.tables.nodes.facts.version, *ground(jobs["allocated"], jobs["queue"]))
+        allocated, share = ssn.memo.get("drf", rests_on, lambda: _held(ssn))
+        self.allocated = ssn.column("drf.allocated", "job", values=allocated)
+        self.share = ssn.column("drf.share", "job", values=share)
         self.unused_points = () if hierarchy else (points.queue_order, points.reclaimable)
         self.tree = _tree(ssn, self.allocated) if hierarchy else None
 
@@ -98,6 +97,14 @@ def _tree(ssn: Session, allocated: Column[F64]) -> ShareTree:
     """Queues by their paths, with what their jobs hold."""
     tree: type[ShareTree] = imported("pumice.volcano.share_tree:ShareTree")
     return tree(ssn, allocated)
+
+
+def _held(ssn: Session) -> tuple[F64, F64]:
+    """What jobs hold as the session begins (J, R), and their shares (J,). Not to be written on."""
+    jobs, total = ssn.tables.jobs, ssn.total.tobytes()
+    assert jobs.stamps is not None
+    shares = ssn.memo.by_row("drf.share", (total,), jobs.stamps, lambda rows: _shares(ssn, rows))
+    return read_only(jobs.allocated.copy()), shares
 
 
 def _shares(ssn: Session, rows: AnyArray) -> F64:
