@@ -18,6 +18,8 @@ from pumice.model.decisions import Decision, Refusal, Writes
 
 #: What a session writes that finds nothing to write.
 NOTHING = Writes()
+#: The type of when a plugin wakes.
+MOMENT = float | int | None
 
 
 def close_session(ssn: Session, *, ready: bool = True, observe: Observer = nobody) -> Outcome:
@@ -29,7 +31,7 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = nobod
         if ready:
             _tell(ssn, observe)
             writes = ssn.policy.dialect.closes(ssn)
-        moments = _said(ssn, ssn.policy.waking, "wakes_at", float | int | None)
+        moments = _said(ssn, ssn.policy.waking, "wakes_at", MOMENT)
         wakes_at = min((at for at in moments if at is not None), default=None)
     outcome = Outcome(
         ssn.uid, ssn.now, ssn.policy, ssn.tables, ssn.story, writes, _figures(ssn, writes, wakes_at), wakes_at
@@ -82,17 +84,19 @@ class _Nobody:
 
 
 def _tell(ssn: Session, observe: Observer) -> None:
-    for hook in reversed(ssn.hooks.at(points.session_close)):
+    hooks = ssn.hooks
+    for each in hooks.known("told of the end", (points.session_close,), lambda at: at(points.session_close)[::-1]):
+        hook = hooks.bound(each)
         observe(f"close {hook.plugin}")
         with ssn.turn("the end of the cycle"):
-            ssn.hooks.ask_one(hook)
+            hooks.ask_one(hook)
     for position in reversed(ssn.policy.told_of_the_end):
-        plugin = ssn.hooks.instance(position)
+        plugin = hooks.instance(position)
         if plugin is not None:
             name = ssn.policy.options[position].spec.name
             observe(f"close {name}")
             with ssn.turn("the end of the cycle"):
-                ssn.hooks.guard(name, "on_session_close", plugin.on_session_close, ssn)
+                hooks.guard(name, "on_session_close", plugin.on_session_close, ssn)
     observe("closed")
 
 
