@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pumice.columns.counting import RELEASING, scheduled_in
-from pumice.columns.dtypes import I64, Bool
+from pumice.columns.dtypes import F64, I64, Bool
 from pumice.columns.jobs import INQUEUE_PHASE, JobTable
 from pumice.framework.memo import ground
 from pumice.framework.session import Session
@@ -203,14 +203,16 @@ def releasing_scheduled(ssn: Session, job: int) -> int:
 
 def queue_status(ssn: Session) -> dict[str, Resource]:
     """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
-    jobs, queues = ssn.tables.jobs, ssn.tables.queues
-    held = ground(jobs["allocated"], jobs["queue"], jobs["alive"])
-    rests_on = (*held, *ground(queues["names"], queues["parent"], queues["stated"]))
-    return ssn.memo.get("queue status", rests_on, lambda: _queue_status(ssn))
+    queues, axis, held = ssn.tables.queues, ssn.tables.axis, queue_amounts_now(ssn).allocated
+    rests_on = (held.tobytes(), axis.unoffered, *ground(queues["names"], queues["parent"]))
+    sums = ssn.memo.get("what queues hold", rests_on, lambda: _summed_up(ssn, held.copy()))
+    differ = np.logical_or.reduce(sums != queues.stated, axis=1).nonzero()[0].tolist()
+    return {queues.names[row]: axis.resource(sums[row]) for row in differ}
 
 
-def _queue_status(ssn: Session) -> dict[str, Resource]:
-    queues, axis, sums = ssn.tables.queues, ssn.tables.axis, queue_amounts_now(ssn).allocated.copy()
+def _summed_up(ssn: Session, sums: F64) -> F64:
+    """What queues state that they hold, from what their own jobs do (Q, R)."""
+    queues, axis = ssn.tables.queues, ssn.tables.axis
     if axis.unoffered >= 0:
         sums[:, axis.unoffered] = 0.0  # it has no name to be stated by
     root = queues.row_of.get("root", -1)
@@ -219,4 +221,4 @@ def _queue_status(ssn: Session) -> dict[str, Resource]:
         tree = ssn.memo.get("tree of queues", ground(queues["parent"]), lambda: QueueTree.of(queues))
         sums = tree.summed_up(sums)
         sums[root] += own
-    return {queues.names[row]: axis.resource(sums[row]) for row in (sums != queues.stated).any(axis=1).nonzero()[0]}
+    return sums
