@@ -82,7 +82,7 @@ class _Sums:
                     self._change_one(ssn, row)
             else:
                 self._change_many(ssn, rows)
-            self.seen[rows] = stamps[rows]
+            self.seen = stamps.copy()
         if self.stale:
             if not self.exact or np.maximum.reduce(self.sums, axis=None) >= _EXACT:
                 self._sum_anew()
@@ -103,9 +103,9 @@ class _Sums:
             self.stale.add(_HAS_JOBS)
         for amount, was, now in zip(_AMOUNTS, old.tolist(), new, strict=True):
             if was != now or (moved and any(now)):
-                self.sums[amount, before] -= was
-                self.sums[amount, queue] += now
+                self.sums[amount, before] -= old[amount]
                 old[amount] = now
+                self.sums[amount, queue] += old[amount]
                 self.stale.add(amount)
 
     def _change_many(self, ssn: Session, rows: AnyArray) -> None:
