@@ -55,6 +55,16 @@ def test_what_queues_deserve(a: dict[str, Any], b: dict[str, Any], deserved: tup
     assert tuple(column[of(ssn, name).row, 0] / 1000 for name in "ab") == deserved
 
 
+def test_a_queue_without_jobs_deserves_nothing_and_takes_from_nobody() -> None:
+    idle = queue("idle", weight=5, guarantee=resource(3))
+    jobs = [(podgroup(name, 1, name, phase="Running"), *pods(name, 12)) for name in "ab"]
+    ssn = session(cluster(node("n", 12, "48Gi"), queue("a"), queue("b"), idle, *(o for job in jobs for o in job)), CONF)
+    plugin = ssn.hooks.plugin("proportion")
+    deserved = {name: plugin.deserved.array[of(ssn, name).row, 0] / 1000 for name in ("a", "b", "idle")}
+    assert deserved == {"a": 6, "b": 6, "idle": 0}
+    assert plugin.takes_part[of(ssn, "idle").row] == 0
+
+
 @pytest.mark.parametrize(("runs", "fit", "overused"), [(0, 6, False), (4, 2, False), (6, 0, True), (8, 0, True)])
 def test_a_queue_takes_on_as_much_as_it_deserves(runs: int, fit: int, overused: bool) -> None:
     ssn = opened(queue("a"), queue("b"), runs=runs)

@@ -156,10 +156,9 @@ class Proportion:
 
 def _deserved(ssn: Session, amounts: QueueAmounts, capability: F64) -> F64:
     """What queues with jobs deserve as the session begins, the others nothing (Q, R)."""
-    queues, part, deserved = ssn.tables.queues, amounts.has_jobs.nonzero()[0], np.zeros_like(capability)
-    request, least, most = amounts.request[part], queues.guarantee[part], capability[part]
-    deserved[part] = water_filling(ssn.total, queues.weight[part], request, least, most)
-    return read_only(deserved)
+    queues, part = ssn.tables.queues, amounts.has_jobs
+    weight, least = queues.weight * part, queues.guarantee * part[:, None]
+    return read_only(water_filling(ssn.total, weight, amounts.request, least, capability))
 
 
 def _entitled_by(ssn: Session) -> Ground:
