@@ -21,14 +21,13 @@ from pumice.columns.dtypes import AnyArray, Bool, some
 from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.views import Queue, Task
 from pumice.framework import point, points
+from pumice.framework.about_tasks import ABOUT_NODES, hooks_about_tasks
 from pumice.framework.hooks import At, Hooks
 from pumice.framework.memo import Ground, Memo, ground
 from pumice.framework.placing import Placing
 from pumice.framework.story import Attempt, Failure, Story, Trace
 from pumice.framework.wiring import Reading
 from pumice.framework.world import World
-
-_ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
 
 
 class _Reads(NamedTuple):
@@ -45,7 +44,7 @@ class _Reads(NamedTuple):
 
     @classmethod
     def of(cls, at: At, asks: tuple[point.Question, ...]) -> _Reads:
-        about_tasks = [hook for hook in at(*_ABOUT_NODES) if hook.form not in ("class", "class_node")]
+        about_tasks = hooks_about_tasks(at)
         before = at(*asks, points.pre_predicate)
         alike = [h for h in before if h.form == "class" or (h.reads is not None and point.SIGNATURE in h.reads)]
         one = [hook for hook in before if hook not in alike]
@@ -78,16 +77,15 @@ class Failures:
         rest_on: Iterable[Column[Any]] = (),
         like: Callable[[int], Hashable] | None = None,
     ) -> None:
-        self._tables, self._hooks, self._memo, self._placing, self._story = world.tables, hooks, memo, placing, story
+        self._world, self._tables, self._hooks, self._memo = world, world.tables, hooks, memo
+        self._placing, self._story = placing, story
         self._what, self._like = what, like
-        asked = (*_ABOUT_NODES, points.pre_predicate, points.allocatable, *asks)
-        reads = hooks.known(("failures", asks), asked, lambda at: _Reads.of(at, asks))
+        asked = (*ABOUT_NODES, points.pre_predicate, points.allocatable, *asks)
+        reads = self._reads = hooks.known(("failures", asks), asked, lambda at: _Reads.of(at, asks))
         self._about_one = [hooks.bound(hook) for hook in reads.about_one]
         self._columns_alone = reads.alike.columns(world)
         self._columns = [*reads.but_pods.columns(world), *self._columns_alone, *rest_on]
-        self._columns_of_one = reads.of_one.columns(world)
         self._queue_columns = reads.of_queue.columns(world)
-        self._columns_plain = reads.about_tasks.columns(world)
         self._nominations = some(self._tables.tasks.nominated >= 0)
         self._plain: dict[int, bool] = {}
         self._usable = not hooks.has(points.best_node)
@@ -145,10 +143,17 @@ class Failures:
         tables, signature = self._tables, int(self._tables.jobs.signature[job])
         found = self._plain.get(signature)
         if found is None:
-            rests_on = (*self._placing.feasible.everything(), tables.tree.version, *ground(*self._columns_plain))
-            known: tuple[bool] = self._memo.get(("plain", signature), rests_on, lambda: (self._ask_if_plain(job),))
-            found = self._plain[signature] = known[0]
+            classes = dict.fromkeys(tables.tasks.cls[tables.jobs.tasks[job]].tolist())
+            minded = any(map(self._placing.about_tasks.mind, classes))
+            found = self._plain[signature] = not minded or self._are_plain(job)
         return found
+
+    def _are_plain(self, job: int) -> bool:
+        tables, about_tasks = self._tables, self._reads.about_tasks.columns(self._world)
+        rests_on = (*self._placing.feasible.everything(), tables.tree.version, *ground(*about_tasks))
+        question = "plain", int(tables.jobs.signature[job])
+        known: tuple[bool] = self._memo.get(question, rests_on, lambda: (self._ask_if_plain(job),))
+        return known[0]
 
     def _ask_if_plain(self, job: int) -> bool:
         tables, nodes = self._tables, self._placing.feasible.all_nodes
@@ -173,7 +178,7 @@ class Failures:
         if single:
             assert tables.jobs.stamps is not None
             pods = ground(tables.tasks["view_node"], tables.tasks["pods"])
-            found += (int(tables.jobs.stamps[job]), *pods, *ground(*self._columns_of_one))
+            found += (int(tables.jobs.stamps[job]), *pods, *self._reads.of_one.rests_on(self._world))
         return found
 
     # -- attempts -----------------------------------------------------------------------------------------------------

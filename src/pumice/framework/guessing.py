@@ -10,8 +10,8 @@ other gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, pairwise
 from math import isfinite
 
 import numpy as np
@@ -33,6 +33,24 @@ Hold = Callable[[Sequence[int], Sequence[int]], bool]
 def tasks_at_once(nodes: int) -> int:
     """How many tasks to choose for together over so many nodes."""
     return min(TASKS_MAX, LOOK_MAX // max(1, nodes))
+
+
+def portions(classes: Sequence[int], *, mixes: bool, roles_matter: bool) -> Iterator[range]:
+    """Tasks, by their classes, that are chosen for together: a run of one class or, where that ``mixes``, neighbours of
+    several; what ``roles_matter`` to is not chosen for as a run."""
+    begin = end = 0
+    for _, run in groupby(classes):
+        length = len(list(run))
+        if not mixes or (length > 1 and not roles_matter):
+            if end > begin:
+                yield range(begin, end)
+            begin, end = end, end + length
+            yield range(begin, end)
+            begin = end
+        else:
+            end += length
+    if end > begin:
+        yield range(begin, end)
 
 
 class Guesses:

@@ -12,8 +12,7 @@ from traceback import walk_tb
 from types import CodeType
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
-from pumice.columns.dtypes import Bool
-from pumice.columns.rows import ClassRows, JobRows, NodeRows
+from pumice.columns.rows import ClassRows, NodeRows
 from pumice.framework.errors import PluginError, PluginFault, WrongAnswer, in_short
 from pumice.framework.observer import Observer, nobody
 from pumice.framework.point import Asked, Point, Question, Reads
@@ -31,15 +30,16 @@ Askable = Question | Asked[Any, Any]
 
 
 class Hook(NamedTuple):
-    """One function of one plugin at one point. ``reads``: None as by default. ``concerns``: which of some jobs it may
-    have something to say about; None for all. ``several``: says the same of several classes; None: there is no such."""
+    """One function of one plugin at one point. ``reads``: None as by default. ``concerns``: of which of some jobs, or
+    whether of a class of tasks, it may have something to say; None for all. ``several``: says the same of several
+    classes; None: there is no such."""
 
     plugin: str
     point: Question
     form: str
     reads: Reads | None
     call: Callable[..., Any]
-    concerns: Callable[[JobRows], Bool] | None = None
+    concerns: Callable[..., Any] | None = None
     several: Callable[[ClassRows, NodeRows], Any] | None = None
 
     def answers(self, question: Asked[Any, Any]) -> Callable[..., Any]:

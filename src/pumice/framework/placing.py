@@ -10,7 +10,6 @@ Volcano draws lots.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from itertools import groupby
 from math import isfinite, isnan
 from typing import Any
 
@@ -24,8 +23,9 @@ from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task, TaskClass
 from pumice.framework import points
+from pumice.framework.about_tasks import AboutTasks
 from pumice.framework.feasible import Ahead, ClassFit, Feasibility
-from pumice.framework.guessing import Guesses, tasks_at_once
+from pumice.framework.guessing import Guesses, portions, tasks_at_once
 from pumice.framework.hooks import At, Hook, Hooks
 from pumice.framework.ladder import Ladder
 from pumice.framework.memo import Memo
@@ -64,6 +64,7 @@ class Placing:
 
     __slots__ = (
         "_asked",
+        "_by_class",
         "_hooks",
         "_names_best",
         "_picks",
@@ -72,12 +73,15 @@ class Placing:
         "_told",
         "_tries",
         "_world",
+        "about_tasks",
         "feasible",
     )
 
     def __init__(self, world: World, hooks: Hooks, memo: Memo, feasible: Feasibility) -> None:
         self._world, self._tables, self._hooks, self.feasible = world, world.tables, hooks, feasible
+        self.about_tasks = AboutTasks(world.tables, hooks)
         self._picks = Picks(memo, feasible, to_the_last=True)
+        self._by_class = feasible.at_once and not hooks.has(points.node_reduce)
         self._reduces, self._names_best = hooks.has(points.node_reduce), hooks.has(points.best_node)
         self._asked, looks_beyond = hooks.known("placing", _ABOUT_NODES, _who_looks_at_nodes)
         self._tries = not looks_beyond and self._asked.isdisjoint(hooks.with_python_state)
@@ -102,12 +106,13 @@ class Placing:
         """
         self._picks.none()
         classes = self._tables.tasks.cls[rows].tolist()
-        alike = all_equal(classes)
-        said = self._said(rows, nodes) if alike else None
+        alike, cls = all_equal(classes), classes[0]
+        ahead_of_need = alike and open_to is None and nodes is self.feasible.all_nodes
+        unminded = ahead_of_need and self._by_class and not self.about_tasks.mind(cls)
+        said = self._said(rows, nodes) if alike and not unminded else None
+        if unminded or (said is not None and said.is_plain and ahead_of_need):
+            return self._picks.next(self._run_of(cls), len(rows), lambda ahead: self._equal(cls, ahead, nodes))
         if said is not None:
-            if said.is_plain and open_to is None and nodes is self.feasible.all_nodes:
-                cls = classes[0]  # over all nodes with picks ahead of need
-                return self._picks.next(self._run_of(cls), len(rows), lambda ahead: self._equal(cls, ahead, nodes))
             found = self._foreseen(rows, nodes, said, open_to, between)
             if found is not None:
                 return found
@@ -124,7 +129,7 @@ class Placing:
     def _said(self, rows: Sequence[int], nodes: NodeRows) -> Said | None:
         """What is said of single tasks of one class as they are placed one after the other; None where that, or what
         becomes of nodes, is known only once each is booked."""
-        if not self.feasible.at_once or self._reduces:
+        if not self._by_class:
             return None
         return said_of(self._hooks, TaskRows(self._tables, np.array(rows)), nodes)
 
@@ -170,7 +175,7 @@ class Placing:
         """Choose for one after the other, with those before booked on their nodes. Whoever asks takes that back."""
         picked: list[int] = []
         mixes = between is None and self.feasible.at_once and not self._reduces
-        for few in _portions(classes, mixes=mixes, roles_matter=open_to is not None):
+        for few in portions(classes, mixes=mixes, roles_matter=open_to is not None):
             some = [rows[i] for i in few]
             if picked and between is not None:
                 between(rows[len(picked) - 1], picked[-1], some[0])
@@ -331,7 +336,7 @@ class Placing:
         """
         task, every, rows = Task(self._tables, row), nodes is self.feasible.all_nodes, nodes.rows
         cls = int(self._tables.tasks.cls[row])
-        verdicts = self._hooks.ask(points.task_filters, task, nodes)
+        verdicts = self._hooks.ask(points.task_filters, task, nodes) if self.about_tasks.mind(cls) else ()
         if every and resources and not verdicts and self._none_is_left(cls):
             choice = Choice(None, np.zeros(len(nodes), dtype=bool))
             choice.errors = self._errors(task, nodes, (), hypernode, resources) if explain else None
@@ -423,24 +428,6 @@ class Placing:
                 mapped = [int(self._hooks.ask_one(mapper, task, node)) for node in nodes]
                 total = total + self._hooks.ask_one(reducer, task, nodes, np.array(mapped, dtype=np.int64))
         return total
-
-
-def _portions(classes: Sequence[int], *, mixes: bool, roles_matter: bool) -> Iterator[range]:
-    """Tasks, by their classes, that are chosen for together: a run of one class or, where that ``mixes``, neighbours of
-    several; what ``roles_matter`` to is not chosen for as a run."""
-    begin = end = 0
-    for _, run in groupby(classes):
-        length = len(list(run))
-        if not mixes or (length > 1 and not roles_matter):
-            if end > begin:
-                yield range(begin, end)
-            begin, end = end, end + length
-            yield range(begin, end)
-            begin = end
-        else:
-            end += length
-    if end > begin:
-        yield range(begin, end)
 
 
 def _who_looks_at_nodes(at: At) -> tuple[set[str], bool]:

@@ -8,10 +8,11 @@ answer is kept for the class; one that takes ``Task`` is asked each time; one th
 What an answer rests on, and so how long it holds: the rows that were asked about, the class, and every column of the
 plugin's own. ``reads=`` on the decorator says it anew where that is too little (a hook that reads the clock) or too
 much. A hook about single jobs that has nothing to say of most names a method with ``concerns=``, which takes JobRows
-and gives a mask: of the others it is not thought to say anything. A hook about a class may name a method with
-``several=``, which takes ClassRows in the place of TaskClass and says the same of several classes at once. One that a
-hook about a task names takes TaskRows in the place of Task, of one class, and gives what follows them as they are
-placed one after the other (``framework.in_turn``).
+and gives a mask: of the others it is not thought to say anything. One about a task and nodes names one that takes
+TaskClass, and says whether it may say anything that tells nodes apart of tasks of the class. A hook about a class may
+name a method with ``several=``, which takes ClassRows in the place of TaskClass and says the same of several classes at
+once. One that a hook about a task names takes TaskRows in the place of Task, of one class, and gives what follows them
+as they are placed one after the other (``framework.in_turn``).
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ C = TypeVar("C")
 
 class Mark(NamedTuple):
     """What a decorator leaves on a function: at which point it is, in which form, what it reads (None: as by default),
-    the name of the method that says which jobs it concerns (None: all), and of the one that answers for several classes
-    (None: it is asked for each)."""
+    the name of the method that says which jobs or classes it concerns (None: all), and of the one that answers for
+    several classes (None: it is asked for each)."""
 
     point: Question
     form: str

@@ -57,9 +57,19 @@ class OverNodes(Question, Generic[OverRows, OnNode]):
     @overload
     def __call__(self, hook: Callable[[P, Task, Node], OnNode], /) -> Callable[[P, Task, Node], OnNode]: ...
     @overload
-    def __call__(self, /, *, reads: Reads, several: str | None = None) -> MarksOverNodes[OverRows, OnNode]: ...
-    def __call__(self, hook: Any = None, /, *, reads: Reads | None = None, several: str | None = None) -> Any:
-        return self.decorate(hook, reads, several=several)
+    def __call__(
+        self, /, *, reads: Reads, concerns: str | None = None, several: str | None = None
+    ) -> MarksOverNodes[OverRows, OnNode]: ...
+    def __call__(
+        self,
+        hook: Any = None,
+        /,
+        *,
+        reads: Reads | None = None,
+        concerns: str | None = None,
+        several: str | None = None,
+    ) -> Any:
+        return self.decorate(hook, reads, concerns, several)
 
 
 _CLASS, _TASK = ("TaskClass", "NodeRows"), ("Task", "NodeRows")
@@ -101,7 +111,8 @@ predicate: OverNodes[Verdict | None, Unfit | None] = OverNodes(
     "May the task run on the node? Rows answer a Verdict; one node answers None or Unfit. None over rows: no objection"
     " to this task, nor to further ones of its class, wherever others of its job go. A hook may name a method for"
     " several (`several=`): about classes a mask, classes by nodes, or None; about tasks a FilterInTurn, which follows"
-    " their placements, or None.",
+    " their placements, or None. One about tasks may name a method that takes a TaskClass and says whether it concerns"
+    " its tasks at all (`concerns=`).",
     "before a task is placed: for a class once, and then for rows that changed; for a task each time",
     combine.verdicts,
     _OVER_NODES,

@@ -223,6 +223,20 @@ class StandsStill:
         return ~np.isin(nodes.rows, task.tables.tasks.node[task.job.tasks])
 
 
+@plugin("meddler")
+class Meddler:
+    """Objects to nodes for tasks of classes that it says are no concern of it."""
+
+    def __init__(self, ssn: Session) -> None: ...
+
+    def large(self, cls: TaskClass) -> bool:
+        return bool(cls.req.max() > 1e12)
+
+    @points.predicate(reads=(ROWS,), concerns="large")
+    def even_only(self, task: Task, nodes: NodeRows) -> Verdict:
+        return Verdict.of(nodes.rows % 2 == 0, Unfit("its number is odd"))
+
+
 # -- jobs --------------------------------------------------------------------------------------------------------------
 
 

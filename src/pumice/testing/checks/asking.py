@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import combinations
 from random import Random
 from typing import Any
@@ -214,18 +214,27 @@ def others_are_no_concern(asking: Asking, questions: Iterable[Question]) -> None
     """A hook with ``concerns=`` has nothing to say about the others. Raises: Breach."""
     for question in questions:
         hook, arguments = asking.hook(question), asking.arguments(question)
-        if hook is None or hook.concerns is None or arguments is None or not isinstance(arguments[0], Job):
+        if hook is None or hook.concerns is None or arguments is None or _is_concern(hook.concerns, arguments[0]):
             continue
-        job: Job = arguments[0]
-        mask = hook.concerns(JobRows(job.tables, np.array([job.row])))
-        answer = asking.call(hook, question, arguments)
-        if not (mask[0] or answer is None or answer is True or answer == 0):
+        answer, is_job = asking.call(hook, question, arguments), isinstance(arguments[0], Job)
+        says_nothing = answer is True or answer == 0 if is_job else isinstance(answer, int | float)
+        if not (answer is None or says_nothing):
             facts = [("asked", question.text), ("answer", answer), ("concerns", False)]
-            problem = "speaks of a job that it says is no concern of it"
+            problem = f"speaks of a {'job' if is_job else 'task'} that it says is no concern of it"
             raise Breach("concerns", question.plugin, question.where, problem, facts, _CONCERNS)
 
 
-_CONCERNS = "The method that concerns= names gives True for every job of which the hook may say something."
+def _is_concern(concerns: Callable[..., Any], subject: object) -> bool:
+    """Whether a job, or the class of a task, is one that a hook says it concerns; so is all else."""
+    if isinstance(subject, Job):
+        return bool(concerns(JobRows(subject.tables, np.array([subject.row])))[0])
+    return bool(concerns(subject.cls)) if isinstance(subject, Task) else True
+
+
+_CONCERNS = (
+    "The method that concerns= names gives True for every job of which the hook may say something, and for every class"
+    " of whose tasks it may say something that tells nodes apart."
+)
 
 
 # -- tasks of one class ------------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ class NodeOrder:
         """The same for several classes. Shape (classes, rows)."""
         return self.allocation.of_several(classes, nodes)
 
-    @points.batch_node_order(reads=(ROWS, PODS), several="in_turn")
+    @points.batch_node_order(reads=(ROWS, PODS), concerns="tells_nodes_apart", several="in_turn")
     def among_candidates(self, task: Task, nodes: NodeRows) -> F64 | float | None:
         """Preferred node affinity, taints to avoid, wishes between pods, topology spread. Shape (rows,)."""
         plan = self._plan_of(int(self._cls[task.row]))
@@ -106,6 +106,10 @@ class NodeOrder:
         for part, weight in plan.parts:
             total = total + weight * part.score(task, nodes)
         return total
+
+    def tells_nodes_apart(self, cls: TaskClass) -> bool:
+        """Whether any of these differs between nodes for tasks of the class."""
+        return bool(self._plan_of(cls.row).parts)
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn | float | None:
         """The same for tasks of one class that are placed one after the other."""

@@ -134,7 +134,7 @@ class Predicates:
         found = self._stable[cls] = codes, bool(codes.any())
         return found
 
-    @points.predicate(reads=(ROWS, PODS), several="pod_filters_in_turn")
+    @points.predicate(reads=(ROWS, PODS), concerns="pods_matter_to", several="pod_filters_in_turn")
     def pod_filters(self, task: Task, nodes: NodeRows) -> Verdict | None:
         """Host ports, inter-pod affinity, topology spread, as far as they matter to the task's class. Shape (rows,)."""
         filters = self._filters_for(int(self._cls[task.row]))
@@ -146,6 +146,10 @@ class Predicates:
         verdict = run_in_turn([each.verdict(task, nodes) for each in filters], len(nodes))
         self._last = (task.row, version, nodes, verdict)
         return verdict
+
+    def pods_matter_to(self, cls: TaskClass) -> bool:
+        """Whether one of them has something to say about tasks of the class."""
+        return bool(self._filters_for(cls.row))
 
     def pod_filters_in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn | None:
         """Where none of them objects, for tasks of one class that are placed one after the other."""
