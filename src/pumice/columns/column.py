@@ -41,14 +41,11 @@ class Column(Generic[A]):
     ``name``: in its table. ``shared``: others may read the same memory, as it is. Whoever writes calls ``part`` before,
     which calls this, and so leaves them what they read. None where the memory is the column's own.
 
-    ``touched`` belongs to the store's tables: the version of the last write to any column of the table, in a list that
-    they share, so that a table that nobody wrote to is known by one number.
-
     ``per_task`` (C, …), of a column of nodes: what one more task of each class adds to its node's row. It lets rows be
     read as they would be after a placement (``NodeRows.read``); None: placements leave the column alone.
     """
 
-    __slots__ = ("array", "data", "name", "per_task", "shared", "stamps", "touched", "version")
+    __slots__ = ("array", "data", "name", "per_task", "shared", "stamps", "version")
 
     def __init__(self, data: A, version: int, stamps: I64 | None = None, name: str = "") -> None:
         self.name = name
@@ -56,11 +53,10 @@ class Column(Generic[A]):
         self.array: A = data
         if data.flags.writeable:
             self.array = data.view()
-            self.array.flags.writeable = False
+            self.array.setflags(write=False)
         self.version = version
         self.stamps = stamps
         self.shared: Callable[[Column[A]], object] | None = None
-        self.touched: list[int] | None = None
         self.per_task: F64 | None = None
 
     def reader(self) -> Column[A]:
@@ -77,7 +73,7 @@ class Column(Generic[A]):
         """Go on with a copy."""
         self.data = self.data.copy("K")
         self.array = self.data.view()
-        self.array.flags.writeable = False
+        self.array.setflags(write=False)
 
 
 class Writer:
@@ -94,7 +90,8 @@ class Writer:
             column.part()
         version = column.version = self.next_version()
         column.data[index] = value
-        self._mark(column, index, version)
+        if column.stamps is not None:
+            column.stamps[index] = version
 
     def add(self, column: Column[AnyArray], index: Any, change: Any) -> None:
         """Add ``change`` at ``index``, likewise."""
@@ -102,10 +99,5 @@ class Writer:
             column.part()
         version = column.version = self.next_version()
         column.data[index] += change
-        self._mark(column, index, version)
-
-    def _mark(self, column: Column[AnyArray], index: Any, version: int) -> None:
         if column.stamps is not None:
             column.stamps[index] = version
-        if column.touched is not None:
-            column.touched[0] = version

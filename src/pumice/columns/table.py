@@ -77,7 +77,8 @@ class Parting:
 class Table:
     """``alive`` marks rows in use. ``stamps`` (rows,): raised for each row that is written, in whatever column; equal
     stamps mean equal bytes of the row, but for what is said of it (``restate``). None where the table is
-    ``unstamped``.
+    ``unstamped``. ``value``: what the store's table is, None since somebody wrote; ``frozen_at``, of a value: a number
+    that no other has.
 
     Memory is copied when it is written, and only where others read it: a value (``freeze``) and a fork of it have the
     memory of the table that they are of, until one of them is written to; and what nobody holds any more when the store
@@ -111,9 +112,10 @@ class Table:
         self._lengths = lengths or {}
         self._stamped = stamped
         self.columns = {}
-        self._touched = [0]  # the version of the last write, in a list that the columns share
-        self._frozen: Self | None = None  # the value that it is, until somebody writes
+        self.value: Self | None = None
+        self.frozen_at = 0
         self._known: dict[str, Column[AnyArray]] = {}  # columns of the last value
+        self._written: list[Column[AnyArray]] = []  # those that are not as they were in it: their memory is their own
         self._held: list[ref[Self]] = []  # values from before the last write that somebody may still hold
         self._source: Self | None = None  # of a fork: the value that it began as
         self._parting = Parting(self)
@@ -132,11 +134,6 @@ class Table:
     def decisive(self) -> list[Column[AnyArray]]:
         """The columns that decisions rest on: all but those that hold what is said of rows."""
         return [column for name, column in self.columns.items() if not self.FIELDS[name].says]
-
-    @property
-    def touched(self) -> int:
-        """The version of the last write to any column."""
-        return self._touched[0]
 
     @property
     def capacity(self) -> int:
@@ -174,11 +171,12 @@ class Table:
 
     def _put(self, rows: Any, values: Mapping[str, Any]) -> int:
         """Write columns, and give the version of that."""
-        version = self._touched[0] = self._versions.next()
+        version = self._versions.next()
         for name, value in values.items():
             column = self.columns[name]
             if column.shared is not None:
-                column.part()
+                column.shared = None
+                self.part(column)
             column.data[rows] = value
             column.version = version
         return version
@@ -224,6 +222,7 @@ class Table:
             self.stamps = stamps
         else:
             self.stamps = None
+        self._written = []
         for name in self.FIELDS:
             data = self._unused(name, size)
             if old:
@@ -232,8 +231,8 @@ class Table:
         self._free.extend(range(size - 1, old - 1, -1))
 
     def _adopt(self, column: Column[AnyArray]) -> None:
-        column.touched, self._touched[0] = self._touched, column.version
         self.columns[column.name] = column
+        self._written.append(column)
         self.__dict__[column.name] = column.array
 
     # -- the same rows for others --------------------------------------------------------------------------------------
@@ -241,42 +240,46 @@ class Table:
     def freeze(self) -> Self:
         """The store's table as it is now, as a value: what is written later does not change it. Columns that were not
         written since the last call are the same."""
-        touched = self._touched[0]
-        assert touched >= 0, "what a session writes is told to nobody: its tables are no values"
-        if self._frozen is not None:
-            return self._frozen
+        assert self._source is None, "what a session writes is told to nobody: its tables are no values"
+        if self.value is not None:
+            return self.value
         columns = self._known = self._known.copy()
-        for name, column in self.columns.items():
+        for column in self._written:
             column.shared = self._parting
-            known = columns.get(name)
-            if known is None or known.version != column.version:
-                columns[name] = column.reader()
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__, columns=columns, _frozen=None, _known=None, _held=None, _parting=None)
-        if self.stamps is not None:
-            twin.stamps = read_only(self.stamps)
-        self._frozen = twin
+            columns[column.name] = column.reader()
+        self._written = []
+        stamps = None if self.stamps is None else read_only(self.stamps)
+        self.value = self._twin(columns=columns, stamps=stamps, frozen_at=self._versions.next(), _known={}, _held=[])
+        return self.value
+
+    def _twin(self, **others: Any) -> Self:
+        """Another with the same attributes, but for these, and nothing written yet."""
+        twin, attributes = object.__new__(type(self)), self.__dict__.copy()  # faster than to update an empty one
+        attributes.update(others, _written=[])
+        twin.__dict__ = attributes
         return twin
 
     def _move_on(self) -> None:
         """Something is about to be written for the first time since the table was a value."""
-        if self._frozen is None:
+        if self.value is None:
             return
-        self._held.append(ref(self._frozen))
-        self._frozen = None  # if nobody else has it, it is gone now
-        self._held = [each for each in self._held if each() is not None]
-        if not self._held:
-            for column in self.columns.values():
-                column.shared = None
-        elif self.stamps is not None:
+        self._held.append(ref(self.value))
+        self.value = None  # if nobody else has it, it is gone now
+        if self._is_read() and self.stamps is not None:
             self.stamps = self.stamps.copy()
             for column in self.columns.values():
                 column.stamps = self.stamps
 
+    def _is_read(self) -> bool:
+        """Whether somebody holds a value from before the last write."""
+        self._held = [each for each in self._held if each() is not None]
+        return bool(self._held)
+
     def part(self, column: Column[AnyArray]) -> None:
         """Leave the memory of a column, which is about to be written, to those who read it."""
         self._move_on()
-        if self._source is not None or self._held:
+        self._written.append(column)
+        if self._source is not None or (self._held and self._is_read()):
             column.move()
             self.__dict__[column.name] = column.array
 
@@ -294,10 +297,10 @@ class Table:
             if column.array.shape != then.array.shape:  # a resource came that nobody had counted
                 return
             equal = unequal_rows(column.array, then.array, rows)
-            if equal is None:
-                column.version = then.version
-            else:
+            if equal is not None:
                 same = equal if same is None else same & equal
+            elif column.shared is None:  # written since the table was a value, which has the versions of before
+                column.version = then.version
         self._move_on()
         carried = rows if same is None else rows[same]
         self.stamps[carried] = other.stamps[carried]
@@ -305,9 +308,8 @@ class Table:
     def restored(self, arrays: Mapping[str, AnyArray]) -> Self:
         """The table with these columns, all of them and of one length, as a value. Versions are new, and so is the
         stamp of each row, which no other row has."""
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__, columns={}, _free=[], _frozen=None, _known=None, _held=None, _touched=[0])
         next_version = self._versions.next
+        twin = self._twin(columns={}, frozen_at=next_version(), _free=[], value=None, _known={}, _held=[])
         stamps = [next_version() for _ in range(len(arrays["alive"]))] if self._stamped else None
         twin.stamps = None if stamps is None else read_only(np.array(stamps, dtype=np.int64))
         for name in self.FIELDS:
@@ -319,15 +321,14 @@ class Table:
         assert not self.columns["alive"].data.flags.writeable, (
             "only a value is forked: who writes on a table is not told"
         )
-        twin = object.__new__(type(self))
         stamps = None if self.stamps is None else self.stamps.copy()
         columns = self.columns.copy()
+        twin = self._twin(columns=columns, stamps=stamps, _source=self)
         parting = Parting(twin)
         for name in self.MOVING:
             before = columns[name]
             column = columns[name] = Column(before.array, before.version, stamps, name)
             column.shared = parting
-        twin.__dict__.update(self.__dict__, columns=columns, stamps=stamps, _source=self, _touched=[-1])
         return twin
 
 

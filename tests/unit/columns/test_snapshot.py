@@ -119,6 +119,15 @@ def test_a_snapshot_after_no_event_is_the_same_cluster() -> None:
         assert getattr(first.tables, name) is getattr(second.tables, name), "nothing is copied"
 
 
+@pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
+def test_the_version_of_all_tables_tells_that_something_was_written(event: Any) -> None:
+    state = store()
+    before = state.snapshot().tables.version
+    assert state.snapshot().tables.version == before
+    event(state)
+    assert state.snapshot().tables.version > before
+
+
 def test_each_snapshot_of_a_store_names_another_session() -> None:
     state = store()
     assert [state.snapshot().uid for _ in range(3)] == ["session-1", "session-2", "session-3"]

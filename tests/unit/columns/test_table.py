@@ -273,6 +273,47 @@ def test_a_value_that_is_given_back_is_not_copied_for_any_more() -> None:
     assert (table.freeze().berth[0], table.freeze().names[0]) == (6, "boat 0")
 
 
+def test_what_is_let_go_between_two_writes_is_not_copied_for_at_the_second() -> None:
+    table = boats(2)
+    held = table.freeze()
+    table.write(0, berth=5)
+    assert held.berth[0] == 0
+    memory = table["cargo"].data
+    del held
+    table.write(0, cargo=7.0)
+    assert table["cargo"].data is memory
+    value = table.freeze()
+    assert (value.berth[0], value.cargo[0, 0]) == (5, 7)
+
+
+@pytest.mark.parametrize("how", ["write", "restate", "writer"])
+def test_what_was_written_in_place_is_in_the_next_value(how: str) -> None:
+    table = boats(2)
+    before = {name: table.freeze()[name] for name in Boats.FIELDS}
+    match how:
+        case "write":
+            table.write(1, berth=7, cargo=7.0)
+        case "restate":
+            table.write(1, berth=7)
+            table.restate(1)
+        case "writer":
+            Writer(table._versions).add(table["berth"], 1, 6)
+    after = table.freeze()
+    assert after.berth[1] == 7 and versions(after) == versions(table)
+    others = {name for name in Boats.FIELDS if after[name] is not before[name]}
+    assert others == ({"berth", "cargo"} if how == "write" else {"berth"})
+
+
+def test_what_was_done_elsewhere_alone_has_its_own_version_here() -> None:
+    """A column that only a session wrote to, and left as it was: the store's values know its version of before."""
+    table = boats(2)
+    fork = table.freeze().fork()
+    Journal(table._versions).put(fork["berth"], 1, 1)
+    table.write(0, cargo=4.0)
+    table.adopt(fork)
+    assert versions(table.freeze()) == versions(table)
+
+
 def test_what_was_done_elsewhere_is_known_to_be_the_same() -> None:
     """A session did to its fork what the store does to the table afterwards."""
     table = boats(3)
