@@ -77,8 +77,7 @@ class Parting:
 class Table:
     """``alive`` marks rows in use. ``stamps`` (rows,): raised for each row that is written, in whatever column; equal
     stamps mean equal bytes of the row, but for what is said of it (``restate``). None where the table is
-    ``unstamped``. ``value``: what the store's table is, None since somebody wrote; ``frozen_at``, of a value: a number
-    that no other has.
+    ``unstamped``. ``value``: what the store's table is, None since somebody wrote.
 
     Memory is copied when it is written, and only where others read it: a value (``freeze``) and a fork of it have the
     memory of the table that they are of, until one of them is written to; and what nobody holds any more when the store
@@ -113,7 +112,6 @@ class Table:
         self._stamped = stamped
         self.columns = {}
         self.value: Self | None = None
-        self.frozen_at = 0
         self._known: dict[str, Column[AnyArray]] = {}  # columns of the last value
         self._written: list[Column[AnyArray]] = []  # those that are not as they were in it: their memory is their own
         self._held: list[ref[Self]] = []  # values from before the last write that somebody may still hold
@@ -249,7 +247,7 @@ class Table:
             columns[column.name] = column.reader()
         self._written = []
         stamps = None if self.stamps is None else read_only(self.stamps)
-        self.value = self._twin(columns=columns, stamps=stamps, frozen_at=self._versions.next(), _known={}, _held=[])
+        self.value = self._twin(columns=columns, stamps=stamps, _known={}, _held=[])
         return self.value
 
     def _twin(self, **others: Any) -> Self:
@@ -277,7 +275,8 @@ class Table:
 
     def part(self, column: Column[AnyArray]) -> None:
         """Leave the memory of a column, which is about to be written, to those who read it."""
-        self._move_on()
+        if self.value is not None:
+            self._move_on()
         self._written.append(column)
         if self._source is not None or (self._held and self._is_read()):
             column.move()
@@ -309,7 +308,7 @@ class Table:
         """The table with these columns, all of them and of one length, as a value. Versions are new, and so is the
         stamp of each row, which no other row has."""
         next_version = self._versions.next
-        twin = self._twin(columns={}, frozen_at=next_version(), _free=[], value=None, _known={}, _held=[])
+        twin = self._twin(columns={}, _free=[], value=None, _known={}, _held=[])
         stamps = [next_version() for _ in range(len(arrays["alive"]))] if self._stamped else None
         twin.stamps = None if stamps is None else read_only(np.array(stamps, dtype=np.int64))
         for name in self.FIELDS:

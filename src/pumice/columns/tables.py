@@ -39,7 +39,7 @@ from pumice.columns.usages import HistoryTable, UsageTable
 @dataclass(slots=True, eq=False)
 class Tables:
     """The cluster as columns. Of a value the tables that nobody has written to since the one before are the same
-    objects, and ``version`` is that of the newest.
+    objects, and so are all where ``version`` is the same.
 
     The fields that are tables are the one list of them, and stand together: see ``NAMES``.
     """
@@ -78,8 +78,12 @@ class Tables:
 
     def freeze(self) -> Tables:
         """The cluster as it is now, as a value."""
-        parts = [table.freeze() if table.value is None else table.value for table in _ALL(self)]
-        return self._with(parts, max(self.tree.version, *[part.frozen_at for part in parts]))
+        for table in _ALL(self):
+            if table.value is None:
+                table.freeze()
+                self.version = self.versions.next()
+        self.version = max(self.version, self.tree.version)
+        return self._with(_VALUES(self), self.version)
 
     def fork(self) -> Tables:
         """The same cluster with moving columns of its own: what a session writes on."""
@@ -96,3 +100,4 @@ _TYPES: Mapping[str, type[Table]] = MappingProxyType(
 #: The tables by name, in the order in which one speaks of them.
 NAMES = tuple(_TYPES)
 _ALL: Callable[[Tables], tuple[Any, ...]] = attrgetter(*NAMES)
+_VALUES: Callable[[Tables], tuple[Any, ...]] = attrgetter(*(f"{name}.value" for name in NAMES))
