@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from hashlib import sha256
 
 from pumice.model.decisions import Bind, Decision
@@ -14,8 +14,10 @@ class Digest:
     def __init__(self) -> None:
         self._hash = sha256()
 
-    def add(self, now: float, decisions: Iterable[Decision]) -> None:
+    def add(self, now: float, decisions: Sequence[Decision]) -> None:
         """``now``: moment of the cycle that decided. Cycles that decide nothing leave no mark."""
+        if not decisions:
+            return
         at = repr(now)
         lines = [
             f"{at} {'bind' if isinstance(each, Bind) else f'evict {each.reason}'} {each.pod} {each.node}\n"

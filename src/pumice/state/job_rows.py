@@ -30,6 +30,7 @@ from pumice.state.task_order import order_rows
 
 PHASE_OF_NAME: dict[str, int] = {phase.value: code for phase, code in PHASE_CODE.items()}
 _HOLDING = [int(status) for status in ALLOCATED_STATUSES]
+_MOST = int(np.iinfo(np.int32).max)
 _NOBODY: AnyArray = np.zeros(0, dtype=np.int64)
 _NOBODY.setflags(write=False)
 #: All of a PodGroup that rows are filled from, but for its phase.
@@ -109,7 +110,7 @@ class JobKeeper:
             min_available=group.min_member,
             creation=group.creation,
             role_min=self._role_minima(row, group),
-            role_total=min(sum(group.min_task_member.values()), np.iinfo(np.int32).max),
+            role_total=min(sum(group.min_task_member.values()), _MOST),
             has_min=group.min_resources is not None,
             min_resources=tables.axis.vector(group.min_resources),
             ask=-1 if group.min_resources is None else self._asks.of(group.min_resources),

@@ -7,6 +7,8 @@ recoverAllocatedHyperNode.
 
 from __future__ import annotations
 
+import numpy as np
+
 from pumice.algorithms.groups import distinct
 from pumice.columns.counting import HELD, PENDING
 from pumice.columns.dtypes import I32, AnyArray, some
@@ -52,8 +54,9 @@ def nothing_waits(tables: Tables) -> bool:
     """Whether no job waits for anything: no pending task, no PodGroup to admit; and none is in a hypernode or should
     be, which is found out at the beginning of a session."""
     jobs = tables.jobs
-    waits = (jobs.counts[:, PENDING] > 0) | (jobs.phase == PENDING_PHASE) | jobs.has_topology | (jobs.hypernode >= 0)
-    return not some(waits & jobs.alive)
+    if np.count_nonzero(jobs.counts[:, PENDING]):  # rows that are not in use count none; mostly this says it all
+        return False
+    return not some(((jobs.phase == PENDING_PHASE) & jobs.alive) | jobs.has_topology | (jobs.hypernode >= 0))
 
 
 def recover_hypernodes(ssn: Session) -> None:

@@ -57,6 +57,7 @@ def test_where_a_job_lives_is_found_from_its_pods(on: list[str], home: str) -> N
         pytest.param({"phase": "Running"}, pods("g", 1), False, id="a pod waits"),
         pytest.param({"phase": "Pending"}, [], False, id="a group to admit"),
         pytest.param({"phase": "Running", "tier": 1}, pods("g", 1, on="a"), False, id="a place to find out"),
+        pytest.param({"phase": "Running"}, pods("g", 1, phase="Failed"), True, id="what has ended waits for nothing"),
     ],
 )
 def test_whether_nothing_waits(group: dict[str, Any], members: list[Any], idle: bool) -> None:
