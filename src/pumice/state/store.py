@@ -71,6 +71,7 @@ class Store:
         self._notes: Mapping[str, float] = {}
         self._came: dict[str, Pod] = {}  # pods of the last events, which are written together; one of the two is empty
         self._left: dict[str, None] = {}
+        self._sent: tuple[Sequence[Bind | Evict], NodeTable | None] | None = None  # before these came or left
         self._requests = BindRequests()
         self._versions = Versions()
         self._grants = Grants()
@@ -144,7 +145,11 @@ class Store:
         self._jobs.refresh()
 
     def _take_in(self) -> None:
-        """Write the pods that came or left one after the other: many that are equal cost little more than one."""
+        """Write what was sent, then the pods that came or left one after the other: many that are equal cost little
+        more than one."""
+        if self._sent is not None:
+            sent, self._sent = self._sent, None
+            self._count_as_done(*sent)
         if self._came:
             pods, self._came = self._came, {}
             runs = list(runs_of(pods))
@@ -236,14 +241,21 @@ class Store:
 
         Nothing to do when events were faster. Who sends a decision sees to it that an event comes in bounded time: the
         pod as it became of it, or ``Undone``.
+
+        They are counted when something else happens, or somebody asks: by then whoever read what the cycle left has
+        let go of it, and no memory is copied for him.
         """
         self._take_in()
+        if decisions:
+            self._sent = decisions, left.nodes if left is not None else None
+
+    def _count_as_done(self, decisions: Sequence[Bind | Evict], left: NodeTable | None) -> None:
         self._tasks.assume(decisions)
         for decision in decisions:
             if isinstance(decision, Bind) and decision.context:
                 self._grants.assume(decision)
-        if decisions and left is not None:
-            self._tables.nodes.adopt(left.nodes)
+        if left is not None:
+            self._tables.nodes.adopt(left)
 
     def remember(self, writes: Writes) -> None:
         """Keep where a cycle put jobs and sub-jobs, and what its plugins noted."""
@@ -256,6 +268,7 @@ class Store:
 
     def beside(self) -> Mapping[str, list[Object]]:
         """The objects that have tables of their own beside the books, by the name of the table."""
+        self._take_in()
         return self._beside.objects()
 
     # -- snapshots ----------------------------------------------------------------------------------------------------

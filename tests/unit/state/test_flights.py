@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from pumice.columns.tables import Tables
 from pumice.model.decisions import Bind, Evict
-from pumice.model.events import Event, Seen, Undone
+from pumice.model.events import Event, Gone, Seen, Undone
 from pumice.model.pod import Pod
 from pumice.model.status import TaskStatus
 from pumice.state.store import Store
@@ -78,6 +79,35 @@ def test_an_eviction_in_flight(event: Event, status: TaskStatus) -> None:
     assert state_of(store)[0] is TaskStatus.RELEASING
     store.apply(event)
     assert state_of(store)[0] is status
+
+
+@pytest.mark.parametrize("read", [False, True], ids=["let go", "read still"])
+def test_what_a_cycle_left_is_copied_only_where_somebody_reads_it_when_something_happens(read: bool) -> None:
+    store = store_of(_WAITING)
+    tables = store.snapshot().tables
+    memory, left = tables.tasks.status, tables.fork()
+    store.assume([_BIND], left)
+    del tables
+    if not read:
+        del left
+    status, used = state_of(store)
+    assert (status, used) == (TaskStatus.BINDING, 2000.0)
+    assert np.shares_memory(store.snapshot().tables.tasks.status, memory) is not read
+    if read:
+        assert TaskStatus(int(left.tasks.status[0])) is TaskStatus.PENDING and left.nodes.used[0][0] == 0.0
+
+
+def test_what_was_sent_first_is_counted_first() -> None:
+    """Whatever comes next: another decision, or the pod's end."""
+    store = store_of(_WAITING)
+    store.assume([_BIND])
+    store.assume([Evict(_WAITING.key, _WAITING.uid, "n1", "ns/g", "preempt")])
+    assert state_of(store) == (TaskStatus.RELEASING, 2000.0)
+    store = store_of(_WAITING)
+    store.assume([_BIND])
+    store.apply(Gone(Pod, _WAITING.key))
+    assert not store.snapshot().tables.nodes.used.any()
+    assert store.snapshot().tables.tasks.alive.sum() == 0
 
 
 def test_news_after_undone_counts() -> None:
