@@ -62,9 +62,9 @@ class Heap:
         """All that wait, in no order that means anything."""
         return [row for _, row in self._heap]
 
-    def pop_all(self) -> list[int]:
-        """All that wait, in order; none waits after it."""
-        rows = [row for _, row in sorted(self._heap)]
+    def pop_all(self, *, in_order: bool = True) -> list[int]:
+        """All that wait, in order, if that matters; none waits after it."""
+        rows = [row for _, row in (sorted(self._heap) if in_order else self._heap)]
         self._heap.clear()
         return rows
 

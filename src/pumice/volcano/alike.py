@@ -60,7 +60,9 @@ class Alike:
         """After a failure: the next jobs, as long as they fail as others did, for nothing that decides about turns has
         changed."""
         if len(jobs) > 1 and (known := self._known(np.array(jobs.rows()))) is not None:
-            self._fail_all(jobs.pop_all(), *known)
+            failures, which = known
+            speaks = any(failure.told for failure in failures)  # and of one job after the other
+            self._fail_all(jobs.pop_all(in_order=speaks), failures, which)
         while jobs and self.fails(jobs.peek()):
             jobs.pop()
 
@@ -90,14 +92,14 @@ class Alike:
 
     def _fail_all(self, rows: list[int], failures: list[Failure], which: dict[int, int]) -> None:
         story, listed = self._ssn.story, np.array(rows)
-        numbers = np.array([which[row] for row in rows])
+        numbers = np.array([which[row] for row in rows]) if len(failures) > 1 else None
         for number, failure in enumerate(failures):
-            story.fail(listed[numbers == number], failure)
+            story.fail(listed if numbers is None else listed[numbers == number], failure)
         told = {failure.told for failure in failures}
         if len(told) == 1 and len(failures[0].told) <= 1:  # of two things both are told of one job before the next
             for what, detail in told.pop():
                 story.tell_of_jobs(listed, what, detail)
             return
-        for row, number in zip(rows, numbers.tolist(), strict=True):
-            for what, detail in failures[number].told:
+        for row in rows:
+            for what, detail in failures[which[row]].told:
                 story.tell(self._ssn.tables.jobs.uids[row], what, detail)
