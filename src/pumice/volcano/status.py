@@ -5,8 +5,9 @@ Source: Volcano CloseSession, job updater (phase rules, when to write) and queue
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,17 +51,26 @@ def conditions(ssn: Session) -> Conditions:
     return ssn.shared(Conditions, lambda: Conditions(ssn.uid, ssn.now))
 
 
+class HandedOut(NamedTuple):
+    """A status that was handed out to be written, of a job with this stamp in the snapshot, that had failed as this."""
+
+    status: PodGroupStatus
+    stamp: int
+    failed_as: int
+
+
 @dataclass(slots=True)
 class Settled:
     """Jobs of which nothing was left to write (J,): as what they were ``seen`` in the snapshot then, -1 for none, and
-    what they had failed as."""
+    what they had failed as. ``handed_out``: by row, what nothing will be left of once it is written."""
 
     seen: I64
     failed_as: I64
+    handed_out: dict[int, HandedOut]
 
     @classmethod
     def none(cls, count: int) -> Settled:
-        return cls(np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64))
+        return cls(np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64), {})
 
 
 class _News:
@@ -84,7 +94,8 @@ class _News:
         one."""
         ssn, now = self._ssn, self._ssn.tables.versions.next()
         if now != self._as_of + 1:  # who writes takes a number
-            self._found = self._find().nonzero()[0].tolist()
+            found: list[int] = self._find().nonzero()[0].tolist()
+            self._found = [row for row in found if not self._is_as_handed_out(row)]
         self._as_of = now
         return sorted({*self._found, *ssn.story.tried, *self._told})
 
@@ -97,17 +108,39 @@ class _News:
         found |= stamps > ssn.opened_at
         return found
 
-    def settle(self, rows: Iterable[int], updates: Container[int]) -> None:
-        """Nothing is left to write of those of some jobs that have no update. Of one that the session wrote it is not
-        known what comes of that."""
+    def _is_as_handed_out(self, row: int) -> bool:
+        """Whether all that is new of a job is that its status was written, as it was handed out: then it is in
+        order."""
+        settled, jobs = self.settled, self._ssn.tables.jobs
+        handed_out, group = settled.handed_out.get(row), jobs.groups[row]
+        if handed_out is None or group is None:
+            return False
+        assert jobs.stamps is not None
+        if jobs.stamps[row] > self._ssn.opened_at or handed_out != self._as_it_is(row, group.status):
+            return False
+        del settled.handed_out[row]
+        settled.seen[row], settled.failed_as[row] = self.seen[row], handed_out.failed_as
+        return True
+
+    def _as_it_is(self, row: int, status: PodGroupStatus) -> HandedOut:
+        stamps = self._ssn.world.before.jobs.stamps
+        assert stamps is not None
+        return HandedOut(status, int(stamps[row]), int(self._ssn.story.failed_as[row]))
+
+    def settle(self, rows: Iterable[int], updates: Mapping[int, PodGroupUpdate]) -> None:
+        """Nothing is left to write of those of some jobs that have no update, and of others once that is written. Of
+        one that the session wrote it is not known what comes of that."""
         ssn, settled, stamps = self._ssn, self.settled, self._ssn.tables.jobs.stamps
         assert stamps is not None
         tried, failed_as = ssn.story.tried, ssn.story.failed_as
         for row in rows:
+            settled.handed_out.pop(row, None)
             if row in tried or stamps[row] > ssn.opened_at:
                 settled.seen[row] = -1
             elif row not in updates:
                 settled.seen[row], settled.failed_as[row] = self.seen[row], failed_as[row]
+            else:
+                settled.handed_out[row] = self._as_it_is(row, updates[row].status)
 
 
 def _news(ssn: Session) -> _News:

@@ -235,6 +235,27 @@ def test_a_job_whose_status_is_in_order_is_not_looked_at_again() -> None:
     assert to_close(cycles.open()) == ""
 
 
+@pytest.mark.parametrize(
+    ("comes", "looked_at"),
+    [
+        pytest.param({}, "", id="what was handed out"),
+        pytest.param({"status": PodGroupStatus("Running", (), running=3)}, "says-so", id="another status"),
+        pytest.param({"minimum": 2}, "says-so", id="the status, and another minimum"),
+        pytest.param({"status": PodGroupStatus("Inqueue", (), running=2)}, "says-so", id="another phase"),
+    ],
+)
+def test_a_status_that_comes_as_it_was_handed_out_is_in_order(comes: dict[str, Any], looked_at: str) -> None:
+    cycles = Cycles()
+    cycles.store.apply(Seen(podgroup("runs", status=PodGroupStatus("Running", (), running=1), creation=1.0)))
+    close_session(cycles.open())
+    cycles.store.apply(Seen(pod("says-so-1", "says-so", on="n")))
+    (update,) = close_session(cycles.open()).groups
+    assert (update.job, update.status.running) == ("ns/says-so", 2)
+    found = {"status": update.status, "minimum": 1, **comes}
+    cycles.store.apply(Seen(podgroup("says-so", **found, creation=2.0)))
+    assert to_close(cycles.open()) == looked_at
+
+
 def moved(ssn: Session) -> None:
     ssn.statement().allocate(ssn.tables.jobs.tasks[row_of(ssn, "waits")].tolist(), [0])
 
@@ -286,7 +307,7 @@ def test_a_status_stays_in_order_whatever_plugins_keep_of_the_job() -> None:
             state.apply(Seen(replace(groups[update.job], status=update.status)))
         return found
 
-    assert [looked_at(), looked_at(), looked_at()] == ["runs", "runs", ""], "nothing waits"
+    assert [looked_at(), looked_at(), looked_at()] == ["runs", "", ""], "nothing waits"
     for each in (podgroup("new", phase="Inqueue", creation=1.0), pod("new", "new", 9)):
         state.apply(Seen(each))
     assert looked_at() == "new", "the share of the other is in a column now"
