@@ -201,15 +201,17 @@ class Failures:
             self._rests_on(job, single=single, alone=alone),
         )
         self._memo.keep(question, rests_on, failure)
-        self._memo.keep(self._kind(job), (), True)
+        kind = self._kind(job)
+        self._memo.keep(kind, (), tuple(sorted({alone, *(self._memo.recall(kind, ()) or ())})))
         self._story.fail(np.array([job]), failure)
 
     def of(self, job: int) -> Failure | None:
         """How a fresh job would fail, None where it has to be tried."""
-        if self._memo.recall(self._kind(job), ()) is None:
+        known: tuple[bool, ...] | None = self._memo.recall(self._kind(job), ())
+        if known is None:
             return None  # none like it has failed so far
         single, queue_now = self._is_single(job), self._queue_now(job)
-        for alone in (False, True):
+        for alone in known:
             question = self._question(job, single=single, alone=alone)
             rests_on = self._rests_on(job, single=single, alone=alone)
             failure: Failure | None = self._memo.recall(question, rests_on)
