@@ -142,7 +142,8 @@ class Ordering:
 
     def jobs_in_order(self, rows: AnyArray) -> Iterator[int]:
         """Waiting jobs, the first one first; by one sort over arrays where plugins give keys."""
-        if not len(rows):
+        if len(rows) < 2:
+            yield from rows.tolist()
             return
         if not self._is_keyed(points.job_order):
             yield from (row for _, row in sorted(zip(self.job_keys()(rows.tolist()), rows.tolist(), strict=True)))
