@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -251,8 +250,8 @@ class Job(Counters):
             if np.count_nonzero(empty) > self.best_effort_count:  # those behind a gate are not in the job's sum
                 empty &= tasks.gate[rows] == NO_GATE
             counted |= empty
-        counts = Counter(tasks.role[rows][counted].tolist())
-        return {role: counts[role] for role in self.role_min}
+        roles = tasks.role[rows][counted].tolist()
+        return {role: roles.count(role) for role in self.role_min}
 
 
 class Queue(Row):
