@@ -75,14 +75,15 @@ class _Allocation:
         valid is asked when its turn comes: nothing here changes that."""
         ssn, jobs = self.ssn, self.ssn.tables.jobs
         live = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
-        pending = live & (jobs.phase == PENDING_PHASE)
-        if some(pending) and not ssn.policy.has_action("enqueue"):
-            ssn.journal.put(jobs["phase"], pending.nonzero()[0], INQUEUE_PHASE)
-            pending = np.zeros_like(pending)
-        promised = np.zeros_like(live)
-        subs = ssn.tables.subs
-        promised[subs.job[subs.alive & (subs.nominated >= 0)]] = True
-        rows: AnyArray = (live & ~pending & ((jobs.waits > 0) | promised)).nonzero()[0]
+        if not ssn.policy.has_action("enqueue"):
+            pending = (live & (jobs.phase == PENDING_PHASE)).nonzero()[0]
+            if len(pending):
+                ssn.journal.put(jobs["phase"], pending, INQUEUE_PHASE)
+        wanted, subs = jobs.waits > 0, ssn.tables.subs
+        promised = subs.alive & (subs.nominated >= 0)
+        if some(promised):
+            wanted[subs.job[promised]] = True
+        rows: AnyArray = (live & wanted & (jobs.phase != PENDING_PHASE)).nonzero()[0]
         return rows
 
     def take_turns(self, rows: AnyArray) -> None:
