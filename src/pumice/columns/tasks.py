@@ -53,7 +53,9 @@ class TaskTable(Table):
 
     def awaiting(self) -> AnyArray:
         """Rows of the tasks of jobs that wait and are nominated to a node."""
-        nominated: AnyArray = (self.nominated >= 0).nonzero()[0]  # nobody, most of the time
+        nominated: AnyArray = (self.nominated >= 0).nonzero()[0]
+        if not len(nominated):  # most of the time
+            return nominated
         waits = self.alive[nominated] & (self.status[nominated] == TaskStatus.PENDING) & (self.job[nominated] >= 0)
         found: AnyArray = nominated[waits]
         return found

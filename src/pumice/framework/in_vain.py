@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pumice.columns.dtypes import AnyArray
+from pumice.columns.dtypes import AnyArray, some
 from pumice.framework.memo import Ground, ground, ground_of_rows
 from pumice.framework.point import Question
 from pumice.framework.session import Session
@@ -24,7 +24,7 @@ def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run
     It is not run where it changed nothing when all was the same: what it told then is told again.
     """
     story = ssn.story
-    noted = bool(story.failed_as[rows].any()) or not story.errors.keys().isdisjoint(rows.tolist())
+    noted = some(story.failed_as[rows] != 0) or not story.errors.keys().isdisjoint(rows.tolist())
     if noted or ssn.policy.python_plugins:  # an action goes by what earlier ones found; plugins may keep anything
         run()
         return

@@ -12,7 +12,7 @@ from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job
 from pumice.framework.errors import PluginFault
-from pumice.framework.memo import Ground
+from pumice.framework.memo import Ground, ground_of_rows
 from pumice.framework.ordering import Heap
 from pumice.framework.session import Session
 from pumice.volcano import points
@@ -30,7 +30,8 @@ def enqueue(ssn: Session) -> None:
     waiting = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.barred).nonzero()[0]
     if not len(waiting):
         return
-    kinds = _by_queue_and_ask(ssn, waiting)
+    rests_on = (waiting.tobytes(), ground_of_rows(jobs.stamps, waiting))
+    kinds = ssn.memo.get("waiting by queue and ask", rests_on, lambda: _by_queue_and_ask(ssn, waiting), waiting.nbytes)
     admission = _Admission(ssn)
     if admission.rejects_all(kinds):
         return
