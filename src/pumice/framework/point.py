@@ -117,7 +117,9 @@ class Question:
         )
         return hook
 
-    def decorate(self, hook: Any, reads: Reads | None, concerns: str | None = None, several: str | None = None) -> Any:
+    def decorate(
+        self, hook: Any, *, reads: Reads | None = None, concerns: str | None = None, several: str | None = None
+    ) -> Any:
         """``@point`` and ``@point(reads=…)``."""
         if hook is None:
             return lambda later: self.mark(later, reads, concerns, several)
@@ -149,8 +151,8 @@ class Point(Question, Generic[A, R, C]):
     def __call__(
         self, /, *, reads: Reads, concerns: str | None = None
     ) -> Callable[[Callable[Concatenate[P, A], R]], Callable[Concatenate[P, A], R]]: ...
-    def __call__(self, hook: Any = None, /, *, reads: Reads | None = None, concerns: str | None = None) -> Any:
-        return self.decorate(hook, reads, concerns)
+    def __call__(self, hook: Any = None, /, **said: Any) -> Any:
+        return self.decorate(hook, **said)
 
 
 class MarksTwoForms(Protocol[A, R, B, S]):
@@ -173,16 +175,8 @@ class TwoForms(Question, Generic[A, R, B, S, C]):
     def __call__(
         self, /, *, reads: Reads, concerns: str | None = None, several: str | None = None
     ) -> MarksTwoForms[A, R, B, S]: ...
-    def __call__(
-        self,
-        hook: Any = None,
-        /,
-        *,
-        reads: Reads | None = None,
-        concerns: str | None = None,
-        several: str | None = None,
-    ) -> Any:
-        return self.decorate(hook, reads, concerns, several)
+    def __call__(self, hook: Any = None, /, **said: Any) -> Any:
+        return self.decorate(hook, **said)
 
 
 class Asked(Generic[A, C]):

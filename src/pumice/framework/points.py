@@ -60,16 +60,8 @@ class OverNodes(Question, Generic[OverRows, OnNode]):
     def __call__(
         self, /, *, reads: Reads, concerns: str | None = None, several: str | None = None
     ) -> MarksOverNodes[OverRows, OnNode]: ...
-    def __call__(
-        self,
-        hook: Any = None,
-        /,
-        *,
-        reads: Reads | None = None,
-        concerns: str | None = None,
-        several: str | None = None,
-    ) -> Any:
-        return self.decorate(hook, reads, concerns, several)
+    def __call__(self, hook: Any = None, /, **said: Any) -> Any:
+        return self.decorate(hook, **said)
 
 
 _CLASS, _TASK = ("TaskClass", "NodeRows"), ("Task", "NodeRows")

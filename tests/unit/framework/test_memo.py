@@ -166,6 +166,13 @@ def test_large_answers_are_forgotten_by_their_size(monkeypatch: pytest.MonkeyPat
 # -- from one cycle to the next
 
 
+def made(world: World, memo: Memo, values: list[float]) -> Column[Any]:
+    """A plugin's column of nodes, as it makes it while it opens."""
+    _, column = world.column("a.share", "node", values=np.array(values))
+    memo.begin_column(world, "a.share")
+    return column
+
+
 def begun(memo: Memo, snapshot: Snapshot, *under: Any, now: float = 0.0, conf: Policy = POLICY) -> World:
     world = World(snapshot, now, ACCOUNTING)
     memo.begin(world, conf, *under)
@@ -298,14 +305,12 @@ def test_the_clock_has_a_version_too(now: float, same: bool) -> None:
 def test_a_column_that_a_plugin_makes_anew(values: list[float], same: bool, rows: set[int]) -> None:
     store, memo = state(), Memo()
     first = begun(memo, store.snapshot())
-    _, column = first.column("a.share", "node", values=np.array([1.0, 2.0]))
-    memo.begin_column(first, "a.share")
+    column = made(first, memo, [1.0, 2.0])
     memo.begun(first)
     stamps = first.tables.nodes.stamps.copy()
     memo.end(first)
     second = begun(memo, store.snapshot())
-    _, again = second.column("a.share", "node", values=np.array(values))
-    memo.begin_column(second, "a.share")
+    again = made(second, memo, values)
     assert (again.version == column.version) is same
     assert set((second.tables.nodes.stamps != stamps).nonzero()[0].tolist()) == rows
 
@@ -323,16 +328,14 @@ def test_a_column_that_a_session_wrote(values: list[float], as_was: str, rows: s
     """It has the version of what it is again, and rows of which the plugin says otherwise have other stamps."""
     store, memo = state(), Memo()
     first = begun(memo, store.snapshot())
-    _, column = first.column("a.share", "node", values=np.array([1.0, 2.0]))
-    memo.begin_column(first, "a.share")
+    column = made(first, memo, [1.0, 2.0])
     memo.begun(first)
     stamps, versions = first.tables.nodes.stamps.copy(), {"begun": column.version}
     first.journal.put(column, 1, 5.0)
     versions["ended"] = column.version
     memo.end(first)
     second = begun(memo, store.snapshot())
-    _, again = second.column("a.share", "node", values=np.array(values))
-    memo.begin_column(second, "a.share")
+    again = made(second, memo, values)
     assert [name for name, version in versions.items() if version == again.version] == ([as_was] if as_was else [])
     assert set((second.tables.nodes.stamps != stamps).nonzero()[0].tolist()) == rows
 
