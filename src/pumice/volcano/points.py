@@ -285,6 +285,7 @@ sub_jobs_compared: Asked[[SubJob, SubJob], int] = Asked(
     (sub_job_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
 )
 sub_job_keyed: Asked[[SubJob], list[float]] = Asked((sub_job_order,), {"key": as_it_is}, combine.each)
+amount_rejected: Asked[[Queue, F64], str | None] = Asked((job_enqueueable,), {"amount": as_it_is}, combine.rejection)
 job_rejected: Asked[[Job], str | None] = Asked(
     (job_enqueueable,),
     {
@@ -298,6 +299,7 @@ __all__ = [
     "FEATURE_SWITCHES",
     "POINTS",
     "allocatable",
+    "amount_rejected",
     "batch_node_order",
     "best_node",
     "bind_context",

@@ -10,7 +10,7 @@ import numpy as np
 
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
-from pumice.columns.views import Job
+from pumice.columns.views import Job, Queue
 from pumice.framework.errors import PluginFault
 from pumice.framework.memo import Ground, ground_of_rows
 from pumice.framework.ordering import Heap
@@ -112,9 +112,13 @@ class _Admission:
 
     def _rejection(self, row: int) -> str | None:
         """None to admit the job, else why not; empty where the plugin has nothing to tell."""
-        if not self.ssn.tables.jobs.has_min[row]:
+        tables = self.ssn.tables
+        jobs = tables.jobs
+        if not jobs.has_min[row]:
             return None
-        return self.ssn.ask(points.job_rejected, Job(self.ssn.tables, row))
+        if self.by_amount:
+            return self.ssn.ask(points.amount_rejected, Queue(tables, int(jobs.queue[row])), jobs.min_resources[row])
+        return self.ssn.ask(points.job_rejected, Job(tables, row))
 
     def go_through(self, kinds: list[AnyArray]) -> None:
         """The waiting jobs of one queue, in their order. Of a kind that is rejected no other job is asked for."""
