@@ -8,6 +8,7 @@ given as that number.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from pumice.columns.dtypes import F64, I64, AnyArray
@@ -135,9 +136,14 @@ class NodeOrder:
                 same = (same or 0.0) + weight * everywhere
         return Plan(same, (*parts, *self._by_pods(cls, spec)))
 
+    @cached_property
+    def _has_pod_terms(self) -> bool:
+        """Whether any class of tasks has wishes about other pods."""
+        return bool(classes_where(self.ssn, "pod terms", has_pod_terms))
+
     def _by_pods(self, cls: int, spec: PodSpec) -> Iterator[tuple[_Score, int]]:
         """Scores that count other pods and concern the class, with their weights."""
-        if self._pod_affinity and classes_where(self.ssn, "pod terms", has_pod_terms):
+        if self._pod_affinity and self._has_pod_terms:
             wishes: _PodScore = made_of_pods(self.ssn, _WISHES)
             if wishes.concerns(cls):
                 yield wishes, self._pod_affinity

@@ -9,6 +9,7 @@ filter for resources: actions look at those.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -91,7 +92,7 @@ class Predicates:
             (LIMITS, predicate_NodeVolumeLimitsEnable),
         )
         on = tuple(name for name, is_on in volume_filters if is_on)
-        self._view = View(ssn)
+        self._view, self._facts = View(ssn), derived(ssn)
         self._max_pods = ssn.tables.nodes.facts.max_pods
         self._cls = ssn.tables.tasks.cls
         self._stable: dict[int, tuple[I32, bool]] = {}  # codes of a class, and whether any is against it
@@ -130,8 +131,8 @@ class Predicates:
 
     def _stable_of(self, cls: int) -> tuple[I32, bool]:
         spec = self.ssn.tables.classes.specs[cls]
-        codes = stable_codes(derived(self.ssn), spec, affinity=self._affinity, taints=self._taints)
-        found = self._stable[cls] = codes, bool(codes.any())
+        codes = stable_codes(self._facts, spec, affinity=self._affinity, taints=self._taints)
+        found = self._stable[cls] = codes, some(codes != 0)
         return found
 
     @points.predicate(reads=(ROWS, PODS), concerns="pods_matter_to", several="pod_filters_in_turn")
@@ -163,11 +164,16 @@ class Predicates:
             filters = self._filters[cls] = self._filters_of(cls)
         return filters
 
+    @cached_property
+    def _has_pod_terms(self) -> bool:
+        """Whether any class of tasks has wishes about other pods."""
+        return bool(classes_where(self.ssn, "pod terms", has_pod_terms))
+
     def _filters_of(self, cls: int) -> tuple[Filter, ...]:
         """The filters that have something to say about tasks of the class."""
         tables = self.ssn.tables
         spec = tables.classes.specs[cls]
-        pods_matter = self._pods and bool(classes_where(self.ssn, "pod terms", has_pod_terms))
+        pods_matter = self._pods and self._has_pod_terms
         if not (pods_matter or (self._ports and spec.host_ports) or (self._spread and spec.spread)):
             return ()
         asked = ((self._ports, _PORTS), (pods_matter, _INTER_POD), (self._spread, _SPREAD))
