@@ -235,7 +235,9 @@ def _differing(left: AnyArray, right: AnyArray) -> AnyArray:
     """Rows of an array in which another, of as many rows or more, differs; some may come several times."""
     differ = left != (right if len(left) == len(right) else right[: len(left)])
     places: AnyArray = differ.reshape(-1).nonzero()[0]
-    return places if left.ndim == 1 else places // (left.size // len(left))
+    if left.ndim == 1 or not len(places):
+        return places
+    return places // (left.size // len(left))
 
 
 _NONE: AnyArray = read_only(np.zeros(0, dtype=np.int64))

@@ -359,3 +359,17 @@ def test_a_memo_that_keeps_nothing_holds_no_world() -> None:
     memo.end(first)
     store.apply(Seen(pod("g-0", "g")))
     assert begun(memo, store.snapshot()).now.version != first.now.version
+
+
+def test_a_column_that_had_no_row_goes_on_with_some() -> None:
+    """A cluster without a node: then there are some, and what the plugin says of them is new."""
+    store, memo = cluster(queue("default")), Memo()
+    for objects, rows in (([], 0), ([node("n0")], 1)):
+        for each in objects:
+            store.apply(Seen(each))
+        world = begun(memo, store.snapshot())
+        _, column = world.column("a.shares", "node", values=np.ones((rows, 2)))
+        memo.begin_column(world, "a.shares")
+        memo.begun(world)
+        memo.end(world)
+        assert column.array.shape == (rows, 2)
