@@ -46,7 +46,7 @@ class _Reads(NamedTuple):
     def of(cls, at: At, asks: tuple[point.Question, ...]) -> _Reads:
         about_tasks = hooks_about_tasks(at)
         before = at(*asks, points.pre_predicate)
-        alike = [h for h in before if h.form == "class" or (h.reads is not None and point.SIGNATURE in h.reads)]
+        alike = [h for h in before if h.form == "class" or point.by_signature(h.reads)]
         one = [hook for hook in before if hook not in alike]
         return cls(
             one,

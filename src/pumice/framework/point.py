@@ -44,6 +44,12 @@ WORDS = (ROWS, SIGNATURE, NOW, PODS, QUEUES, JOBS, BY_JOB, COUNTS_DOWN, NOBODY_N
 
 Reads = tuple[str, ...]
 
+
+def by_signature(reads: Reads | None) -> bool:
+    """Whether a hook that reads this says the same of jobs with one signature, and of their tasks."""
+    return reads is not None and SIGNATURE in reads
+
+
 P = TypeVar("P")  # the plugin (self), or the session of a plugin that is one function
 A = ParamSpec("A")
 B = ParamSpec("B")

@@ -10,9 +10,9 @@ from pumice.columns.dtypes import AnyArray
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
 from pumice.framework import points
-from pumice.framework.hooks import Hook, Hooks
+from pumice.framework.hooks import Hooks
 from pumice.framework.memo import Ground, Memo, ground, ground_of_rows
-from pumice.framework.point import SIGNATURE, Question
+from pumice.framework.point import Question, by_signature
 from pumice.framework.wiring import Reading
 from pumice.framework.world import World
 
@@ -30,7 +30,7 @@ class Trials:
         self._about_tasks = [hook for hook in about_nodes if hook.form in ("task", "task_node")]
         others = [hook for hook in about_nodes if hook.form in ("class", "class_node")]
         before_nodes = hooks.at(points.pre_predicate)
-        self._tells_apart = any(hook.form == "task" and not _is_for_all_like_it(hook) for hook in before_nodes)
+        self._tells_apart = any(hook.form == "task" and not by_signature(hook.reads) for hook in before_nodes)
         self._columns = Reading.of((*others, *before_nodes, *hooks.at(*asks))).columns(world)
 
     def rest_on(self, task: Task, nodes: NodeRows) -> tuple[list[Column[Any]], tuple[float | None, ...]] | None:
@@ -43,7 +43,7 @@ class Trials:
             answer = self._hooks.ask_one(hook, task, nodes) if hook.form == "task" else nodes
             if answer is None or isinstance(answer, int | float):
                 alike.append(answer)
-            elif _is_for_all_like_it(hook):
+            elif by_signature(hook.reads):
                 spoke.append(hook)
             else:
                 return None
@@ -68,8 +68,3 @@ class Trials:
             ground_of_rows(tables.nodes.stamps, nodes),
             *ground(*columns),
         )
-
-
-def _is_for_all_like_it(hook: Hook) -> bool:
-    """Whether a hook says the same of jobs with one signature, and of their tasks."""
-    return hook.reads is not None and SIGNATURE in hook.reads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pumice.columns.views import Job, SubJob
 from pumice.framework.hooks import At
-from pumice.framework.point import SIGNATURE
+from pumice.framework.point import by_signature
 from pumice.framework.session import Session
 from pumice.volcano import points
 
@@ -49,7 +49,7 @@ class Lost:
         hooks, signature = ssn.hooks, int(ssn.tables.jobs.signature[job])
         self._ssn = ssn
         self._question: tuple[str, int] | None = None
-        if signature >= 0 and hooks.known("votes of jobs alike", (points.job_pipelined,), _by_signature):
+        if signature >= 0 and hooks.known("votes of jobs alike", (points.job_pipelined,), _all_by_signature):
             self._question = "lost", signature
             self._rests_on = hooks.reading(points.job_pipelined).rests_on(ssn.world)
 
@@ -64,5 +64,5 @@ class Lost:
             self._ssn.memo.keep((*self._question, placed), self._rests_on, True)
 
 
-def _by_signature(at: At) -> bool:
-    return all(hook.reads is not None and SIGNATURE in hook.reads for hook in at(points.job_pipelined))
+def _all_by_signature(at: At) -> bool:
+    return all(by_signature(hook.reads) for hook in at(points.job_pipelined))

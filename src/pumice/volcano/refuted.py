@@ -18,7 +18,7 @@ from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.views import Task
 from pumice.framework.hooks import Hooks
 from pumice.framework.memo import Ground, ground
-from pumice.framework.point import QUEUES, SIGNATURE, Question
+from pumice.framework.point import QUEUES, Question, by_signature
 from pumice.framework.wiring import Reading
 from pumice.framework.world import World
 from pumice.model.status import PREEMPTABLE_STATUSES, TaskStatus
@@ -52,7 +52,7 @@ class Refuted:
         self._nodes_by_job = nodes[order]
         self._job_starts = np.searchsorted(job[order], np.arange(self._tables.jobs.capacity + 1))
         about = hooks.at(point)
-        self._alike = all(hook.reads is not None and SIGNATURE in hook.reads for hook in about)
+        self._alike = all(by_signature(hook.reads) for hook in about)
         read = {id(column): column for column in Reading.of(about).columns(world)}
         by_row = [column for axis in ("node", "job", "queue") for column in world.columns_on(axis)]
         self._columns = [c for c in read.values() if not any(c is other for other in by_row)]
