@@ -18,7 +18,7 @@ from pumice.model.status import PodGroupPhase
 from pumice.sim.alike import Alike, one_of
 from pumice.sim.cluster import SimCluster
 from pumice.sim.engine import EventId, Priority
-from pumice.sim.usage import Amounts, amounts_of, asked_by, counted
+from pumice.sim.usage import Amounts, Kinds, amounts_of, asked_by, counted
 from pumice.sim.work import Work
 
 
@@ -38,7 +38,7 @@ class JobRun:
     duration_s: float
     submitted: float
     asks: Amounts = ()
-    kinds: tuple[tuple[int, int], ...] = ()
+    kinds: Kinds = ()
     started: float | None = None
     since: float = 0.0
     ended: float | None = None
@@ -133,7 +133,7 @@ class Controller:
             duration_s=work.duration_s,
             submitted=self.engine.now,
             asks=asked_by(kinds),
-            kinds=tuple((id(spec), count) for spec, count in kinds),
+            kinds=kinds,
             recreates=work.recreates,
             coming=work,
         )

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from pumice.model.pod import Pod, PodSpec
+from pumice.model.podgroup import PodGroup
+from pumice.model.resources import Resource
 from pumice.runtime.conf import policy_of
 from pumice.sim import stuck as limits
 from pumice.sim.run import Run, simulate
 from pumice.sim.settings import SimSettings
+from pumice.sim.work import SimJob, SimTask
 from pumice.sim.world import Ending
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 from tests.unit.report.kit import inputs, job, node, queue, summary_of
@@ -99,6 +104,35 @@ def test_of_one_kind_one_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ran = run(tmp_path, [node("n1"), queue("a"), *fives, *(job(f"ok-{i}", 1 + i) for i in range(4))], until=3.0)
     assert len(ran.stuck) == 4  # those that have come
     assert [key for key in tried if "five" in key] == ["default/five-0"]
+
+
+@dataclass(frozen=True)
+class OwnSpecs(SimJob):
+    """Work whose specs live no longer than its pods, as those of a Volcano Job do."""
+
+    cpu: float = 1000.0
+
+    def outline(self, now: float) -> tuple[PodGroup, list[tuple[PodSpec, int]]]:
+        return self.group(now), [(PodSpec(Resource(self.cpu)), 1)]
+
+    def pods_at(self, now: float) -> list[Pod]:
+        return [replace(pod, spec=PodSpec(Resource(self.cpu))) for pod in super().pods_at(now)]
+
+
+def test_what_ran_is_not_known_by_where_it_lay_in_memory(tmp_path: Path) -> None:
+    """A spec that is gone leaves its place to another: a job of five cores counted as one that has run."""
+    scene = inputs(tmp_path, [node("n1"), queue("a"), job("first")]).scene
+
+    def work(name: str, at: float, cpu: float) -> OwnSpecs:
+        task = SimTask("w", 1, PodSpec(Resource(cpu)))
+        return OwnSpecs("default", name, "a", (task,), 1, 5.0, at, cpu=cpu)
+
+    small = [work(f"small-{i}", 10.0 * i, 1000.0) for i in range(10)]
+    never = [work(f"never-{i}", 200.0, 5000.0) for i in range(10)]
+    scene = replace(scene, works=(*scene.works, *small, *never))
+    ran = simulate(scene, policy_of(NO_GANGS, volcano_registry()), SimSettings())
+    assert [each.job for each in ran.stuck] == [work.key for work in never]
+    assert all(each.impossible for each in ran.stuck)
 
 
 def test_trials_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
