@@ -7,7 +7,7 @@ key changes while it waits, which holds for every action: what an action changes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pumice.algorithms.groups import all_equal
-from pumice.columns.dtypes import AnyArray
+from pumice.columns.dtypes import AnyArray, some
 from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Queue, Task
@@ -26,10 +26,11 @@ from pumice.framework.point import ROWS, Question
 from pumice.model.pod_order import compare_pods
 
 Keyer = Callable[[list[int]], list[Any]]
+Entry = tuple[Any, int]  # a row with its key
 
 
 class Heap:
-    """A heap of rows under keys that a keyer computes at push."""
+    """A heap of rows under keys that a keyer computes at push: that of a row which waits may change."""
 
     __slots__ = ("_heap", "_keys")
 
@@ -37,14 +38,6 @@ class Heap:
         self._keys = keyer
         self._heap: list[tuple[Any, int]] = list(zip(keyer(list(rows)), rows, strict=True)) if rows else []
         heapify(self._heap)
-
-    @classmethod
-    def of(cls, keyer: Keyer, entries: list[tuple[Any, int]]) -> Heap:
-        """Of rows whose keys are known."""
-        heap = cls(keyer)
-        heap._heap = entries
-        heapify(entries)
-        return heap
 
     def __len__(self) -> int:
         return len(self._heap)
@@ -62,9 +55,9 @@ class Heap:
         """All that wait, in no order that means anything."""
         return [row for _, row in self._heap]
 
-    def pop_all(self, *, in_order: bool = True) -> list[int]:
-        """All that wait, in order, if that matters; none waits after it."""
-        rows = [row for _, row in (sorted(self._heap) if in_order else self._heap)]
+    def pop_all(self) -> list[int]:
+        """All that wait, in order; none waits after it."""
+        rows = [row for _, row in sorted(self._heap)]
         self._heap.clear()
         return rows
 
@@ -74,13 +67,60 @@ class Heap:
         return twin
 
 
-def heaps_by(keyer: Keyer, rows: AnyArray, group: AnyArray) -> dict[int, Heap]:
-    """A heap for each group of rows, with all keys asked for at once."""
-    entries: dict[int, list[tuple[Any, int]]] = {}
-    listed: list[int] = rows.tolist()
-    for of, key, row in zip(group.tolist(), keyer(listed) if listed else (), listed, strict=True):
-        entries.setdefault(of, []).append((key, row))
-    return {of: Heap.of(keyer, members) for of, members in entries.items()}
+class Line:
+    """Jobs of one queue, the first one first. What is pushed back takes its place among them; what waits does not
+    change its key, so nobody else's is worked out before."""
+
+    __slots__ = ("_head", "_keys", "_pushed", "_rows")
+
+    def __init__(self, keys: Keyer, rows: Sequence[int] = ()) -> None:
+        """``rows``: in order."""
+        self._keys, self._rows = keys, list(reversed(rows))
+        self._pushed: list[Entry] = []
+        self._head: Entry | None = None  # of what was not pushed, as far as it was asked for
+
+    def __len__(self) -> int:
+        return len(self._rows) + len(self._pushed)
+
+    def peek(self) -> int:
+        return self._pushed[0][1] if self._is_pushed_first() else self._rows[-1]
+
+    def pop(self) -> int:
+        return heappop(self._pushed)[1] if self._is_pushed_first() else self._rows.pop()
+
+    def push(self, job: int) -> None:
+        heappush(self._pushed, (self._keys([job])[0], job))
+
+    def _is_pushed_first(self) -> bool:
+        if not self._pushed or not self._rows:
+            return bool(self._pushed)
+        job = self._rows[-1]
+        if self._head is None or self._head[1] != job:
+            self._head = (self._keys([job])[0], job)
+        return self._pushed[0] < self._head
+
+    def next(self, count: int) -> list[int]:
+        """The next ones of those that were not pushed, in no order that means anything."""
+        return self._rows[-count:]
+
+    def rows(self) -> list[int]:
+        """All that wait, in no order that means anything."""
+        return [*self._rows, *(row for _, row in self._pushed)]
+
+    def pop_all(self) -> list[int]:
+        """All that wait, in order; none waits after it."""
+        rows = [self.pop() for _ in range(len(self))] if self._pushed else self._rows[::-1]
+        self._rows.clear()
+        return rows
+
+    def skip(self, leading: Callable[[Iterable[int]], int]) -> bool:
+        """Take out as many of the first as ``leading`` says of all in order. Whether any."""
+        before = len(self)
+        while self._pushed and leading((self.peek(),)):
+            self.pop()
+        if not self._pushed and (count := leading(reversed(self._rows))):
+            del self._rows[-count:]
+        return len(self) < before
 
 
 def live(compare: Callable[[int, int], int]) -> Keyer:
@@ -150,7 +190,8 @@ class Ordering:
             return
         jobs = self._tables.jobs
         columns = [*self._hooks.ask(points.jobs_keyed, JobRows(self._tables, rows)), jobs.creation[rows]]
-        order = np.lexsort(columns[::-1])
+        columns = [column for column in columns if some(column != column[0])]  # the others tell nobody apart
+        order = np.lexsort(columns[::-1]) if columns else np.arange(len(rows))
         differs = np.zeros(len(rows), dtype=bool)
         for column in columns:
             differs[1:] |= column[order][1:] != column[order][:-1]
@@ -162,6 +203,15 @@ class Ordering:
         for start, end in pairwise(starts):
             equal = ordered[start:end]
             yield from equal if len(equal) == 1 else sorted(equal, key=jobs.uids.__getitem__)
+
+    def lines(self, rows: AnyArray, depth: int | None = None) -> dict[int, Line]:
+        """Waiting jobs by queue, of each queue no more than so many."""
+        found: dict[int, list[int]] = {}
+        ordered = list(self.jobs_in_order(rows))
+        for job, queue in zip(ordered, self._tables.jobs.queue[ordered].tolist(), strict=True):
+            found.setdefault(queue, []).append(job)
+        keys = self.job_keys()
+        return {queue: Line(keys, jobs[:depth]) for queue, jobs in found.items()}
 
     def compare_jobs(self, left: int, right: int) -> int:
         """What plugins say about two jobs, 0 without opinion. Source: Volcano JobOrderCompare."""

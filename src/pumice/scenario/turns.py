@@ -6,8 +6,7 @@ Source: KAI JobsOrderByQueues.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from pumice.columns.dtypes import AnyArray
 from pumice.columns.tables import Tables
 from pumice.columns.views import Queue
 from pumice.framework import points
-from pumice.framework.ordering import Keyer, older
+from pumice.framework.ordering import Line, older
 from pumice.framework.session import Session
 from pumice.scenario.chunks import are_ordered, chunk_of, order_tasks
 from pumice.scenario.parts import Part, may_wait
@@ -27,8 +26,6 @@ _TOGETHER = 32
 
 #: The section of a policy file that says, by action, how many jobs of each queue have a turn. Source: KAI's name.
 QUEUE_DEPTH = "queueDepthPerAction"
-
-Entry = tuple[Any, int]  # a job with its key
 
 
 def depth_problems(section: Mapping[str, Any]) -> Iterator[str]:
@@ -126,64 +123,14 @@ def waiting_jobs(ssn: Session) -> AnyArray:
     return found
 
 
-class Line:
-    """Jobs of one queue, the first one first. What is pushed back takes its place among them."""
-
-    __slots__ = ("_head", "_keys", "_pushed", "_rows")
-
-    def __init__(self, keys: Keyer, rows: Sequence[int] = ()) -> None:
-        """``rows``: in order."""
-        self._keys, self._rows = keys, list(reversed(rows))
-        self._pushed: list[Entry] = []
-        self._head: Entry | None = None  # of what was not pushed, as far as it was asked for
-
-    def __len__(self) -> int:
-        return len(self._rows) + len(self._pushed)
-
-    def peek(self) -> int:
-        return self._pushed[0][1] if self._is_pushed_first() else self._rows[-1]
-
-    def pop(self) -> int:
-        return heappop(self._pushed)[1] if self._is_pushed_first() else self._rows.pop()
-
-    def push(self, job: int) -> None:
-        heappush(self._pushed, (self._keys([job])[0], job))
-
-    def _is_pushed_first(self) -> bool:
-        if not self._pushed or not self._rows:
-            return bool(self._pushed)
-        job = self._rows[-1]
-        if self._head is None or self._head[1] != job:
-            self._head = (self._keys([job])[0], job)
-        return self._pushed[0] < self._head
-
-    def next(self, count: int) -> list[int]:
-        """The next ones of those that were not pushed, in no order that means anything."""
-        return self._rows[-count:]
-
-    def skip(self, leading: Callable[[Iterable[int]], int]) -> bool:
-        """Take out as many of the first as ``leading`` says of all in order. Whether any."""
-        before = len(self)
-        while self._pushed and leading((self.peek(),)):
-            self.pop()
-        if not self._pushed and (count := leading(reversed(self._rows))):
-            del self._rows[-count:]
-        return len(self) < before
-
-
 class Turns:
     """Waiting jobs, given out one after the other with what is to be placed of each. What is given out may be pushed
     back. Of each queue only the first are, where the policy bounds that for the action under way."""
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
-        self._ssn, self._keys = ssn, ssn.order.job_keys()
-        queue = ssn.tables.jobs.queue
-        in_order: dict[int, list[int]] = {leaf: [] for leaf in dict.fromkeys(queue[rows].tolist())}
-        ordered = list(ssn.order.jobs_in_order(rows))
-        for job, leaf in zip(ordered, queue[ordered].tolist(), strict=True):
-            in_order[leaf].append(job)
+        self._ssn = ssn
         depth = ssn.policy.section(QUEUE_DEPTH).get(ssn.story.action)
-        self._lines = {leaf: Line(self._keys, jobs[:depth]) for leaf, jobs in in_order.items()}
+        self._lines = ssn.order.lines(rows, depth)
         self._turns: dict[int, tuple[Turn, int, Part | None]] = {}  # of a queue, with its job's stamp and part
 
     def __iter__(self) -> Iterator[tuple[int, Part | None]]:
@@ -223,7 +170,7 @@ class Turns:
         leaf = int(self._ssn.tables.jobs.queue[job])
         line = self._lines.get(leaf)
         if line is None:
-            line = self._lines[leaf] = Line(self._keys)
+            line = self._lines[leaf] = Line(self._ssn.order.job_keys())
         line.push(job)
         self._turns.pop(leaf, None)
 

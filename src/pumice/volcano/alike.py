@@ -9,7 +9,7 @@ import numpy as np
 from pumice.algorithms.groups import of_equal
 from pumice.columns.dtypes import AnyArray
 from pumice.framework.failures import Failures
-from pumice.framework.ordering import Heap
+from pumice.framework.ordering import Heap, Line
 from pumice.framework.session import Session
 from pumice.framework.story import Attempt, Failure
 
@@ -56,13 +56,11 @@ class Alike:
             self._ssn.story.tell(self._ssn.tables.jobs.uids[job], what, detail)
         return True
 
-    def go_on(self, jobs: Heap) -> None:
+    def go_on(self, jobs: Heap | Line) -> None:
         """After a failure: the next jobs, as long as they fail as others did, for nothing that decides about turns has
         changed."""
         if len(jobs) > 1 and (known := self._known(np.array(jobs.rows()))) is not None:
-            failures, which = known
-            speaks = any(failure.told for failure in failures)  # and of one job after the other
-            self._fail_all(jobs.pop_all(in_order=speaks), failures, which)
+            self._fail_all(jobs.pop_all(), *known)
         while jobs and self.fails(jobs.peek()):
             jobs.pop()
 

@@ -11,7 +11,7 @@ import pytest
 from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.views import Job, Queue, Task
 from pumice.framework import points
-from pumice.framework.ordering import Heap, Keyer, heaps_by, live, older
+from pumice.framework.ordering import Heap, Keyer, live, older
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.testing.build import cluster, node, pod, podgroup, queue, session
@@ -158,19 +158,6 @@ def test_a_heap() -> None:
     assert [heap.pop() for _ in range(4)] == [5, 3, 2, 1]
     assert (len(heap), len(Heap(by_value))) == (0, 0)
     assert (twin.pop_all(), len(twin)) == ([3, 2, 1], 0)
-
-
-def test_a_heap_for_each_group() -> None:
-    asked: list[list[int]] = []
-
-    def keyer(rows: list[int]) -> list[Any]:
-        asked.append(rows)
-        return by_value(rows)
-
-    found = heaps_by(keyer, np.array([4, 5, 6, 7]), np.array([1, 0, 1, 0]))
-    assert {group: heap.pop_all() for group, heap in found.items()} == {1: [6, 4], 0: [7, 5]}
-    assert asked == [[4, 5, 6, 7]], "all keys at once"
-    assert heaps_by(keyer, np.array([], dtype=np.int64), np.array([], dtype=np.int64)) == {}
 
 
 def test_equal_keys_go_by_row() -> None:

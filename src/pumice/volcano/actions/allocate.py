@@ -14,7 +14,7 @@ from pumice.columns.views import Job, Queue
 from pumice.framework.failures import Failures
 from pumice.framework.in_vain import act
 from pumice.framework.on_demand import imported
-from pumice.framework.ordering import Heap, heaps_by
+from pumice.framework.ordering import Heap
 from pumice.framework.session import Session
 from pumice.framework.statement import Statement
 from pumice.framework.story import Attempt
@@ -94,20 +94,20 @@ class _Allocation:
         self.alike = Alike(ssn, failures, tried=self.gated)
         if self.promised_first:
             rows = self._promised_first(rows)
-        heaps = heaps_by(ssn.order.job_keys(), rows, ssn.tables.jobs.queue[rows])
-        queues = Heap(ssn.order.queue_keys(), list(heaps))
+        lines = ssn.order.lines(rows)
+        queues = Heap(ssn.order.queue_keys(), list(lines))
         while queues:
             queue = queues.pop()
             if ssn.ask(points.overused, Queue(ssn.tables, queue)):
                 ssn.story.tell(ssn.tables.queues.names[queue], "queue overused")
                 continue
-            if not heaps[queue]:
+            if not lines[queue]:
                 continue
-            job = heaps[queue].pop()
+            job = lines[queue].pop()
             if self._turn(job):
-                heaps[queue].push(job)
+                lines[queue].push(job)
             elif self.failed:
-                self.alike.go_on(heaps[queue])
+                self.alike.go_on(lines[queue])
             queues.push(queue)
 
     def _promised_first(self, rows: AnyArray) -> AnyArray:

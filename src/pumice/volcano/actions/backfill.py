@@ -12,7 +12,7 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, Task
-from pumice.framework.ordering import Heap, heaps_by
+from pumice.framework.ordering import Heap
 from pumice.framework.session import Session
 from pumice.framework.story import Kind, Operation
 from pumice.framework.verdict import FitErrors
@@ -65,13 +65,13 @@ def tasks_in_order(ssn: Session) -> list[int]:
         _take_back(ssn, row)
     live = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
     live = (live & (jobs.phase != PENDING_PHASE) & (jobs.best_effort > 0)).nonzero()[0]
-    heaps = heaps_by(ssn.order.job_keys(), live, jobs.queue[live])
+    lines = ssn.order.lines(live)
     found: list[int] = []
-    queues = Heap(ssn.order.queue_keys(), list(heaps))
+    queues = Heap(ssn.order.queue_keys(), list(lines))
     while queues:
-        heap = heaps[queues.pop()]
-        while heap:
-            job = heap.pop()
+        line = lines[queues.pop()]
+        while line:
+            job = line.pop()
             with ssn.turn(jobs.uids[job]):
                 if ssn.ask(points.job_valid, Job(ssn.tables, job)) is None:
                     rows = jobs.tasks[job]
