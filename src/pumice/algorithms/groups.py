@@ -31,6 +31,17 @@ def all_equal(values: list[Any]) -> bool:
     return values.count(values[0]) == len(values)
 
 
+def runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Of rising whole numbers those that follow each other: the first one, and the one behind the last."""
+    at = 0
+    while at < len(numbers):
+        start = numbers[at]
+        while at + 1 < len(numbers) and numbers[at + 1] == numbers[at] + 1:
+            at += 1
+        yield start, numbers[at] + 1
+        at += 1
+
+
 def nth_of_its_group(group: npt.NDArray[Any]) -> I64:
     """For each row how many of its group come before it. Shapes (rows,) -> (rows,)."""
     if len(group) <= _FEW:

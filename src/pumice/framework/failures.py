@@ -112,7 +112,7 @@ class Failures:
             return False
         if some(table.counts[jobs, PENDING] != table.size[jobs]):
             return False
-        if self._like is None and some(story.failed_as[jobs] != 0):
+        if self._like is None and np.count_nonzero(story.failed_as[jobs]):
             return False
         listed = jobs.tolist()
         if errors and not errors.keys().isdisjoint(listed):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pumice.columns.dtypes import AnyArray, some
+import numpy as np
+
+from pumice.columns.dtypes import AnyArray
 from pumice.framework.memo import Ground, ground, ground_of_rows
 from pumice.framework.point import Question
 from pumice.framework.session import Session
@@ -24,7 +26,7 @@ def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run
     It is not run where it changed nothing when all was the same: what it told then is told again.
     """
     story = ssn.story
-    noted = some(story.failed_as[rows] != 0) or not story.errors.keys().isdisjoint(rows.tolist())
+    noted = np.count_nonzero(story.failed_as[rows]) or not story.errors.keys().isdisjoint(rows.tolist())
     if noted or ssn.policy.python_plugins:  # an action goes by what earlier ones found; plugins may keep anything
         run()
         return
@@ -50,10 +52,11 @@ def _rests_on(ssn: Session, rows: AnyArray, reads: Reading) -> Ground:
         *ground(*tables.queues.decisive),
         tables.nodes.facts.version,
         tables.tree.version,
-        *ground(*tables.nodes.columns.values()),
-        *ground(*tables.tasks.columns.values()),
-        *ground(*tables.subs.columns.values()),
-        *ground(*tables.classes.columns.values()),
+        *[
+            column.version
+            for table in (tables.nodes, tables.tasks, tables.subs, tables.classes)
+            for column in table.columns.values()
+        ],
         *reads.rests_on(ssn.world),
     )
 

@@ -7,15 +7,14 @@ key changes while it waits, which holds for every action: what an action changes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from pumice.algorithms.groups import all_equal
+from pumice.algorithms.groups import all_equal, runs
 from pumice.columns.dtypes import AnyArray, some
 from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.tables import Tables
@@ -180,34 +179,30 @@ class Ordering:
 
         return keys
 
-    def jobs_in_order(self, rows: AnyArray) -> Iterator[int]:
+    def jobs_in_order(self, rows: AnyArray) -> list[int]:
         """Waiting jobs, the first one first; by one sort over arrays where plugins give keys."""
+        listed: list[int] = rows.tolist()
         if len(rows) < 2:
-            yield from rows.tolist()
-            return
+            return listed
         if not self._is_keyed(points.job_order):
-            yield from (row for _, row in sorted(zip(self.job_keys()(rows.tolist()), rows.tolist(), strict=True)))
-            return
+            return [row for _, row in sorted(zip(self.job_keys()(listed), listed, strict=True))]
         jobs = self._tables.jobs
         columns = [*self._hooks.ask(points.jobs_keyed, JobRows(self._tables, rows)), jobs.creation[rows]]
         columns = [column for column in columns if some(column != column[0])]  # the others tell nobody apart
         order = np.lexsort(columns[::-1]) if columns else np.arange(len(rows))
-        differs = np.zeros(len(rows), dtype=bool)
+        equal = np.ones(len(rows) - 1, dtype=bool)  # to the one before
         for column in columns:
-            differs[1:] |= column[order][1:] != column[order][:-1]
-        ordered = rows[order].tolist()
-        if differs[1:].all():
-            yield from ordered
-            return
-        starts = [0, *differs.nonzero()[0].tolist(), len(rows)]
-        for start, end in pairwise(starts):
-            equal = ordered[start:end]
-            yield from equal if len(equal) == 1 else sorted(equal, key=jobs.uids.__getitem__)
+            column = column[order]
+            equal &= column[1:] == column[:-1]
+        ordered: list[int] = rows[order].tolist()
+        for start, end in runs(equal.nonzero()[0].tolist()):
+            ordered[start : end + 1] = sorted(ordered[start : end + 1], key=jobs.uids.__getitem__)
+        return ordered
 
     def lines(self, rows: AnyArray, depth: int | None = None) -> dict[int, Line]:
         """Waiting jobs by queue, of each queue no more than so many."""
         found: dict[int, list[int]] = {}
-        ordered = list(self.jobs_in_order(rows))
+        ordered = self.jobs_in_order(rows)
         for job, queue in zip(ordered, self._tables.jobs.queue[ordered].tolist(), strict=True):
             found.setdefault(queue, []).append(job)
         keys = self.job_keys()

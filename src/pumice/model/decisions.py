@@ -108,7 +108,8 @@ class Writes:
     """What differs from the snapshot and should be written: PodGroup statuses, ``status.allocated`` of queues by name,
     and for the same queues ``usages``, in a language that writes such; ``gates`` that are to be taken off pods.
     ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to remember, and so are
-    ``notes``, which the next snapshot has again."""
+    ``notes``, which the next snapshot has again. ``ask_again``: once they are there, the next session may decide
+    otherwise, or say otherwise why jobs wait, though nothing else happens."""
 
     groups: tuple[PodGroupUpdate, ...] = ()
     queues: Mapping[str, Resource] = field(default_factory=dict)
@@ -117,3 +118,4 @@ class Writes:
     sub_hypernodes: Mapping[int, int] = field(default_factory=dict)
     notes: Mapping[str, float] = field(default_factory=dict)
     gates: tuple[GateRemoval, ...] = ()
+    ask_again: bool = False

@@ -108,7 +108,7 @@ class Contest:
     def _ordered(self, jobs: list[int]) -> list[Entry]:
         """Jobs that are compared with no others, without their keys."""
         if len(jobs) > 1:
-            jobs = list(self._ssn.order.jobs_in_order(np.array(jobs)))
+            jobs = self._ssn.order.jobs_in_order(np.array(jobs))
         return [(None, job) for job in reversed(jobs)]
 
     def _keyed(self, jobs: list[int]) -> list[Entry]:

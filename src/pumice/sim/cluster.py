@@ -92,7 +92,6 @@ class SimCluster:
         self.binds_done = 0
         self.evictions_done = 0
         self.refusals = 0
-        self.phases_written = 0  # PodGroups that were given another phase
         self._tables: dict[type[Object], dict[str, Any]] = {
             Pod: self.pods,
             PodGroup: self.groups,
@@ -191,7 +190,6 @@ class SimCluster:
         group = self.groups.get(update.job)
         if group is None or (group.status == update.status and update.times is None):
             return
-        self.phases_written += group.status.phase != update.status.phase
         gang = gang_at(group.gang, update.times)
         group = self.groups[update.job] = _group_written(group, status=update.status, gang=gang)
         self.telling.tell(group, update.job, news=False)

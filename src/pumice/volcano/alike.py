@@ -60,7 +60,7 @@ class Alike:
         """After a failure: the next jobs, as long as they fail as others did, for nothing that decides about turns has
         changed."""
         if len(jobs) > 1 and (known := self._known(np.array(jobs.rows()))) is not None:
-            self._fail_all(jobs.pop_all(), *known)
+            self._fail_all(jobs.pop_all(), known)
         while jobs and self.fails(jobs.peek()):
             jobs.pop()
 
@@ -69,35 +69,32 @@ class Alike:
         known = self._known(np.array(rows)) if rows else None
         if known is None:
             return False
-        self._fail_all(rows, *known)
+        self._fail_all(rows, known)
         return True
 
-    def _known(self, rows: AnyArray) -> tuple[list[Failure], dict[int, int]] | None:
-        """How these jobs would fail, and which of that is each job's; None where not all of them would as others
-        did."""
+    def _known(self, rows: AnyArray) -> list[tuple[AnyArray, Failure]] | None:
+        """Which of these jobs would fail together, and how; None where not all of them would as others did."""
         if not self._failures.are_alike(rows) or (self._tried and not self._tried.isdisjoint(rows.tolist())):
             return None
-        found: list[Failure] = []
-        which: dict[int, int] = {}
+        found = []
         for like in of_equal(self._telling(rows)):
-            jobs = rows[like].tolist()
-            failure = self._failures.of(jobs[0])
+            jobs = rows[like]
+            failure = self._failures.of(int(jobs[0]))
             if failure is None:
                 return None
-            which.update(dict.fromkeys(jobs, len(found)))
-            found.append(failure)
-        return found, which
+            found.append((jobs, failure))
+        return found
 
-    def _fail_all(self, rows: list[int], failures: list[Failure], which: dict[int, int]) -> None:
-        story, listed = self._ssn.story, np.array(rows)
-        numbers = np.array([which[row] for row in rows]) if len(failures) > 1 else None
-        for number, failure in enumerate(failures):
-            story.fail(listed if numbers is None else listed[numbers == number], failure)
-        told = {failure.told for failure in failures}
-        if len(told) == 1 and len(failures[0].told) <= 1:  # of two things both are told of one job before the next
-            for what, detail in told.pop():
-                story.tell_of_jobs(listed, what, detail)
+    def _fail_all(self, rows: list[int], known: list[tuple[AnyArray, Failure]]) -> None:
+        """``rows``: the same jobs, in their order."""
+        story, told = self._ssn.story, known[0][1].told
+        for jobs, failure in known:
+            story.fail(jobs, failure)
+        if len(told) <= 1 and all(failure.told == told for _, failure in known):
+            for what, detail in told:
+                story.tell_of_jobs(np.array(rows), what, detail)
             return
-        for row in rows:
-            for what, detail in failures[which[row]].told:
+        said = {row: failure.told for jobs, failure in known for row in jobs.tolist()}
+        for row in rows:  # of several things all are told of one job before the next
+            for what, detail in said[row]:
                 story.tell(self._ssn.tables.jobs.uids[row], what, detail)

@@ -39,7 +39,7 @@ def gives_way(ssn: Session, after_s: float) -> int:
     halves = half_gangs(ssn)
     if len(halves) < 2:
         return -1
-    order = list(ssn.order.jobs_in_order(halves))
+    order = ssn.order.jobs_in_order(halves)
     late = [job for job in order if half_since(ssn, job) + after_s <= ssn.now]
     for last in reversed(late):
         room = _room_without(ssn, last)

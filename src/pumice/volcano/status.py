@@ -5,7 +5,7 @@ Source: Volcano CloseSession, job updater (phase rules, when to write) and queue
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from pumice.columns.counting import RELEASING, scheduled_in
 from pumice.columns.dtypes import F64, I64, Bool
 from pumice.columns.jobs import INQUEUE_PHASE, JobTable
 from pumice.framework.memo import ground
+from pumice.framework.on_demand import imported
 from pumice.framework.session import Session
 from pumice.model.decisions import PodGroupUpdate, Writes
 from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
@@ -174,7 +175,25 @@ def close(ssn: Session) -> Writes:
         sub_hypernodes={sub: int(ssn.tables.subs.hypernode[sub]) for job in moved for sub in jobs.subs[job]},
         notes=ssn.notes,
         gates=tuple(removals(ssn)),
+        ask_again=_phases_matter(ssn, updates),
     )
+
+
+def _phases_matter(ssn: Session, updates: Mapping[int, PodGroupUpdate]) -> bool:
+    """Whether the phases that are written may have the next session decide otherwise. Admission counts what was
+    promised to a gang until its phase says that it runs."""
+    jobs = ssn.tables.jobs
+    moves = {row: (jobs.groups[row].status.phase, update.status.phase) for row, update in updates.items()}
+    started = [row for row, (before, after) in moves.items() if before != after]
+    if any(moves[row] != (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING) for row in started):
+        return True
+    assert jobs.stamps is not None
+    if any(jobs.stamps[row] > ssn.opened_at for row in started):  # plugins have not counted anew what it holds
+        return True
+    if not started or not ssn.policy.has_action("enqueue"):
+        return False
+    otherwise: Callable[[Session, list[int]], bool] = imported("pumice.volcano.actions.enqueue:would_answer_otherwise")
+    return otherwise(ssn, started)
 
 
 def new_status(ssn: Session, job: int, fresh: Mapping[str, PodGroupCondition]) -> PodGroupUpdate | None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.algorithms.groups import RowsOf, distinct, in_turn, neighbours, nth_of_its_group, of_equal
+from pumice.algorithms.groups import RowsOf, distinct, in_turn, neighbours, nth_of_its_group, of_equal, runs
 
 GROUPS = st.lists(st.integers(-2, 5), max_size=80).map(lambda each: np.array(each, dtype=np.int64))
 
@@ -72,3 +72,10 @@ def test_distinct_values_are_in_order_and_each_once(values: list[int]) -> None:
     assert distinct([f"a{each}" for each in values] or np.array([], dtype=str)).tolist() == sorted(
         {f"a{each}" for each in values}
     )
+
+
+@given(st.sets(st.integers(0, 20)))
+def test_numbers_that_follow_each_other_are_one_run(numbers: set[int]) -> None:
+    found = list(runs(sorted(numbers)))
+    assert [number for start, end in found for number in range(start, end)] == sorted(numbers)
+    assert all(end < start for (_, end), (start, _) in pairwise(found)), "runs do not touch"

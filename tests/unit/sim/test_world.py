@@ -110,10 +110,14 @@ def test_a_refusal_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waits", "expected"),
-    [pytest.param(True, [0, 1], id="somebody-waits"), pytest.param(False, [0], id="nobody-waits")],
+    ("waits", "matters", "expected"),
+    [
+        pytest.param(True, True, [0, 1], id="somebody-waits"),
+        pytest.param(True, False, [0], id="it-does-not-matter"),
+        pytest.param(False, True, [0], id="nobody-waits"),
+    ],
 )
-def test_a_phase_that_was_written_is_a_reason_to_look_again(waits: bool, expected: list[float]) -> None:
+def test_a_phase_that_was_written_is_a_reason_to_look_again(waits: bool, matters: bool, expected: list[float]) -> None:
     """Admission asks whose phase says that it runs: what it says one cycle decides the next."""
     cluster, controller = world(node("n0"))
     if waits:
@@ -125,7 +129,7 @@ def test_a_phase_that_was_written_is_a_reason_to_look_again(waits: bool, expecte
         cluster.drain()
         moments.append(now)
         cluster.write_group(PodGroupUpdate("ns/other", PodGroupStatus("Running")))
-        return CycleReport()
+        return CycleReport(ask_again=matters and not now)
 
     Simulation(cluster, controller, cycle).run()
     assert moments == expected

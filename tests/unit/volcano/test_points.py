@@ -71,8 +71,10 @@ def test_every_point_of_volcano(name: str) -> None:
     assert point is getattr(points, name)
 
 
-def test_there_are_no_others() -> None:
-    assert POINTS.keys() == VOLCANO.keys()
+def test_of_others_there_is_one() -> None:
+    """In Volcano a cycle comes every second, whether it has something to do or not."""
+    assert POINTS.keys() == {*VOLCANO, "job_started"}
+    assert POINTS["job_started"].any_switch == POINTS["job_enqueued"].any_switch
 
 
 def test_the_framework_s_own_are_among_them() -> None:

@@ -12,6 +12,7 @@ from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
 from pumice.framework.errors import PluginFault
+from pumice.framework.hooks import At
 from pumice.framework.memo import Ground, ground_of_rows
 from pumice.framework.ordering import Heap
 from pumice.framework.session import Session
@@ -26,14 +27,8 @@ def enqueue(ssn: Session) -> None:
     A job without minResources is admitted without asking. Admission changes neither the order of queues nor that of
     jobs, so each queue is gone through once.
     """
-    jobs = ssn.tables.jobs
-    waiting = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.barred).nonzero()[0]
-    if not len(waiting):
-        return
-    rests_on = (waiting.tobytes(), ground_of_rows(jobs.stamps, waiting))
-    kinds = ssn.memo.get("waiting by queue and ask", rests_on, lambda: _by_queue_and_ask(ssn, waiting), waiting.nbytes)
-    admission = _Admission(ssn)
-    if admission.rejects_all(kinds):
+    jobs, kinds, admission = ssn.tables.jobs, _waiting(ssn), _Admission(ssn)
+    if not kinds or admission.rejects_all(kinds):
         return
     by_queue: dict[int, list[AnyArray]] = {}
     for rows in kinds:
@@ -41,6 +36,44 @@ def enqueue(ssn: Session) -> None:
     queues = Heap(ssn.order.queue_keys(), list(by_queue))
     while queues:
         admission.go_through(by_queue[queues.pop()])
+
+
+def would_answer_otherwise(ssn: Session, started: list[int]) -> bool:
+    """Whether a session that finds all as this one leaves it, but these admitted jobs, by row, running, may admit
+    somebody, or say something else of who waits. Where plugins do not say what that changes for them, it may, unless
+    nobody waits."""
+    kinds = _waiting(ssn)
+    if not kinds:
+        return False
+    asked = points.job_enqueueable, points.job_started
+    now = _Admission(ssn)
+    if not now.by_amount or not ssn.hooks.known(("told of starts", asked), asked, _all_are_told):
+        return True
+    mark = ssn.journal.mark()
+    try:
+        reasons = now.reasons(kinds)
+        for row in started:
+            ssn.ask(points.job_started, Job(ssn.tables, row))
+        return not reasons or _Admission(ssn).reasons(kinds) != reasons
+    except PluginFault:  # it is told of the next session, which looks at it again
+        return True
+    finally:
+        ssn.journal.rollback(mark)
+
+
+def _all_are_told(at: At) -> bool:
+    """Whether all plugins that decide about admission hear of jobs that start."""
+    return {each.plugin for each in at(points.job_enqueueable)} <= {each.plugin for each in at(points.job_started)}
+
+
+def _waiting(ssn: Session) -> list[AnyArray]:
+    """Pending jobs in groups that are of one queue and ask for equal amounts."""
+    jobs = ssn.tables.jobs
+    rows = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.barred).nonzero()[0]
+    if not len(rows):
+        return []
+    rests_on = (rows.tobytes(), ground_of_rows(jobs.stamps, rows))
+    return ssn.memo.get("waiting by queue and ask", rests_on, lambda: _by_queue_and_ask(ssn, rows), rows.nbytes)
 
 
 def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> list[AnyArray]:
@@ -74,18 +107,22 @@ class _Admission:
         and ask for equal amounts."""
         if not self.by_amount:
             return False
-        jobs, first = self.ssn.tables.jobs, [int(rows[0]) for rows in kinds]
-        queues, asks = jobs.queue[first], jobs.ask[first]
         try:
-            texts = self._known(
-                ("rejected", queues.tobytes(), asks.tobytes()),
-                lambda: self._rejections(first, queues.tolist(), asks.tolist()),
-            )
+            texts = self.reasons(kinds)
         except PluginFault:  # it costs the job its turn for which it happens, and that is not now
             return False
         for rows, text in zip(kinds, texts, strict=False):
             self._tell(rows, text)
         return bool(texts)
+
+    def reasons(self, kinds: list[AnyArray]) -> tuple[str, ...]:
+        """Why each kind is not admitted; nothing where one of them would be."""
+        jobs, first = self.ssn.tables.jobs, [int(rows[0]) for rows in kinds]
+        queues, asks = jobs.queue[first], jobs.ask[first]
+        return self._known(
+            ("rejected", queues.tobytes(), asks.tobytes()),
+            lambda: self._rejections(first, queues.tolist(), asks.tolist()),
+        )
 
     def _known(self, question: Hashable, find: Callable[[], V]) -> V:
         """What was found out before, if all that it rests on is the same."""
@@ -125,7 +162,7 @@ class _Admission:
         if self.rejects_all(kinds):
             return
         ssn, jobs = self.ssn, self.ssn.tables.jobs
-        ordered = np.fromiter(ssn.order.jobs_in_order(np.concatenate(kinds)), dtype=np.int64)
+        ordered = np.array(ssn.order.jobs_in_order(np.concatenate(kinds)))
         asks = jobs.ask[ordered]
         places = [iter((asks == jobs.ask[rows[0]]).nonzero()[0].tolist()) for rows in kinds]
         due = [(next(each), kind) for kind, each in enumerate(places)]  # of each kind the next place to look at

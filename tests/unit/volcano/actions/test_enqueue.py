@@ -130,3 +130,79 @@ def test_a_plugin_that_keeps_what_it_likes_is_asked_in_every_cycle() -> None:
     for gates["open"] in (False, True):
         outcomes.append(run_cycle(store.snapshot(), chosen, 1.0, ListPlanner(), memo=memo))
     assert [[entry.what for entry in outcome.entries] for outcome in outcomes] == [[], ["admitted"]]
+
+
+# -- once a job runs, its promise ends
+
+DEFAULT = "actions: '%s'\ntiers: [{plugins: [{name: gang}, {name: overcommit}, {name: proportion}]}]"
+ONE_NODE = node("n", 10)
+STARTS = [podgroup("s", 1, phase="Inqueue", min_resources=resource(4)), *pods("s", 1, cpu=4, on="n")]
+ADMITTED = [podgroup("w", 1, phase="Inqueue"), *pods("w", 1, cpu=9)]
+
+
+@pytest.mark.parametrize(
+    ("objects", "actions", "again"),
+    [
+        pytest.param([*STARTS, wants("w", 5)], "enqueue", True, id="which is what the next one may have"),
+        pytest.param([*STARTS, wants("w", 9)], "enqueue", False, id="which is not enough for anybody"),
+        pytest.param([*STARTS, wants("w", 9), wants("v", 8)], "enqueue", True, id="which is enough for one of two"),
+        pytest.param([*STARTS, wants("w", 8), wants("v", 1)], "enqueue", True, id="for who is left"),
+        pytest.param(STARTS, "enqueue", False, id="and nobody waits"),
+        pytest.param([*STARTS, *ADMITTED], "allocate", False, id="and admission is not asked for"),
+        pytest.param([podgroup("s", 1), wants("w", 9)], "enqueue", True, id="another phase"),
+        pytest.param(
+            [podgroup("s", 1, phase="Running"), *pods("s", 1, cpu=4, on="n"), wants("w", 9)],
+            "enqueue",
+            False,
+            id="none",
+        ),
+    ],
+)
+def test_whether_the_next_cycle_may_answer_otherwise(objects: list[Any], actions: str, again: bool) -> None:
+    """Twelve cores may be promised, of which the job that starts holds four, and is promised four until it is said to
+    run."""
+    found = run(cluster(ONE_NODE, objects), DEFAULT % actions)
+    assert found.outcome.writes.ask_again == again
+
+
+def test_what_is_said_of_who_waits_may_change_too() -> None:
+    """Of two things that stand against it the cluster's comes first, as long as it does."""
+    queued = [queue("default", capability=resource(8)), *STARTS, wants("w", 7)]
+    found = run(cluster(ONE_NODE, queued), DEFAULT % "enqueue")
+    assert (rejected(found), found.outcome.writes.ask_again) == (
+        ["resource in cluster is overused: overused cpu"],
+        True,
+    )
+
+
+def test_a_plugin_that_does_not_hear_of_starts_is_asked_again() -> None:
+    plugged, _ = judge("w")
+    found = run(cluster(ONE_NODE, STARTS, wants("w", 9)), TIERS % "judge", plugins=[plugged])
+    assert found.outcome.writes.ask_again
+
+    @plugin("hears")
+    class Hears:
+        def __init__(self, ssn: Session) -> None: ...
+
+        @points.job_enqueueable
+        def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+            return "no"
+
+        @points.job_started
+        def job_started(self, job: Job) -> None:
+            raise ValueError("of what?")
+
+    found = run(cluster(ONE_NODE, STARTS, wants("w", 9)), TIERS % "hears", plugins=[Hears])
+    assert (found.outcome.writes.ask_again, rejected(found)) == (True, ["no"]), "a fault of a hook is the next cycle's"
+
+
+def test_what_is_tried_out_leaves_no_trace() -> None:
+    figures = run(cluster(ONE_NODE, STARTS, wants("w", 9)), DEFAULT % "enqueue").outcome.figures
+    assert (
+        figures["queue.inqueue"].tolist()
+        == run(cluster(ONE_NODE, STARTS), DEFAULT % "enqueue").outcome.figures["queue.inqueue"].tolist()
+    )
+
+
+def rejected(found: Ran) -> list[str]:
+    return [text for rows, text in found.outcome.story.rejected for _ in rows]
