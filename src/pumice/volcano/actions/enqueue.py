@@ -28,7 +28,7 @@ def enqueue(ssn: Session) -> None:
     jobs, so each queue is gone through once.
     """
     jobs, kinds, admission = ssn.tables.jobs, _waiting(ssn), _Admission(ssn)
-    if not kinds or admission.rejects_all(kinds):
+    if not kinds or admission.rejects_all(kinds, remembered=True):
         return
     by_queue: dict[int, list[AnyArray]] = {}
     for rows in kinds:
@@ -102,13 +102,13 @@ class _Admission:
         self._ground: Ground | None = None  # until somebody is admitted
         self._said: dict[tuple[int, int], str | None] = {}  # likewise, by queue and ask, as far as it is known
 
-    def rejects_all(self, kinds: list[AnyArray]) -> bool:
+    def rejects_all(self, kinds: list[AnyArray], *, remembered: bool = False) -> bool:
         """Reject everybody, if nobody can be admitted now: then no order matters. ``kinds``: jobs that are of one queue
-        and ask for equal amounts."""
+        and ask for equal amounts. ``remembered``: from one cycle to the next."""
         if not self.by_amount:
             return False
         try:
-            texts = self.reasons(kinds)
+            texts = self.reasons(kinds) if remembered else self._rejections(kinds)
         except PluginFault:  # it costs the job its turn for which it happens, and that is not now
             return False
         for rows, text in zip(kinds, texts, strict=False):
@@ -117,12 +117,9 @@ class _Admission:
 
     def reasons(self, kinds: list[AnyArray]) -> tuple[str, ...]:
         """Why each kind is not admitted; nothing where one of them would be."""
-        jobs, first = self.ssn.tables.jobs, [int(rows[0]) for rows in kinds]
-        queues, asks = jobs.queue[first], jobs.ask[first]
-        return self._known(
-            ("rejected", queues.tobytes(), asks.tobytes()),
-            lambda: self._rejections(first, queues.tolist(), asks.tolist()),
-        )
+        jobs, first = self.ssn.tables.jobs, [rows[0] for rows in kinds]
+        question = "rejected", jobs.queue[first].tobytes(), jobs.ask[first].tobytes()
+        return self._known(question, lambda: self._rejections(kinds))
 
     def _known(self, question: Hashable, find: Callable[[], V]) -> V:
         """What was found out before, if all that it rests on is the same."""
@@ -134,14 +131,11 @@ class _Admission:
             self._ground = (*reading.rests_on(ssn.world), ssn.world.stamps("queue").tobytes())
         return self.ssn.memo.get(question, self._ground, find)
 
-    def _rejections(self, rows: list[int], queues: list[int], asks: list[int]) -> tuple[str, ...]:
-        """Why each of these jobs, of some queues and with some asks, is not admitted; nothing where one of them would
-        be."""
+    def _rejections(self, kinds: list[AnyArray]) -> tuple[str, ...]:
+        """The same, asked for now."""
         texts = []
-        for row, queue, ask in zip(rows, queues, asks, strict=True):
-            if (queue, ask) not in self._said:
-                self._said[queue, ask] = self._rejection(row)
-            text = self._said[queue, ask]
+        for rows in kinds:
+            text = self._rejection(int(rows[0]))
             if text is None:
                 return ()
             texts.append(text)
@@ -153,9 +147,12 @@ class _Admission:
         jobs = tables.jobs
         if not jobs.has_min[row]:
             return None
-        if self.by_amount:
-            return self.ssn.ask(points.amount_rejected, Queue(tables, int(jobs.queue[row])), jobs.min_resources[row])
-        return self.ssn.ask(points.job_rejected, Job(tables, row))
+        if not self.by_amount:
+            return self.ssn.ask(points.job_rejected, Job(tables, row))
+        kind = queue, _ = int(jobs.queue[row]), int(jobs.ask[row])
+        if kind not in self._said:
+            self._said[kind] = self.ssn.ask(points.amount_rejected, Queue(tables, queue), jobs.min_resources[row])
+        return self._said[kind]
 
     def go_through(self, kinds: list[AnyArray]) -> None:
         """The waiting jobs of one queue, in their order. Of a kind that is rejected no other job is asked for."""
