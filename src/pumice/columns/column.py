@@ -32,6 +32,9 @@ class Versions:
         self.next = count(first).__next__
 
 
+_unmade = object.__new__
+
+
 class Column(Generic[A]):
     """``array`` to read; ``data``, the same memory, for writers alone. Axis 0 is the rows.
 
@@ -61,7 +64,15 @@ class Column(Generic[A]):
 
     def reader(self) -> Column[A]:
         """The same memory and version, for who only reads: a value for as long as nobody writes there (``part``)."""
-        return Column(self.array, self.version)
+        return self.sharing(None)
+
+    def sharing(self, stamps: I64 | None) -> Column[A]:
+        """The same memory and version under other stamps. Whoever may write there sets ``shared``."""
+        twin: Column[A] = _unmade(Column)  # tables make dozens of them a cycle: half of what __init__ takes
+        twin.name, twin.version, twin.stamps = self.name, self.version, stamps
+        twin.data = twin.array = self.array
+        twin.shared = twin.per_task = None
+        return twin
 
     def part(self) -> None:
         """Have memory of its own from now on, where others need what is there."""

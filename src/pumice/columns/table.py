@@ -89,6 +89,7 @@ class Table:
     #: Whether plugins' columns raise the stamps of its rows (``World.column``), though a session writes none of these.
     BEARS_COLUMNS: ClassVar[bool] = False
     IS_WRITTEN_ON: ClassVar[bool] = False  # by sessions
+    _BLANK: ClassVar[Mapping[str, Any]] = {}  # a row that is not in use
 
     alive: Bool
     columns: dict[str, Column[AnyArray]]
@@ -100,6 +101,7 @@ class Table:
         for name in own:
             delattr(cls, name)
         cls.FIELDS = {"alive": Field(np.bool_, False, moves=False), **own}
+        cls._BLANK = {name: field.unused for name, field in cls.FIELDS.items()}
         cls.MOVING = tuple(name for name, field in cls.FIELDS.items() if field.moves)
         cls.IS_WRITTEN_ON = cls.BEARS_COLUMNS or bool(cls.MOVING)
 
@@ -169,9 +171,9 @@ class Table:
 
     def _put(self, rows: Any, values: Mapping[str, Any]) -> int:
         """Write columns, and give the version of that."""
-        version = self._versions.next()
+        version, columns = self._versions.next(), self.columns
         for name, value in values.items():
-            column = self.columns[name]
+            column = columns[name]
             if column.shared is not None:
                 column.shared = None
                 self.part(column)
@@ -191,8 +193,7 @@ class Table:
 
     def free_rows(self, rows: Sequence[int]) -> None:
         """Give rows back and blank them."""
-        blank = {name: field.unused for name, field in self.FIELDS.items()}
-        self.write(np.array(rows) if len(rows) > 1 else rows[0], **blank)
+        self.write(np.array(rows) if len(rows) > 1 else rows[0], **self._BLANK)
         self._free.extend(rows)
 
     def free_row(self, row: int) -> None:
@@ -325,8 +326,7 @@ class Table:
         twin = self._twin(columns=columns, stamps=stamps, _source=self)
         parting = Parting(twin)
         for name in self.MOVING:
-            before = columns[name]
-            column = columns[name] = Column(before.array, before.version, stamps, name)
+            column = columns[name] = columns[name].sharing(stamps)
             column.shared = parting
         return twin
 

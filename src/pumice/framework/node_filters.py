@@ -8,11 +8,12 @@ filters.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from pumice.algorithms.selectors import EncodedColumn, holds_over
-from pumice.columns.dtypes import I32, I64, Bool
+from pumice.columns.dtypes import I32, I64, Bool, some
 from pumice.framework.derived import Derived
 from pumice.framework.verdict import Code, Unfit
 from pumice.model.node import Taint
@@ -30,10 +31,18 @@ BLOCKING = ("NoSchedule", "NoExecute")
 NAME_FIELD = "metadata.name"
 
 
-def stable_codes(facts: Derived, spec: PodSpec, *, affinity: bool, taints: bool) -> I32:
-    """The first stable filter that objects, by index into ``STABLE_REASONS``; each of them ends the search."""
+class Stable(NamedTuple):
+    """The first stable filter that objects to each node (N,), by index into ``STABLE_REASONS``; and whether one objects
+    to any."""
 
-    def build() -> I32:
+    codes: I32
+    objects: bool
+
+
+def stable_codes(facts: Derived, spec: PodSpec, *, affinity: bool, taints: bool) -> Stable:
+    """What stable filters say, each of which ends the search."""
+
+    def build() -> Stable:
         codes = np.zeros(len(facts), dtype=np.int32)
         if taints:
             codes[~tolerated(facts, spec.tolerations)] = 3
@@ -41,7 +50,7 @@ def stable_codes(facts: Derived, spec: PodSpec, *, affinity: bool, taints: bool)
             codes[~node_affinity(facts, spec)] = 2
         if not any(tolerates(t, CORDON) for t in spec.tolerations):
             codes[facts.facts.unschedulable] = 1
-        return codes
+        return Stable(codes, some(codes != 0))
 
     key = ("stable", affinity, taints, spec.node_selector, spec.affinity.node_required, spec.tolerations)
     return facts.get(key, build)

@@ -190,7 +190,7 @@ class GpuPlacement:
         first = self._free.first_of_models
         shapes = []
         for row in self._classes:
-            codes = stable_codes(derived(ssn), tables.classes.specs[row], affinity=True, taints=True)
+            codes = stable_codes(derived(ssn), tables.classes.specs[row], affinity=True, taints=True).codes
             models = tuple((codes[first] == 0).tolist())
             shapes.append(Shape(self._ask(TaskClass(tables, row)), models, float(pods[row])))
         return shapes

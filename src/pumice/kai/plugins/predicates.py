@@ -85,7 +85,7 @@ class Predicates:
         """The first filter that objects. Shape (rows,)."""
         known = self._codes.get(cls.row)
         if known is None:
-            codes = stable_codes(derived(self.ssn), cls.spec, affinity=True, taints=True)
+            codes = stable_codes(derived(self.ssn), cls.spec, affinity=True, taints=True).codes
             against = self._mig.against(cls)
             codes = np.where(against & (codes == 0), len(_WHY) - 1, codes).astype(np.int32)
             known = self._codes[cls.row] = codes, bool(codes.any())

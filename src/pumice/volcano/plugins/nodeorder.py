@@ -127,6 +127,14 @@ class NodeOrder:
 
     def _plan(self, cls: int) -> Plan:
         spec = self.ssn.tables.classes.specs[cls]
+        wishes = "plan", self._taints, self._node_affinity, spec.tolerations, spec.affinity.node_preferred
+        plan = self._facts.get(wishes, lambda: self._by_nodes(spec))
+        if self._has_pod_terms or spec.spread:
+            return plan._replace(parts=(*plan.parts, *self._by_pods(cls, spec)))
+        return plan
+
+    def _by_nodes(self, spec: PodSpec) -> Plan:
+        """As far as node objects alone decide."""
         same: float | None = None
         parts: list[tuple[_Score, int]] = []
         for raw, everywhere, weight, reverse in self._by_node_objects(spec):
@@ -134,7 +142,7 @@ class NodeOrder:
                 parts.append((_Scaled(raw, reverse), weight))
             else:
                 same = (same or 0.0) + weight * everywhere
-        return Plan(same, (*parts, *self._by_pods(cls, spec)))
+        return Plan(same, tuple(parts))
 
     @cached_property
     def _has_pod_terms(self) -> bool:

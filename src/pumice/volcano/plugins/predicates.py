@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pumice.columns.dtypes import I32, Bool, some
+from pumice.columns.dtypes import Bool, some
 from pumice.columns.placement import Placement
 from pumice.columns.rows import ClassRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
@@ -24,7 +24,7 @@ from pumice.framework.derived import derived
 from pumice.framework.filters.pods import classes_where, has_pod_terms, made_of_pods
 from pumice.framework.filters.view import View
 from pumice.framework.in_turn import FilterInTurn, Filters
-from pumice.framework.node_filters import STABLE_REASONS, names_conflict, stable_codes
+from pumice.framework.node_filters import STABLE_REASONS, Stable, names_conflict, stable_codes
 from pumice.framework.plugin import plugin
 from pumice.framework.point import PODS, ROWS
 from pumice.framework.session import Session
@@ -95,7 +95,7 @@ class Predicates:
         self._view, self._facts = View(ssn), derived(ssn)
         self._max_pods = ssn.tables.nodes.facts.max_pods
         self._cls = ssn.tables.tasks.cls
-        self._stable: dict[int, tuple[I32, bool]] = {}  # codes of a class, and whether any is against it
+        self._stable: dict[int, Stable] = {}  # by class
         self._filters: dict[int, tuple[Filter, ...]] = {}
         self._last: tuple[int, int, NodeRows, Verdict] | None = None
         _register_claims(ssn)
@@ -129,10 +129,9 @@ class Predicates:
             return found
         return None if has_place.all() else np.repeat(has_place[None], len(classes), axis=0)
 
-    def _stable_of(self, cls: int) -> tuple[I32, bool]:
+    def _stable_of(self, cls: int) -> Stable:
         spec = self.ssn.tables.classes.specs[cls]
-        codes = stable_codes(self._facts, spec, affinity=self._affinity, taints=self._taints)
-        found = self._stable[cls] = codes, some(codes != 0)
+        found = self._stable[cls] = stable_codes(self._facts, spec, affinity=self._affinity, taints=self._taints)
         return found
 
     @points.predicate(reads=(ROWS, PODS), concerns="pods_matter_to", several="pod_filters_in_turn")
