@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import ClassVar
 
 import pytest
 import yaml
@@ -26,7 +27,7 @@ tiers:
 class Doubting(Simulation):
     """Runs a second cycle at the same moment where none is asked for."""
 
-    seen: Counter[str] = Counter()
+    seen: ClassVar[Counter[str]] = Counter()
 
     def _cycle(self, now: float) -> None:
         super()._cycle(now)
