@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from heapq import heapify, heappop, heapreplace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,18 +21,26 @@ from pumice.volcano import points
 V = TypeVar("V")
 
 
+class Kind(NamedTuple):
+    """Jobs, by row, that are of one queue and ask for equal amounts (``ask`` as in the table of jobs)."""
+
+    queue: int
+    ask: int
+    rows: AnyArray
+
+
 def enqueue(ssn: Session) -> None:
     """Each pending job is asked for once; a job that is rejected is tried again in the next session.
 
     A job without minResources is admitted without asking. Admission changes neither the order of queues nor that of
     jobs, so each queue is gone through once.
     """
-    jobs, kinds, admission = ssn.tables.jobs, _waiting(ssn), _Admission(ssn)
+    kinds, admission = _waiting(ssn), _Admission(ssn)
     if not kinds or admission.rejects_all(kinds, remembered=True):
         return
-    by_queue: dict[int, list[AnyArray]] = {}
-    for rows in kinds:
-        by_queue.setdefault(int(jobs.queue[rows[0]]), []).append(rows)
+    by_queue: dict[int, list[Kind]] = {}
+    for kind in kinds:
+        by_queue.setdefault(kind.queue, []).append(kind)
     queues = Heap(ssn.order.queue_keys(), list(by_queue))
     while queues:
         admission.go_through(by_queue[queues.pop()])
@@ -66,8 +74,8 @@ def _all_are_told(at: At) -> bool:
     return {each.plugin for each in at(points.job_enqueueable)} <= {each.plugin for each in at(points.job_started)}
 
 
-def _waiting(ssn: Session) -> list[AnyArray]:
-    """Pending jobs in groups that are of one queue and ask for equal amounts."""
+def _waiting(ssn: Session) -> list[Kind]:
+    """Pending jobs by kind."""
     jobs = ssn.tables.jobs
     rows = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.barred).nonzero()[0]
     if not len(rows):
@@ -76,8 +84,8 @@ def _waiting(ssn: Session) -> list[AnyArray]:
     return ssn.memo.get("waiting by queue and ask", rests_on, lambda: _by_queue_and_ask(ssn, rows), rows.nbytes)
 
 
-def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> list[AnyArray]:
-    """Jobs in groups that are of one queue and ask for equal amounts."""
+def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> list[Kind]:
+    """Some jobs by kind."""
     jobs = ssn.tables.jobs
     ask = jobs.ask[rows] + 1
     kinds = int(ask.max()) + 1
@@ -86,8 +94,9 @@ def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> list[AnyArray]:
         number = number.astype(np.int16)  # these are sorted several times as fast
     order = number.argsort(kind="stable")
     number, rows = number[order], rows[order]
-    ends = [*((number[1:] != number[:-1]).nonzero()[0] + 1).tolist(), len(rows)]
-    return [rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    starts = [0, *((number[1:] != number[:-1]).nonzero()[0] + 1).tolist()]
+    each = zip(number[starts].tolist(), starts, [*starts[1:], len(rows)], strict=True)
+    return [Kind(one // kinds, one % kinds - 1, rows[start:end]) for one, start, end in each]
 
 
 class _Admission:
@@ -102,23 +111,22 @@ class _Admission:
         self._ground: Ground | None = None  # until somebody is admitted
         self._said: dict[tuple[int, int], str | None] = {}  # likewise, by queue and ask, as far as it is known
 
-    def rejects_all(self, kinds: list[AnyArray], *, remembered: bool = False) -> bool:
-        """Reject everybody, if nobody can be admitted now: then no order matters. ``kinds``: jobs that are of one queue
-        and ask for equal amounts. ``remembered``: from one cycle to the next."""
+    def rejects_all(self, kinds: list[Kind], *, remembered: bool = False) -> bool:
+        """Reject everybody, if nobody can be admitted now: then no order matters. ``remembered``: from one cycle to the
+        next."""
         if not self.by_amount:
             return False
         try:
             texts = self.reasons(kinds) if remembered else self._rejections(kinds)
         except PluginFault:  # it costs the job its turn for which it happens, and that is not now
             return False
-        for rows, text in zip(kinds, texts, strict=False):
-            self._tell(rows, text)
+        for kind, text in zip(kinds, texts, strict=False):
+            self._tell(kind.rows, text)
         return bool(texts)
 
-    def reasons(self, kinds: list[AnyArray]) -> tuple[str, ...]:
+    def reasons(self, kinds: list[Kind]) -> tuple[str, ...]:
         """Why each kind is not admitted; nothing where one of them would be."""
-        jobs, first = self.ssn.tables.jobs, [rows[0] for rows in kinds]
-        question = "rejected", jobs.queue[first].tobytes(), jobs.ask[first].tobytes()
+        question = "rejected", tuple([(kind.queue, kind.ask) for kind in kinds])
         return self._known(question, lambda: self._rejections(kinds))
 
     def _known(self, question: Hashable, find: Callable[[], V]) -> V:
@@ -131,56 +139,55 @@ class _Admission:
             self._ground = (*reading.rests_on(ssn.world), ssn.world.stamps("queue").tobytes())
         return self.ssn.memo.get(question, self._ground, find)
 
-    def _rejections(self, kinds: list[AnyArray]) -> tuple[str, ...]:
+    def _rejections(self, kinds: list[Kind]) -> tuple[str, ...]:
         """The same, asked for now."""
         texts = []
-        for rows in kinds:
-            text = self._rejection(int(rows[0]))
+        for kind in kinds:
+            text = self._rejection(kind, kind.rows[0])
             if text is None:
                 return ()
             texts.append(text)
         return tuple(texts)
 
-    def _rejection(self, row: int) -> str | None:
-        """None to admit the job, else why not; empty where the plugin has nothing to tell."""
-        tables = self.ssn.tables
-        jobs = tables.jobs
-        if not jobs.has_min[row]:
+    def _rejection(self, kind: Kind, row: int) -> str | None:
+        """None to admit the job, which is of the kind, else why not; empty where the plugin has nothing to tell."""
+        tables, asked = self.ssn.tables, (kind.queue, kind.ask)
+        if kind.ask < 0:  # it does not say what it needs
             return None
         if not self.by_amount:
             return self.ssn.ask(points.job_rejected, Job(tables, row))
-        kind = queue, _ = int(jobs.queue[row]), int(jobs.ask[row])
-        if kind not in self._said:
-            self._said[kind] = self.ssn.ask(points.amount_rejected, Queue(tables, queue), jobs.min_resources[row])
-        return self._said[kind]
+        if asked not in self._said:
+            queue, least = Queue(tables, kind.queue), tables.jobs.min_resources[row]
+            self._said[asked] = self.ssn.ask(points.amount_rejected, queue, least)
+        return self._said[asked]
 
-    def go_through(self, kinds: list[AnyArray]) -> None:
+    def go_through(self, kinds: list[Kind]) -> None:
         """The waiting jobs of one queue, in their order. Of a kind that is rejected no other job is asked for."""
         if self.rejects_all(kinds):
             return
         ssn, jobs = self.ssn, self.ssn.tables.jobs
-        ordered = np.array(ssn.order.jobs_in_order(np.concatenate(kinds)))
+        ordered = np.array(ssn.order.jobs_in_order(np.concatenate([kind.rows for kind in kinds])))
         asks = jobs.ask[ordered]
-        places = [iter((asks == jobs.ask[rows[0]]).nonzero()[0].tolist()) for rows in kinds]
-        due = [(next(each), kind) for kind, each in enumerate(places)]  # of each kind the next place to look at
+        places = [iter((asks == kind.ask).nonzero()[0].tolist()) for kind in kinds]
+        due = [(next(each), number) for number, each in enumerate(places)]  # of each kind the next place to look at
         heapify(due)
         while due:
-            place, kind = due[0]
-            row, is_over = int(ordered[place]), False
+            place, number = due[0]
+            row, is_over, kind = int(ordered[place]), False, kinds[number]
             with ssn.turn(jobs.uids[row]):
-                text = self._rejection(row)
+                text = self._rejection(kind, row)
                 if text is None:
                     self._admit(row)
                 elif self.by_amount:
-                    left, is_over = kinds[kind], True
+                    left, is_over = kind.rows, True
                     self._tell(left[jobs.phase[left] == PENDING_PHASE], text)
                 else:
                     self._tell(np.array([row]), text)
-            following = None if is_over else next(places[kind], None)
+            following = None if is_over else next(places[number], None)
             if following is None:
                 heappop(due)
             else:
-                heapreplace(due, (following, kind))
+                heapreplace(due, (following, number))
 
     def _tell(self, rows: AnyArray, text: str) -> None:
         if text:
