@@ -3,6 +3,8 @@
 When every plugin at a point gives keys, an element's whole key is computed when it is pushed and the heap compares
 tuples; as soon as one plugin compares pairs, elements are compared live. Both give the same order as long as nobody's
 key changes while it waits, which holds for every action: what an action changes is what it has just popped.
+
+Jobs of a queue that only wait stand in a ``Line``, sorted once; a ``Heap`` is for elements that keep coming back.
 """
 
 from __future__ import annotations
