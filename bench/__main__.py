@@ -6,8 +6,9 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bench.figures import CYCLE_CPU, FIGURES, TO_EQUAL, Figure
 from bench.processes import PUMICE, ROOT, Run, RunError, run

@@ -7,8 +7,10 @@ the same objects, value for value: CPU seconds and peak memory of the cycle's pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 CYCLE_CPU = "cycle CPU s"  # taking the snapshot and deciding; what `pumice bench` calls cpu_s
 PROCESS_CPU = "process CPU s"  # all of it: imports, making the workload, further cycles
@@ -20,8 +22,7 @@ OPENS = "open ms"  # wall time until every plugin of the first cycle is open
 WALL = "wall s"  # of the whole process
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """``limit``: what must be reached, None where nothing is promised. ``volcano``: its figure for the same work."""
 
     name: str
@@ -29,8 +30,7 @@ class Measure:
     volcano: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """``arguments`` of pumice, which answers a JSON document; the fields of it in ``holds`` must be as given, and the
     exit code as ``ends`` says.
 
@@ -42,7 +42,7 @@ class Figure:
     what: str
     arguments: tuple[str, ...]
     measures: tuple[Measure, ...]
-    holds: Mapping[str, object] = field(default_factory=dict)
+    holds: Mapping[str, object] = {}
     ends: int = 0
     runs: int | None = None
     quick: bool = False

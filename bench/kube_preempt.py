@@ -18,9 +18,10 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.kube.access import bearer
 from pumice.kube.client import Client
@@ -41,8 +42,7 @@ tiers:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(Struct, frozen=True):
     """``running`` pods fill the first of ``nodes`` nodes, one each, and the others take nothing; then gangs come."""
 
     nodes: int

@@ -21,11 +21,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from statistics import linear_regression
 from typing import Any
+
+from msgspec import Struct
 
 from bench.kube_bind import serving, whole
 from bench.kube_latency import GANG, SPACE, Heard, client_of, prepare, scheduler
@@ -50,8 +51,7 @@ tiers:
 SCORERS = ("nodeorder", "binpack")
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """The scheduler's resident memory, after so many seconds and bound pods."""
 
     seconds: float
@@ -59,8 +59,7 @@ class Sample:
     rss_mb: float
 
 
-@dataclass(frozen=True, slots=True)
-class Gang:
+class Gang(Struct, frozen=True):
     name: str
     keys: frozenset[str]
     fits: bool

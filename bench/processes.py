@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
+
+from msgspec import Struct
 
 from bench.figures import CYCLE_CPU, NEXT, OPENS, PEAK, PROCESS_CPU, QUIET, WALL
 from tests.tied import Tie
@@ -25,8 +26,7 @@ class RunError(Exception):
     """The command failed, or did not answer what it must."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run: what was measured, by name, and the digest of all decisions."""
 
     values: Mapping[str, float]

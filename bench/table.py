@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from bench.figures import FIGURES, Figure, Measure
 from bench.processes import Run
@@ -18,8 +19,7 @@ HEAD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """A figure and its runs, at least one."""
 
     figure: Figure

@@ -14,13 +14,13 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class Assets:
+
+class Assets(Struct, frozen=True):
     """``name``: also of the folder beside this file with go.mod and go.sum. ``packages``: by name of the binary.
     ``flags``: of the build."""
 

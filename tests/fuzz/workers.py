@@ -10,8 +10,9 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tests.fuzz.cases import run
 
@@ -20,16 +21,14 @@ _WAITED = 20  # times the seconds of CPU: who takes longer than that waits for s
 _AT_ONCE = 500  # inputs before a worker makes way for a fresh one
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """For one input. ``seconds`` are of CPU, so that a busy machine breaks no law."""
 
     seconds: float = 10.0
     megabytes: int = 1024
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(Struct, frozen=True):
     """What came of an input; ``seconds`` are of CPU, but where its process was ended: then as long as that took.
     ``megabytes`` is the most that its process ever had."""
 

@@ -9,8 +9,9 @@ import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from tests.kube.server import NoAssets, free_port
 
@@ -30,13 +31,12 @@ def find_prometheus() -> Path:
     return Path(found.stdout.splitlines()[-1]) / "prometheus"
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(Struct, frozen=True):
     """``values``: from oldest to newest, ``step_s`` apart, the last one now."""
 
     name: str
     values: Sequence[float]
-    labels: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = {}
     step_s: int = 30
 
     def metric(self, now: int) -> dict[str, object]:

@@ -362,7 +362,7 @@ async def test_the_server_is_killed_while_pods_are_bound(assets_server: ApiServe
 # -- hooks -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(slots=True)
 class Hook:
     """Writes down what it is asked to do."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pumice.model.bind_request import BindRequest
 from pumice.model.claims import Device, DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from pumice.model.events import Object
 from pumice.model.node import Node
@@ -18,8 +19,7 @@ GATES = ((), (), (), (), (), ("example.com/wait",), (QUEUE_GATE,), (QUEUE_GATE, 
 PRIORITIES = {"low": 1, "high": 1000}
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """What a world may contain."""
 
     nodes_max: int = 6
@@ -29,6 +29,9 @@ class Shape:
     topology: bool = False
     sub_groups: bool = False
     limits: bool = True
+
+
+PLAIN = Shape()
 
 
 @st.composite
@@ -126,7 +129,7 @@ def _take(rooms: list[Room], cpu: float, memory: float, gpu: float) -> str:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, shape: Shape = Shape()) -> list[Object]:
+def worlds(draw: st.DrawFn, shape: Shape = PLAIN) -> list[Object]:
     """Nodes, queues, priority classes, gangs with their pods, and hypernodes of two nodes each under spines of two."""
     machines = draw(nodes(shape))
     shares = draw(queues(shape))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.report.comparison import Compared, outcome_of
 from pumice.report.comparison_page import comparison_data

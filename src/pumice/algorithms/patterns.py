@@ -8,8 +8,9 @@ the first pattern is met: few clusters have any. Decision 0010 has the figures, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 PATTERN_MAX = 512
 #: Bytes for one compiled pattern and what its searches keep; what needs more is refused, or searched without keeping.
@@ -21,8 +22,7 @@ class PatternError(ValueError):
     """A pattern that cannot be used, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """A compiled pattern. Every match begins with ``opening``, ``anchored`` at the begin of the text.
 
     ``opening`` is what can be told at a glance, often nothing. To look for it costs a tenth of a search.

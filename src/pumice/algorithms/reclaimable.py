@@ -8,10 +8,10 @@ of each queue that loses decides for all before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 F64 = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.integer]
@@ -20,8 +20,7 @@ Amounts = Sequence[float]  # (R,)
 _INF = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class QueueStates:
+class QueueStates(Struct, frozen=True):
     """Queues as they are before anything is taken. (Q, R), ``parent`` (Q,): a row, -1 none."""
 
     parent: Rows

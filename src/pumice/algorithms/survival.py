@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 F64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
@@ -14,8 +13,7 @@ Bool = npt.NDArray[np.bool_]
 _SAME = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Survival:
+class Survival(Struct, frozen=True):
     """``share[i]`` of all last longer than ``lengths[i]``, and so up to ``lengths[i + 1]``; before ``lengths[0]`` all
     do. Nothing is known beyond ``longest``. Shapes (ends,)."""
 

@@ -8,9 +8,10 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from random import Random
+
+from msgspec import Struct
 
 from pumice.apiserver.bounds import check_object
 from pumice.apiserver.collector import Collector
@@ -28,8 +29,7 @@ from pumice.runtime.supervision import Health, Supervised
 _log = logging.getLogger("pumice.apiserver")
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(Struct, frozen=True):
     """``store`` holds everything, and all of it is written through ``objects``."""
 
     store: Store

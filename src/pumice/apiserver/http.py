@@ -5,11 +5,11 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 from aiohttp import web
+from msgspec import Struct
 
 from pumice.apiserver import discovery, protobuf
 from pumice.apiserver.cluster import Cluster
@@ -42,8 +42,7 @@ HEALTH: Final = tuple(f"/{path}" for path in _OPEN_PATHS)
 _CHUNK_BYTES = 256 << 10  # of a long answer, at once: it waits in memory until the client has read it
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """What clients may cost. ``connections``: requests that are answered at a time.
 
     ``watch_s``: how long a watch takes that does not say.

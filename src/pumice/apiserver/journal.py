@@ -13,11 +13,11 @@ import fcntl
 import logging
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated
 
 import msgspec
+from msgspec import Struct
 
 from pumice.apiserver.left_out import ASIDE, LeftOut, version_in
 from pumice.apiserver.store import Change, Store
@@ -148,8 +148,7 @@ def open_journal(
     return journal
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(Struct, frozen=True):
     """Reads the lines of a folder's files; those that cannot be used go to ``left_out``."""
 
     left_out: LeftOut

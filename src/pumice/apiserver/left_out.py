@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from pumice.apiserver.store import Store
 from pumice.kube.errors import clean
@@ -23,8 +24,7 @@ _NAMED = re.compile(rb'\{"v":\d+,"t":"([^"\\]{1,300})","k":"([^"\\]{1,600})"')
 _log = logging.getLogger("pumice.apiserver")
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Struct, frozen=True):
     place: str
     why: str
     named: tuple[str, str] | None  # table and key, where they can be read

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
+
+from msgspec import Struct
 
 from pumice.apiserver.refusals import Cause, bad_request, conflict, invalid, modified
 from pumice.apiserver.resources import Resource
@@ -24,8 +25,7 @@ _WITH_GENERATION = ("pods", "priorityclasses.scheduling.k8s.io")
 _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields")
 
 
-@dataclass(frozen=True, slots=True)
-class Stamps:
+class Stamps(Struct, frozen=True):
     """What the server itself puts on new objects: the time, uids, and the ends of generated names."""
 
     now: Callable[[], float]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from pumice.apiserver import ephemeral
 from pumice.apiserver.admission import admitted_change, admitted_new
@@ -43,8 +44,7 @@ _GRACE_S = 30
 _GRACE_MAX_S = 10 * 365 * 86_400  # of a deletion: what is longer has no end that can be written as a time
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What a request is about: a kind, perhaps in a namespace, perhaps one object of it, perhaps a part of that."""
 
     resource: Resource
@@ -57,20 +57,18 @@ class Target:
         return self.resource.key(self.namespace, self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """How a write is meant. ``unknown_fields``: Strict, Warn or Ignore. ``warnings`` for the user are added to."""
 
     dry_run: bool = False
     manager: str = ""
     force: bool = False
     unknown_fields: str = "Warn"
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []
     applied: Obj | None = None  # by server-side apply
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(Struct, frozen=True):
     """How a delete is meant. ``grace_s`` None: as the object says."""
 
     grace_s: int | None = None

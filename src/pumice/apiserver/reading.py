@@ -8,11 +8,11 @@ import binascii
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from pumice.apiserver.objects import Target
 from pumice.apiserver.refusals import Cause, Refusal, bad_request, expired, invalid
@@ -28,8 +28,7 @@ BATCH, BATCH_BYTES = 500, 256 << 10  # lines that are written at once, and what 
 _encode = msgspec.json.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """How objects are shown to one client. ``include``: what a row of a Table has of its object."""
 
     target: Target
@@ -145,8 +144,7 @@ def _token(text: str) -> _Token | None:
 # -- watches
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
+class Watching(Struct, frozen=True):
     """What a watch asks for. ``version`` None: begin with all that is there. ``initial``: and say when that was all."""
 
     chosen: Selection

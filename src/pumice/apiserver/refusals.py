@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.model.manifest.fields import Obj
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """One field that is wrong: ``reason`` is FieldValueRequired, FieldValueInvalid, …"""
 
     field: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from pumice.apiserver.bounds import check_value
 from pumice.apiserver.objects import Deletion, Options, Target
@@ -121,8 +121,7 @@ def number(query: Mapping[str, str], key: str) -> int | None:
 # -- forms
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """A form of answer: plain JSON where ``as_`` is empty, else that kind in that version."""
 
     as_: str = ""

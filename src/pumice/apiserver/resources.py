@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from pumice.model.manifest.fields import Obj
 
 CRDS: Final = "customresourcedefinitions.apiextensions.k8s.io"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column of ``kubectl get``. With a ``priority`` above 0 it is shown by ``-o wide`` only."""
 
     name: str
@@ -22,8 +22,7 @@ class Column:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """One kind in one version of its group.
 
     ``status``: has a status subresource. ``others``: its further subresources. ``fields``: what field selectors may

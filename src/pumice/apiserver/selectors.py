@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.apiserver.bounds import Work
 from pumice.apiserver.refusals import bad_request
@@ -21,8 +22,7 @@ _EQUAL = re.compile(rf"\s*(?P<key>{_KEY})\s*(?P<op>==|=|!=|>|<)\s*(?P<value>{_VA
 _EXISTS = re.compile(rf"\s*(?P<not>!?)\s*(?P<key>{_KEY})\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """What a list or a watch asks for. ``name``: the one object that the field selector names, empty for any."""
 
     tests: tuple[Test, ...] = ()

@@ -9,8 +9,9 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pumice.runtime.private import NotPrivate, read_secret, require_own_folder, write_private
 
@@ -22,8 +23,7 @@ class AccessError(Exception):
     """A token or a certificate that cannot be used or made."""
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(Struct, frozen=True):
     """PEM files. ``trusted``: what clients trust, the certificate itself."""
 
     certificate: Path

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.cli.errors import INTERRUPTED, InputError, InternalError
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems, written_whole
@@ -35,8 +36,7 @@ SHAKE_S = 60.0
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """What a worker prepares for: the input, and both policies by their files (None: the default one)."""
 
     inputs: tuple[str, ...]
@@ -46,8 +46,7 @@ class Job:
     flags: Flags
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """One run: which policy, in which universe."""
 
     side: int

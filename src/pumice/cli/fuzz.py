@@ -138,7 +138,9 @@ def _maker(registry: Registry, confs: tuple[str, ...], faults: str, dialect: str
     if faults:
         wrong = parse_faults(faults, QUIET_AFTER_S) if faults != "none" else None
         plan = (
-            {} if wrong is None else {name: getattr(wrong, name) for name in wrong.__slots__ if name != "quiet_after_s"}
+            {}
+            if wrong is None
+            else {name: getattr(wrong, name) for name in wrong.__struct_fields__ if name != "quiet_after_s"}
         )
     return lambda seed: draw(seed, registry, given, plan, dialect=dialect)
 

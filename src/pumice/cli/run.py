@@ -6,11 +6,11 @@ import os
 import socket
 import time
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from pumice import __version__
 from pumice.cli.errors import InputError
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     """What the command line asks for, beside the settings of the scheduler itself."""
 
     kubeconfig: str
@@ -266,7 +265,7 @@ async def _run(wanted: _Wanted, conf: ConfFile, settings: Settings) -> None:
 
 async def _access(wanted: _Wanted) -> Access:
     """Raises: AccessError, InputError."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from pumice.kube.access import Access
     from pumice.kube.errors import AccessError

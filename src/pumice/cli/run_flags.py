@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from pumice.cli.errors import InputError
 from pumice.cli.output import say
@@ -47,8 +47,7 @@ MEANINGLESS_ENVIRONMENT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Unmet:
+class Unmet(Struct, frozen=True):
     """What a flag asks for and does not get. ``harmless``: values that ask for what is done anyway."""
 
     harmless: tuple[str, ...]

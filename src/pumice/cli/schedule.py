@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
 
 from pumice.cli.errors import InputError, nothing_usable
 from pumice.cli.output import described, fail_for, print_json, say, tell_problems
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from pumice.sim.inputs import Inputs
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
+class _Options(Struct, frozen=True):
     """``now`` None: as the input has it. ``names``: whose pods, None where nobody said."""
 
     conf: Path | None
@@ -33,8 +32,7 @@ class _Options:
     names: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """The answer, on what objects, under which policy, and what of the input could not be used."""
 
     answer: Answer

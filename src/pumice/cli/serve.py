@@ -12,12 +12,12 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from pumice.cli.errors import InputError
 from pumice.cli.output import say, tell_problems
@@ -38,8 +38,7 @@ DEFAULT_PORT = 8180
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True):
     """What the command line asks for."""
 
     manifests: tuple[str, ...]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from pumice.cli.errors import InputError, nothing_usable
 from pumice.cli.params import SPAN
@@ -64,8 +64,7 @@ _OPTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(Struct, frozen=True):
     """How to simulate, whatever the policy, as the command line has it; times in seconds."""
 
     nodes: str | None
@@ -83,7 +82,7 @@ def simulation_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def gathered(**given: Any) -> Any:
-        flags = Flags(**{each.name: given.pop(each.name) for each in fields(Flags)})
+        flags = Flags(**{name: given.pop(name) for name in Flags.__struct_fields__})
         return command(flags=flags, **given)
 
     found: Any = gathered

@@ -9,11 +9,12 @@ from __future__ import annotations
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.connection import Connection
 from time import monotonic
 from typing import Any, Self
+
+from msgspec import Struct
 
 #: How long a worker may take to stop before it is ended.
 STOP_S = 5.0
@@ -55,16 +56,14 @@ Do = Callable[[Any, Line], Any]
 Work = Callable[[Any], Do]
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """How far a task is, 0 to 1."""
 
     task: int
     done: float
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a task came to."""
 
     task: int

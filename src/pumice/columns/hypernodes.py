@@ -8,9 +8,9 @@ Source: Volcano ``HyperNodesInfo``, and ``OpenSession`` for the virtual top.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import I32, I64
@@ -20,8 +20,7 @@ from pumice.model.topology import TOP_HYPERNODE, HyperNode
 NONE = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HyperNodeTree:
+class HyperNodeTree(Struct, frozen=True, eq=False):
     """H rows sorted by (tier, name); the last one is the virtual top, which holds every node.
 
     ``parent`` (H,) is -1 for the top only. ``nodes`` are node rows, ascending. ``leaf_of`` (N,) is the hypernode
@@ -99,8 +98,7 @@ def build_tree(
 # -- the objects, linked
 
 
-@dataclass(frozen=True, slots=True)
-class Forest:
+class Forest(Struct, frozen=True):
     """HyperNodes sorted by (tier, name), and who is whose child. ``parent`` is -1 for a root."""
 
     hypernodes: tuple[HyperNode, ...]

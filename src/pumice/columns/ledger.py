@@ -7,11 +7,12 @@ journal. Which moves a session may make is its dialect's to say.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pumice.columns.column import Column
 from pumice.columns.counting import PENDING, RELEASING
@@ -45,13 +46,12 @@ _HOLDS = [*(float(s in ALLOCATED_STATUSES) for s in TaskStatus), 0.0]
 _WAITS = [*(int(s is TaskStatus.PENDING) for s in TaskStatus), 0]
 
 
-@dataclass(frozen=True)
-class Accounting:
+class Accounting(Struct, frozen=True, dict=True):
     """What a dialect says about its tasks. ``moves``: the states that a session may move a task to, by its present one;
     a move that is not in it is an error of an action or a plugin. ``books`` (statuses, 5): as ``BOOKS``.
     ``comes_back``: whether evicted tasks may stay after all, or be promised other nodes."""
 
-    moves: Mapping[TaskStatus, frozenset[TaskStatus]] = field(default_factory=dict)
+    moves: Mapping[TaskStatus, frozenset[TaskStatus]] = {}
     books: F64 = field(default_factory=lambda: BOOKS)
     comes_back: bool = False
 

@@ -7,12 +7,12 @@ else is there to the byte, rows that are not in use included.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.column import Versions
 from pumice.columns.dtypes import AnyArray, ResourceAxis
@@ -27,8 +27,7 @@ from pumice.model.node import Node
 from pumice.model.topology import HyperNode
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """``offered``, ``unoffered``: the axis of resources. ``columns``: every column of every table, by
     ``table.column``."""
 
@@ -39,12 +38,11 @@ class Parts:
     hypernodes: tuple[HyperNode, ...]
     number: int
     shard: Shard | None
-    notes: Mapping[str, float] = field(default_factory=dict)
+    notes: Mapping[str, float] = {}
     node_pool: str = DEFAULT_NODE_POOL
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """What a column must be. ``further``: its shape less the rows. ``holds``: the type of its Python values, None for
     numbers."""
 

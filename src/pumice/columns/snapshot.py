@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from pumice.columns.tables import Tables
 from pumice.model.gang import DEFAULT_NODE_POOL
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(Struct, frozen=True):
     """Nodes that are this scheduler's. ``hard``: only these; soft: these first."""
 
     nodes: frozenset[str]
     hard: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """``number`` counts snapshots of one store and names the session in conditions. ``shard`` is None without
     sharding. ``notes``: what plugins wanted to know again, by ``plugin.name``. ``node_pool``: what the nodes are called
     that are all there is, where a cluster is divided among schedulers."""
@@ -26,7 +25,7 @@ class Snapshot:
     tables: Tables
     number: int = 0
     shard: Shard | None = None
-    notes: Mapping[str, float] = field(default_factory=dict)
+    notes: Mapping[str, float] = {}
     node_pool: str = DEFAULT_NODE_POOL
 
     @property

@@ -12,18 +12,17 @@ grow by a quarter when full, for much is worked out over all rows, and freed row
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 from weakref import ref
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.column import Column, Versions
 from pumice.columns.dtypes import I64, AnyArray, Bool, ResourceAxis, read_only
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """``unused``: the value of a row that is not in use. ``moves``: a session may write it. ``rows_last``: in memory
     the rows run fastest, so that one amount of all rows lies side by side. ``says``: of what it holds only the status
     of an object, which no decision rests on, may change without the row's stamp (``Table.restate``).

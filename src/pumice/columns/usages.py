@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -28,7 +27,7 @@ class MeasuredTable(Table, Generic[Measured]):
         in_order = sorted(values, key=lambda value: value.name)
         self._resize(len(in_order))
         if in_order:
-            rows = map(attrgetter(*(field.name for field in fields(self.VALUE))), in_order)
+            rows = map(attrgetter(*self.VALUE.__struct_fields__), in_order)
             self.write(slice(None), alive=True, **dict(zip(self._own(), zip(*rows, strict=True), strict=True)))
 
     @property

@@ -4,9 +4,9 @@ it afterwards, and it holds no session."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.tables import Tables
@@ -17,8 +17,7 @@ from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """``tables``: the cluster as the session left it. ``now``: seconds since the epoch. ``figures``: numbers that
     plugins publish, by name. ``wakes_at``: when a plugin may decide otherwise though nothing happens, None for never.
     """

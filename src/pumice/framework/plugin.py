@@ -21,10 +21,12 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, repeat
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.framework.errors import PluginError, did_you_mean
 from pumice.framework.point import HOOKS_ATTRIBUTE, Mark, Question, Reads, spelled
@@ -34,8 +36,7 @@ PLUGIN_ATTRIBUTE = "__pumice_plugin__"
 _TRUE, _FALSE = {"1", "t", "true"}, {"0", "f", "false"}
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """One that a policy file may give: its name there, its type in words, what holds where it is not given."""
 
     name: str
@@ -43,8 +44,7 @@ class Argument:
     default: Any
 
 
-@dataclass(frozen=True)
-class PluginSpec:
+class PluginSpec(Struct, frozen=True, dict=True):
     """One plugin, ready to be built afresh for every session.
 
     ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python``

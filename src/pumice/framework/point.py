@@ -18,8 +18,9 @@ as they are placed one after the other (``framework.in_turn``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, overload
+
+from msgspec import Struct
 
 from pumice.framework.errors import PluginError
 
@@ -70,8 +71,7 @@ class Mark(NamedTuple):
     several: str | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
+class Question(Struct, frozen=True, eq=False):
     """The part of a point that has no types. ``name`` is also that of the decorator.
 
     ``asks``: the question, and what each answer means. ``when``: who asks it, and when. ``switch``: the stem of the
@@ -147,7 +147,7 @@ def spelled(annotation: Any) -> str:
 Once = Callable[Concatenate[P, A], R]
 
 
-class Point(Question, Generic[A, R, C]):
+class Point(Question, Generic[A, R, C], frozen=True, eq=False):
     """A question with one form of hook. ``Point[[Job], bool, bool]``: hooks take a Job and answer a bool, and so does
     whoever asks get one."""
 
@@ -170,7 +170,7 @@ class MarksTwoForms(Protocol[A, R, B, S]):
     def __call__(self, hook: Callable[Concatenate[P, B], S], /) -> Callable[Concatenate[P, B], S]: ...
 
 
-class TwoForms(Question, Generic[A, R, B, S, C]):
+class TwoForms(Question, Generic[A, R, B, S, C], frozen=True, eq=False):
     """A question with two forms of hook; whoever asks gets ``C``."""
 
     @overload

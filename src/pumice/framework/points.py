@@ -43,7 +43,7 @@ class MarksOverNodes(Protocol[OverRows, OnNode]):
     def __call__(self, hook: Callable[[P, Task, Node], OnNode], /) -> Callable[[P, Task, Node], OnNode]: ...
 
 
-class OverNodes(Question, Generic[OverRows, OnNode]):
+class OverNodes(Question, Generic[OverRows, OnNode], frozen=True, eq=False):
     """A question about nodes, for a class of tasks or for one task; over rows, or one node at a time."""
 
     @overload

@@ -8,9 +8,10 @@ of ignored.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct, field
 
 from pumice.columns.ledger import Accounting
 from pumice.framework.errors import PolicyError, did_you_mean
@@ -24,8 +25,7 @@ DEFAULT_DIALECT = "volcano"
 _TOP_KEYS = ("actions", "tiers", "configurations", "metrics", "dialect")
 
 
-@dataclass(frozen=True)
-class PluginOption:
+class PluginOption(Struct, frozen=True):
     """One plugin in one tier: which of its hooks are on, and its arguments."""
 
     spec: PluginSpec
@@ -37,8 +37,7 @@ class PluginOption:
         return not point.any_switch or any(self.switches.get(s, False) for s in point.any_switch)
 
 
-@dataclass(frozen=True)
-class ActionOption:
+class ActionOption(Struct, frozen=True):
     """One step of the cycle: ``run(ssn, **arguments)``. ``home``: the dialect that it is of."""
 
     name: str
@@ -48,16 +47,15 @@ class ActionOption:
     home: Dialect | None = None
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(Struct, frozen=True, dict=True):
     """What decides: actions in order, plugins in tiers, in a language. ``warnings`` are the problems that a lenient
     reading put aside, ``sections`` what else the file says in the words of its dialect."""
 
     actions: tuple[ActionOption, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
     dialect: Dialect = field(default_factory=Dialect)
-    metrics: Mapping[str, Any] = field(default_factory=dict)
-    sections: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = {}
+    sections: Mapping[str, Any] = {}
     warnings: tuple[str, ...] = ()
 
     def has_action(self, name: str) -> bool:

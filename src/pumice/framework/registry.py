@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pumice.columns.ledger import Accounting
 from pumice.columns.tables import Tables
@@ -18,8 +20,7 @@ from pumice.model.decisions import PodNotice, Writes
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
-class ActionSpec:
+class ActionSpec(Struct, frozen=True):
     """``only_for_waiting``: it moves nothing where no job waits."""
 
     name: str
@@ -61,8 +62,7 @@ def _over(more: Mapping[str, V], known: Mapping[str, V]) -> Mapping[str, V]:
 Switches = Mapping[str, bool]  # stem -> on
 
 
-@dataclass(frozen=True)
-class Dialect:
+class Dialect(Struct, frozen=True):
     """A policy language: its words, and what the core does not know because languages differ in it.
 
     ``name`` is what a conf file calls it, ``default_actions`` are run where a conf names none (empty: it must),
@@ -79,17 +79,11 @@ class Dialect:
     those of them that nominate a pod to a node, and costs no more than these.
     """
 
-    name: str = field(default="", kw_only=True)
-    default_actions: tuple[str, ...] = field(default=(), kw_only=True)
-    default_plugins: tuple[str, ...] = field(default=(), kw_only=True)
-    scheduler: str = field(default="", kw_only=True)
-    default_queue: str = field(default="default", kw_only=True)
-    actions: Mapping[str, ActionSpec] = field(default_factory=dict)
-    plugins: Mapping[str, PluginSpec] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)
-    points: Mapping[str, Question] = field(default_factory=dict)
-    features: Switches = field(default_factory=dict)
-    sections: Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]] = field(default_factory=dict, kw_only=True)
+    actions: Mapping[str, ActionSpec] = {}
+    plugins: Mapping[str, PluginSpec] = {}
+    missing: Mapping[str, str] = {}
+    points: Mapping[str, Question] = {}
+    features: Switches = {}
     conflict: Callable[[Mapping[str, Switches]], str] = lambda plugins: ""
     accounting: Accounting = field(default_factory=Accounting)
     nothing_waits: Callable[[Tables], bool] = lambda tables: False
@@ -97,6 +91,12 @@ class Dialect:
     closes: Callable[[Any], Writes] = lambda ssn: Writes()
     notices: Callable[[Any], Iterator[PodNotice]] = lambda outcome: iter(())
     nominations: Callable[[Any], Iterator[PodNotice]] = lambda outcome: iter(())
+    name: str = ""
+    default_actions: tuple[str, ...] = ()
+    default_plugins: tuple[str, ...] = ()
+    scheduler: str = ""
+    default_queue: str = "default"
+    sections: Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {}
 
     @property
     def switches(self) -> Switches:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
+from msgspec import Struct, field
 
 from pumice.columns.dtypes import I8, I32, Bool
 
@@ -23,24 +23,21 @@ class Code(IntEnum):
     SKIP = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Unfit:
+class Unfit(Struct, frozen=True):
     """One reason against."""
 
     reason: str
     code: Code = Code.UNSCHEDULABLE
 
 
-@dataclass(frozen=True, slots=True)
-class Invalid:
+class Invalid(Struct, frozen=True):
     """Why a job cannot be complete, whatever is placed."""
 
     reason: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """Reasons per node: ``why[codes[i]]`` stands against node i; code 0 is none. Shape (rows,)."""
 
     codes: I32
@@ -73,8 +70,7 @@ def gather(verdicts: Sequence[Verdict], count: int) -> Verdict:
     return Verdict(renumber[inverse].astype(np.int32), tuple(why))
 
 
-@dataclass(frozen=True, slots=True)
-class FitErrors:
+class FitErrors(Struct, frozen=True, eq=False):
     """Why one task found no node: a histogram of reasons over nodes, or a message of its own.
 
     ``node_rows`` and ``codes`` say for each node that was looked at how bad it is, for later eviction. ``hypernode``:
@@ -85,9 +81,14 @@ class FitErrors:
     node_count: int = 0
     message: str = ""
     hypernode: str = ""
-    node_rows: I32 | None = field(default=None, compare=False)
-    codes: I8 | None = field(default=None, compare=False)
+    node_rows: I32 | None = None
+    codes: I8 | None = None
     skipped: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FitErrors) and (self.said, self.skipped) == (other.said, other.skipped)
+
+    __hash__ = None  # type: ignore[assignment]  # two that say the same are equal
 
     @staticmethod
     def everywhere(unfit: Unfit, node_count: int) -> FitErrors:

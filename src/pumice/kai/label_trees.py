@@ -3,9 +3,8 @@ plugin (topology_structs)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.dtypes import I32
 from pumice.framework.derived import Derived, derived
@@ -13,8 +12,7 @@ from pumice.framework.session import Session
 from pumice.model.topology import Topology
 
 
-@dataclass(frozen=True, slots=True)
-class LabelTree:
+class LabelTree(Struct, frozen=True):
     """``domains`` (levels, N): the domain of each node at each level, -1 for nodes that lack a label. ``ids``: of each
     domain of a level, the values joined by dots, which two domains may share. ``parents``: of each domain of a level,
     that of the level above."""

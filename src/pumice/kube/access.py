@@ -7,11 +7,11 @@ import socket
 import ssl
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
 import aiohttp
+from msgspec import Struct
 
 Headers = dict[str, str]
 
@@ -41,8 +41,7 @@ class Connector(aiohttp.TCPConnector):
             await asyncio.sleep(0.001)
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """``headers(renew)`` gives the Authorization of the moment; with ``renew`` it asks for a new one, after a 401."""
 
     url: str

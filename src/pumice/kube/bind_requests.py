@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pumice.kube.claim_binding import ClaimProblem, claims_to_be_given
 from pumice.kube.client import Client

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import aiohttp
 import msgspec
+from msgspec import Struct
 
 from pumice.kube.access import Access
 from pumice.kube.backoff import Backoff, TokenBucket
@@ -31,8 +32,7 @@ NO_ANSWER = "none"
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
+class Caps(Struct, frozen=True):
     """What one read may cost. A page holds at most ``page_items`` objects; ``idle_s`` is the silence of a watch."""
 
     answer_bytes: int = 256 << 20
@@ -43,8 +43,7 @@ class Caps:
     page_items: int = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Retries:
+class Retries(Struct, frozen=True):
     """How often to try again. ``unsure``: also where the request may have been carried out already."""
 
     count: int = 0

@@ -12,8 +12,9 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from pumice.kube.bind_requests import RequestBinder
 from pumice.kube.binding import Binder, PreBind

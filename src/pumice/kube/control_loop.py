@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct, field
 
 from pumice.kube.client import Client
 from pumice.kube.control_kinds import (
@@ -50,8 +51,7 @@ _RESTS_FROM_S = 0.005
 _NEEDS = {"podgroup": POD_GROUPS, "job": POD_GROUPS, "queue": QUEUES, "cronjob": JOBS, "jobflow": JOBS}
 
 
-@dataclass(frozen=True, slots=True)
-class ControlSettings:
+class ControlSettings(Struct, frozen=True):
     """``controllers``: which of those that there are run."""
 
     controllers: tuple[str, ...] = tuple(WATCHED_BY)

@@ -11,7 +11,8 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.kube.client import Client
 from pumice.kube.control_loop import ControlLoop, ControlSettings
@@ -32,8 +33,7 @@ VOLCANO_LEASE = "volcano-system/vc-controller-manager"
 _log = logging.getLogger("pumice.controllers")
 
 
-@dataclass(frozen=True, slots=True)
-class Deference:
+class Deference(Struct, frozen=True):
     """When to give way. ``lease``: namespace/name; empty: to nobody who has one. ``slack_s``: how far clocks may be
     apart. ``deployments``: namespace/name of those to which it gives way while any of their pods is ready.
 

@@ -11,9 +11,10 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.kube.client import Client
 from pumice.kube.control_kinds import CONFIG_MAPS
@@ -40,8 +41,7 @@ _NAME_MAX = 253
 _log = logging.getLogger("pumice.kube")
 
 
-@dataclass(frozen=True, slots=True)
-class Reserving:
+class Reserving(Struct, frozen=True):
     """``image``: what a reservation pod runs. ``wait_s``: how long it may take to say which device it got."""
 
     image: str

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.explain.hints import hints

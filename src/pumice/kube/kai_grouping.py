@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+
+from msgspec import Struct
 
 from pumice.kube.client import Client
 from pumice.kube.control_kinds import PlainCodec
@@ -45,10 +46,9 @@ _OF_PODS, _OF_QUEUES = Part(KAI_POD_GROUPS, FOLLOWED), Part(KAI_QUEUES, FOLLOWED
 _JOB_NAME, _JOB_ROLE = "training.kubeflow.org/job-name", "training.kubeflow.org/job-role"
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     obj: Obj
-    at: float = field(compare=False)
+    at: float
 
 
 class GroupingLoop:

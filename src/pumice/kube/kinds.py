@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """One kind in one API version.
 
     ``needed``: without it there is nothing to schedule. ``gives``: what is off where the kind is not installed.

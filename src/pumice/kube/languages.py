@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from pumice.framework.policy import Policy
 from pumice.kube.kinds import FOLLOWED, KAI_FOLLOWED, KAI_POD_GROUPS, KAI_QUEUES, NODES, Kind
@@ -15,23 +16,21 @@ from pumice.runtime.kai_metrics import KAI_FAMILIES
 from pumice.runtime.metrics import Family
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterLanguage:
+class ClusterLanguage(Struct, frozen=True):
     """``followed``: the kinds that decide. ``lease``: namespace and name, where no flag names others. ``metrics``:
     those beside Volcano's."""
 
     dialect: str
     followed: tuple[Kind, ...]
     lease: tuple[str, str]
-    metrics: Mapping[str, Family] = field(default_factory=dict)
+    metrics: Mapping[str, Family] = {}
 
 
 VOLCANO = ClusterLanguage("volcano", FOLLOWED, ("volcano-system", "volcano"))
 KAI = ClusterLanguage("kai", KAI_FOLLOWED, ("kai-scheduler", "kai-scheduler"), KAI_FAMILIES)
 
 
-@dataclass(frozen=True, slots=True)
-class NodePool:
+class NodePool(Struct, frozen=True):
     """Objects with a label of one value are one scheduler's; value empty: those without the label.
 
     Source: KAI, scheduling shards (``--nodepool-label-key``, ``--partition-label-value``).

@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from pumice.kube.claim_binding import ClaimBinding
 from pumice.kube.client import Client, Counts
@@ -56,8 +57,7 @@ _TIDY_S = 60.0  # how often freed memory is given back
 _STUCK_S = 300.0  # a cycle that takes so long will not end
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """``on_change`` False: a cycle each period and none besides. ``conf_s``: how often the conf file is read.
     ``flush_s``: how long, at the end, what was decided may take. ``node_labels``: only nodes with one of these (key,
     value) are there for it; none: all are.

@@ -10,13 +10,13 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.kube.backoff import Backoff
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Struct, frozen=True):
     """How patient a reflector is, in seconds.
 
     Delays double from ``first_s``: to ``unreachable_last_s`` where nobody answers, which costs next to nothing to ask;

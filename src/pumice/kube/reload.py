@@ -6,10 +6,11 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.framework.errors import PolicyError
 from pumice.framework.policy import PluginOption, Policy
@@ -23,8 +24,7 @@ _log = logging.getLogger("pumice.conf")
 _PROBLEMS_TOLD_MAX = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Conf:
+class Conf(Struct, frozen=True):
     """A policy and the file it was read from, without passwords. ``text`` (JSON) is everything that it stands for,
     defaults written out; ``hash`` is of that, so files that mean the same have the same."""
 

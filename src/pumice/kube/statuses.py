@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pumice.kube.client import ONCE, Client
 from pumice.kube.errors import ApiError, KubeError

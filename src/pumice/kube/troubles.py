@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from pumice.kube.kinds import Kind
 
@@ -27,8 +28,7 @@ _SHARED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Trouble:
+class _Trouble(Struct, frozen=True):
     cause: Cause
     text: str
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.kube.gpu_reservations import Reserving
 from pumice.model.decisions import Bind
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How much may wait and be under way at once.
 
     ``binds``, ``evictions``: waiting; more are refused. A gang that began to be taken is taken whole, up to twice as
@@ -29,15 +29,13 @@ class Limits:
     hold_s: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
+class Requests(Struct, frozen=True):
     """Binds go out as requests to KAI's binder, which tries ``backoff_limit`` times more, None: not once."""
 
     backoff_limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Writing:
+class Writing(Struct, frozen=True):
     """How decisions are written.
 
     ``use_eviction``: ask the eviction API, which keeps disruption budgets, in place of deleting. ``requests``: ask
@@ -55,8 +53,7 @@ def _tell_nobody(*_: object) -> None:
     """Nobody wants to know how long it took."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timers:
+class Timers(Struct, frozen=True):
     """Who is told how long writing takes.
 
     ``timed`` of the stages ``PreBind`` and ``Bind``, with their seconds; ``aged`` of what a bind has come to

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pumice.model.claims import Allocation
 
 REGULAR, FRACTION, MIG_INSTANCE = "Regular", "Fraction", "MigInstance"
 
 
-@dataclass(frozen=True, slots=True)
-class BindRequest:
+class BindRequest(Struct, frozen=True):
     """``gpu_groups``: the devices it is to share. ``backoff_limit``: how many further tries there are, None for none.
 
     ``claims``: what the claims of the pod are to be given, by their names in the pod's spec. Written and not read.

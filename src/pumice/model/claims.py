@@ -6,7 +6,8 @@ Source: Kubernetes resource.k8s.io/v1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.model.pod import EMPTY_MAP, NodeSelectorTerm, Toleration
 
@@ -15,8 +16,7 @@ CLAIM_DEVICES_MAX = 32
 CLAIM_USERS_MAX = 256
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceOption:
+class DeviceOption(Struct, frozen=True):
     """So many devices of a class, or, with ``every``, all of them that a node has. ``name``: that of an alternative,
     empty where there is one option only. ``selectors``: CEL expressions. ``capacity``: how much each device must give
     of its dimensions."""
@@ -31,24 +31,21 @@ class DeviceOption:
     admin: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceRequest:
+class DeviceRequest(Struct, frozen=True):
     """One of its ``options``, the first that there is."""
 
     name: str
     options: tuple[DeviceOption, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SameAttribute:
+class SameAttribute(Struct, frozen=True):
     """The devices of these requests (none: of all) must have one value of an attribute."""
 
     attribute: str
     requests: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatedDevice:
+class AllocatedDevice(Struct, frozen=True):
     """A device, by what names it, and the request that it was given for (``request/alternative``)."""
 
     request: str
@@ -57,16 +54,14 @@ class AllocatedDevice:
     device: str
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """What a claim was given. ``nodes``: where it can be used, None everywhere."""
 
     devices: tuple[AllocatedDevice, ...] = ()
     nodes: tuple[NodeSelectorTerm, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceClaim:
+class ResourceClaim(Struct, frozen=True):
     """``reserved_for``: uids of the pods that may use it. ``unknown``: what it asks for that Pumice cannot give."""
 
     namespace: str
@@ -96,8 +91,7 @@ class ResourceClaim:
         return tuple(sorted(found.items()))
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceClaimTemplate:
+class ResourceClaimTemplate(Struct, frozen=True):
     """What every claim that is made from it asks for."""
 
     namespace: str
@@ -113,16 +107,14 @@ class ResourceClaimTemplate:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceClass:
+class DeviceClass(Struct, frozen=True):
     """A device is of the class where all ``selectors``, CEL expressions, say so."""
 
     name: str
     selectors: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceAttribute:
+class DeviceAttribute(Struct, frozen=True):
     """``kind``: string, int, bool or version."""
 
     name: str  # domain/name
@@ -130,8 +122,7 @@ class DeviceAttribute:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceTaint:
+class DeviceTaint(Struct, frozen=True):
     """As of a node."""
 
     key: str
@@ -139,8 +130,7 @@ class DeviceTaint:
     effect: str
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """``capacity``: amounts by ``domain/name``. ``unknown``: why it can be given to nobody here."""
 
     name: str
@@ -150,8 +140,7 @@ class Device:
     unknown: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceSlice:
+class ResourceSlice(Struct, frozen=True):
     """Devices of a pool: on one node, on those that ``nodes`` select, or on all (both empty).
 
     ``generation``: of slices of one pool only those of the highest one count, and only where all ``slice_count`` of

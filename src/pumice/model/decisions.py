@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from pumice.model.claims import Allocation
 from pumice.model.gang import GangTimes
@@ -68,15 +69,13 @@ class Evict(NamedTuple):
 Decision = Bind | Evict
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A planner's no to one decision. The task it names is undone, nothing else."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroupUpdate:
+class PodGroupUpdate(Struct, frozen=True):
     """A PodGroup status that differs from the one in the snapshot and should be written. ``times``: those of a gang of
     KAI's that differ likewise, None: they do not."""
 
@@ -85,8 +84,7 @@ class PodGroupUpdate:
     times: GangTimes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodNotice:
+class PodNotice(Struct, frozen=True):
     """The PodScheduled=False condition a waiting pod should carry, and the node it is nominated to (or empty)."""
 
     pod: str
@@ -103,8 +101,7 @@ class GateRemoval(NamedTuple):
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class Writes:
+class Writes(Struct, frozen=True):
     """What differs from the snapshot and should be written: PodGroup statuses, ``status.allocated`` of queues by name,
     and for the same queues ``usages``, in a language that writes such; ``gates`` that are to be taken off pods.
     ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to remember, and so are
@@ -112,10 +109,10 @@ class Writes:
     otherwise, or say otherwise why jobs wait, though nothing else happens."""
 
     groups: tuple[PodGroupUpdate, ...] = ()
-    queues: Mapping[str, Resource] = field(default_factory=dict)
-    usages: Mapping[str, QueueUsage] = field(default_factory=dict)
-    job_hypernodes: Mapping[int, int] = field(default_factory=dict)
-    sub_hypernodes: Mapping[int, int] = field(default_factory=dict)
-    notes: Mapping[str, float] = field(default_factory=dict)
+    queues: Mapping[str, Resource] = {}
+    usages: Mapping[str, QueueUsage] = {}
+    job_hypernodes: Mapping[int, int] = {}
+    sub_hypernodes: Mapping[int, int] = {}
+    notes: Mapping[str, float] = {}
     gates: tuple[GateRemoval, ...] = ()
     ask_again: bool = False

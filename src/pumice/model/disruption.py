@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pumice.model.pod import LabelSelector
 
 
-@dataclass(frozen=True, slots=True)
-class PodDisruptionBudget:
+class PodDisruptionBudget(Struct, frozen=True):
     """A PodDisruptionBudget. ``allowed``: how many of its pods may be disrupted now, as its controller last wrote;
     ``disrupted``: names of pods that are on their way out and counted already, sorted."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.model.bind_request import BindRequest
 from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
@@ -43,38 +44,33 @@ Object = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """An object is there, new or changed. Seeing the same thing twice is harmless."""
 
     obj: Object
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
+class Gone(Struct, frozen=True):
     """An object is not there any more. ``key`` is ``namespace/name``, or the name of a cluster-wide object."""
 
     kind: type[Object]
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Undone:
+class Undone(Struct, frozen=True):
     """A decision that was taken could not be carried out: the pod is again what was last seen of it."""
 
     pod: str  # namespace/name
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodsSeen:
+class PodsSeen(Struct, frozen=True):
     """Pods, by key, of which each is seen, in this order: many that are told together cost little more than one."""
 
     pods: Mapping[str, Pod]
 
 
-@dataclass(frozen=True, slots=True)
-class PodsGone:
+class PodsGone(Struct, frozen=True):
     """Pods, by key, of which each is gone, in this order."""
 
     keys: tuple[str, ...]

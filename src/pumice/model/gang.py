@@ -7,8 +7,10 @@ pods ("pod sets" in KAI), those with children hold sub-groups ("sub-group sets")
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.resources import Resource
 
@@ -31,8 +33,7 @@ SUB_GROUPS_MAX = 1024
 DEPTH_MAX = 8
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyConstraint:
+class TopologyConstraint(Struct, frozen=True):
     """All in one domain of the ``required`` level of a Topology, near each other at the ``preferred`` one.
 
     Levels are node-label keys; empty where none is asked for.
@@ -43,8 +44,7 @@ class TopologyConstraint:
     preferred: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SubGroup:
+class SubGroup(Struct, frozen=True):
     """``parent``: the sub-group it is in, empty at the top. ``min_member``: pods, of a pod set. ``min_sub_group``: how
     many of its sub-groups must be there, None for all."""
 
@@ -55,8 +55,7 @@ class SubGroup:
     min_sub_group: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gang:
+class Gang(Struct, frozen=True):
     """``topology`` and ``min_sub_group`` are those of the top. ``preemptibility``: preemptible, non-preemptible, or
     empty: the priority decides. ``stale_since``, ``last_start``: seconds since the epoch, None for never."""
 
@@ -95,8 +94,7 @@ class GangTimes(NamedTuple):
     stale_since: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulingCondition:
+class SchedulingCondition(Struct, frozen=True):
     """Why a gang found no place on the nodes of one pool. ``reasons``: each as (reason, message), the words that
     programs and people read. ``transition_id`` grows with each that is set."""
 

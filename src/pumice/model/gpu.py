@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 GPU_RESOURCE = "nvidia.com/gpu"
 GPU_FRACTION_ANNOTATION = "gpu-fraction"
@@ -45,8 +46,7 @@ def is_gpu(name: str) -> bool:
     return (kind == "gpu" and domain in _GPU_DOMAINS) or (name.startswith("gpu.") and name[4:] in _GPU_DOMAINS)
 
 
-@dataclass(frozen=True, slots=True)
-class GpuShare:
+class GpuShare(Struct, frozen=True):
     """A part of each of ``devices`` GPUs. Of ``fraction`` (of a device, above 0 and at most 1, in hundredths) and
     ``memory_mib`` one is given, the other 0; neither, for a pod that only has MIG instances of the old kind.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.model.pod import EMPTY_MAP, PodSpec
 from pumice.model.podgroup import NetworkTopology
@@ -12,8 +13,7 @@ from pumice.model.podgroup import NetworkTopology
 JOB_PODS_MAX = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class LifecyclePolicy:
+class LifecyclePolicy(Struct, frozen=True):
     """On one of these events (or this exit code), after ``timeout_s``, do ``action``."""
 
     action: str
@@ -22,8 +22,7 @@ class LifecyclePolicy:
     timeout_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionPolicy:
+class PartitionPolicy(Struct, frozen=True):
     """A task cut into ``total`` partitions of ``size`` pods: each becomes a sub-job."""
 
     total: int
@@ -32,8 +31,7 @@ class PartitionPolicy:
     topology: NetworkTopology | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodTemplate:
+class PodTemplate(Struct, frozen=True):
     """What the pods of one task have in common."""
 
     spec: PodSpec
@@ -43,8 +41,7 @@ class PodTemplate:
     gates: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class JobTask:
+class JobTask(Struct, frozen=True):
     name: str
     replicas: int
     template: PodTemplate
@@ -66,8 +63,7 @@ class JobTask:
         return self.replicas
 
 
-@dataclass(frozen=True, slots=True)
-class VolcanoJob:
+class VolcanoJob(Struct, frozen=True):
     """A ``batch.volcano.sh/v1alpha1`` Job. ``min_available`` is at least 1 unless there is nothing to run."""
 
     namespace: str
@@ -99,8 +95,7 @@ class VolcanoJob:
         return sum(task.replicas for task in self.tasks)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchJob:
+class BatchJob(Struct, frozen=True):
     """A ``batch/v1`` Job: ``parallelism`` equal pods at a time, ``completions`` in all (None: any one success)."""
 
     namespace: str

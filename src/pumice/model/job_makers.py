@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 CRON_JOB, JOB_FLOW, JOB_TEMPLATE = "CronJob", "JobFlow", "JobTemplate"
 
 
-@dataclass(frozen=True, slots=True)
-class JobMaker:
+class JobMaker(Struct, frozen=True):
     """A CronJob, JobFlow or JobTemplate of Volcano's. ``obj`` is the decoded object, and not to be written on."""
 
     kind: str

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.resources import EMPTY, Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(Struct, frozen=True):
     """What keeps pods away that do not tolerate it."""
 
     key: str
@@ -18,16 +18,14 @@ class Taint:
     effect: str = "NoSchedule"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeImage:
+class NodeImage(Struct, frozen=True):
     """A container image that is on a node, by all its names."""
 
     names: tuple[str, ...]
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """One node. ``allocatable`` is status.allocatable in canonical units; ``oversubscription`` comes on top of it.
 
     ``unread``: what of it could not be read, and why. It is ``unschedulable`` then, where that may have forbidden

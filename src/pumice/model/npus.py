@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 _CHARACTERS_MAX, _CARDS_MAX, _AMOUNT_MAX = 1 << 17, 64, 1 << 40
 
 
-@dataclass(frozen=True, slots=True)
-class Npu:
+class Npu(Struct, frozen=True):
     """One NPU. ``count``: how many containers may share it; ``memory`` in MiB; ``network``: which one it is in, None
     where that is not said."""
 

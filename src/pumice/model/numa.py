@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 POLICY_ANNOTATION = "volcano.sh/numa-topology-policy"
 NONE, BEST_EFFORT, RESTRICTED, SINGLE = "none", "best-effort", "restricted", "single-numa-node"
@@ -12,8 +13,7 @@ NUMA_NODES_MAX = 8
 CPUS_MAX = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Cpu:
+class Cpu(Struct, frozen=True):
     """A logical CPU, and where it is."""
 
     id: int
@@ -22,8 +22,7 @@ class Cpu:
     core: int
 
 
-@dataclass(frozen=True, slots=True)
-class Numatopology:
+class Numatopology(Struct, frozen=True):
     """What the agent of a node says of its CPUs. ``free``: CPUs that no pod has for itself, None where nothing is said;
     ``reserved``: how many are set aside for the system; ``assigned``: (uid, ``namespace/name``) of pods whose CPUs are
     not among the free ones any more. ``unread``: what of it could not be read, and why: nothing is free then."""
@@ -38,8 +37,7 @@ class Numatopology:
     unread: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NumaAsk:
+class NumaAsk(Struct, frozen=True):
     """What a pod of quality Guaranteed wants: its ``policy``, empty for none of its own; ``containers``: name and
     milli-cores of each."""
 

@@ -7,8 +7,9 @@ groups tasks by it (see ``columns.classes``), so interning them is what makes a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NoReturn
+
+from msgspec import Struct
 
 from pumice.model.gpu import GpuShare
 from pumice.model.numa import NumaAsk
@@ -18,7 +19,7 @@ from pumice.model.strategy import ResourceStrategy
 
 
 class _EmptyMap(dict[str, str]):
-    """A mapping that stays empty and, unlike Python 3.11's mappingproxy, may be the default of a dataclass field."""
+    """A mapping that stays empty and, unlike Python 3.11's mappingproxy, has a hash."""
 
     __slots__ = ()
 
@@ -62,8 +63,7 @@ def without_queue_gate(gates: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(gate for gate in gates if gate != QUEUE_GATE)
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """One ``matchExpressions`` (or ``matchFields``) entry. Operators: In NotIn Exists DoesNotExist Gt Lt."""
 
     key: str
@@ -71,31 +71,27 @@ class Requirement:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
+class LabelSelector(Struct, frozen=True):
     """AND of all requirements; ``matchLabels`` are stored as ``In`` with one value. Empty matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSelectorTerm:
+class NodeSelectorTerm(Struct, frozen=True):
     """AND of label requirements and of field requirements (only ``metadata.name``). An empty term matches nothing."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PreferredNodeTerm:
+class PreferredNodeTerm(Struct, frozen=True):
     """Nodes that a pod would rather run on, and how much so (1 to 100)."""
 
     weight: int
     term: NodeSelectorTerm
 
 
-@dataclass(frozen=True, slots=True)
-class PodAffinityTerm:
+class PodAffinityTerm(Struct, frozen=True):
     """One inter-pod (anti-)affinity term. ``namespaces`` is already resolved to the pod's own when none is named.
 
     ``selector`` None matches no pod. ``namespace_selector`` None means it was not given; an empty one means every
@@ -109,8 +105,7 @@ class PodAffinityTerm:
     weight: int = 0  # preferred terms only
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
+class Toleration(Struct, frozen=True):
     """Taints that do not keep a pod away. No key: of any key."""
 
     key: str = ""
@@ -119,8 +114,7 @@ class Toleration:
     effect: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TopologySpreadConstraint:
+class TopologySpreadConstraint(Struct, frozen=True):
     """How evenly pods like this one lie over the domains of a node label."""
 
     max_skew: int
@@ -132,8 +126,7 @@ class TopologySpreadConstraint:
     node_taints_policy: str = "Ignore"
 
 
-@dataclass(frozen=True, slots=True)
-class Affinity:
+class Affinity(Struct, frozen=True):
     """Which nodes, and which pods near it, a pod must have or would rather have."""
 
     node_required: tuple[NodeSelectorTerm, ...] | None = None  # OR of terms; None: not given
@@ -147,8 +140,7 @@ class Affinity:
 NO_AFFINITY = Affinity()
 
 
-@dataclass(frozen=True, slots=True)
-class HostPort:
+class HostPort(Struct, frozen=True):
     """A port of the node that a pod takes for itself."""
 
     port: int
@@ -156,8 +148,7 @@ class HostPort:
     ip: str = "0.0.0.0"
 
 
-@dataclass(frozen=True, slots=True)
-class PodSpec:
+class PodSpec(Struct, frozen=True):
     """The part of a pod that decides where it can run. Hashable; equal values are interchangeable.
 
     ``request`` is the whole request incl. init containers, overhead and ``pods: 1`` (canonical units);
@@ -189,8 +180,7 @@ class PodSpec:
     devices: DeviceAsk | None = None  # cards that pods share, in Volcano's words
 
 
-@dataclass(frozen=True, slots=True)
-class PodCondition:
+class PodCondition(Struct, frozen=True):
     """One of ``status.conditions`` of a pod."""
 
     type: str
@@ -200,8 +190,7 @@ class PodCondition:
     last_transition: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Pod:
+class Pod(Struct, frozen=True):
     """One pod. Times are seconds since the epoch.
 
     ``unread``: what of it could not be read, and why; everything else here is true. ``closes_node``: it is on its node,

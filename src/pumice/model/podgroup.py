@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.model.gang import Gang, GroupResources, SchedulingCondition
 from pumice.model.pod import EMPTY_MAP, PREEMPTABLE_KEY, LabelSelector, is_true
@@ -17,8 +18,7 @@ OUT_OF_REACH = 2**31 - 1
 MIN_RUNNING_ANNOTATION, MAX_MISSING_ANNOTATION = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkTopology:
+class NetworkTopology(Struct, frozen=True):
     """``mode`` hard or soft; the bound is a tier number or, when that is unset, a tier name."""
 
     mode: str = "hard"
@@ -31,8 +31,7 @@ class NetworkTopology:
         return self.mode == "hard" and self.highest_tier is not None
 
 
-@dataclass(frozen=True, slots=True)
-class SubGroupPolicy:
+class SubGroupPolicy(Struct, frozen=True):
     """A part of a PodGroup whose pods are grouped by label, with a topology of its own."""
 
     name: str
@@ -43,8 +42,7 @@ class SubGroupPolicy:
     match_label_keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroupCondition:
+class PodGroupCondition(Struct, frozen=True):
     """One of ``status.conditions`` of a PodGroup."""
 
     type: str
@@ -55,8 +53,7 @@ class PodGroupCondition:
     last_transition: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroupStatus:
+class PodGroupStatus(Struct, frozen=True):
     """``scheduling``, ``pending`` and ``resources`` are KAI's alone, the newest condition last."""
 
     phase: str = "Pending"
@@ -69,8 +66,7 @@ class PodGroupStatus:
     resources: GroupResources | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroup:
+class PodGroup(Struct, frozen=True):
     """The gang. ``gang``: what a PodGroup of KAI's says beyond the rest, None for one of Volcano's.
 
     ``unread``: what of it could not be read, and why. ``min_member`` is out of reach then: no pod of it is placed, and

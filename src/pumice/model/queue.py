@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.model.pod import EMPTY_MAP
 from pumice.model.resources import EMPTY, Resource
@@ -12,8 +13,7 @@ from pumice.model.resources import EMPTY, Resource
 DEFAULT_QUEUE = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeGroupAffinity:
+class NodeGroupAffinity(Struct, frozen=True):
     """Names of node groups (label ``volcano.sh/nodegroup-name``) that a queue must, or would rather, use or avoid."""
 
     required: tuple[str, ...] = ()
@@ -26,8 +26,7 @@ class NodeGroupAffinity:
 GroupLimits = tuple[tuple[str, tuple[tuple[str, float], ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(Struct, frozen=True):
     """What a queue has of one resource: ``quota`` is its own, up to ``limit`` it may borrow, by ``over_quota_weight``.
 
     Units: milli-cores, bytes or milli-devices; None is unlimited. Source: KAI QueueResource, whose default is nothing.
@@ -38,8 +37,7 @@ class Quota:
     over_quota_weight: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class QueueSharing:
+class QueueSharing(Struct, frozen=True):
     """How a queue of KAI's shares the cluster. Minimum runtimes are in seconds, None where the queue says nothing."""
 
     cpu: Quota = Quota()
@@ -49,8 +47,7 @@ class QueueSharing:
     reclaim_min_runtime: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QueueUsage:
+class QueueUsage(Struct, frozen=True):
     """What the status of a queue of KAI's says beside what it and all below it hold: what of that is not preemptible,
     what they hold and ask for, and the queues directly below it, by name."""
 
@@ -59,8 +56,7 @@ class QueueUsage:
     children: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(Struct, frozen=True):
     """A queue. ``capability``, ``deserved`` and ``guarantee`` are None where the spec does not give them.
 
     ``group_limits``: how much it may hold of each node group, None where that cannot be read.
@@ -98,8 +94,7 @@ class Queue:
         return bool(self.unread) and self.state == "Closed" and not self.reclaimable
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityClass:
+class PriorityClass(Struct, frozen=True):
     """A name for a priority. ``unread``: what of it could not be read, and why: it is the lowest there is then."""
 
     name: str
@@ -109,8 +104,7 @@ class PriorityClass:
     unread: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceQuota:
+class ResourceQuota(Struct, frozen=True):
     """What a namespace may use (``hard``) and uses (``used``); ``requests.`` prefixes are dropped from the names.
 
     ``unread``: what of it could not be read, and why. Nothing is left of that then.

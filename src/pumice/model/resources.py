@@ -11,10 +11,12 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from pumice.model.quantity import INT64_MAX, Quantity, QuantityError, format_quantity, milli_value, whole_value
 
@@ -51,8 +53,7 @@ def _at_most(a: float, b: float) -> bool:
     return a < b or abs(a - b) < MIN_RESOURCE
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """Amounts by resource name. ``scalars`` None (none were ever named) differs from an empty mapping: see ``sub``.
 
     ``max_task_num`` is how many pods a node takes; it is carried along and takes part in no operation.
@@ -66,7 +67,7 @@ class Resource:
 
     def __post_init__(self) -> None:
         if self.scalars is not None:
-            object.__setattr__(self, "scalars", MappingProxyType(dict(sorted(self.scalars.items()))))
+            force_setattr(self, "scalars", MappingProxyType(dict(sorted(self.scalars.items()))))
 
     def __hash__(self) -> int:
         scalars = None if self.scalars is None else tuple(self.scalars.items())

@@ -6,7 +6,9 @@ Names of resources and annotations are those of Volcano's ``deviceshare``, of it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.resources import Resource
 
@@ -48,8 +50,7 @@ WISH_CHARACTERS_MAX = 4096
 Limits = tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceAsk:
+class DeviceAsk(Struct, frozen=True):
     """What a pod asks of shared devices: of each container, of each init container; and its ``wishes``, which are
     annotations that say which cards would do."""
 
@@ -72,8 +73,7 @@ class DeviceAsk:
         return max(first, sum(dict(limits).get(name, 0) for limits in self.containers))
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceGrant:
+class DeviceGrant(Struct, frozen=True):
     """What a pod will say of itself, in ``annotations``, once the bind that is on its way is done: which cards it
     got. ``locks``: which locks of its node must be taken first."""
 

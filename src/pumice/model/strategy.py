@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 SCORING_ANNOTATION = "volcano.sh/resource-strategy-scoring-type"
 WEIGHT_ANNOTATION = "volcano.sh/resource-strategy-weight"
@@ -13,8 +14,7 @@ MOST_ALLOCATED, LEAST_ALLOCATED = "MostAllocated", "LeastAllocated"
 NAMES_MAX, WEIGHT_MAX, TEXT_MAX = 64, 1_000_000, 8192
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceStrategy:
+class ResourceStrategy(Struct, frozen=True):
     """``most``: the fuller a node, the better; else the emptier. ``weights``: of resources, by name; none where the pod
     gives none that can be read, and then no node has a score."""
 

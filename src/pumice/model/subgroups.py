@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.gang import Gang, SubGroup, pod_set_of
 from pumice.model.pod import LabelSelector
@@ -20,8 +22,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _EVERYTHING = LabelSelector()
 
 
-@dataclass(frozen=True, slots=True)
-class SubJobKey:
+class SubJobKey(Struct, frozen=True):
     """Identity of a sub-job. Pods that no policy captures, or whose pod set is not there, share the default one:
     ``gid == id ==`` the job's key."""
 

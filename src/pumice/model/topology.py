@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pumice.model.pod import LabelSelector
 
 TOP_HYPERNODE = "<cluster-top-hypernode>"
 
 
-@dataclass(frozen=True, slots=True)
-class HyperNodeMember:
+class HyperNodeMember(Struct, frozen=True):
     """One member entry. Exactly one selector is set; ``type`` is ``Node`` or ``HyperNode``."""
 
     type: str
@@ -19,8 +18,7 @@ class HyperNodeMember:
     labels: LabelSelector | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HyperNode:
+class HyperNode(Struct, frozen=True):
     """A set of nodes that are near to each other.
 
     ``unread``: what of it could not be read, and why. It is empty then.
@@ -35,8 +33,7 @@ class HyperNode:
     unread: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
+class Topology(Struct, frozen=True):
     """``levels``: node-label keys, from the widest to the narrowest. A node that lacks one of them is outside.
 
     ``unread``: what of it could not be read, and why. It has no levels then.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class NodeUsage:
+class NodeUsage(Struct, frozen=True):
     """What a node's programs use: ``cpu`` and ``memory`` in percent of what the machine has, the mean of the last ten
     minutes; ``at``: when that was measured, seconds since the epoch, 0 where it never was."""
 
@@ -16,8 +15,7 @@ class NodeUsage:
     at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class QueueHistory:
+class QueueHistory(Struct, frozen=True):
     """Which part of all ``cpu``, ``memory`` and ``gpu`` of the cluster a queue had over a window that ended ``at`` a
     moment, seconds since the epoch: 0 to 1, more where the cluster was larger than is known. Source: KAI usage
     database."""

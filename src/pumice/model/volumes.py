@@ -6,7 +6,8 @@ Source: Kubernetes core/v1, storage.k8s.io/v1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.model.pod import EMPTY_MAP, LabelSelector, NodeSelectorTerm
 
@@ -16,8 +17,7 @@ ONCE_POD = "ReadWriteOncePod"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
-@dataclass(frozen=True, slots=True)
-class PersistentVolumeClaim:
+class PersistentVolumeClaim(Struct, frozen=True):
     """A PersistentVolumeClaim. ``volume``: the one it has, or is to have. ``bound``: that both say so. ``lost``: its
     volume is gone. ``node``: for which a volume is being made. ``size``: bytes."""
 
@@ -41,8 +41,7 @@ class PersistentVolumeClaim:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class PersistentVolume:
+class PersistentVolume(Struct, frozen=True):
     """A PersistentVolume. ``claim``: whose it is (``namespace/name``), empty for nobody's; ``claim_uid``: of that very
     one. ``nodes``: where it can be used, None everywhere. ``driver`` and ``handle``: of CSI."""
 
@@ -60,8 +59,7 @@ class PersistentVolume:
     available: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class StorageClass:
+class StorageClass(Struct, frozen=True):
     """``waits``: a volume is bound or made when a pod that wants it has its node. ``nodes``: where volumes can be made
     for, None everywhere."""
 
@@ -71,16 +69,14 @@ class StorageClass:
     nodes: tuple[NodeSelectorTerm, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CSINode:
+class CSINode(Struct, frozen=True):
     """How many volumes of each driver a node takes; drivers without a limit are left out."""
 
     name: str
     limits: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CSIStorageCapacity:
+class CSIStorageCapacity(Struct, frozen=True):
     """How many bytes a class has left for the nodes that ``nodes`` selects, and the largest volume among them."""
 
     namespace: str

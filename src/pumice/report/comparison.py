@@ -7,11 +7,11 @@ each pair, so that what is hard about an input is hard for both.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.algorithms.intervals import Interval, mean_interval
 from pumice.report.curves import QUEUES_CHARTED, largest_queues, means, queue_curves, resource_curves
@@ -32,8 +32,7 @@ class Kind(StrEnum):
     NUMBER = "number"
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """One row of the comparison. ``less_is_better`` None: neither is."""
 
     name: str
@@ -42,8 +41,7 @@ class Figure:
     less_is_better: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
+class RunOutcome(Struct, frozen=True):
     """One run: its seed, its digest, how it ended, and its values by figure; None for what cannot be told. ``curves``
     is what the report draws of it, of the first universe only."""
 
@@ -54,8 +52,7 @@ class RunOutcome:
     curves: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A figure of both policies: means over pairs, and the interval of the differences B - A. None of all where some
     run could not tell it."""
 
@@ -150,8 +147,7 @@ def curves_of(summary: Summary) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """Universes that both policies have been through. ``confs``: what they are called, A and B."""
 
     confs: tuple[str, str]

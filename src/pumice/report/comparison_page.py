@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from pumice.report.comparison import Compared
 from pumice.report.job_data import cut
 from pumice.report.units import counted, duration
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonData:
+class ComparisonData(Struct, frozen=True):
     """One field a part of the page. ``runs``: the curves of A and of B in the first universe."""
 
     title: str

@@ -6,10 +6,11 @@ Times are seconds from the start.
 from __future__ import annotations
 
 import base64
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from pumice.report.curves import QUEUES_CHARTED, largest_queues, queue_curves, resource_curves, rest_curves, rounded
 from pumice.report.job_data import cut, job_data
@@ -27,8 +28,7 @@ JOBS_NAMED = 3
 PROBLEMS_MAX = 60
 
 
-@dataclass(frozen=True, slots=True)
-class ReportData:
+class ReportData(Struct, frozen=True):
     """One field a part of the page; ``to_json`` is what its script reads."""
 
     title: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.sim.traces.fill_published import Published
 
@@ -14,8 +15,7 @@ from pumice.sim.traces.fill_published import Published
 FULL = 100
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyFill:
+class PolicyFill(Struct, frozen=True):
     """One policy: a curve for each seed, of what is allocated and of what typical pods could not use, in per cent of
     the cluster's GPUs by per cent asked for. ``cpu_s`` of all its fills."""
 
@@ -66,8 +66,7 @@ class PolicyFill:
         return [known(curve[FULL]) if len(curve) > FULL else None for curve in self.allocation]
 
 
-@dataclass(frozen=True, slots=True)
-class FillSummary:
+class FillSummary(Struct, frozen=True):
     """All policies on one trace. ``bound``: per cent of the cluster's GPUs above which no placement of what arrived
     could come at ``FULL``, for each seed; empty where nobody asked."""
 

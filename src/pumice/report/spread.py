@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.algorithms.groups import distinct
 from pumice.algorithms.survival import kaplan_meier
@@ -13,8 +13,7 @@ from pumice.algorithms.survival import kaplan_meier
 PERCENTILES = (50, 90, 99)
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """How a quantity is spread over ``count`` jobs, of which ``censored`` had not come to their end.
 
     Percentiles are Kaplan-Meier estimates, None where too few had come to their end to tell; ``mean`` is at least that

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.model.resources import PODS
 from pumice.model.shared_devices import is_counted_by_card
@@ -32,8 +33,7 @@ FAIRNESS_OF = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Utilisation:
+class Utilisation(Struct, frozen=True):
     """Of one resource. ``loaded``: the mean over the time in which jobs had waited longer than one needs to be served
     (``sim.run.PROMPT_PERIODS``), None where none ever did.
 
@@ -58,8 +58,7 @@ class Utilisation:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class QueueSummary:
+class QueueSummary(Struct, frozen=True):
     """``share`` and ``deserved`` are means over time of the resource the queue has, or deserves, most of."""
 
     name: str
@@ -92,8 +91,7 @@ class QueueSummary:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Fairness:
+class Fairness(Struct, frozen=True):
     """``jain`` over all time, ``contended`` over the time in which more was asked for than there was; None with fewer
     than two queues that deserved anything then. ``contended_share``: of the time that was measured."""
 
@@ -110,8 +108,7 @@ class Fairness:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """Work done in vain: gangs that started over, for how long they had run (``job_s``), and what that came to by
     resource, in its unit times hours. ``evicted_again``: how often a job lost pods to an eviction that had lost some to
     an earlier one."""
@@ -125,8 +122,7 @@ class Lost:
         return {"job_s": round(self.job_s, 3), "hours": {name: round(each, 6) for name, each in self.hours.items()}}
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """What figures are about: seconds from the start, and the jobs that arrived between them."""
 
     from_s: float
@@ -137,8 +133,7 @@ class Measured:
         return {"from_s": round(self.from_s, 6), "to_s": round(self.to_s, 6), "jobs": self.jobs}
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """``wait``, ``completion`` and ``slowdown`` are of the jobs that arrived in the window."""
 
     run: Run
@@ -294,8 +289,7 @@ def _at_least(record: JobRecord, now: float) -> float:
     return record.started - record.submitted + record.run_s
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingGroup:
+class WaitingGroup(Struct, frozen=True):
     """Jobs of one queue that wait for the same thing. ``longest_s``: of the one that waits longest, named first.
     ``hint``: what would help it."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.framework.errors import PolicyError, did_you_mean
 from pumice.framework.on_demand import OnDemand
@@ -36,8 +37,7 @@ _KINDS: OnDemand[Callable[[Mapping[str, Any], str], tuple[Any, tuple[str, ...]]]
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPolicy:
+class LoadedPolicy(Struct, frozen=True):
     """The policy of a conf, and its ``text``. ``left_out``: actions that it names and a lenient reading went
     without."""
 

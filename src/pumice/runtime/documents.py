@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
+from msgspec import Struct
 
 from pumice.runtime.problems import Problem, not_utf8, unforeseen
 
@@ -37,8 +37,7 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _BLOCK_OPENING = re.compile(r"^ *(?:[-?:] +)*", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One decoded document, and the words to name it by."""
 
     where: str

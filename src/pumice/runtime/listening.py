@@ -15,11 +15,11 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import cast
 
 from aiohttp import web
 from aiohttp.streams import StreamReader
+from msgspec import Struct
 
 _SWEEP_S = 1.0
 _HANDSHAKE_S = 10.0
@@ -29,8 +29,7 @@ _ACCEPTED_AT_ONCE = 16  # before those that are too many are closed: file descri
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where to listen. ``port`` 0: any that is free. Without ``tls`` it is plain HTTP."""
 
     address: str = "127.0.0.1"
@@ -38,8 +37,7 @@ class Place:
     tls: ssl.SSLContext | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
+class ConnectionLimits(Struct, frozen=True):
     """How many connections there may be, and how long each may take, in seconds.
 
     * ``at_work``: connections with a request that is being answered. ``spare``: further ones that are accepted, so that

@@ -6,9 +6,11 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from pumice.model.job_makers import JobMaker
 from pumice.model.manifest import Decoder, ManifestError, UnsupportedKind, Value
@@ -28,8 +30,7 @@ _UNKNOWN_MAX = 200  # different unknown keys that are named
 _PLACES_SHOWN = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Manifests:
+class Manifests(Struct, frozen=True):
     """``objects`` in the order of files and documents, each kind, namespace and name once."""
 
     objects: tuple[Value, ...]
@@ -180,8 +181,8 @@ def _rank(value: Value) -> tuple[int, float, str]:
 
 def _canonical(value: object) -> Any:
     """The value as plain JSON, so that its text does not depend on the order in which mappings were filled."""
-    if is_dataclass(value):
-        return {each.name: _canonical(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Struct):
+        return {name: _canonical(part) for name, part in asdict(value).items()}
     if isinstance(value, Mapping):
         return {str(key): _canonical(part) for key, part in value.items()}
     if isinstance(value, tuple):

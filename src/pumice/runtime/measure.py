@@ -5,9 +5,11 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from time import perf_counter, process_time
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
@@ -27,8 +29,7 @@ SETTLING_CYCLES = 3
 QUIET_CYCLES = 7  # odd: one of them is the median
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """``bound``, ``evicted``, ``pipelined``: pods; ``moved``: those that were evicted and promised another place.
 
     ``phases``: wall seconds by phase.

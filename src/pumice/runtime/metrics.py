@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from msgspec import Struct
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString as _untyped_go_float
@@ -27,8 +28,7 @@ Labels = tuple[str, ...]
 _go_float: Callable[[float], str] = _untyped_go_float
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """A metric, and its name without the prefix. ``buckets`` (first, last, count) are exponential."""
 
     name: str

@@ -9,7 +9,6 @@ name, and no other: no text can ask for a type.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import chain
 from types import MappingProxyType, NoneType, UnionType
@@ -74,9 +73,9 @@ def _required(kind: Any) -> tuple[Any, bool]:
 
 @cache
 def _fields_of(kind: Any) -> Mapping[str, Any]:
-    """Name -> type of a dataclass, in the order of its constructor."""
+    """Name -> type of a kind of value, in the order of its constructor."""
     hints = get_type_hints(kind)
-    return {field.name: hints[field.name] for field in fields(kind)}
+    return {name: hints[name] for name in kind.__struct_fields__}
 
 
 @cache
@@ -93,7 +92,7 @@ def description_of(kind: Any) -> str:
 
 def _description_of_class(kind: type[Any]) -> str:
     name = str(kind.__name__)
-    if not is_dataclass(kind):
+    if not issubclass(kind, msgspec.Struct):
         return name
     return f"{name}({', '.join(f'{part}: {description_of(inner)}' for part, inner in _fields_of(kind).items())})"
 

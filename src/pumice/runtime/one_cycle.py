@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
@@ -23,8 +24,7 @@ SCHEDULER_NAMES = ("volcano",)
 _ENDED = ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """``objects`` are those that were decided on, ``scheduler_names`` whose pods.
 
     ``pipelined`` (pod -> node) are promises on room that others leave; ``unscheduled`` (pod -> why) is all that

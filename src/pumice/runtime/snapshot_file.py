@@ -14,7 +14,6 @@ from __future__ import annotations
 import io
 import os
 import tempfile
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
 from math import prod
@@ -23,6 +22,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from pumice import __version__
 from pumice.columns.dtypes import NAMES_MAX, AnyArray, ResourceAxis
@@ -53,8 +53,7 @@ class SnapshotError(ValueError):
     """A file that cannot be used: why, in a sentence without a subject."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cycle:
+class Cycle(Struct, frozen=True):
     """A cycle that can be run again. ``now``: seconds since the epoch. ``conf``: text of the policy file, read strictly
     unless ``lenient``. ``version``: of the Pumice that wrote it."""
 

@@ -4,7 +4,8 @@ tasks."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.columns.dtypes import F64, Bool
 from pumice.columns.tables import Tables
@@ -12,8 +13,7 @@ from pumice.model.gang import Gang, SubGroup, TopologyConstraint
 from pumice.scenario.parts import ACTIVE_STATUSES, Part
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """``rows``: tasks of it that are to be placed, those of all groups in it. ``active``: its tasks that hold a place
     or are promised one. ``sub``: its pod set, -1 for a set of groups. ``inside``: sets first, then pod sets, by
     name."""
@@ -26,8 +26,7 @@ class Group:
     inside: tuple[Group, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Subset:
+class Subset(Struct, frozen=True):
     """Nodes to try together (N,), and what is added to their scores (N,); None: all of them, and nothing."""
 
     nodes: Bool | None = None

@@ -9,11 +9,11 @@ of victims, nodes and turns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.counting import RELEASING
 from pumice.columns.dtypes import Bool
@@ -36,8 +36,7 @@ from pumice.scenario.tries import tries
 from pumice.scenario.turns import may_have_missed_its_turn
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """What an action means by a victim. ``reason``: what evictions say. ``may_try``: whether the job has a case at all.
     ``of_queue``: whether jobs of a queue may have to leave for a job, ``may_leave``: which, given the rows of all that
     stand there. ``valid``: the point that has the last word. ``every_victim_placed``: no victim may be without a place

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, get_args
 
-from pumice.model.copies import copier
+from msgspec.structs import replace
+
 from pumice.model.decisions import (
     DEVICES,
     GPU_GROUPS,
@@ -46,10 +47,6 @@ Answered = Callable[[Sequence[Decision], Sequence[Refusal | None]], None]
 
 _SCHEDULED = (PodCondition("PodScheduled", "True"),)
 _ENDED = ("Succeeded", "Failed")
-_placed = copier(Pod, "node_name", "nominated_node", "conditions")
-_started, _ended = copier(Pod, "phase", "start_time"), copier(Pod, "phase")
-_noticed = copier(Pod, "conditions", "nominated_node")
-_group_written, _queue_written = copier(PodGroup, "status", "gang"), copier(Queue, "allocated", "usage")
 
 
 @dataclass(slots=True)
@@ -155,7 +152,7 @@ class SimCluster:
                 answers.append(Refusal(why or ""))
                 continue
             answers.append(None)
-            pod = _placed(pod, node_name=node, nominated_node="", conditions=_SCHEDULED)
+            pod = replace(pod, node_name=node, nominated_node="", conditions=_SCHEDULED)
             self.pods[key] = bound[key] = _given(pod, decision) if context else pod
         self.binds_done += len(bound)
         for pods in in_parts(bound):
@@ -191,7 +188,7 @@ class SimCluster:
         if group is None or (group.status == update.status and update.times is None):
             return
         gang = gang_at(group.gang, update.times)
-        group = self.groups[update.job] = _group_written(group, status=update.status, gang=gang)
+        group = self.groups[update.job] = replace(group, status=update.status, gang=gang)
         self.telling.tell(group, update.job, news=False)
         for hook in self.hooks.group_written:
             hook(group)
@@ -201,7 +198,7 @@ class SimCluster:
         queue = self.queues.get(name)
         if queue is None or (queue.allocated, queue.usage) == (allocated, usage):
             return
-        queue = self.queues[name] = _queue_written(queue, allocated=allocated, usage=usage)
+        queue = self.queues[name] = replace(queue, allocated=allocated, usage=usage)
         self.telling.tell(queue, name, news=False)
 
     def take_off_gate(self, removal: GateRemoval) -> None:
@@ -222,7 +219,7 @@ class SimCluster:
         nominated = notice.nominated_node or pod.nominated_node
         if pod.nominated_node == nominated and _same_words(pod.conditions, said):
             return
-        pod = self.pods[notice.pod] = _noticed(pod, conditions=(said,), nominated_node=nominated)
+        pod = self.pods[notice.pod] = replace(pod, conditions=(said,), nominated_node=nominated)
         self._tell_pods({notice.pod: pod}, news=False)
 
     # -- objects come and go -------------------------------------------------------------------------------------------
@@ -302,7 +299,7 @@ class SimCluster:
     def finish(self, were: Mapping[str, Pod]) -> None:
         """End pods successfully, those that still run and are still the same."""
         pods = self._still(were, "Running")
-        for part in in_parts({key: _ended(pod, phase="Succeeded") for key, pod in pods.items()}):
+        for part in in_parts({key: replace(pod, phase="Succeeded") for key, pod in pods.items()}):
             self.pods.update(part)
             self._tell_pods(part)
             self._give_room_back(part)
@@ -320,7 +317,7 @@ class SimCluster:
         if count < len(waiting):
             self.engine.go_on(self._start, dict(islice(waiting.items(), count, None)))
         now = self.engine.now
-        pods = {key: _started(pod, phase="Running", start_time=now) for key, pod in islice(waiting.items(), count)}
+        pods = {key: replace(pod, phase="Running", start_time=now) for key, pod in islice(waiting.items(), count)}
         self.pods.update(pods)
         self._tell_pods(pods)
         self._runs(pods)

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup

@@ -7,9 +7,9 @@ are deleted; the API server is gone for a while; the scheduler is started anew a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Event, Object, Seen
@@ -26,8 +26,7 @@ RARE_KINDS = ("evict refused", "API gone")
 TOLD_AGAIN_MAX = 100
 
 
-@dataclass(frozen=True, slots=True)
-class FaultPlan:
+class FaultPlan(Struct, frozen=True):
     """How often what goes wrong; 0 is never. Nothing goes wrong after ``quiet_after_s``."""
 
     quiet_after_s: float

@@ -11,10 +11,11 @@ taken.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from textwrap import indent
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.algorithms.fragments import WHOLE, Ask
 from pumice.algorithms.go_random import GoRandom
@@ -46,8 +47,7 @@ _MILLI = 1000.0
 _UNLIMITED = Quota(None, None, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Arrivals:
+class Arrivals(Struct, frozen=True):
     """What comes to a cluster: ``specs`` in order, ``gpus`` (pods,) what each asks for in milli-devices. ``nodes``
     under the names that they have in this fill."""
 
@@ -61,8 +61,7 @@ class Arrivals:
         return sum(node.allocatable.get(GPU_RESOURCE) for node in self.nodes)
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
+class Filled(Struct, frozen=True):
     """``node_of``: the node of each pod, None for one that found none; ``groups``: the devices that it shares there.
     ``arrived``, ``allocated``: milli-devices after each pod."""
 

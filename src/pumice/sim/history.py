@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+from msgspec import Struct
+
 from pumice.model.decisions import Decision, Evict, Refusal
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -68,8 +70,7 @@ class JobRecord:
         return None if self.ended is None else self.ended - self.submitted
 
 
-@dataclass(frozen=True, slots=True)
-class LongJob:
+class LongJob(Struct, frozen=True):
     """A bar of the gantt. At most GANTT_NODES_MAX nodes are named; ``node_count`` is how many there were."""
 
     record: JobRecord

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.framework.on_demand import imported
 from pumice.model.events import Object
@@ -23,8 +25,7 @@ from pumice.sim.work import Work
 CONF_NAME = "volcano-scheduler.conf"
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(Struct, frozen=True):
     """``scene.problems`` holds all problems. ``sources``: what was read, for headings. ``confs``: policy files found in
     folders.
 

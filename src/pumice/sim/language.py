@@ -7,7 +7,7 @@ language gives away by itself: where Volcano's schedules, who asks for one is le
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pumice.framework.registry import Dialect
 from pumice.model.gang import Gang

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pumice.model.manifest import Value
 from pumice.model.manifest.jobs import is_bare, podgroup_for_bare_pod

@@ -7,7 +7,9 @@ the PodGroup that Volcano would make for them. The outcome does not depend on th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice
 from pumice.model.disruption import PodDisruptionBudget
@@ -48,8 +50,7 @@ _BESIDE = (
 _FIRST = (PriorityClass, Queue, Node, HyperNode, *_BESIDE)  # they come before what refers to them
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestJob:
+class ManifestJob(Struct, frozen=True):
     """A ``batch.volcano.sh`` Job. It runs as long as its annotation says, else its estimate, else for ever."""
 
     job: VolcanoJob
@@ -101,7 +102,7 @@ def scene_of(objects: Iterable[Value], scheduler_names: tuple[str, ...] = ("volc
     for obj in objects:
         stage.take(obj)
     works = sorted(stage.works(), key=lambda work: (work.arrival_s, work.key))
-    rank = {kind: i for i, kind in enumerate((*_FIRST, PodGroup, Pod))}
+    rank: dict[type, int] = {kind: i for i, kind in enumerate((*_FIRST, PodGroup, Pod))}
     standing = sorted(stage.standing, key=lambda obj: (rank[type(obj)], key_of(obj)))
     makers = tuple(sorted(stage.makers, key=lambda maker: (maker.kind, maker.key)))
     return Scene(tuple(standing), tuple(works), problems=tuple(sorted(stage.problems, key=str)), makers=makers)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.framework.on_demand import imported
 from pumice.framework.policy import Policy
@@ -38,8 +38,7 @@ PROMPT_PERIODS = 2.0
 _SHAKE = 1  # dice of its own: with it, faults fall as they fall without it
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A job that waits at the end. ``waited_s`` is since it arrived, None where it was still to come. ``hint``: what
     would help, empty where that is not known."""
 
@@ -51,8 +50,7 @@ class Waiting:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """``wait_causes``: seconds that jobs spent waiting, by cause, most first. ``wall_s``: by the caller's clock,
     reading input not counted. ``stuck``: jobs that will not run, and what they hold."""
 

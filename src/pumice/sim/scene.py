@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pumice.model.events import Object
 from pumice.model.job_makers import JobMaker
@@ -12,8 +12,7 @@ from pumice.sim.controller import Controller
 from pumice.sim.work import Work
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """``objects`` are there from the start, ``works`` arrive at their times.
 
     ``notes``: what was assumed. ``problems``: what could not be used. ``makers``: objects of which Jobs are made.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from pumice.sim.shell import Began
 from pumice.sim.window import ALWAYS, Window
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from pumice.sim.faults import FaultPlan
 
 
-@dataclass(frozen=True, slots=True)
-class SimSettings:
+class SimSettings(Struct, frozen=True):
     """What decides how a scene goes on, whatever the policy; times in seconds.
 
     From ``start`` by the simulation's clock, for ``until`` at most; ``period_s``: at most one cycle in so long.
@@ -42,8 +42,7 @@ def _no_clock() -> float:
     return 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Observers:
+class Observers(Struct, frozen=True):
     """Who is told what while a simulation runs; nothing of it changes a decision.
 
     ``event`` gets every event as a plain mapping, ``began`` what each cycle begins with, ``progress`` how far it is

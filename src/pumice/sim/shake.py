@@ -6,9 +6,8 @@ Source: Tsafrir, Ouaknine, Feitelson, Reducing Performance Evaluation Sensitivit
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from pumice.sim.scene import Scene
 from pumice.sim.work import Moved

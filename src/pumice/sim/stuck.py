@@ -7,7 +7,8 @@ policy. What does not run there never will.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.model.resources import PODS
 from pumice.model.status import PodGroupPhase
@@ -21,8 +22,7 @@ TRIED_OBJECTS_MAX = 200_000
 TryAlone = Callable[[str], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Stuck:
+class Stuck(Struct, frozen=True):
     """A job that will not run.
 
     ``impossible``: why it would not run even alone, None for one that would. ``promised``: what it was admitted with

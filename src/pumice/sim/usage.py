@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodSpec
@@ -58,8 +60,7 @@ def total_of(pods: Iterable[Pod]) -> Amounts:
     return asked_by(counted((pod.spec, 1) for pod in pods))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _State:
+class _State(Struct, frozen=True, eq=False):
     """A node's use and the busy share that follows. Nodes of one size share it as long as they are used alike.
 
     ``inverse``: 1 / amount of each resource that the node has so much of.

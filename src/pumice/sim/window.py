@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.sim.work import Work
 
@@ -13,8 +14,7 @@ class WindowError(ValueError):
     """A warm-up and a cool-down that leave nothing to measure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """From ``begin`` to ``end`` by the simulation's clock.
 
     Jobs count that arrive in it, and are followed beyond its end; means over time are over the part of it that was

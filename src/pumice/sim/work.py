@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from pumice.model.copies import copier
+from msgspec import Struct
+from msgspec.structs import replace
+
 from pumice.model.gang import Gang
 from pumice.model.pod import GROUP_NAME_ANNOTATION, TASK_SPEC_KEY, Pod, PodSpec
 from pumice.model.podgroup import NetworkTopology, PodGroup
 from pumice.model.resources import EMPTY, Resource
 from pumice.sim.spans import ARRIVAL_ANNOTATION, DURATION_ANNOTATION, seconds_of
-
-_named = copier(Pod, "name", "uid")
 
 JOB_NAME_KEY = "volcano.sh/job-name"
 
@@ -66,8 +65,7 @@ class Work(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SimTask:
+class SimTask(Struct, frozen=True):
     """Equal pods of a job. Jobs of one shape should share ``spec``: the core groups tasks by its identity."""
 
     role: str
@@ -80,8 +78,7 @@ class SimTask:
         return self.replicas if self.min_available is None else self.min_available
 
 
-@dataclass(frozen=True, slots=True)
-class SimJob:
+class SimJob(Struct, frozen=True):
     """A gang from a trace. ``estimate_s`` is how long its user thought it would run, where the trace says.
     ``scheduler``: what its pods call theirs; ``gang``: what its PodGroup says in KAI's words, None for none."""
 
@@ -152,7 +149,7 @@ class SimJob:
             )
             begin, namespace = f"{self.name}-{task.role}-", self.namespace
             names = [f"{begin}{i}" for i in range(task.replicas)]
-            pods += [_named(one, name=name, uid=f"{namespace}/{name}") for name in names]
+            pods += [replace(one, name=name, uid=f"{namespace}/{name}") for name in names]
         return pods
 
     def _first_requests(self) -> Resource:
@@ -165,8 +162,7 @@ class SimJob:
         return total
 
 
-@dataclass(frozen=True, slots=True)
-class LooseGang:
+class LooseGang(Struct, frozen=True):
     """A PodGroup and pods that exist without a job. ``kept``: whoever made the PodGroup makes pods of it again; else,
     as for pods that came without one, only what a controller owns is."""
 
@@ -209,8 +205,7 @@ class LooseGang:
         return self.group, ((pod.spec, 1) for pod in self.pods)
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """The same work at another time."""
 
     work: Work

@@ -8,9 +8,10 @@ nothing could be different are left out here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from pumice.model.decisions import Decision
 from pumice.sim.cluster import SimCluster
@@ -26,8 +27,7 @@ CIRCLES_MAX = 1_000
 CLOCK_ONLY_MAX = 100
 
 
-@dataclass(frozen=True, slots=True)
-class CycleReport:
+class CycleReport(Struct, frozen=True):
     """What a cycle did. ``decisions``: those that were carried out. ``wake_at``: run again then even if nothing happens
     (a policy that waits for a time). ``ask_again``: the phases that it wrote may have the next one decide otherwise."""
 
@@ -61,8 +61,7 @@ class Ending(StrEnum):
     CIRCLES = "circles"  # the scheduler decides for ever and gets nowhere
 
 
-@dataclass(frozen=True, slots=True)
-class SimResult:
+class SimResult(Struct, frozen=True):
     """How it ended. ``pending`` jobs never ran, ``unfinished`` ones ran and have not ended, ``to_come`` have not
     arrived; in order of arrival. ``waiting``: all that have arrived and do not run, also those that were broken up.
     ``gone``: those of them that ran and of which nobody makes anew what was evicted."""

@@ -4,8 +4,10 @@ and until nobody is left who is to be bound on it. And to pods: which cards they
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+from msgspec.structs import replace
 
 from pumice.model.claims import Allocation, ResourceClaim
 from pumice.model.decisions import CLAIMS, DEVICES, VOLUMES, Bind, VolumeGrant

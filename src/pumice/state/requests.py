@@ -4,7 +4,8 @@ were bound. Source: KAI bindrequest_info, pod_info."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pumice.model.bind_request import BindRequest
 from pumice.model.gpu import gpu_groups, labels_of_groups

@@ -7,10 +7,10 @@ Source: Volcano cache event handlers (which pods count, when a job exists).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
 from operator import attrgetter
 
 import numpy as np
+from msgspec.structs import replace
 
 from pumice.columns.column import Versions, Writer
 from pumice.columns.dtypes import ResourceAxis
@@ -351,7 +351,7 @@ class Store:
 
 #: All of a queue but what is written on it.
 _but_status = attrgetter(
-    *(field.name for field in fields(Queue) if field.name not in ("resource_version", "allocated", "usage"))
+    *(name for name in Queue.__struct_fields__ if name not in ("resource_version", "allocated", "usage"))
 )
 
 

@@ -9,11 +9,11 @@ cpu is in cores, memory in bytes, gpu in devices; each may be a Kubernetes quant
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
@@ -97,7 +97,7 @@ def pod(
     **more: Any,
 ) -> Pod:
     """A pod of a group: pending, or running ``on`` a node. ``more`` are fields of Pod, else of PodSpec."""
-    own = {field: more.pop(field) for field in tuple(more) if field in Pod.__slots__ and field != "spec"}
+    own = {field: more.pop(field) for field in tuple(more) if field in Pod.__struct_fields__ and field != "spec"}
     notes = {**({GROUP_NAME_ANNOTATION: group} if group else {}), **({TASK_SPEC_KEY: role} if role else {})}
     phase = phase or ("Running" if on else "Pending")
     return Pod(
@@ -202,8 +202,7 @@ def cluster(*objects: Object | Iterable[Object]) -> Store:
     return store
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """One cycle: what was decided, in order, and the outcome."""
 
     outcome: Outcome

@@ -13,12 +13,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
@@ -57,8 +58,7 @@ _FREE = Quota(None, None, 1.0)
 _NO_BOUND = QueueSharing(_FREE, _FREE, _FREE)
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """``case`` is the sentence. A cluster, by name: ``nodes``, ``queues``, ``gangs``, ``hypernodes``, ``budgets``,
     ``quotas`` with the fields of ``pumice.testing.build``; ``priorities`` the values of priority classes; ``usage``, by
     node, the fields of NodeUsage; ``numa``, by node, its ``sockets``, ``cpus`` of each, and what is ``free``. A policy:
@@ -85,27 +85,27 @@ class Case:
     dialect: str = "volcano"
     actions: str = "allocate"
     now: float = 0.0
-    queues: Mapping[str, Fields] = field(default_factory=dict)
-    hypernodes: Mapping[str, Fields] = field(default_factory=dict)
-    budgets: Mapping[str, Fields] = field(default_factory=dict)
-    quotas: Mapping[str, Fields] = field(default_factory=dict)
-    usage: Mapping[str, Fields] = field(default_factory=dict)
-    numa: Mapping[str, Fields] = field(default_factory=dict)
-    priorities: Mapping[str, int] = field(default_factory=dict)
-    left: Mapping[str, float] = field(default_factory=dict)
-    bound: Mapping[str, str] = field(default_factory=dict)
-    waits: Mapping[str, str] = field(default_factory=dict)
-    phases: Mapping[str, str] = field(default_factory=dict)
+    queues: Mapping[str, Fields] = {}
+    hypernodes: Mapping[str, Fields] = {}
+    budgets: Mapping[str, Fields] = {}
+    quotas: Mapping[str, Fields] = {}
+    usage: Mapping[str, Fields] = {}
+    numa: Mapping[str, Fields] = {}
+    priorities: Mapping[str, int] = {}
+    left: Mapping[str, float] = {}
+    bound: Mapping[str, str] = {}
+    waits: Mapping[str, str] = {}
+    phases: Mapping[str, str] = {}
     first: tuple[str, ...] = ()
     evicted: tuple[str, ...] = ()
-    promised: Mapping[str, str] = field(default_factory=dict)
-    victims: Fields = field(default_factory=dict)
+    promised: Mapping[str, str] = {}
+    victims: Fields = {}
 
 
 def read_cases(path: Path) -> list[Case]:
     """The cases of a file, which is a list. Raises: ValueError for a key that no case has."""
     found = []
-    known = {each.name for each in fields(Case)}
+    known = set(Case.__struct_fields__)
     for document in yaml.safe_load(path.read_text(encoding="utf-8")):
         unknown = document.keys() - known
         if unknown:

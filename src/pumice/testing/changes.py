@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from random import Random
 from typing import Any
+
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields, replace
 
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.node import Node
@@ -24,8 +26,7 @@ SECONDS = (1.0, 90.0, 3700.0, 864_000.0)
 Objects = dict[tuple[type[Object], str], Object]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """``text`` says what happened; ``seconds`` how long it took, which is 0 but for the clock. ``carries_out``: what
     the last cycle decided was done."""
 
@@ -83,18 +84,18 @@ def difference(before: Object, after: Object) -> str:
 
 
 def _differences(before: Any, after: Any) -> Iterator[str]:
-    for field in fields(before):
-        left, right = getattr(before, field.name), getattr(after, field.name)
+    for name in before.__struct_fields__:
+        left, right = getattr(before, name), getattr(after, name)
         if left == right:
             continue
-        if is_dataclass(left) and type(left) is type(right) and not isinstance(left, Resource):
+        if isinstance(left, Struct) and type(left) is type(right) and not isinstance(left, Resource):
             yield from _differences(left, right)
         else:
-            yield f"{field.name} {shown(left)} -> {shown(right)}"
+            yield f"{name} {shown(left)} -> {shown(right)}"
 
 
 def shown(value: Any) -> str:
-    """A value of an object, short: of a dataclass what is not as by default."""
+    """A value of an object, short: of one that has fields what is not as by default."""
     match value:
         case Mapping():
             return "{" + ", ".join(f"{key}: {shown(each)}" for key, each in value.items()) + "}"
@@ -102,7 +103,7 @@ def shown(value: Any) -> str:
             return "[" + ", ".join(map(shown, value)) + "]"
         case Resource():
             return " ".join(f"{name}={amount}" for name, amount in value.to_list().items() if amount != "0")
-        case _ if is_dataclass(value):
+        case Struct():
             return (
                 f"{type(value).__name__}({', '.join(f'{name}={shown(each)}' for name, each in given(value).items())})"
             )
@@ -112,11 +113,11 @@ def shown(value: Any) -> str:
 
 
 def given(value: Any) -> dict[str, Any]:
-    """Fields of a dataclass that are not as by default."""
+    """Fields of a value that are not as by default."""
     return {
         field.name: getattr(value, field.name)
         for field in fields(value)
-        if field.default is MISSING or getattr(value, field.name) != field.default
+        if field.default is NODEFAULT or getattr(value, field.name) != field.default
     }
 
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.framework.plugin import PLUGIN_ATTRIBUTE
 from pumice.framework.policy import Policy, read_policy
@@ -110,8 +113,7 @@ def _of_one(plugins: Sequence[Any], given: Mapping[str, Any] | None) -> Mapping[
     return given or {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
+class _Setting(Struct, frozen=True):
     """What is checked, and among what."""
 
     registry: Registry
@@ -122,8 +124,8 @@ class _Setting:
     size: Size
     dialect: str
     around: Surroundings
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    switches: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = {}
+    switches: Mapping[str, Any] = {}
     file_every: int = 3
 
     def policy(self, names: Sequence[str], dice: Random, arguments: Mapping[str, Any] | None = None) -> Policy:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.events import Object
 from pumice.model.node import Node, NodeImage, Taint
@@ -47,8 +50,7 @@ GATES = (*((),) * 10, (QUEUE_GATE,), ("example.com/wait",))
 _APP = LabelSelector((Requirement("app", "In", ("a",)),))
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(Struct, frozen=True):
     """How much a cluster has at most."""
 
     nodes: int = 5
@@ -67,6 +69,7 @@ class Ask(NamedTuple):
 
 ASKS = (Ask(1, 1), Ask(1, 1), Ask(2, 1), Ask(2, 2), Ask(1, 2, 1), Ask(0.5, 4), Ask(0, 0))
 HOPELESS = Ask(64, 1)
+SMALL = Size()
 
 
 @dataclass(slots=True)
@@ -77,7 +80,7 @@ class _Kind:
     group: dict[str, Any]
 
 
-def small_cluster(dice: Random, size: Size = Size(), alter: Alter | None = None) -> list[Object]:
+def small_cluster(dice: Random, size: Size = SMALL, alter: Alter | None = None) -> list[Object]:
     """Nodes, queues, priority classes, gangs with their pods, and some hypernodes."""
     machines = [_node(dice, i) for i in range(dice.randint(min(2, size.nodes), size.nodes))]
     shares = [_queue(dice, i) for i in range(dice.randint(1, size.queues))]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.model.events import Object
 from pumice.testing.clusters import Alter
 from pumice.testing.kai_clusters import NEAR, in_words_of_kai
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """``beside``: plugins that are there too, some of them in each cluster. ``actions``: of which one is drawn.
     ``says``: what objects of a small cluster say in this language; ``more``: objects that each cluster has."""
 

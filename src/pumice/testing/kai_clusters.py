@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from random import Random
 from typing import Any
+
+from msgspec.structs import replace
 
 from pumice.kai.plugins.kubeflow import ROLE_LABEL
 from pumice.kai.plugins.ray import HEAD, TYPE_LABEL

@@ -6,9 +6,9 @@ Source: Volcano capacity (spec 04 §8.1 for queues side by side, §8.2 for a tre
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.algorithms.shares import EPS, queue_share
 from pumice.algorithms.sums import sums_by
@@ -21,8 +21,7 @@ from pumice.volcano.queue_tree import ROOT, QueueTree
 Rows = AnyArray | list[int] | slice
 
 
-@dataclass(frozen=True, slots=True)
-class Entitlements:
+class Entitlements(Struct, frozen=True):
     """All (Q, R). ``deserved`` is no less than ``guarantee``; ``named``: the dimensions that either speaks of, be it
     with 0. ``capability``: inf where nothing limits it; ``most``: what others' guarantees leave of it, which is what a
     queue can have at the most."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.columns.dtypes import F64
 from pumice.model.plain_words import kind_of
@@ -18,8 +19,7 @@ _MIB = 1 << 20
 _FACTOR_MAX, _AMOUNT_MAX = 1000.0, 1e15
 
 
-@dataclass(frozen=True, slots=True)
-class Estimator:
+class Estimator(Struct, frozen=True):
     """Ratios are 0 to 1, ``be_cpu`` in milli-cores, ``be_mem`` in bytes: what a pod uses that asks for nothing."""
 
     request_ratio: float = 0.7

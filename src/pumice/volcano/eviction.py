@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from pumice.columns.views import Job, Task
 
@@ -18,8 +19,7 @@ class EvictionKind(IntEnum):
     TASK_RECLAIM = 4
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionContext:
+class EvictionContext(Struct, frozen=True):
     """``task`` is None for gang evictions; ``hypernode`` is the domain that is looked at, -1 none."""
 
     kind: EvictionKind

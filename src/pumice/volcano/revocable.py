@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 DAY = 86_400.0
 _WINDOW = re.compile(r"\s*([0-9]{1,2}):([0-9]{2})\s*-\s*([0-9]{1,2}):([0-9]{2})\s*", re.ASCII)
@@ -18,8 +19,7 @@ class WindowError(ValueError):
     """A text that is no window."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """``start`` and ``end`` in seconds since midnight."""
 
     start: float
@@ -49,8 +49,7 @@ def parse_window(text: str) -> Window:
     return Window(start, end if end > start else end + DAY)
 
 
-@dataclass(frozen=True, slots=True)
-class Zones:
+class Zones(Struct, frozen=True):
     """Windows by zone, and the texts of those that were given. None: a text that is no window."""
 
     windows: Mapping[str, Window | None]

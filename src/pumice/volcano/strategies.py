@@ -4,8 +4,9 @@ room beside them. What cannot be read is left out, and told."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from pumice.model.plain_words import kind_of
 from pumice.model.strategy import LEAST_ALLOCATED, MOST_ALLOCATED, ResourceStrategy
@@ -21,8 +22,7 @@ class Rule(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Strategies:
+class Strategies(Struct, frozen=True):
     """``weight`` of the score in all; ``rules`` by name, or by prefix, which ends in ``*``."""
 
     weight: int
@@ -48,12 +48,11 @@ class Strategies:
         return self.rules[max(prefixes, key=len)] if prefixes else None
 
 
-@dataclass(frozen=True, slots=True)
-class Scarce:
+class Scarce(Struct, frozen=True):
     """``weights`` of scarce resources by name, ``weight`` of the score; 0: it does not count."""
 
     weight: float = 0.0
-    weights: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, float] = {}
 
     @classmethod
     def read(cls, given: object) -> Scarce:
@@ -66,11 +65,10 @@ class Scarce:
         return cls(weight, {name: _number(own.get(name), 1.0) for name in _names(given)})
 
 
-@dataclass(frozen=True, slots=True)
-class Proportions:
+class Proportions(Struct, frozen=True):
     """``rates``: of a resource, how many cores and how many GB of memory stay free for each idle device."""
 
-    rates: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    rates: Mapping[str, tuple[float, float]] = {}
 
     @classmethod
     def read(cls, given: object) -> Proportions:

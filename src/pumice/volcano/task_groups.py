@@ -6,11 +6,11 @@ Source: Volcano task-topology (spec 04 §13), which calls such a set of tasks a 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.dtypes import F64, I64, AnyArray
 
@@ -25,8 +25,7 @@ class TaskTopologyError(ValueError):
     """Annotations that say nothing that can be done."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTopology:
+class TaskTopology(Struct, frozen=True):
     """Groups of roles that are near each other, groups that are apart, and an order of roles; a group of one is about
     tasks of one role among themselves."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.runtime.documents import Document, documents, yaml_documents
 from pumice.runtime.problems import Problem
@@ -21,13 +22,12 @@ SOME_TIME = 1_767_268_800.0
 _GENERATED = "generated"
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True, dict=True):
     """``raw`` is the file's content; ``conf`` is the policy it names, read as a document."""
 
     file: str
     raw: Raw
-    conf: Raw = field(repr=False)
+    conf: Raw
 
     @property
     def name(self) -> str:

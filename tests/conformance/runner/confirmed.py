@@ -5,7 +5,7 @@ Bound pods run, evicted ones are gone, PodGroup statuses and pod status writes a
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pumice.cycle import run_cycle
 from pumice.framework.outcome import Outcome

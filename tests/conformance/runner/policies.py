@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pumice.framework.errors import PolicyError
 from pumice.framework.policy import ActionOption, Policy, read_policy

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tests.conformance.runner.result import CaseResult, Status
 
 _SHOWN_MAX = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """Every case, in the order it was run."""
 
     cases: tuple[CaseResult, ...]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Status(StrEnum):
@@ -15,8 +16,7 @@ class Status(StrEnum):
     ACCEPTED = "accepted"
 
 
-@dataclass(frozen=True, slots=True)
-class CaseResult:
+class CaseResult(Struct, frozen=True):
     """``file`` is written as in the index of its folder; ``reason`` is empty only where the case passed."""
 
     file: str

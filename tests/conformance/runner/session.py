@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from pumice.columns.snapshot import Snapshot
 from pumice.framework.closing import close_session
 from pumice.framework.memo import Memo
@@ -39,8 +41,7 @@ class Recorder:
         return [decision for decision in self.taken if isinstance(decision, Evict)]
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A session and the decisions it has made so far."""
 
     ssn: Session

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 import numpy as np
+from msgspec.structs import replace
 
 from pumice.columns.snapshot import Snapshot
 from tests.conformance.runner.case import Raw
@@ -31,4 +32,6 @@ def override_topology(snapshot: Snapshot, stated: Raw | None) -> Snapshot:
     leaf_of = np.full(len(row_of), tree.top, dtype=np.int32)
     for hypernode in reversed(range(len(tree))):  # rows go up by tier: the lowest is written last
         leaf_of[nodes[hypernode]] = hypernode
-    return replace(snapshot, tables=replace(snapshot.tables, tree=replace(tree, nodes=nodes, leaf_of=leaf_of)))
+    return replace(
+        snapshot, tables=dataclasses.replace(snapshot.tables, tree=replace(tree, nodes=nodes, leaf_of=leaf_of))
+    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import yaml
+from msgspec.structs import replace
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task

@@ -4,10 +4,10 @@ far they may spread."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from pumice.columns.views import Job
 from pumice.framework.closing import close_session

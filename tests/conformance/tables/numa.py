@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pumice.model.numa import BEST_EFFORT, NONE, RESTRICTED, SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.testing.build import cluster, node, pod, podgroup

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import yaml
+from msgspec.structs import replace
 
 from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.nodes import FUTURE, IDLE
@@ -103,7 +104,7 @@ def hypernodes_with_room(row: Row) -> str | None:
     for book, key in ((IDLE, "idleResource"), (FUTURE, "futureIdleResource")):
         nodes["books"].part()
         nodes["books"].data[0, book] = snapshot.tables.axis.vector(resource(row[key]).with_scalar("pods", 110))
-    ssn = opened_on(replace(snapshot, tables=replace(snapshot.tables, nodes=nodes)), _TOPOLOGY)
+    ssn = opened_on(replace(snapshot, tables=dataclasses.replace(snapshot.tables, nodes=nodes)), _TOPOLOGY)
     purpose = EVICT if row.get("purpose", 0) else ALLOCATE
     job = job_row(ssn.tables, group.key)
     if row.get("isSubJob", False):

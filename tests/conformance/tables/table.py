@@ -7,7 +7,6 @@ register them with ``@table`` and are named in CHECK_MODULES. Source: ``../share
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from importlib import import_module
@@ -16,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import yaml
+from msgspec import Struct
 
 Row = Mapping[str, Any]
 Check = Callable[..., str | None]  # of a row
@@ -115,8 +115,7 @@ class TableStatus(StrEnum):
     NOT_APPLICABLE = "not_applicable"
 
 
-@dataclass(frozen=True, slots=True)
-class TableResult:
+class TableResult(Struct, frozen=True):
     """How one table fared. ``reason`` is empty only where it passed; ``rows`` is how many rows the table has."""
 
     file: str

@@ -7,10 +7,10 @@ of a row on plain mappings of objects and nodes, builds, and compares what came 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.hypernode_members import NodeDirectory
 from pumice.columns.hypernodes import HyperNodeTree, build_tree, link, real_names
@@ -34,8 +34,7 @@ def exactly(name: str, tier: int, nodes: Iterable[str] = (), hypernodes: Iterabl
     return HyperNode(name, tier, tuple(members))
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """What a tree comes to, in the words of the tables."""
 
     info: dict[str, str]

@@ -7,8 +7,9 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tests.forked import Forked
 from tests.tied import tied
@@ -18,8 +19,7 @@ PATIENCE_S = 60
 PUMICE = [sys.executable, "-c", "from pumice.cli.main import main; main()"]
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(Struct, frozen=True):
     url: str
     kubeconfig: Path
     process: Forked

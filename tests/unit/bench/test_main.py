@@ -19,7 +19,7 @@ LONG = Figure("topo-1", "long", ("simulate", "long"), (Measure("s"),), runs=3)
 GONE = Figure("gone", "not here", ("simulate", "gone"), (Measure("s"),), needs=Path("no", "such", "trace"))
 
 
-@dataclass
+@dataclass(slots=True)
 class Machine:
     """Answers for the processes, and remembers what was run with which seed."""
 

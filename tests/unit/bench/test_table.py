@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bench.figures import FIGURES, Figure, Measure
 from bench.processes import ROOT, Run

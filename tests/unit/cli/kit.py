@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from click.testing import CliRunner
+from msgspec import Struct
 
 from pumice.cli.main import main
 
@@ -34,8 +34,7 @@ status: {phase: Pending}
 """
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(Struct, frozen=True):
     """What a command said, and how it ended."""
 
     code: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 import numpy as np
 
@@ -27,9 +26,9 @@ def _held(snapshot: Snapshot) -> Iterator[tuple[str, object]]:
     for slot in NodeFacts.__slots__:
         if slot not in ("axis", "version"):
             yield f"facts.{slot}", _plain(getattr(tables.nodes.facts, slot))
-    for field in fields(HyperNodeTree):
-        if field.name != "version":
-            yield f"tree.{field.name}", _plain(getattr(tables.tree, field.name))
+    for name in HyperNodeTree.__struct_fields__:
+        if name != "version":
+            yield f"tree.{name}", _plain(getattr(tables.tree, name))
     yield "queues.row_of", tables.queues.row_of
     yield "axis", tables.axis.names
     yield "snapshot", (snapshot.number, snapshot.uid, snapshot.shard)

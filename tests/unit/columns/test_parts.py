@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from pumice.columns.parts import Parts, put_together, take_apart, wanted_columns
 from pumice.columns.references import PartsDiffer

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from pumice.cycle import run_cycle
 from pumice.framework.memo import Memo
 from pumice.framework.outcome import Outcome
@@ -125,7 +127,7 @@ def policy(
     )
 
 
-@dataclass
+@dataclass(slots=True)
 class Planner:
     refuses: frozenset[str] = frozenset()
     taken: list[Decision] = field(default_factory=list)
@@ -136,8 +138,7 @@ class Planner:
         return refused
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(Struct, frozen=True):
     outcome: Outcome
     decisions: list[Decision]
 

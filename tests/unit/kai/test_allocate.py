@@ -1,6 +1,7 @@
 """allocate: chunks in turns, binpack, waiting for what leaves."""
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.model.gang import SubGroup, TopologyConstraint
 from pumice.model.pod import PodSpec
@@ -30,7 +31,7 @@ def test_tasks_fill_the_fullest_node_that_fits() -> None:
 
 def test_equal_nodes_are_taken_by_name_whatever_their_age() -> None:
     old = node("z")
-    young = type(old)(**{**{name: getattr(old, name) for name in old.__slots__}, "name": "a", "creation": 5.0})
+    young = replace(old, name="a", creation=5.0)
     assert cycle(store(old, young, queue("q"), job("j", "q", [""])), ALLOCATE).binds == {"j-0": "a"}
 
 
@@ -70,7 +71,7 @@ def test_nothing_is_placed_where_there_are_no_nodes() -> None:
 def test_claims_that_no_plugin_looks_at_are_placed_nowhere() -> None:
     claims = PodSpec(Resource(1000.0, 1e9, {"pods": 1.0}), resource_claims=("ns/claim",))
     group, pod = job("j", "q", [""])[1:]
-    part = type(pod)(**{**{name: getattr(pod, name) for name in pod.__slots__}, "spec": claims})
+    part = replace(pod, spec=claims)
     ran = cycle(store(node("a"), queue("q"), group, part), ALLOCATE)
     assert ran.binds == {}
     assert any("claims" in entry.detail for entry in ran.outcome.entries)

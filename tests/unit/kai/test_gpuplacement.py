@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task, TaskClass

@@ -1,6 +1,6 @@
 """Small plugins of KAI's, each by what it changes."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pumice.model.pod import Pod
 from tests.unit.kai.cluster import PLUGINS, cycle, job, node, policy, queue, store

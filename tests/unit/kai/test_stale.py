@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pumice.kai.stale import stale_jobs, will_be_whole
 from pumice.model.events import Object

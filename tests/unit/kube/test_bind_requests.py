@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.kube.bind_requests import request_of
 from pumice.kube.cluster import KubeCluster

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.kube.cluster import KubeCluster
 from pumice.kube.writing import AS_VOLCANO_DOES, Limits, Writing

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.kube.cluster import KubeCluster
 from pumice.kube.evictions import Evictions

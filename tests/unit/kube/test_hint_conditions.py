@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pumice.framework.outcome import Outcome
 from pumice.kube.hint_conditions import AGAIN_S, HINT, HintConditions, without_hint

@@ -8,12 +8,12 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import ref
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.http import Api

@@ -4,12 +4,12 @@ the same."""
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from pumice.cycle import run_cycle
 from pumice.kube.dump import SNAPSHOT_NAME, write_dump

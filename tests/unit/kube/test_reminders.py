@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pumice.kube.kinds import PODS, QUEUES, Kind
 from pumice.kube.reminders import Reminders

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.kube.pod_status import difference
 from pumice.kube.statuses import group_difference, group_event, queue_difference, times_difference

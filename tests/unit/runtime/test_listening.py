@@ -19,7 +19,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 Half = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-@dataclass
+@dataclass(slots=True)
 class World:
     """A server whose clock stands still, and its clients."""
 

@@ -3,9 +3,8 @@ proof."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pumice.model.events import Object
 from pumice.model.gang import SubGroup, TopologyConstraint

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pumice.model.decisions import Bind, Decision, PodGroupUpdate
 from pumice.model.events import PodsSeen, Seen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pumice.model.decisions import Evict
 from pumice.model.podgroup import PodGroup

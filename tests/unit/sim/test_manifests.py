@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.model.bind_request import BindRequest
 from pumice.model.claims import ResourceClaim

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.podgroup import PodGroup
@@ -106,8 +106,7 @@ def test_of_one_kind_one_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert [key for key in tried if "five" in key] == ["default/five-0"]
 
 
-@dataclass(frozen=True)
-class OwnSpecs(SimJob):
+class OwnSpecs(SimJob, frozen=True):
     """Work whose specs live no longer than its pods, as those of a Volcano Job do."""
 
     cpu: float = 1000.0

@@ -4,10 +4,10 @@ on, and only for as long as it is there."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.pod import Pod, Toleration

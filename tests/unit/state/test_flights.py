@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from pumice.columns.tables import Tables
 from pumice.model.decisions import Bind, Evict

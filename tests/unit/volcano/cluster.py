@@ -56,7 +56,7 @@ def spec(
 ) -> PodSpec:
     """A spec of one container; ``affinity`` may be given by the fields of Affinity."""
     request = Resource(cpu, memory, {"pods": 1.0, **(scalars or {})})
-    fields = {f: more.pop(f) for f in tuple(more) if f in Affinity.__dataclass_fields__}
+    fields = {f: more.pop(f) for f in tuple(more) if f in Affinity.__struct_fields__}
     more.setdefault("nonzero_milli_cpu", cpu or 100.0)
     more.setdefault("nonzero_memory", memory or 200.0 * 1024 * 1024)
     return PodSpec(request, affinity=Affinity(**fields) if fields else NO_AFFINITY, **more)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from pumice.api import BY_JOB, ROWS, SIGNATURE, Bool, Candidates, Session, Task, plugin, points
 from pumice.framework.policy import Policy

@@ -19,7 +19,7 @@ from pumice.testing.build import cluster, node, pod, podgroup, policy, resource
 URL = "http://127.0.0.1:8080/ext"
 
 
-@dataclass
+@dataclass(slots=True)
 class Double:
     """Answers by verb; an error for those that it does not have."""
 

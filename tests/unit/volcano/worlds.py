@@ -24,7 +24,7 @@ KEYS = (HOST, ZONE, "rack")
 NAMESPACES = ("ns", "other")
 
 
-@dataclass
+@dataclass(slots=True)
 class World:
     nodes: list[Node]
     placed: list[tuple[Pod, Node]]

@@ -7,11 +7,11 @@ constraints are only wishes (ScheduleAnyway), so they are no matter of this filt
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.algorithms.selectors import matches
 from pumice.columns.dtypes import I32, I64, Bool
@@ -30,8 +30,7 @@ WHY = ((), (SKEWED,), (NO_LABEL,))
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A constraint over the nodes: their domains (N,), whose pods count (N,), and which domains there are (D + 1,)."""
 
     constraint: TopologySpreadConstraint

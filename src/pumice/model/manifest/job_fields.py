@@ -6,7 +6,8 @@ Source: Volcano's ``/jobs/mutate`` and ``/jobs/validate``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pumice.model.job import JOB_PODS_MAX, BatchJob, JobTask, LifecyclePolicy, PartitionPolicy, PodTemplate, VolcanoJob
 from pumice.model.manifest.fields import (

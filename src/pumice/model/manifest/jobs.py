@@ -7,7 +7,8 @@ A created PodGroup has the phase Pending, where Volcano leaves it empty until th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pumice.model.job import BatchJob, JobTask, PodTemplate, VolcanoJob
 from pumice.model.manifest.pods import SECOND_GROUP_NAME_ANNOTATION

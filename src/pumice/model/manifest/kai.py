@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pumice.model.bind_request import REGULAR, BindRequest
 from pumice.model.gang import (

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple
 from hashlib import blake2b
 from typing import Any, NamedTuple
+
+from msgspec.structs import astuple
 
 from pumice.model.gpu import GpuShare, gpu_share
 from pumice.model.manifest.fields import (

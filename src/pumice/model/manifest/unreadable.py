@@ -8,8 +8,9 @@ PriorityClass is the lowest, and of an unreadable quota nothing is left. Decisio
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import islice
+
+from msgspec.structs import replace
 
 from pumice.model.bind_request import BindRequest
 from pumice.model.manifest.fields import INT32_MAX, INT32_MIN, Obj

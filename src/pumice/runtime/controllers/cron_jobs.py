@@ -8,8 +8,9 @@ Source: Volcano's cronjob controller (spec 06 §11), which follows Kubernetes'.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.fields import FieldError, Obj, choice, flag, maybe_whole, table, text, text_map
@@ -40,8 +41,7 @@ _NEVER_S = 2**31 - 1
 _MISSED_MANY = 100
 
 
-@dataclass(frozen=True, slots=True)
-class CronJob:
+class CronJob(Struct, frozen=True):
     """What a CronJob says. ``deadline_s``: how late a Job may be made. ``keeps``: finished Jobs to keep, those that
     succeeded and those that did not."""
 

@@ -7,10 +7,11 @@ restricts; an hour that a change of clocks leaves out is left out, one that come
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from pumice.model.quantity import DurationError, parse_duration
 
@@ -51,8 +52,7 @@ _FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(Struct, frozen=True):
     """So many seconds after the last time."""
 
     seconds: int
@@ -67,8 +67,7 @@ class Every:
         return int(since) + count * self.seconds if count > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Cron:
+class Cron(Struct, frozen=True):
     """``minutes`` of a day that is due, in order; ``either``: a day is due for its month's or its week's sake."""
 
     minutes: tuple[int, ...]

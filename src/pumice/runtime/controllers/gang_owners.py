@@ -7,8 +7,9 @@ the PodGroup themselves where their gang setting is on. This is for clusters whe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.model.manifest.fields import Obj
 from pumice.model.manifest.jobs import GROUP_QUEUE_ANNOTATION
@@ -26,8 +27,7 @@ _KUBEFLOW = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GangWish:
+class GangWish(Struct, frozen=True):
     """What an owner says about its gang; None and empty: nothing. ``templates`` are (count, pod template)."""
 
     min_member: int | None = None

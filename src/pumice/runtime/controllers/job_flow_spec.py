@@ -5,8 +5,9 @@ Source: Volcano's JobFlow, its webhook, and its design of retries (spec 06 §11,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.model.manifest.fields import FieldError, Obj, choice, maybe_table, table, tables, text, texts, whole, wrong
 from pumice.model.manifest.job_fields import check_dependencies
@@ -20,8 +21,7 @@ _BASE_S, _MOST_S = 30.0, 300.0
 _ASKED = ("httpGetList", "tcpSocketList")
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Struct, frozen=True):
     """Up to ``most`` times more, each after ``base_s`` seconds; twice as long as before, up to ``cap_s``, where it
     ``doubles``. Where it fails, or ``always``: what went well is run again too."""
 
@@ -36,8 +36,7 @@ class Retry:
         return min(self.base_s * 2.0 ** min(tried, 64), self.cap_s) if self.doubles else self.base_s
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Struct, frozen=True):
     """One Job, of the JobTemplate of its name. It waits for ``targets``, all or ``any_target`` of them; until they have
     completed, or until their tasks have come to phases: ``task_phases``, pairs of a task and its phase."""
 
@@ -45,12 +44,11 @@ class Flow:
     targets: tuple[str, ...] = ()
     any_target: bool = False
     task_phases: tuple[tuple[str, str], ...] = ()
-    patch: Obj = field(default_factory=dict)
+    patch: Obj = {}
     retry: Retry = Retry()
 
 
-@dataclass(frozen=True, slots=True)
-class JobFlow:
+class JobFlow(Struct, frozen=True):
     """``deletes``: whether its Jobs go when all have completed."""
 
     name: str

@@ -9,9 +9,10 @@ Source: Volcano's jobflow and jobtemplate controllers (spec 06 §11), and the de
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from pumice.model.instants import epoch_of
 from pumice.model.manifest.fields import FieldError, Obj
@@ -67,8 +68,7 @@ class Retried(NamedTuple):
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """``jobs``: those that the flow controls, by the name of their flow; ``retries``: likewise, if tried again."""
 
     obj: Obj

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from pumice.model.job import VolcanoJob
 from pumice.model.manifest.fields import Obj
@@ -63,8 +64,7 @@ _ENDED: Final = {
 _RESTARTS = TARGETED | {JobAction.RESTART}
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """To another phase by an action. ``retry``: it counts as one of the job's tries."""
 
     phase: JobPhase
@@ -84,8 +84,7 @@ def move(phase: JobPhase, action: JobAction) -> Move | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """How many pods are how; one that is being deleted counts as terminating only."""
 
     pending: int = 0
@@ -94,7 +93,7 @@ class Counts:
     failed: int = 0
     unknown: int = 0
     terminating: int = 0
-    by_task: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    by_task: Mapping[str, Mapping[str, int]] = {}
 
     def succeeded_of(self, task: str) -> int:
         return self.by_task.get(task, {}).get("Succeeded", 0)

@@ -9,8 +9,9 @@ Source: Volcano's job controller (spec 06 §10.4).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.model.instants import epoch_of
 from pumice.model.job import JobTask, LifecyclePolicy, VolcanoJob
@@ -27,8 +28,7 @@ _ANY = "*"
 _PENDING = "PodPending"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """An event of a job, with the pod that it is about; or an ``action`` that somebody ordered.
 
     ``since``: when it began, in seconds since the epoch."""
@@ -43,8 +43,7 @@ class Request:
     since: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The action to take now, and ``why``; for a targeted one with whom it is about; and what is to be asked again
     after a time."""
 

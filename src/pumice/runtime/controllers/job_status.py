@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pumice.model.job import VolcanoJob
 from pumice.model.manifest.fields import Obj
@@ -11,8 +12,7 @@ from pumice.runtime.controllers.job_phases import FINISHED, Counts, JobPhase
 from pumice.runtime.controllers.writes import Write, part, stamp, status_patch
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """Where a job stands. ``version`` goes up when all its pods are to go; ``retries`` with every restart."""
 
     phase: JobPhase

@@ -9,7 +9,9 @@ Source: Volcano's job controller and garbage collector (spec 06 §10, §11).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.instants import epoch_of
 from pumice.model.job import JobTask, VolcanoJob
@@ -69,21 +71,19 @@ _WANTED = (JobAction.COMPLETE, JobAction.RESUME)  # nothing went wrong
 _SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
-class JobView:
+class JobView(Struct, frozen=True):
     """All that is known of one job: itself, its pods, its PodGroup where there is one, commands for it, what was seen
     to happen (``lost`` pods, and requests that a ``Wake`` kept), and the queue that its namespace names, if any."""
 
     job: Obj
-    pods: list[Obj] = field(default_factory=list)
+    pods: list[Obj] = []
     group: Obj | None = None
-    commands: list[Obj] = field(default_factory=list)
+    commands: list[Obj] = []
     requests: tuple[Request, ...] = ()
     namespace_queue: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """A view, read."""
 
     obj: Obj

@@ -6,8 +6,10 @@ Source: KAI's pod-grouper, a rule for each kind of owner; whatever is not among 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.gang import SUB_GROUPS_MAX
 from pumice.model.job import JOB_PODS_MAX
@@ -34,8 +36,7 @@ class NoGang(Exception):
     """What an owner says about its pods makes no sense. The text says what was found and what was wanted."""
 
 
-@dataclass(frozen=True, slots=True)
-class GangPlan:
+class GangPlan(Struct, frozen=True):
     """``sub_groups``: name -> minimum. ``member``: which of them the pod is in, empty for none. ``suffix``: what the
     group's name ends in, beside that of the owner; ``alone``: the pod is a gang of its own, which bears its name."""
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.model.gang import SUB_GROUP_LABEL
 from pumice.model.manifest.fields import Obj
@@ -45,8 +46,7 @@ _NAME_MAX = 253
 _KEPT_UP = ("minMember", "subGroups", "priorityClassName", "preemptibility", "topologyConstraint")
 
 
-@dataclass(frozen=True, slots=True)
-class GroupingSettings:
+class GroupingSettings(Struct, frozen=True):
     """``node_pool_label``: what is taken over from the pod, so that its group is of the same pool of nodes."""
 
     scheduler_names: tuple[str, ...] = ("kai-scheduler",)

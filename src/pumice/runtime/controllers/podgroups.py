@@ -5,7 +5,8 @@ Source: Volcano's podgroup controller (spec 06 §8).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.model.manifest.fields import FieldError, Obj
 from pumice.model.manifest.jobs import GROUP_MIN_MEMBER_ANNOTATION, GROUP_QUEUE_ANNOTATION, podgroup_for_bare_pod
@@ -40,8 +41,7 @@ _DEFAULT_QUEUE = "default"
 _FINISHED = ("Succeeded", "Failed")
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSettings:
+class GroupSettings(Struct, frozen=True):
     """``inherit``: owners' annotations count. ``gangs``: owners that say how large their gang is are believed."""
 
     scheduler_names: tuple[str, ...] = ("volcano",)

@@ -3,9 +3,10 @@ controller is then asked again, on what is there by then."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.model.manifest.fields import Obj
 
@@ -14,8 +15,7 @@ JOB_API = "batch.volcano.sh/v1alpha1"
 COMMAND_API = "bus.volcano.sh/v1alpha1"
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Struct, frozen=True):
     """One object. ``uid``, where it is given, is a precondition: another object of the same name is left alone."""
 
     api_version: str
@@ -25,15 +25,13 @@ class Ref:
     uid: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(Struct, frozen=True):
     """Make an object. That one of its name is there already is a success where it has the same controller."""
 
     obj: Obj
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     """Merge into an object (RFC 7386). ``version``: the resourceVersion it was worked out from; empty: any will do."""
 
     ref: Ref
@@ -42,15 +40,13 @@ class Patch:
     version: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     """Delete an object; what it owns follows. That it is gone already is a success."""
 
     ref: Ref
 
 
-@dataclass(frozen=True, slots=True)
-class Tell:
+class Tell(Struct, frozen=True):
     """An event on an object."""
 
     ref: Ref
@@ -59,8 +55,7 @@ class Tell:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(Struct, frozen=True):
     """Ask again after so many seconds, with these requests (see ``job_policies.Request``), or at any change before."""
 
     ref: Ref

@@ -11,8 +11,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.model.events import Event, Gone, Seen
 from pumice.model.node import Node
@@ -28,8 +29,7 @@ _log = logging.getLogger("pumice.usage")
 _ROUND_S = 25.0  # all questions of one round together
 
 
-@dataclass(frozen=True, slots=True)
-class Measuring:
+class Measuring(Struct, frozen=True):
     """``what`` is measured, and as values of which ``kind``. ``settings``: whom to ask, as the policy in force says;
     ``measure(settings, ask, those that are there, now)`` asks."""
 

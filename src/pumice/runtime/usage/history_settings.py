@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from pumice.model.instants import epoch_of
 from pumice.model.plain_words import kind_of
@@ -30,8 +31,7 @@ _SPANS = ("windowSize", "halfLifePeriod", "fetchInterval")
 _START, _CRON = "tumblingWindowStartTime", "cronString"
 
 
-@dataclass(frozen=True, slots=True)
-class HistorySettings:
+class HistorySettings(Struct, frozen=True):
     """``source``: whom to ask, nobody where its type is empty. ``tumbling_from``: when the first of windows began that
     follow each other, seconds since the epoch, ``begins``: when each of them does; both None: the window ends now.
     ``half_life_s``: after which a sample counts half; None: all count alike. ``trouble``: why the address that the

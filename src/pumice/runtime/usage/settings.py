@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from pumice.model.plain_words import kind_of
 from pumice.model.quantity import DurationError, parse_duration
@@ -19,8 +20,7 @@ INTERVAL_S, INTERVAL_MIN_S = 30.0, 1.0
 _ADDRESS_MAX = 2048
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSettings:
+class SourceSettings(Struct, frozen=True):
     """``type``: one of ``TYPES``, empty for nobody. ``address``: a URL. ``verify``: whether its certificate counts."""
 
     type: str = ""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
+
+from msgspec import Struct
 
 from pumice.framework.policy import DEFAULT_DIALECT, read_policy
 from pumice.framework.registry import Registry
@@ -49,8 +50,7 @@ class Played(NamedTuple):
     evictions: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FuzzCase:
+class FuzzCase(Struct, frozen=True):
     """``faults``: fields of a ``FaultPlan``; none for a world in which nothing goes wrong."""
 
     seed: int
@@ -64,7 +64,7 @@ class FuzzCase:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
         """Raises: KeyError, TypeError for what is no case."""
-        known = {field.name for field in fields(FaultPlan)}
+        known = set(FaultPlan.__struct_fields__)
         unknown = found["faults"].keys() - known
         if unknown:
             raise KeyError(f"faults: found {sorted(unknown)}, wanted of {sorted(known)}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pumice.framework.policy import DEFAULT_DIALECT
 from pumice.sim.fuzz.case import FuzzCase

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
+
+from msgspec import Struct
 
 ALLOCATION, FRAGMENTS = "analysis_allo_discrete.csv", "analysis_frag_discrete.csv"
 #: How the study calls the policies.
@@ -26,8 +27,7 @@ class PublishedError(ValueError):
     """A table that cannot be read: what was found, what was wanted, where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(Struct, frozen=True):
     """Of one workload and policy: a curve for each seed, nan where there is nothing."""
 
     curves: tuple[tuple[float, ...], ...]

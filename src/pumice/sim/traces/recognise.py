@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pumice.sim.traces import acme, openb, philly_gavel, swf, tiresias
 from pumice.sim.traces.tables import header_of, lines
@@ -24,8 +25,7 @@ _NO_TRACE = {".yaml", ".yml", ".json", ".md", ".conf", ".jsonl"}
 _NAME_MAX = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A trace that was recognised and not read yet."""
 
     kind: str

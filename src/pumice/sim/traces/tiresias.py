@@ -5,8 +5,9 @@ Source: ``simulator/`` of Tiresias (NSDI'19).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pumice.model.node import Node
 from pumice.model.queue import Queue

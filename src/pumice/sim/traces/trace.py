@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from pumice.model.events import Object
 from pumice.model.node import Node
@@ -48,8 +49,7 @@ def _left_out(reason: str, count: int, places: Sequence[str]) -> str:
     return f"{rows} left out, {reason}" + (f": {', '.join(places)}{more}" if places else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """A workload, and the cluster it ran on where that is known. ``notes``: what was assumed, for the reader of a
     report.
 
@@ -59,10 +59,10 @@ class Trace:
     name: str
     jobs: list[SimJob]
     nodes: list[Node] | None = None
-    queues: list[Queue] = field(default_factory=list)
-    hypernodes: list[HyperNode] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    queues: list[Queue] = []
+    hypernodes: list[HyperNode] = []
+    notes: list[str] = []
+    problems: list[Problem] = []
 
     def scene(self, nodes: Sequence[Node] | None = None) -> Scene:
         """The trace as a simulation takes it, on these nodes or on its own.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.counting import Row
 from pumice.columns.rows import JobRows, NodeRows, TaskRows
@@ -184,8 +184,7 @@ def rows_of(arguments: Sequence[Any]) -> Any:
     return arguments[rows_at(arguments)]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     text: str
     holds: Callable[[Any], bool]
 

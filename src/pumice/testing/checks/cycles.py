@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
@@ -120,8 +121,7 @@ def _first_difference(ours: Any, wanted: Any) -> tuple[Any, Any]:
     return ours, wanted
 
 
-@dataclass(frozen=True, slots=True)
-class Quiet:
+class Quiet(Struct, frozen=True):
     """A cycle that decided nothing, when it was, and until when it said that it would not."""
 
     now: float

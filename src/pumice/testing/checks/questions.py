@@ -7,12 +7,12 @@ queue, victims that run, amounts that the job asks for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.dtypes import F64
 from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
@@ -197,8 +197,7 @@ _MADE: Mapping[str, Callable[[Names, Subject], Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """Things that belong together: a task of a job of a queue, and others to compare them with."""
 
     task: str

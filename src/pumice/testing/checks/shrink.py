@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import MISSING, fields, replace
 from functools import partial
 from typing import Any, NamedTuple
+
+from msgspec import NODEFAULT
+from msgspec.structs import fields, replace
 
 from pumice.framework.policy import PluginOption
 from pumice.model.events import Object
@@ -92,7 +94,7 @@ def _without_objects(of: Shown) -> Iterator[LeftOut]:
 def _without_fields(of: Shown) -> Iterator[LeftOut]:
     for obj in of.start.objects:
         for field in fields(obj):
-            if field.default is not MISSING and field.name not in _KEPT and getattr(obj, field.name) != field.default:
+            if field.default is not NODEFAULT and field.name not in _KEPT and getattr(obj, field.name) != field.default:
                 yield partial(_instead, key_of(obj), partial(replace, **{field.name: field.default}))
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pumice.columns.snapshot import Snapshot
 from pumice.framework.memo import Memo
@@ -33,8 +36,7 @@ from pumice.testing.clusters import Alter, key_of
 BEGIN = 1000.0
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """Where a walk begins. ``step`` is the number of its first step, for the dice; ``contexts``: how many questions
     each hook is asked at a time; ``thorough``: everything is checked at every step, but files: at one of ``file_every``
     the cluster is saved and read, 0: at none."""

@@ -7,10 +7,10 @@ what a pod asks, which cards it would get, and how that is written down on the p
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.dtypes import I64, Bool
 from pumice.framework.verdict import Code, Unfit
@@ -30,8 +30,7 @@ BINPACK, SPREAD = "binpack", "spread"
 _POINTS = 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(Struct, frozen=True):
     """What one card has, its name apart. ``count``: how many containers may share it; ``tag``: of a kind's own, such as
     the network that it is in."""
 
@@ -43,8 +42,7 @@ class Card:
     tag: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cards:
+class Cards(Struct, frozen=True):
     """The cards of a node, in order. ``ids``: their names. ``mode``: how they are shared. ``problem``: why what the
     node says of them cannot be used; there are none then."""
 
@@ -54,8 +52,7 @@ class Cards:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """What a container has of a card, by its place among the cards of the node."""
 
     card: int

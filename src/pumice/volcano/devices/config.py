@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pumice.model.plain_words import kind_of
 from pumice.volcano.devices.mig import INSTANCES_MAX, Geometry, Instance
@@ -25,24 +26,21 @@ class DeviceConfigError(ValueError):
     """What cannot be used: where it is, what was found and what was wanted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
+class Models(Struct, frozen=True):
     """How cards of some models can be cut; a model is known by a part of the card's type."""
 
     models: tuple[str, ...]
     geometries: tuple[Geometry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """A size in which a kind of NPU is shared out. ``memory`` in MiB."""
 
     name: str
     memory: int
 
 
-@dataclass(frozen=True, slots=True)
-class NpuKind:
+class NpuKind(Struct, frozen=True):
     """A kind of NPU. ``word``: how annotations name it. ``allocatable``, ``capacity``: MiB of a card. ``templates``:
     small ones first."""
 
@@ -66,8 +64,7 @@ class NpuKind:
         return (self.allocatable, "") if memory <= self.capacity else (0, "")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceConfig:
+class DeviceConfig(Struct, frozen=True):
     """``memory_factor``: MiB of one unit of ``volcano.sh/vgpu-memory``."""
 
     models: tuple[Models, ...] = ()

@@ -7,12 +7,12 @@ were promised have come (``soon``). Where a pod goes is looked for in ``soon``; 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import I64, AnyArray, Bool
@@ -46,8 +46,7 @@ class Here(NamedTuple):
         return self.first + len(self.cards.cards)
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """What a pod gets on a node: of each kind that it asks, by number of the kind; and how good that is."""
 
     placed: tuple[tuple[int, Placed], ...] = ()

@@ -7,15 +7,15 @@ group. Source: Volcano's vGPU device in mode mig (spec 04 §24).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 #: Instances of one group: those in use are bits of a number.
 INSTANCES_MAX = 48
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """So many instances of one size. ``memory`` in MiB."""
 
     name: str
@@ -23,8 +23,7 @@ class Instance:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Geometry:
+class Geometry(Struct, frozen=True):
     """A group: a way to cut a card. Its instances in order."""
 
     group: str

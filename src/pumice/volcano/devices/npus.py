@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.dtypes import I64, Bool
 from pumice.framework.verdict import Code, Unfit
@@ -30,8 +30,7 @@ _WITH_NETWORK = "Ascend910"
 _NETWORK_POINTS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class NpuAsk:
+class NpuAsk(Struct, frozen=True):
     """What one container asks of each of ``count`` cards; ``memory`` in MiB, 0 for a whole card's."""
 
     count: int

@@ -6,11 +6,11 @@ Source: Volcano's vGPU device (spec 04 §24).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.dtypes import I64, Bool
 from pumice.framework.verdict import Unfit
@@ -46,8 +46,7 @@ _GROUP_ANNOTATIONS = (GROUP_NAME_ANNOTATION, "scheduling.volcano.sh/group-name")
 _FIELDS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class CardAsk:
+class CardAsk(Struct, frozen=True):
     """What one container asks of each of ``count`` cards. ``memory`` 0: ``percentage`` of the card's."""
 
     count: int

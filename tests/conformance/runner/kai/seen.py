@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.tables import Tables
@@ -23,8 +23,7 @@ Raw = Mapping[str, Any]
 _LEAVES = (TaskStatus.RELEASING, TaskStatus.PIPELINED)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a task is: its state by KAI's name, and its node, empty for none."""
 
     state: str

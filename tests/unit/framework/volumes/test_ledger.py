@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pumice.kube.objects_out import object_of
 from pumice.model.decisions import VOLUMES, Bind, VolumeGrant

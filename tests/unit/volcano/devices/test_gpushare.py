@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pumice.model import shared_devices as words
 from pumice.model.decisions import Bind
