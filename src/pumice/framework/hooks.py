@@ -200,7 +200,10 @@ class Hooks:
         return found
 
     def _find_forms(self, point: Question) -> frozenset[str]:
-        return self.known(("forms", point), (point,), lambda at: frozenset(each.form for each in at(point)))
+        if self._added:
+            return frozenset(hook.form for hook in self.at(point))
+        self._open_for((point,))
+        return self.wiring.forms(point)
 
     def known(self, question: Hashable, points: tuple[Question, ...], find: Callable[[At], V]) -> V:
         """What follows from who answers at some points, whatever they answer: found out once a policy. ``find`` is

@@ -14,7 +14,7 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Task
 from pumice.framework.session import Session
-from pumice.volcano.admission import fitting
+from pumice.volcano.promises import fitting
 from pumice.volcano.queue_tree import QueueTree
 
 

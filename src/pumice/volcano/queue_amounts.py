@@ -16,7 +16,7 @@ from pumice.columns.dtypes import F64, I64, AnyArray, Bool
 from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
 from pumice.columns.tables import Tables
 from pumice.framework.session import Session
-from pumice.volcano.admission import without_gated
+from pumice.volcano.promises import without_gated
 
 #: So many jobs are looked at one by one, which is quicker than as arrays.
 _FEW = 6

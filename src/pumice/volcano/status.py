@@ -5,7 +5,7 @@ Source: Volcano CloseSession, job updater (phase rules, when to write) and queue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,12 +15,12 @@ from pumice.columns.counting import RELEASING, scheduled_in
 from pumice.columns.dtypes import F64, I64, Bool
 from pumice.columns.jobs import INQUEUE_PHASE, JobTable
 from pumice.framework.memo import ground
-from pumice.framework.on_demand import imported
 from pumice.framework.session import Session
 from pumice.model.decisions import PodGroupUpdate, Writes
 from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase, TaskStatus
+from pumice.volcano.admission import would_answer_otherwise
 from pumice.volcano.queue_amounts import queue_amounts_now
 from pumice.volcano.queue_gates import removals
 from pumice.volcano.queue_tree import QueueTree
@@ -192,8 +192,7 @@ def _phases_matter(ssn: Session, updates: Mapping[int, PodGroupUpdate]) -> bool:
         return True
     if not started or not ssn.policy.has_action("enqueue"):
         return False
-    otherwise: Callable[[Session, list[int]], bool] = imported("pumice.volcano.actions.enqueue:would_answer_otherwise")
-    return otherwise(ssn, started)
+    return would_answer_otherwise(ssn, started)
 
 
 def new_status(ssn: Session, job: int, fresh: Mapping[str, PodGroupCondition]) -> PodGroupUpdate | None:

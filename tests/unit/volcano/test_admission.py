@@ -1,4 +1,4 @@
-"""What waiting jobs were promised, and how much of a limit an amount is above."""
+"""Admission, asked once more: once a job runs its promise ends, and somebody else may be admitted."""
 
 from __future__ import annotations
 
@@ -6,52 +6,92 @@ from typing import Any
 
 import pytest
 
-from pumice.columns.rows import TaskRows
-from pumice.columns.views import Job
-from pumice.framework.session import Session
-from pumice.testing.build import cluster, node, pod, podgroup, pods, resource, session
-from pumice.volcano.admission import exceeded, fitting, minimum
+from pumice.api import F64, Job, Queue, Session, Vote, plugin, points
+from pumice.testing.build import Ran, cluster, node, podgroup, pods, queue, resource, run
+
+DEFAULT = "actions: '%s'\ntiers: [{plugins: [{name: gang}, {name: overcommit}, {name: proportion}]}]"
+ALONE = "actions: enqueue\ntiers: [{plugins: [{name: %s}]}]"
+ONE_NODE = node("n", 10)
+STARTS = [podgroup("s", 1, phase="Inqueue", min_resources=resource(4)), *pods("s", 1, cpu=4, on="n")]
+ADMITTED = [podgroup("w", 1, phase="Inqueue"), *pods("w", 1, cpu=9)]
 
 
-def opened(*members: Any, phase: str = "Inqueue", count: int = 1, cpu: int = 4) -> Session:
-    group = podgroup("g", count, phase=phase, min_resources=resource(cpu))
-    return session(cluster(node("n", gpu=4), group, *members), "tiers: []")
+def wants(name: str, cpu: int) -> Any:
+    """A job that waits for admission."""
+    return podgroup(name, min_resources=resource(cpu))
 
 
-def test_what_an_admitted_job_is_promised() -> None:
-    ssn = opened(pods("g", 1, cpu=3, on="n"))
-    assert minimum(ssn, Job(ssn.tables, 0))[0] == 4000, "whatever it holds"
-    ssn = opened(pods("g", 1, cpu=3, gates=("mine",)))
-    assert minimum(ssn, Job(ssn.tables, 0))[0] == 1000
-
-
-@pytest.mark.parametrize(
-    ("wanted", "asked", "names"),
-    [
-        pytest.param(resource(4, 4), resource(1, 1), [], id="within"),
-        pytest.param(resource(5, 5), resource(1, 1), ["cpu", "memory"], id="above"),
-        pytest.param(resource(5, 5), resource(0, 1), ["memory"], id="only what is asked for"),
-        pytest.param(resource(1, 1, pods=9), resource(1, 1, pods=9), [], id="pods are not looked at"),
-    ],
-)
-def test_in_which_dimensions_a_limit_is_exceeded(wanted: Any, asked: Any, names: list[str]) -> None:
-    ssn = opened()
-    amount = ssn.tables.axis.vector
-    assert exceeded(ssn, amount(wanted), amount(resource(4, 4, pods=1)), amount(asked)) == names
+def rejected(found: Ran) -> list[str]:
+    return [text for rows, text in found.outcome.story.rejected for _ in rows]
 
 
 @pytest.mark.parametrize(
-    ("last", "room", "count"),
+    ("objects", "actions", "again"),
     [
-        pytest.param({}, resource(3, "9Gi"), 3, id="all of equal ones"),
-        pytest.param({}, resource("2500m", "9Gi"), 2, id="as many as fit"),
-        pytest.param({}, resource(0, "9Gi"), 0, id="none"),
-        pytest.param({"cpu": 2}, resource(3, "9Gi"), 2, id="of unlike ones those before the first that does not"),
-        pytest.param({"gpu": 1}, resource(3, "9Gi"), 2, id="of what only one asks for"),
-        pytest.param({"gpu": 1}, resource(3, "9Gi", 1), 3, id="which there may be"),
+        pytest.param([*STARTS, wants("w", 5)], "enqueue", True, id="which is what the next one may have"),
+        pytest.param([*STARTS, wants("w", 9)], "enqueue", False, id="which is not enough for anybody"),
+        pytest.param([*STARTS, wants("w", 9), wants("v", 8)], "enqueue", True, id="which is enough for one of two"),
+        pytest.param([*STARTS, wants("w", 8), wants("v", 1)], "enqueue", True, id="for who is left"),
+        pytest.param(STARTS, "enqueue", False, id="and nobody waits"),
+        pytest.param([*STARTS, *ADMITTED], "allocate", False, id="and admission is not asked for"),
+        pytest.param([podgroup("s", 1), wants("w", 9)], "enqueue", True, id="another phase"),
+        pytest.param(
+            [podgroup("s", 1, phase="Running"), *pods("s", 1, cpu=4, on="n"), wants("w", 9)],
+            "enqueue",
+            False,
+            id="none",
+        ),
     ],
 )
-def test_for_how_many_there_is_room(last: dict[str, Any], room: Any, count: int) -> None:
-    ssn = opened(pods("g", 2), pod("g-2", "g", **last))
-    tasks = TaskRows(ssn.tables, ssn.tables.jobs.tasks[0])
-    assert fitting(tasks, ssn.tables.axis.vector(room)) == count
+def test_whether_the_next_cycle_may_answer_otherwise(objects: list[Any], actions: str, again: bool) -> None:
+    """Twelve cores may be promised, of which the job that starts holds four, and is promised four until it is said to
+    run."""
+    found = run(cluster(ONE_NODE, objects), DEFAULT % actions)
+    assert found.outcome.writes.ask_again == again
+
+
+def test_what_is_said_of_who_waits_may_change_too() -> None:
+    """Of two things that stand against it the cluster's comes first, as long as it does."""
+    queued = [queue("default", capability=resource(8)), *STARTS, wants("w", 7)]
+    found = run(cluster(ONE_NODE, queued), DEFAULT % "enqueue")
+    assert (rejected(found), found.outcome.writes.ask_again) == (
+        ["resource in cluster is overused: overused cpu"],
+        True,
+    )
+
+
+def test_a_plugin_that_does_not_hear_of_starts_is_asked_again() -> None:
+
+    @plugin("deaf")
+    class Deaf:
+        def __init__(self, ssn: Session) -> None: ...
+
+        @points.job_enqueueable
+        def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+            return "no"
+
+    found = run(cluster(ONE_NODE, STARTS, wants("w", 9)), ALONE % "deaf", plugins=[Deaf])
+    assert found.outcome.writes.ask_again
+
+    @plugin("hears")
+    class Hears:
+        def __init__(self, ssn: Session) -> None: ...
+
+        @points.job_enqueueable
+        def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+            return "no"
+
+        @points.job_started
+        def job_started(self, job: Job) -> None:
+            raise ValueError("of what?")
+
+    found = run(cluster(ONE_NODE, STARTS, wants("w", 9)), ALONE % "hears", plugins=[Hears])
+    assert (found.outcome.writes.ask_again, rejected(found)) == (True, ["no"]), "a fault of a hook is the next cycle's"
+
+
+def test_what_is_tried_out_leaves_no_trace() -> None:
+    figures = run(cluster(ONE_NODE, STARTS, wants("w", 9)), DEFAULT % "enqueue").outcome.figures
+    assert (
+        figures["queue.inqueue"].tolist()
+        == run(cluster(ONE_NODE, STARTS), DEFAULT % "enqueue").outcome.figures["queue.inqueue"].tolist()
+    )

@@ -20,12 +20,12 @@ from pumice.framework.point import JOBS, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.framework.verdict import Unfit
 from pumice.volcano import points
-from pumice.volcano.admission import exceeded, fitting, minimum
 from pumice.volcano.device_quota import EXCEEDED, DeviceQuota, limited_classes
 from pumice.volcano.entitlements import Entitlements, in_tree, side_by_side
 from pumice.volcano.eviction import EvictionContext, EvictionKind
 from pumice.volcano.giving_back import GivingBack
 from pumice.volcano.kept_room import KeptRoom, asks_anybody
+from pumice.volcano.promises import exceeded, fitting, minimum
 from pumice.volcano.queue_amounts import queue_amounts
 from pumice.volcano.queue_tree import QueueTree
 from pumice.volcano.victims import eviction_order_by_node

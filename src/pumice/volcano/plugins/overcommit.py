@@ -12,7 +12,7 @@ from pumice.framework.memo import ground
 from pumice.framework.plugin import plugin
 from pumice.framework.session import Session
 from pumice.volcano import points
-from pumice.volcano.admission import exceeded, minimum
+from pumice.volcano.promises import exceeded, minimum
 from pumice.volcano.queue_amounts import queue_amounts
 
 DEFAULT_FACTOR = 1.2

@@ -19,8 +19,8 @@ from pumice.framework.plugin import plugin
 from pumice.framework.point import COUNTS_DOWN, NOBODY_NEW, ROWS, SIGNATURE
 from pumice.framework.session import Session
 from pumice.volcano import points
-from pumice.volcano.admission import exceeded, fitting, minimum
 from pumice.volcano.eviction import EvictionContext, EvictionKind
+from pumice.volcano.promises import exceeded, fitting, minimum
 from pumice.volcano.queue_amounts import QueueAmounts, queue_amounts
 
 
