@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +96,17 @@ async def install_crd(client: Client, definition: dict[str, Any]) -> None:
 
 
 async def remove_crd(client: Client, name: str) -> None:
-    """Returns when it, and every object of it, is gone. It need not be there."""
+    """Returns when it, and every object of it, is gone, and nobody serves its paths any more, which takes the server a
+    moment longer. It need not be there."""
+    there = f"{_CRD_PATH}/{name}"
+    plural, _, group = name.partition(".")
+    served = [there]
     with suppress(ApiError):
-        await client.delete(f"{_CRD_PATH}/{name}")
-    await until_refused(lambda: client.get(f"{_CRD_PATH}/{name}", retries=ONCE), 404)
+        definition = await client.get(there, retries=ONCE)
+        served += [f"/apis/{group}/{each['name']}/{plural}" for each in definition["spec"]["versions"]]
+        await client.delete(there)
+    for path in served:
+        await until_refused(partial(client.get, path, retries=ONCE), 404)
 
 
 async def create(client: Client, *objects: dict[str, Any]) -> None:
