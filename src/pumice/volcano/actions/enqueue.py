@@ -13,8 +13,11 @@ def enqueue(ssn: Session) -> None:
     A job without minResources is admitted without asking. Admission changes neither the order of queues nor that of
     jobs, so each queue is gone through once.
     """
-    kinds, admission = waiting_kinds(ssn), Admission(ssn)
-    if not kinds or admission.rejects_all(kinds, remembered=True):
+    kinds = waiting_kinds(ssn)
+    if not kinds:  # and then no plugin is opened to be asked
+        return
+    admission = Admission(ssn)
+    if admission.rejects_all(kinds, remembered=True):
         return
     by_queue: dict[int, list[Kind]] = {}
     for kind in kinds:

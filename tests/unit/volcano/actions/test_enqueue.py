@@ -130,3 +130,20 @@ def test_a_plugin_that_keeps_what_it_likes_is_asked_in_every_cycle() -> None:
     for gates["open"] in (False, True):
         outcomes.append(run_cycle(store.snapshot(), chosen, 1.0, ListPlanner(), memo=memo))
     assert [[entry.what for entry in outcome.entries] for outcome in outcomes] == [[], ["admitted"]]
+
+
+@pytest.mark.parametrize(("waiting", "built"), [([], 0), ([wants("g")], 1)], ids=["nobody waits", "somebody waits"])
+def test_a_plugin_is_opened_for_those_who_wait(waiting: list[Any], built: int) -> None:
+    opened = []
+
+    @plugin("admits")
+    class Admits:
+        def __init__(self, ssn: Session) -> None:
+            opened.append(ssn.uid)
+
+        @points.job_enqueueable
+        def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+            return Vote.PERMIT
+
+    run(cluster(node("n"), waiting), TIERS % "admits", plugins=[Admits])
+    assert len(opened) == built
