@@ -7,12 +7,13 @@ the pod's ``PodSpec``: everything in it, and nothing outside of it, may decide w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
 
 from pumice.columns.column import Versions
-from pumice.columns.dtypes import EPS, F64, Bool, ResourceAxis, compared
+from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool, ResourceAxis, compared
 from pumice.columns.table import Table, number, objects
 from pumice.model.gpu import GPU_RESOURCE, mig_gpus
 from pumice.model.pod import PodSpec
@@ -60,12 +61,12 @@ class ClassTable(Table):
 
     def _amounts(self, specs: Sequence[PodSpec]) -> dict[str, Any]:
         """The columns of some classes that count amounts."""
-        req = np.array([self._axis.vector(spec.request) for spec in specs])
+        req = self._axis.vectors([spec.request for spec in specs])
         mask = compared(req)
         nonzero = np.array([(spec.nonzero_milli_cpu, spec.nonzero_memory) for spec in specs])
         asked = np.empty(len(specs), dtype=np.object_)
-        for i, (row, dimensions) in enumerate(zip(req.tolist(), mask.tolist(), strict=True)):
-            asked[i] = tuple((d, row[d] - EPS) for d, is_compared in enumerate(dimensions) if is_compared)
+        for i, (limits, dimensions) in enumerate(zip((req - EPS).tolist(), mask.tolist(), strict=True)):
+            asked[i] = tuple(compress(enumerate(limits), dimensions))
         return {
             "asked": asked,
             "req": req,
@@ -93,6 +94,11 @@ class ClassTable(Table):
         """A number that stands for this class and for no other, ever."""
         assert self.stamps is not None
         return int(self.stamps[row])
+
+    def identities(self, rows: AnyArray) -> I64:
+        """The same of several. Shape (rows,)."""
+        assert self.stamps is not None
+        return self.stamps[rows]
 
 
 def _shares(specs: Sequence[PodSpec], req: F64, axis: ResourceAxis) -> dict[str, F64]:

@@ -6,7 +6,7 @@ hypernodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,17 +81,29 @@ class ResourceAxis:
 
         Raises: KeyError for a resource that is not covered.
         """
-        row = self.offer(resource)
-        if self.unoffered >= 0 and resource is not None:
-            scalars = resource.scalars or {}
-            row[self.unoffered] = sum(value for name, value in scalars.items() if name not in self.column)
-        elif resource is not None and not self.offers(resource):
-            raise KeyError(next(name for name in resource.scalars or () if name not in self.column))
-        return row
+        return np.array(self._asked(resource), dtype=np.float64)
+
+    def vectors(self, resources: Sequence[Resource]) -> F64:
+        """The same of several. Shape (resources, R)."""
+        return np.array(list(map(self._asked, resources)), dtype=np.float64).reshape(-1, len(self.names))
 
     def offer(self, resource: Resource | None) -> F64:
         """What is there, as a row: of columns of their own only. Shape (R,)."""
-        row = np.zeros(len(self.names))
+        return np.array(self._offered(resource), dtype=np.float64)
+
+    def _asked(self, resource: Resource | None) -> list[float]:
+        """As ``vector``: a list, for single numbers are put into an array slowly."""
+        row = self._offered(resource)
+        if resource is not None and not self.offers(resource):
+            others = {name: value for name, value in (resource.scalars or {}).items() if name not in self.column}
+            if self.unoffered < 0:
+                raise KeyError(next(iter(others)))
+            row[self.unoffered] = sum(others.values())
+        return row
+
+    def _offered(self, resource: Resource | None) -> list[float]:
+        """As ``offer``, likewise."""
+        row = [0.0] * len(self.names)
         if resource is not None:
             row[CPU], row[MEMORY] = resource.milli_cpu, resource.memory
             for name, value in (resource.scalars or {}).items():

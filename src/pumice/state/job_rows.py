@@ -268,13 +268,13 @@ class JobKeeper:
         self._stale.clear()
 
     def _signature_of(self, job: int, rows: AnyArray) -> int:
-        tasks, jobs, identity = self._tables.tasks, self._tables.jobs, self._tables.classes.identity
+        tasks, jobs, classes = self._tables.tasks, self._tables.jobs, self._tables.classes
         if jobs.has_policy[job] or jobs.has_topology[job] or not len(rows):
             return -1
-        columns = (tasks.cls, tasks.role, tasks.priority, tasks.gate)
+        columns = (classes.identities(tasks.cls[rows]), tasks.role[rows], tasks.priority[rows], tasks.gate[rows])
         kinds = tuple(
-            (identity(cls), self._roles.name(role), priority, gate, count)
-            for (cls, role, priority, gate), count in neighbours(column[rows] for column in columns)
+            (identity, self._roles.name(role), priority, gate, count)
+            for (identity, role, priority, gate), count in neighbours(columns)
         )
         group = jobs.groups[job]
         minima = () if group is None else tuple(sorted((role, n) for role, n in group.min_task_member.items() if n))
