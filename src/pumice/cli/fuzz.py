@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import asdict
 
 from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import print_json
@@ -137,11 +138,8 @@ def _maker(registry: Registry, confs: tuple[str, ...], faults: str, dialect: str
     plan: dict[str, float] | None = None
     if faults:
         wrong = parse_faults(faults, QUIET_AFTER_S) if faults != "none" else None
-        plan = (
-            {}
-            if wrong is None
-            else {name: getattr(wrong, name) for name in wrong.__struct_fields__ if name != "quiet_after_s"}
-        )
+        plan = {} if wrong is None else asdict(wrong)
+        plan.pop("quiet_after_s", None)
     return lambda seed: draw(seed, registry, given, plan, dialect=dialect)
 
 

@@ -200,10 +200,7 @@ class Hooks:
         return found
 
     def _find_forms(self, point: Question) -> frozenset[str]:
-        if self._added:
-            return frozenset(hook.form for hook in self.at(point))
-        self._open_for((point,))
-        return self.wiring.forms(point)
+        return self.known(("forms", point), (point,), lambda at: frozenset(each.form for each in at(point)))
 
     def known(self, question: Hashable, points: tuple[Question, ...], find: Callable[[At], V]) -> V:
         """What follows from who answers at some points, whatever they answer: found out once a policy. ``find`` is

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
+from operator import attrgetter
 
 import numpy as np
 from msgspec import Struct, field
@@ -86,9 +87,9 @@ class FitErrors(Struct, frozen=True, eq=False):
     skipped: bool = False
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FitErrors) and (self.said, self.skipped) == (other.said, other.skipped)
+        return isinstance(other, FitErrors) and _COMPARED(self) == _COMPARED(other)
 
-    __hash__ = None  # type: ignore[assignment]  # two that say the same are equal
+    __hash__ = None  # type: ignore[assignment]  # a histogram has none
 
     @staticmethod
     def everywhere(unfit: Unfit, node_count: int) -> FitErrors:
@@ -99,6 +100,9 @@ class FitErrors(Struct, frozen=True, eq=False):
     def said(self) -> tuple[object, ...]:
         """All that a user may read of it, as one value."""
         return tuple(sorted(self.histogram.items())), self.node_count, self.message, self.hypernode
+
+
+_COMPARED = attrgetter("histogram", "node_count", "message", "hypernode", "skipped")
 
 
 def histogram(verdicts: Iterable[tuple[tuple[Unfit, ...], int]]) -> Counter[str]:

@@ -128,13 +128,12 @@ class Unused(NamedTuple):
 class Wiring:
     """``unused``: by position, what an instance leaves unused."""
 
-    __slots__ = ("_calls", "_forms", "_known", "_policy", "_tiers", "_unused")
+    __slots__ = ("_calls", "_known", "_policy", "_tiers", "_unused")
 
     def __init__(self, policy: Policy, unused: Mapping[int, Unused]) -> None:
         self._policy, self._unused = policy, unused
         self._tiers: dict[Question, list[list[Wire]]] = {}
         self._calls: dict[Question | Asked[Any, Any], list[list[Call]]] = {}
-        self._forms: dict[Question, frozenset[str]] = {}
         self._known: dict[Hashable, Any] = {}
 
     def of(self, position: int, point: Question) -> list[Wire]:
@@ -172,13 +171,6 @@ class Wiring:
     def at(self, *points: Question) -> list[Wire]:
         """Every hook at some points."""
         return [wire for point in points for tier in self.tiers(point) for wire in tier]
-
-    def forms(self, point: Question) -> frozenset[str]:
-        """The forms that the hooks at a point are written in."""
-        found = self._forms.get(point)
-        if found is None:
-            found = self._forms[point] = frozenset(wire.form for wire in self.at(point))
-        return found
 
     def known(self, question: Hashable, find: Callable[[Any], V]) -> V:
         """What ``find`` makes of ``at``, once."""

@@ -60,33 +60,40 @@ def test_what_is_said_of_who_waits_may_change_too() -> None:
     )
 
 
-def test_a_plugin_that_does_not_hear_of_starts_is_asked_again() -> None:
+class Refuses:
+    """Nobody is admitted, however little is asked for."""
 
-    @plugin("deaf")
-    class Deaf:
-        def __init__(self, ssn: Session) -> None: ...
+    def __init__(self, ssn: Session) -> None: ...
 
-        @points.job_enqueueable
-        def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
-            return "no"
+    @points.job_enqueueable
+    def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
+        return "no"
 
-    found = run(cluster(ONE_NODE, STARTS, wants("w", 9)), ALONE % "deaf", plugins=[Deaf])
-    assert found.outcome.writes.ask_again
 
-    @plugin("hears")
-    class Hears:
-        def __init__(self, ssn: Session) -> None: ...
+class Fails(Refuses):
+    """It hears of jobs that start."""
 
-        @points.job_enqueueable
-        def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
-            return "no"
+    @points.job_started
+    def job_started(self, job: Job) -> None:
+        raise ValueError("of what?")
 
-        @points.job_started
-        def job_started(self, job: Job) -> None:
-            raise ValueError("of what?")
 
-    found = run(cluster(ONE_NODE, STARTS, wants("w", 9)), ALONE % "hears", plugins=[Hears])
-    assert (found.outcome.writes.ask_again, rejected(found)) == (True, ["no"]), "a fault of a hook is the next cycle's"
+class Judges:
+    """It looks at single jobs."""
+
+    def __init__(self, ssn: Session) -> None: ...
+
+    @points.job_enqueueable
+    def job_enqueueable(self, job: Job) -> Vote | str:
+        return "no"
+
+
+@pytest.mark.parametrize("asked", [Refuses, Fails, Judges])
+def test_it_is_asked_again_where_plugins_do_not_say_what_a_start_changes(asked: type[Any]) -> None:
+    """A fault of a hook is the next cycle's to tell."""
+    plugged = plugin("asked", keeps="python" if asked is Judges else "columns")(asked)
+    found = run(cluster(ONE_NODE, STARTS, wants("w", 9)), ALONE % "asked", plugins=[plugged])
+    assert (found.outcome.writes.ask_again, rejected(found)) == (True, ["no"])
 
 
 def test_what_is_tried_out_leaves_no_trace() -> None:
