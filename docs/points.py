@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
-from pumice.framework.point import Question
+from pumice.framework.plugin.point import Question
 from pumice.kai.points import POINTS as OF_KAI
 from pumice.volcano.points import FEATURE_SWITCHES, POINTS
 
@@ -14,8 +14,8 @@ PAGE = Path(__file__).with_suffix(".md")
 OPENING = """\
 # Extension points
 
-Every question that plugins answer. Written by `python -m docs.points` from `src/pumice/framework/points.py`,
-`src/pumice/volcano/points.py` and `src/pumice/scenario/points.py`: do not edit.
+Every question that plugins answer. Written by `python -m docs.points` from `src/pumice/framework/plugin/points.py`,
+`src/pumice/volcano/points.py` and `src/pumice/kai/engine/points.py`: do not edit.
 
 A hook is a function that takes, after `ssn` or `self`, one of the *forms* of its point. A form with `TaskClass` is
 asked once for all equal tasks, one with `Task` each time; with `NodeRows` it answers for many nodes in one array. A

@@ -23,7 +23,7 @@ from pumice.api import (
     TaskRows,
     TaskRun,
 )
-from pumice.framework.world import World
+from pumice.framework.cycle.world import World
 
 PAGE = Path(__file__).with_suffix(".md")
 GIVEN = (Task, TaskClass, ClassRows, Job, SubJob, Queue, Node, NodeRows, JobRows, TaskRows, Candidates, TaskRun)

@@ -16,17 +16,17 @@ from pumice.columns.dtypes import CPU, F64, I32, I64, MEMORY, AnyArray, Bool
 from pumice.columns.rows import Candidates, ClassRows, JobRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
-from pumice.framework.combine import MayGo, Vote
-from pumice.framework.errors import PluginError, PluginFault, PolicyError
-from pumice.framework.in_turn import FilterInTurn, ScoreInTurn
-from pumice.framework.plugin import plugin
-from pumice.framework.point import BY_JOB, COUNTS_DOWN, JOBS, NOBODY_NEW, NOW, PODS, QUEUES, ROWS, SIGNATURE
-from pumice.framework.session import Session
-from pumice.framework.verdict import Code, Invalid, Unfit, Verdict
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import MayGo, Vote
+from pumice.framework.plugin.errors import PluginError, PluginFault, PolicyError
+from pumice.framework.plugin.filter_result import Code, Invalid, Unfit, Verdict
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import BY_JOB, COUNTS_DOWN, JOBS, NOBODY_NEW, NOW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.model.decisions import Refusal
 from pumice.model.status import PodGroupPhase, TaskStatus
+from pumice.placing.incremental import FilterInTurn, ScoreInTurn
 from pumice.volcano import points
-from pumice.volcano.eviction import EvictionContext, EvictionKind
+from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 
 __all__ = [
     "BY_JOB",

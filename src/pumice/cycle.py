@@ -10,15 +10,15 @@ saved is the bug report, and running it again gives the same decisions to the by
 from __future__ import annotations
 
 from pumice.columns.snapshot import Snapshot
-from pumice.framework.closing import close_session
-from pumice.framework.errors import PluginFault
+from pumice.framework.cycle.closing import close_session
+from pumice.framework.cycle.observer import Observer, nobody
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.ports import NOBODY, Outside
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Planner
 from pumice.framework.memo import Memo
-from pumice.framework.observer import Observer, nobody
-from pumice.framework.outcome import Outcome
-from pumice.framework.outside import NOBODY, Outside
-from pumice.framework.policy import Policy
-from pumice.framework.session import Session
-from pumice.framework.statement import Planner
+from pumice.framework.plugin.errors import PluginFault
+from pumice.framework.plugin.policy_file import Policy
 
 
 def run_cycle(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pumice.framework.errors import PolicyError
+from pumice.framework.plugin.errors import PolicyError
 from pumice.testing.cases import Case, check_case, read_cases
 from pumice.volcano.table import volcano_registry
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.policy_file import Policy
 from tests.conformance.runner.differences import Differences
 from tests.conformance.runner.kai.compare import compare_places
 from tests.conformance.runner.kai.run import Cluster

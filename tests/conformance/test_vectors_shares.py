@@ -18,13 +18,13 @@ import pytest
 from numpy.typing import NDArray
 
 from pumice.columns.column import Column
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodSpec
 from pumice.model.queue import Queue
 from pumice.model.resources import Resource
 from pumice.testing.build import NAMESPACE, cluster, interned, podgroup, session
-from pumice.volcano.share_tree import PATH, WEIGHTS
+from pumice.volcano.queues.share_tree import PATH, WEIGHTS
 
 SHARED = Path(os.environ.get("PUMICE_SHARED") or Path(__file__).parents[3] / "shared")
 VECTORS = SHARED / "spec" / "volcano" / "vectors"

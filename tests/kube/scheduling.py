@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from pumice.framework.outcome import Outcome
+from pumice.framework.cycle.outcome import Outcome
 from pumice.kube.client import Client
 from pumice.kube.cluster import KubeCluster
 from pumice.kube.codec import Codec

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Queue, Task
-from pumice.framework import points
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin import points
+from pumice.framework.plugin.plugin import plugin
 
 
 @plugin("few-each")

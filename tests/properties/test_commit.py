@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pumice.columns.placement import Placement
-from pumice.framework.session import Session
-from pumice.framework.story import Kind, Operation
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.trace import Kind, Operation
 from pumice.model.decisions import Bind, Decision, Refusal
 from pumice.model.events import Object
 from pumice.testing.build import cluster, node, podgroup, pods, session

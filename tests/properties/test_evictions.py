@@ -16,13 +16,13 @@ from pumice.columns.nodes import FUTURE
 from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, Queue, Task, TaskClass
-from pumice.framework import points as shared
+from pumice.framework.cycle.ordering import Heap
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Statement
 from pumice.framework.memo import Memo
-from pumice.framework.ordering import Heap
-from pumice.framework.policy import Policy
-from pumice.framework.session import Session
-from pumice.framework.statement import Statement
-from pumice.framework.verdict import Code
+from pumice.framework.plugin import points as shared
+from pumice.framework.plugin.filter_result import Code
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.events import Gone, Object
 from pumice.model.pod import Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
 from pumice.model.queue import PriorityClass
@@ -30,10 +30,10 @@ from pumice.model.status import TaskStatus
 from pumice.runtime.why import why_jobs_wait
 from pumice.testing.build import Ran, cluster, node, pod, podgroup, policy, queue, run
 from pumice.volcano import points
-from pumice.volcano.attempts import discarded
-from pumice.volcano.candidates import evictable
-from pumice.volcano.readiness import job_pipelined
-from pumice.volcano.victims import eviction_order
+from pumice.volcano.eviction.candidates import evictable
+from pumice.volcano.eviction.victim_order import eviction_order
+from pumice.volcano.gangs.attempt import discarded
+from pumice.volcano.gangs.readiness import job_pipelined
 from tests.properties.worlds import groups_of, pods_of
 
 CONF = """

@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from pumice.columns.views import Job, Queue, Task
-from pumice.framework import points
-from pumice.framework.failures import Failures
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.trace import Attempt
 from pumice.framework.memo import Memo
-from pumice.framework.plugin import plugin
-from pumice.framework.point import NOW
-from pumice.framework.policy import Policy
-from pumice.framework.session import Session
-from pumice.framework.story import Attempt
-from pumice.framework.verdict import Invalid
+from pumice.framework.plugin import points
+from pumice.framework.plugin.filter_result import Invalid
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import NOW
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.pod import QUEUE_GATE, Affinity, LabelSelector, Pod, PodAffinityTerm, Requirement
 from pumice.model.queue import PriorityClass
 from pumice.runtime.why import why_jobs_wait, why_pods_wait
 from pumice.state.store import Store
 from pumice.testing.build import Ran, cluster, node, pod, podgroup, policy, queue, resource, run
+from pumice.volcano.failures.failures import Failures
 from tests.properties.plugins import FewEach
 
 CONF = """

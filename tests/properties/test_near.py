@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pumice.columns.dtypes import F64, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
-from pumice.framework import points
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
-from pumice.framework.verdict import Unfit, Verdict
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin import points
+from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.plugin import plugin
 from pumice.model.node import Node, Taint
 from pumice.model.pod import (
     Affinity,

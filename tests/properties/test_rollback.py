@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pumice.columns.tasks import NO_GATE
-from pumice.framework.session import Session
-from pumice.framework.statement import Statement
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Statement
 from pumice.model.events import Object
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, session

@@ -6,18 +6,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pumice.framework.session import Session
-from pumice.framework.statement import Statement
-from pumice.scenario import following
-from pumice.scenario.alike import Alike
-from pumice.scenario.candidates import Candidates
-from pumice.scenario.contest import Contest, Waiting
-from pumice.scenario.following import Following
-from pumice.scenario.parts import Part, Scenario
-from pumice.scenario.placing import Placer
-from pumice.scenario.points import solution_start
-from pumice.scenario.solve import Refuted, Rules, Solution, evict_all, with_devices
-from pumice.scenario.standing import Standing
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Statement
+from pumice.kai.engine import single_task as following
+from pumice.kai.engine.equivalence import Alike
+from pumice.kai.engine.job_order import Standing
+from pumice.kai.engine.parts import Part, Scenario
+from pumice.kai.engine.place_part import Placer
+from pumice.kai.engine.points import solution_start
+from pumice.kai.engine.replacement import Contest, Waiting
+from pumice.kai.engine.single_task import Following
+from pumice.kai.engine.solve import Refuted, Rules, Solution, evict_all, with_devices
+from pumice.kai.engine.victim_candidates import Candidates
 from pumice.state.store import Store
 from tests.unit.kai.cluster import cycle, job, node, policy, queue, store
 

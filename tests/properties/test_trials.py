@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.framework.memo import Memo
-from pumice.framework.trials import Trials
 from pumice.model.events import Object
 from pumice.model.topology import HyperNode
 from pumice.testing.build import cluster, hypernode, node, podgroup, pods, queue, resource, run
+from pumice.volcano.failures.trials import Trials
 from tests.properties.plugins import FewEach
 
 CONF = """

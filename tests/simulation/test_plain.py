@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pumice.columns.views import Queue
-from pumice.framework import points
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin import points
+from pumice.framework.plugin.plugin import plugin
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
 from pumice.model.queue import Queue as QueueObject

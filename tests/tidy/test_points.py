@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from docs.points import PAGE, page
-from pumice.framework import points as shared
-from pumice.framework.point import Asked, Question
+from pumice.framework.plugin import points as shared
+from pumice.framework.plugin.point import Asked, Question
 from pumice.volcano import points
 from pumice.volcano.points import POINTS
 from tests.tidy import repo
@@ -25,15 +25,15 @@ def test_every_point_is_on_it() -> None:
 ASKED_BY_NOBODY = {"cluster_order", "preemptable", "reclaimable", "reserved_nodes", "target_job"}
 #: Points whose hooks are called one by one, not through the combinator, with the file that does.
 ONE_BY_ONE = {
-    "session_close": "framework/closing.py",  # a plugin that fails at the end keeps no other from hearing of it
-    "node_map": "framework/placing.py",  # scores for the node_reduce of the same plugin
-    "node_reduce": "framework/placing.py",
+    "session_close": "framework/cycle/closing.py",  # a plugin that fails at the end keeps no other from hearing of it
+    "node_map": "placing/choose.py",  # scores for the node_reduce of the same plugin
+    "node_reduce": "placing/choose.py",
 }
 #: Who else may call hooks one by one, and not for an answer.
 AND_NOT_FOR_AN_ANSWER = {
-    "framework/statement.py",  # a rollback tells the plugins that it concerns the inverse
-    "framework/trials.py",  # whether a hook has anything to say of a task
-    "volcano/ballot.py",  # what hooks would say a little later, which what they say together does not tell
+    "framework/cycle/statement.py",  # a rollback tells the plugins that it concerns the inverse
+    "volcano/failures/trials.py",  # whether a hook has anything to say of a task
+    "volcano/eviction/stable_votes.py",  # what hooks would say a little later, which what they say together does not tell
 }
 
 
@@ -64,4 +64,4 @@ def test_nobody_else_calls_hooks_one_by_one() -> None:
         calls = [n.func for n in ast.walk(repo.tree(path)) if isinstance(n, ast.Call)]
         if {"ask_one", "told_by_inverse", "by_plugin"} & {f.attr for f in calls if isinstance(f, ast.Attribute)}:
             past.add(path.relative_to(repo.SRC).as_posix())
-    assert past - {"framework/hooks.py"} == set(ONE_BY_ONE.values()) | AND_NOT_FOR_AN_ANSWER
+    assert past - {"framework/plugin/hooks.py"} == set(ONE_BY_ONE.values()) | AND_NOT_FOR_AN_ANSWER

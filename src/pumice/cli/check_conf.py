@@ -17,7 +17,7 @@ from pumice.runtime.printing import escaped
 STDIN = "-"
 
 if TYPE_CHECKING:
-    from pumice.framework.policy import PluginOption, Policy
+    from pumice.framework.plugin.policy_file import PluginOption, Policy
 
 
 @click.command("check-conf")
@@ -37,7 +37,7 @@ def check_conf(ctx: click.Context, conf: str, plugins_dir: str, as_json: bool) -
       pumice check-conf volcano-scheduler.conf --json | jq .problems
       kubectl get cm -n volcano-system volcano-scheduler-configmap -o yaml | pumice check-conf -
     """
-    from pumice.framework.errors import PolicyError
+    from pumice.framework.plugin.errors import PolicyError
 
     shown = "standard input" if conf == STDIN else conf
     try:

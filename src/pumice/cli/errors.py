@@ -79,7 +79,7 @@ def _of_usage(error: click.UsageError) -> InputError:
 
 
 def _of(error: Exception) -> click.ClickException:
-    from pumice.framework.errors import PluginError, PolicyError
+    from pumice.framework.plugin.errors import PluginError, PolicyError
 
     if isinstance(error, PolicyError):
         return InputError(error.problems)

@@ -13,7 +13,7 @@ from pumice.cli.errors import FAILED, InputError
 from pumice.cli.output import print_json
 
 if TYPE_CHECKING:
-    from pumice.framework.registry import Registry
+    from pumice.framework.plugin.registry import Registry
     from pumice.sim.fuzz.case import FuzzCase, Played
 
 FINDINGS_MAX = 20
@@ -144,7 +144,7 @@ def _maker(registry: Registry, confs: tuple[str, ...], faults: str, dialect: str
 
 
 def _read(path: Path) -> FuzzCase:
-    from pumice.framework.errors import in_short
+    from pumice.framework.plugin.errors import in_short
     from pumice.runtime.problems import not_utf8
     from pumice.sim.fuzz.case import FuzzCase
 
@@ -162,7 +162,7 @@ def _read(path: Path) -> FuzzCase:
 
 
 def _played(case: FuzzCase, registry: Registry) -> Played:
-    from pumice.framework.errors import PolicyError
+    from pumice.framework.plugin.errors import PolicyError
     from pumice.sim.fuzz.case import Played, play
 
     try:

@@ -13,8 +13,8 @@ from pumice.cli.output import say
 from pumice.cli.params import require_there
 
 if TYPE_CHECKING:
-    from pumice.framework.policy import Policy
-    from pumice.framework.registry import Registry
+    from pumice.framework.plugin.policy_file import Policy
+    from pumice.framework.plugin.registry import Registry
     from pumice.runtime.conf import LoadedPolicy
 
 CONF_HELP = (

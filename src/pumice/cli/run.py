@@ -31,7 +31,7 @@ from pumice.cli.run_pages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from pumice.framework.registry import Dialect
+    from pumice.framework.plugin.registry import Dialect
     from pumice.kube.access import Access
     from pumice.kube.client import Client
     from pumice.kube.languages import ClusterLanguage

@@ -15,7 +15,7 @@ from pumice.cli.errors import InputError, nothing_usable
 from pumice.cli.params import SPAN
 
 if TYPE_CHECKING:
-    from pumice.framework.policy import Policy
+    from pumice.framework.plugin.policy_file import Policy
     from pumice.sim.faults import FaultPlan
     from pumice.sim.inputs import Inputs
     from pumice.sim.run import Run

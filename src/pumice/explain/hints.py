@@ -13,7 +13,7 @@ from pumice.columns.jobs import PENDING_PHASE
 from pumice.explain import gangs, queues, room, selection
 from pumice.explain.view import View
 from pumice.explain.words import joined, meant
-from pumice.framework.outcome import Outcome
+from pumice.framework.cycle.outcome import Outcome
 from pumice.model.events import Object
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroup

@@ -10,7 +10,7 @@ from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
 from pumice.explain.view import View
 from pumice.explain.words import amount, are, counted, is_free, joined, names, number, unit, verb
 from pumice.model.status import TaskStatus
-from pumice.volcano.topology import job_bound
+from pumice.volcano.topology.rules import job_bound
 
 
 def not_there(view: View, row: int) -> str:

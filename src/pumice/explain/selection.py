@@ -11,10 +11,10 @@ from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.explain.view import View
 from pumice.explain.words import are, counted, is_free, joined, meant, names, number, unit, verb
-from pumice.framework.node_filters import BLOCKING, CORDON, node_affinity, tolerated, tolerates
 from pumice.model.node import Taint
 from pumice.model.pod import LabelSelector, PodAffinityTerm, PodSpec, Requirement
 from pumice.model.selectors import matches
+from pumice.placing.filters.nodes import BLOCKING, CORDON, node_affinity, tolerated, tolerates
 
 _NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _PLACES = ("zone", "region", "rack")

@@ -12,12 +12,12 @@ from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
 from pumice.columns.jobs import INQUEUE_PHASE, RUNNING_PHASE
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.views import Job
-from pumice.framework.derived import Derived
+from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.memo import Memo
-from pumice.framework.outcome import Outcome
 from pumice.model.pod import PodSpec
 from pumice.model.status import TaskStatus
-from pumice.volcano.fit_errors import FitTexts
+from pumice.placing.derived import Derived
+from pumice.volcano.status.fit_errors import FitTexts
 
 
 class View:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pumice.columns.column import Column
 from pumice.columns.dtypes import I64, AnyArray, read_only
-from pumice.framework.world import STAMPED, World
+from pumice.framework.cycle.world import STAMPED, World
 
 V = TypeVar("V")
 

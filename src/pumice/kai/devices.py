@@ -13,10 +13,10 @@ from pumice.columns.devices import DeviceLedger, memory_of, sharing_tasks, slot_
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.nodes import FUTURE, IDLE, USED
 from pumice.columns.tables import Tables
-from pumice.framework.derived import derived
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.model.gpu import GPU_RESOURCE, RESERVATION_NAMESPACE, gpu_groups
 from pumice.model.pod import Pod
+from pumice.placing.derived import derived
 
 
 def open_devices(ssn: Session) -> None:

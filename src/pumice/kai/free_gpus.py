@@ -9,9 +9,9 @@ from pumice.columns.devices import SLOTS_MAX
 from pumice.columns.dtypes import CPU, EPS, F64, I64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
-from pumice.framework.derived import derived
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.kai.amounts import gpu_column
+from pumice.placing.derived import derived
 
 #: How nodes say which model their GPUs are, as NVIDIA's feature discovery labels them.
 MODEL_LABEL = "nvidia.com/gpu.product"

@@ -7,9 +7,9 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.columns.dtypes import I32
-from pumice.framework.derived import Derived, derived
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.model.topology import Topology
+from pumice.placing.derived import Derived, derived
 
 
 class LabelTree(Struct, frozen=True):

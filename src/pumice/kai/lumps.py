@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pumice.columns.tables import Tables
-from pumice.scenario.parts import active_of
+from pumice.kai.engine.parts import active_of
 
 
 def victim_lumps(tables: Tables, gone: Sequence[int]) -> list[tuple[int, list[int]]]:

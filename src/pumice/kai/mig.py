@@ -6,10 +6,10 @@ import numpy as np
 
 from pumice.columns.dtypes import Bool
 from pumice.columns.views import TaskClass
-from pumice.framework.derived import derived
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.kai.amounts import asks_for_gpus, gpu_column
 from pumice.model.gpu import MIG_PREFIX, MIG_STRATEGY_LABEL
+from pumice.placing.derived import derived
 
 _SINGLE, _MIXED = "single", "mixed"
 _NONE = -2  # the code of what no node says

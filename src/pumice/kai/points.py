@@ -3,8 +3,8 @@ its own. Source: KAI's session functions."""
 
 from __future__ import annotations
 
-from pumice.framework.point import Question
-from pumice.framework.points import (
+from pumice.framework.plugin.point import Question
+from pumice.framework.plugin.points import (
     batch_node_order,
     bind_context,
     job_order,
@@ -17,7 +17,7 @@ from pumice.framework.points import (
     task_order,
     waits,
 )
-from pumice.scenario.points import (
+from pumice.kai.engine.points import (
     consolidate_valid,
     consolidate_victims,
     device_order,

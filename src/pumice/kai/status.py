@@ -15,9 +15,11 @@ from pumice.algorithms.groups import distinct
 from pumice.columns.counting import ACTIVE, HELD, PENDING, PIPELINED
 from pumice.columns.dtypes import I64, AnyArray
 from pumice.columns.tables import Tables
-from pumice.framework.outcome import Outcome
-from pumice.framework.session import Session
-from pumice.framework.story import JobsEntry, Story
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.trace import JobsEntry, Story
+from pumice.kai.engine.budget import CUT_OFF
+from pumice.kai.engine.tree_order import QueueTree, queue_tree
 from pumice.kai.stale import stale_jobs, will_be_whole
 from pumice.kai.usage import Amounts, amounts_by_job, amounts_by_queue, amounts_of, summed_up
 from pumice.kai.words import QUEUE, Told, Waits, Words, reason_of
@@ -28,8 +30,6 @@ from pumice.model.podgroup import PodGroup, PodGroupStatus
 from pumice.model.queue import QueueUsage
 from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
-from pumice.scenario.tries import CUT_OFF
-from pumice.scenario.turns import QueueTree, queue_tree
 
 UNSCHEDULABLE = "Unschedulable"
 _CONDITIONS_MAX = 64

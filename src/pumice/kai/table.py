@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pumice.framework.registry import Dialect, actions_at, plugins_at
+from pumice.framework.plugin.registry import Dialect, actions_at, plugins_at
 from pumice.kai.accounting import ACCOUNTING
 from pumice.kai.devices import open_devices
+from pumice.kai.engine.tree_order import QUEUE_DEPTH, depth_problems
 from pumice.kai.points import POINTS
 from pumice.kai.status import close, nominations, notices
-from pumice.scenario.turns import QUEUE_DEPTH, depth_problems
 
 NAME = "kai"
 

@@ -14,8 +14,8 @@ from pumice.columns.counting import HELD, PENDING
 from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.tables import Tables
 from pumice.kai.amounts import shared
-from pumice.scenario.parts import amount_of
-from pumice.scenario.turns import QueueTree
+from pumice.kai.engine.parts import amount_of
+from pumice.kai.engine.tree_order import QueueTree
 
 #: Milli-devices that a MiB of a GPU counts as demand: KAI takes every device for one of 100 MiB.
 _DEMAND = 10.0

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import JobRows
 from pumice.columns.views import Job
-from pumice.framework.point import Point
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.point import Point
 
 VictimPoint = Point[[Job, JobRows], Bool, Bool]
 

@@ -16,11 +16,11 @@ from pumice.columns.nodes import FUTURE
 from pumice.columns.queues import SHARED
 from pumice.columns.tables import Tables
 from pumice.kai.amounts import shared
+from pumice.kai.engine.parts import amount_of
+from pumice.kai.engine.place_part import NO_ROOM
+from pumice.kai.engine.tree_order import QueueTree
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS, QUEUE_DOES_NOT_EXIST
 from pumice.kai.usage import amounts_by_queue, summed_up
-from pumice.scenario.parts import amount_of
-from pumice.scenario.placing import NO_ROOM
-from pumice.scenario.turns import QueueTree
 
 #: What a reason begins with that is about the queue itself.
 QUEUE = "queue "

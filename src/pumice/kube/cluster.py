@@ -47,7 +47,7 @@ from pumice.model.queue import Queue, QueueUsage
 from pumice.model.resources import Resource
 
 if TYPE_CHECKING:
-    from pumice.framework.outcome import Outcome
+    from pumice.framework.cycle.outcome import Outcome
 
 _log = logging.getLogger("pumice.kube")
 

@@ -15,14 +15,14 @@ from typing import Any
 from pumice.columns.dtypes import F64
 from pumice.columns.nodes import IDLE, RELEASING, USED
 from pumice.columns.tasks import NO_GATE
-from pumice.framework.outcome import Outcome
-from pumice.framework.story import Entry
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.trace import Entry
 from pumice.kube.logs import V3, V4, V5
 from pumice.model.decisions import Bind, Decision
 from pumice.model.podgroup import PodGroup
 from pumice.model.status import TaskStatus
 from pumice.runtime.why import why_jobs_wait
-from pumice.volcano.fit_errors import error_text
+from pumice.volcano.status.fit_errors import error_text
 
 Line = tuple[int, str]  # level, text
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.explain.hints import hints
-from pumice.framework.outcome import Outcome
+from pumice.framework.cycle.outcome import Outcome
 from pumice.model.decisions import PodGroupUpdate
 from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.policy_file import Policy
 from pumice.kube.kinds import FOLLOWED, KAI_FOLLOWED, KAI_POD_GROUPS, KAI_QUEUES, NODES, Kind
 from pumice.model.gang import DEFAULT_NODE_POOL
 from pumice.model.node import Node

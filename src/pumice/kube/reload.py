@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from pumice.framework.errors import PolicyError
-from pumice.framework.policy import PluginOption, Policy
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.errors import PolicyError
+from pumice.framework.plugin.policy_file import PluginOption, Policy
+from pumice.framework.plugin.registry import Registry
 from pumice.kube.errors import clean
 from pumice.kube.logs import V2
 from pumice.runtime.conf import SIZE_MAX, policy_of, shown_text, without_secrets

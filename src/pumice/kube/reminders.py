@@ -18,7 +18,7 @@ from pumice.kube.unread import Unread
 from pumice.model.podgroup import PodGroup
 
 if TYPE_CHECKING:
-    from pumice.framework.outcome import Outcome
+    from pumice.framework.cycle.outcome import Outcome
 
 #: Events are kept for an hour, unless the API server is told otherwise.
 AGAIN_S = 1200.0

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.policy_file import Policy
 from pumice.kube.client import Client
 from pumice.kube.cluster import KubeCluster
 from pumice.kube.errors import KubeError

@@ -10,10 +10,10 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.framework.errors import PolicyError, did_you_mean
-from pumice.framework.on_demand import OnDemand
-from pumice.framework.policy import Policy, read_policy
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.errors import PolicyError, did_you_mean
+from pumice.framework.plugin.on_demand import OnDemand
+from pumice.framework.plugin.policy_file import Policy, read_policy
+from pumice.framework.plugin.registry import Registry
 from pumice.runtime.conf_quotes import hint_on_quotes
 from pumice.runtime.documents import yaml_documents
 from pumice.runtime.problems import Problem, not_utf8, unforeseen

@@ -12,10 +12,10 @@ import numpy as np
 
 from pumice.algorithms.shares import at_most
 from pumice.columns.dtypes import CPU, F64, MEMORY
-from pumice.framework.outcome import Outcome
+from pumice.framework.cycle.outcome import Outcome
 from pumice.model.podgroup import PodGroup
 from pumice.runtime.metrics import Labels, Metrics
-from pumice.volcano.attempts import MAKES_ROOM, PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT
+from pumice.volcano.gangs.attempt import MAKES_ROOM, PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT
 
 _JOB_TIMES = ("e2e_job_scheduling_start_time", "e2e_job_scheduling_duration", "e2e_job_scheduling_last_time")
 

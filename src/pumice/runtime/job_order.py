@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pumice.columns.snapshot import Snapshot
-from pumice.framework.closing import looking
-from pumice.framework.policy import Policy
-from pumice.scenario.turns import Turns, waiting_jobs
+from pumice.framework.cycle.closing import looking
+from pumice.framework.plugin.policy_file import Policy
+from pumice.kai.engine.tree_order import Turns, waiting_jobs
 
 
 def job_order(snapshot: Snapshot, policy: Policy, now: float) -> dict[str, Any]:

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from pumice.columns.dtypes import F64
-from pumice.framework.outcome import Outcome
+from pumice.framework.cycle.outcome import Outcome
+from pumice.kai.engine.counters import Tally, tallies
 from pumice.kai.usage import past_shares
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.pod import Pod
 from pumice.model.status import TaskStatus
 from pumice.runtime.cycle_metrics import CycleTimer
 from pumice.runtime.metrics import Family, Labels, Metrics
-from pumice.scenario.tallies import Tally, tallies
 
 PREFIX = "kai_"
 _QUEUE, _LATENCY = ("queue_name",), "latency_milliseconds"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pumice.framework.on_demand import OnDemand
-from pumice.framework.registry import Dialect, Registry
+from pumice.framework.plugin.on_demand import OnDemand
+from pumice.framework.plugin.registry import Dialect, Registry
 
 #: Each imported when a policy is written in it, or reaches into it.
 LANGUAGES: OnDemand[Dialect] = OnDemand(

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
+from pumice.framework.cycle.observer import Observer
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.ports import NOBODY, Outside
 from pumice.framework.memo import Memo
-from pumice.framework.observer import Observer
-from pumice.framework.outcome import Outcome
-from pumice.framework.outside import NOBODY, Outside
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Decision, Refusal
 from pumice.runtime.digest import Digest
 from pumice.runtime.plugin_faults import FaultLog

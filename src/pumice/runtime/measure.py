@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.cycle import run_cycle
+from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.memo import Memo
-from pumice.framework.outcome import Outcome
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.gang import gang_at

@@ -9,8 +9,8 @@ from msgspec import Struct
 from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
 from pumice.explain.hints import hints, hints_outside
-from pumice.framework.outcome import Outcome
-from pumice.framework.policy import Policy
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.events import Object, Seen
 from pumice.model.pod import Pod

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from pumice.framework.outside import OutsideError
+from pumice.framework.cycle.ports import OutsideError
 
 ANSWER_BYTES_MAX = 10 << 20
 CYCLE_S = 5.0

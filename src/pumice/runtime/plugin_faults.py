@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from pumice.framework.on_demand import imported
-from pumice.framework.story import Fault
+from pumice.framework.cycle.trace import Fault
+from pumice.framework.plugin.on_demand import imported
 
 _NAMED_MAX = 3
 

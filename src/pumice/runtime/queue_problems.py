@@ -13,7 +13,7 @@ from pumice.model.queue import Queue
 from pumice.model.resources import EMPTY, MIN_RESOURCE, Resource
 from pumice.model.shared_devices import is_counted_by_card
 from pumice.runtime.problems import Problem, Severity
-from pumice.volcano.queue_tree import DEPTH_MAX, ROOT
+from pumice.volcano.queues.tree import DEPTH_MAX, ROOT
 
 
 def queue_problems(queues: Collection[Queue], total: Resource, used: Iterable[str]) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pumice.framework.errors import PolicyError, did_you_mean
+from pumice.framework.plugin.errors import PolicyError, did_you_mean
 from pumice.model.plain_words import kind_of
 
 _BINPACK, _SPREAD = "binpack", "spread"

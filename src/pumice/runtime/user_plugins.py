@@ -13,9 +13,9 @@ from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
-from pumice.framework.errors import PluginError, PolicyError
-from pumice.framework.plugin import PLUGIN_ATTRIBUTE
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.errors import PluginError, PolicyError
+from pumice.framework.plugin.plugin import PLUGIN_ATTRIBUTE
+from pumice.framework.plugin.registry import Registry
 
 FILES_MAX = 200
 _MODULE = "pumice_plugins_"

@@ -14,11 +14,11 @@ import numpy as np
 from pumice.columns.dtypes import Bool
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.tasks import NO_GATE
-from pumice.framework.outcome import Outcome
+from pumice.framework.cycle.outcome import Outcome
+from pumice.kai.engine.parts import may_wait
 from pumice.model.pod import UNREAD_GATE
 from pumice.model.status import TaskStatus
-from pumice.scenario.parts import may_wait
-from pumice.volcano.fit_errors import FitTexts, error_text
+from pumice.volcano.status.fit_errors import FitTexts, error_text
 
 
 class Why(NamedTuple):

@@ -22,7 +22,7 @@ from pumice.algorithms.go_random import GoRandom
 from pumice.columns.devices import SLOTS_MAX
 from pumice.columns.dtypes import F64
 from pumice.cycle import run_cycle
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.policy_file import Policy
 from pumice.kai.typical_pods import TypicalPods, written
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.events import Object, Seen

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.framework.on_demand import imported
+from pumice.framework.plugin.on_demand import imported
 from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.queue import DEFAULT_QUEUE, Queue

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pumice.framework.registry import Dialect
+from pumice.framework.plugin.registry import Dialect
 from pumice.model.gang import Gang
 from pumice.model.queue import Queue, QueueSharing, Quota
 from pumice.sim.scene import Scene

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.policy_file import Policy
 from pumice.sim.controller import Controller
 from pumice.sim.eviction_laws import VOTES, EvictionLaws
 from pumice.sim.history import History

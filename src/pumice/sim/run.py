@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from pumice.framework.on_demand import imported
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.on_demand import imported
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.queue import PriorityClass
 from pumice.runtime.memory import old_objects_left_alone, without_collector
 from pumice.runtime.why import Why

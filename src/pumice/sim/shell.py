@@ -8,8 +8,8 @@ import numpy as np
 
 from pumice.columns.snapshot import Snapshot
 from pumice.explain.hints import hints
-from pumice.framework.outcome import Outcome
-from pumice.framework.policy import Policy
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Decision, Refusal
 from pumice.runtime.loop import Loop
 from pumice.runtime.why import Why, why_jobs_wait

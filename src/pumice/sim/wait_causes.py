@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from pumice.columns.dtypes import Bool
-from pumice.framework.outcome import Outcome
+from pumice.framework.cycle.outcome import Outcome
 from pumice.runtime.why import why_jobs_wait
 
 CAUSES_MAX = 200

@@ -17,11 +17,11 @@ from msgspec import Struct
 
 from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Planner
 from pumice.framework.memo import Memo
-from pumice.framework.outcome import Outcome
-from pumice.framework.policy import Policy, read_policy
-from pumice.framework.session import Session
-from pumice.framework.statement import Planner
+from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.model.decisions import Bind, Decision, Evict
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.events import Object, Seen

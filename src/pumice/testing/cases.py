@@ -23,8 +23,8 @@ from msgspec.structs import replace
 
 from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
-from pumice.framework.policy import Policy, read_policy
-from pumice.framework.registry import Dialect
+from pumice.framework.plugin.policy_file import Policy, read_policy
+from pumice.framework.plugin.registry import Dialect
 from pumice.model.decisions import Writes
 from pumice.model.events import Object
 from pumice.model.gang import Gang

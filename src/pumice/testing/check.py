@@ -18,9 +18,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.framework.plugin import PLUGIN_ATTRIBUTE
-from pumice.framework.policy import Policy, read_policy
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.plugin import PLUGIN_ATTRIBUTE
+from pumice.framework.plugin.policy_file import Policy, read_policy
+from pumice.framework.plugin.registry import Registry
 from pumice.runtime.languages import builtin_registry
 from pumice.runtime.user_plugins import with_plugins_of
 from pumice.testing.checks.arguments import check_arguments

@@ -36,8 +36,8 @@ from pumice.model.queue import GroupLimits, NodeGroupAffinity, PriorityClass, Qu
 from pumice.model.usage import NodeUsage
 from pumice.testing.build import GPU, NAMESPACE, hypernode, interned, node, pod, podgroup, queue, quota, resource
 from pumice.volcano.plugins.nodegroup import GROUP_LABEL
-from pumice.volcano.share_tree import PATH, WEIGHTS
-from pumice.volcano.task_groups import AFFINITY_ANNOTATION, ANTI_AFFINITY_ANNOTATION, ORDER_ANNOTATION
+from pumice.volcano.queues.share_tree import PATH, WEIGHTS
+from pumice.volcano.topology.task_groups import AFFINITY_ANNOTATION, ANTI_AFFINITY_ANNOTATION, ORDER_ANNOTATION
 
 #: Makes something else of an object as it is generated: so that a cluster has what a plugin looks at.
 Alter = Callable[[Any, Random], Object]

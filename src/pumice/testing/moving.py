@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pumice.columns.dtypes import AnyArray
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 
 
 def moving_columns(ssn: Session) -> Iterator[tuple[str, AnyArray]]:

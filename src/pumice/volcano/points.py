@@ -12,11 +12,12 @@ import numpy as np
 from pumice.columns.dtypes import F64, I32, Bool
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Job, Node, Queue, SubJob, Task
-from pumice.framework import combine
-from pumice.framework.combine import Named, Vote
-from pumice.framework.errors import WrongAnswer
-from pumice.framework.point import Asked, Point, Question, TwoForms, as_it_is
-from pumice.framework.points import (
+from pumice.framework.plugin import combine
+from pumice.framework.plugin.combine import Named, Vote
+from pumice.framework.plugin.errors import WrongAnswer
+from pumice.framework.plugin.filter_result import Unfit
+from pumice.framework.plugin.point import Asked, Point, Question, TwoForms, as_it_is
+from pumice.framework.plugin.points import (
     allocatable,
     batch_node_order,
     best_node,
@@ -42,8 +43,7 @@ from pumice.framework.points import (
     tasks_allowed,
     waits,
 )
-from pumice.framework.verdict import Unfit
-from pumice.volcano.eviction import EvictionContext
+from pumice.volcano.eviction.context import EvictionContext
 
 victim_queue_order: Point[[Queue, Queue, Queue], int, int] = Point(
     "victim_queue_order",

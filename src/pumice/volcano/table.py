@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pumice.framework.registry import Dialect, Registry, Switches, actions_at, plugins_at
+from pumice.framework.plugin.registry import Dialect, Registry, Switches, actions_at, plugins_at
 from pumice.volcano.accounting import ACCOUNTING
-from pumice.volcano.fit_errors import nominations, notices
 from pumice.volcano.points import FEATURE_SWITCHES, POINTS
-from pumice.volcano.status import close
-from pumice.volcano.topology import nothing_waits, recover_hypernodes
+from pumice.volcano.status.closing import close
+from pumice.volcano.status.fit_errors import nominations, notices
+from pumice.volcano.topology.rules import nothing_waits, recover_hypernodes
 
 ACTIONS = actions_at(
     {

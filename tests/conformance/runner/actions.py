@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pumice.cycle import run_cycle
-from pumice.framework.policy import Policy
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.policy_file import Policy
+from pumice.framework.plugin.registry import Registry
 from pumice.model.events import Seen
 from tests.conformance.runner.case import Case
 from tests.conformance.runner.differences import Differences

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from pumice.columns.views import Job, Task
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.model.events import Seen
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.podgroup import PodGroup

@@ -12,15 +12,15 @@ from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
-from pumice.framework.point import Asked
-from pumice.framework.points import class_scores, task_scores
-from pumice.framework.registry import Registry
-from pumice.framework.verdict import Code, Unfit, Verdict, gather
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict, gather
+from pumice.framework.plugin.point import Asked
+from pumice.framework.plugin.points import class_scores, task_scores
+from pumice.framework.plugin.registry import Registry
 from pumice.model.status import TaskStatus
 from pumice.volcano import points
-from pumice.volcano.domains import hypernode_scores
-from pumice.volcano.eviction import EvictionContext, EvictionKind
-from pumice.volcano.victims import eviction_order
+from pumice.volcano.eviction.context import EvictionContext, EvictionKind
+from pumice.volcano.eviction.victim_order import eviction_order
+from pumice.volcano.topology.domains import hypernode_scores
 from tests.conformance.runner.actors import EVICTOR, STRANGER, Cast
 from tests.conformance.runner.case import Case, Raw
 from tests.conformance.runner.differences import Differences

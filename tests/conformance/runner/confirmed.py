@@ -8,8 +8,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pumice.cycle import run_cycle
-from pumice.framework.outcome import Outcome
-from pumice.framework.registry import Registry
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.plugin.registry import Registry
 from pumice.model.decisions import PodNotice
 from pumice.model.events import Gone, Seen
 from pumice.model.pod import Pod, PodCondition

@@ -11,9 +11,9 @@ import numpy as np
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job
-from pumice.framework.combine import Vote
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.plugin import plugin
 from pumice.volcano import points
 
 _REJECTER = re.compile(r"jobEnqueueable: reject \(-1\) the PodGroup named (\S+), permit \(\+1\) the rest")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pumice.columns.views import Job
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.model.status import TaskStatus
-from pumice.volcano.status import phase_of
+from pumice.volcano.status.closing import phase_of
 from tests.conformance.runner.case import Raw
 from tests.conformance.runner.differences import Differences
 from tests.conformance.runner.result import NotYet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from tests.conformance.runner.case import Case
 from tests.conformance.runner.differences import Differences
 from tests.conformance.runner.expected import job_of

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pumice.framework.outcome import Outcome
+from pumice.framework.cycle.outcome import Outcome
 from pumice.model.decisions import PodNotice
 from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroupStatus

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from pumice.framework.errors import PolicyError
-from pumice.framework.policy import ActionOption, Policy, read_policy
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.errors import PolicyError
+from pumice.framework.plugin.policy_file import ActionOption, Policy, read_policy
+from pumice.framework.plugin.registry import Registry
 from tests.conformance.runner.case import Case
 from tests.conformance.runner.doubles import doubles
 from tests.conformance.runner.result import NotYet, Unusable

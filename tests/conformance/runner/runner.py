@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from traceback import extract_tb
 
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.registry import Registry
 from pumice.runtime.languages import builtin_registry
 from tests.conformance.runner.accepted import ACCEPTED
 from tests.conformance.runner.actions import run_action, run_cycles

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from pumice.columns.snapshot import Snapshot
-from pumice.framework.closing import close_session
+from pumice.framework.cycle.closing import close_session
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
-from pumice.framework.outcome import Outcome
-from pumice.framework.policy import Policy
-from pumice.framework.session import Session
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from pumice.framework.plugin import Argument, read_arguments
-from pumice.framework.policy import read_policy
-from pumice.framework.registry import ActionSpec, Dialect, Registry
+from pumice.framework.plugin.plugin import Argument, read_arguments
+from pumice.framework.plugin.policy_file import read_policy
+from pumice.framework.plugin.registry import ActionSpec, Dialect, Registry
 from pumice.model.pod import LabelSelector, Requirement
 from pumice.model.pod_request import pod_request, pod_request_without_init
 from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pumice.columns.views import Job, Task
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.model.claims import DeviceClass
 from pumice.model.resources import Resource
 from pumice.testing.build import cluster, node, podgroup, queue
 from pumice.volcano import points
-from pumice.volcano.device_quota import PREFIX
+from pumice.volcano.queues.device_quota import PREFIX
 from tests.conformance.tables.objects import decoded, in_group, job_row, opened, row_of
 from tests.conformance.tables.table import Row, difference, disagreement, table
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.verdict import Unfit
+from pumice.framework.plugin.filter_result import Unfit
 from pumice.model import shared_devices as words
 from pumice.model.decisions import DEVICES, Bind
 from pumice.model.events import Seen

@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.closing import close_session
-from pumice.framework.session import Session
-from pumice.framework.story import Attempt
-from pumice.framework.verdict import Code, FitErrors, Unfit, Verdict
+from pumice.framework.cycle.closing import close_session
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.trace import Attempt
+from pumice.framework.plugin.filter_result import Code, FitErrors, Unfit, Verdict
 from pumice.model.pod import Pod
 from pumice.testing.build import cluster, node, podgroup, pods
-from pumice.volcano.fit_errors import FitTexts, error_text
-from pumice.volcano.search import NodeSearch
+from pumice.volcano.eviction.node_search import NodeSearch
+from pumice.volcano.status.fit_errors import FitTexts, error_text
 from tests.conformance.tables.objects import decoded, in_group, job_row, opened, row_of
 from tests.conformance.tables.table import Row, difference, disagreement, table
 

@@ -10,9 +10,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.columns.views import Job
-from pumice.framework.closing import close_session
-from pumice.framework.session import Session
-from pumice.framework.story import Kind
+from pumice.framework.cycle.closing import close_session
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.trace import Kind
 from pumice.model.events import Seen
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
@@ -21,9 +21,9 @@ from pumice.model.resources import Resource
 from pumice.model.topology import HyperNode
 from pumice.testing.build import NAMESPACE, cluster, interned, node, pod, podgroup, pods, session
 from pumice.volcano.plugins.proportion import Proportion
-from pumice.volcano.queue_amounts import queue_amounts
-from pumice.volcano.status import UNSCHEDULABLE, conditions
-from pumice.volcano.topology import has_hard, job_bound, sub_bound
+from pumice.volcano.queues.amounts import queue_amounts
+from pumice.volcano.status.closing import UNSCHEDULABLE, conditions
+from pumice.volcano.topology.rules import has_hard, job_bound, sub_bound
 from tests.conformance.tables.api import resource, topology
 from tests.conformance.tables.objects import (
     Raw,

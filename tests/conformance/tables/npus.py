@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from pumice.framework.verdict import Unfit
+from pumice.framework.plugin.filter_result import Unfit
 from pumice.model import shared_devices as words
 from pumice.testing.build import node, resource
 from pumice.volcano.devices.cards import COLUMNS, Card, Cards, card_score

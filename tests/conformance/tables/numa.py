@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from pumice.model.numa import BEST_EFFORT, NONE, RESTRICTED, SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.testing.build import cluster, node, pod, podgroup
-from pumice.volcano.numa import Hint, Machine, hints, merged, placed
 from pumice.volcano.plugins.numa_aware import NumaAware, is_listed
+from pumice.volcano.topology.numa import Hint, Machine, hints, merged, placed
 from tests.conformance.tables.objects import opened
 from tests.conformance.tables.table import Row, disagreement, table
 

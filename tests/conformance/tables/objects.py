@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from pumice.columns.dtypes import F64, ResourceAxis
 from pumice.columns.snapshot import Snapshot
 from pumice.columns.tables import Tables
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
-from pumice.framework.policy import Policy, read_policy
-from pumice.framework.session import Session
+from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.model.events import Object
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node

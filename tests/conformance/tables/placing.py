@@ -12,17 +12,17 @@ from pumice.columns.dtypes import F64, I32
 from pumice.columns.rows import NodeRows
 from pumice.columns.snapshot import Shard
 from pumice.columns.views import SubJob, TaskClass
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
 from pumice.model.decisions import Bind
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano import points
 from pumice.volcano.actions.backfill import tasks_in_order
-from pumice.volcano.attempts import Trying
-from pumice.volcano.domains import hypernode_scores
-from pumice.volcano.placement import try_nomination
-from pumice.volcano.worksheet import Worksheet
+from pumice.volcano.gangs.attempt import Trying
+from pumice.volcano.gangs.pending_tasks import Worksheet
+from pumice.volcano.gangs.sub_job import try_nomination
+from pumice.volcano.topology.domains import hypernode_scores
 from tests.conformance.tables.objects import decoded, job_row, opened, row_of
 from tests.conformance.tables.table import Row, disagreement, table
 from tests.conformance.tables.topology import exactly

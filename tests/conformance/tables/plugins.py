@@ -15,8 +15,8 @@ from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.views import Task
-from pumice.framework.combine import MayGo
-from pumice.framework.point import Question
+from pumice.framework.plugin.combine import MayGo
+from pumice.framework.plugin.point import Question
 from pumice.model.node import Node, NodeImage, Taint
 from pumice.model.pod import (
     Affinity,
@@ -31,11 +31,11 @@ from pumice.model.pod import (
 from pumice.testing import build
 from pumice.testing.build import cluster, node, pod, podgroup, queue, run
 from pumice.volcano import points
-from pumice.volcano.domains import ALLOCATE, EVICT, gradients_for_job, gradients_for_sub_job
-from pumice.volcano.entitlements import Entitlements
 from pumice.volcano.plugins.network_topology_aware import NetworkTopologyAware
+from pumice.volcano.queues.entitlements import Entitlements
 from pumice.volcano.revocable import WindowError, parse_window
 from pumice.volcano.table import volcano_registry
+from pumice.volcano.topology.domains import ALLOCATE, EVICT, gradients_for_job, gradients_for_sub_job
 from tests.conformance.tables.api import resource
 from tests.conformance.tables.objects import decoded, job_row, lenient, opened, opened_on, row_of
 from tests.conformance.tables.table import Row, difference, disagreement, table

@@ -9,15 +9,15 @@ import numpy as np
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.points import class_scores
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.points import class_scores
 from pumice.model.node import Node
 from pumice.model.pod import Pod, PodSpec
 from pumice.model.resources import Resource
 from pumice.model.strategy import resource_strategy
 from pumice.testing.build import cluster, podgroup
 from pumice.volcano import points
-from pumice.volcano.strategies import Rule, Strategies
+from pumice.volcano.scorers.strategies import Rule, Strategies
 from tests.conformance.tables.api import resource
 from tests.conformance.tables.objects import opened, row_of
 from tests.conformance.tables.table import Row, difference, disagreement, table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pumice.volcano.task_groups import TaskTopologyError, topology_of
+from pumice.volcano.topology.task_groups import TaskTopologyError, topology_of
 from tests.conformance.tables.table import Row, difference, table
 
 

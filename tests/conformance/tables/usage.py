@@ -7,7 +7,8 @@ import numpy as np
 from pumice.columns.rows import NodeRows
 from pumice.model.pod import Pod
 from pumice.testing.build import cluster, node, pod, podgroup
-from pumice.volcano.load import (
+from pumice.volcano.plugins.usage import Usage
+from pumice.volcano.scorers.usage_load import (
     best_effort_use,
     composite,
     estimated_use,
@@ -15,7 +16,6 @@ from pumice.volcano.load import (
     risk_factor,
     weighted,
 )
-from pumice.volcano.plugins.usage import Usage
 from tests.conformance.tables.objects import STATUS_OF_FLAG, decoded, opened, row_of
 from tests.conformance.tables.table import Row, disagreement, table
 

@@ -208,10 +208,10 @@ def test_it_says_which_server_does_not_answer(nowhere: str) -> None:
 PLUGIN = """
 from __future__ import annotations
 from pumice.columns.views import Node, TaskClass
-from pumice.framework import points
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
-from pumice.framework.verdict import Unfit
+from pumice.framework.plugin import points
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Unfit
 
 @plugin("nobody")
 @points.predicate

@@ -9,7 +9,7 @@ import pytest
 
 from pumice.columns.devices import HELD, LEFT, PROMISED, Choice, DeviceLedger, charge_of_memory, whole_gpus
 from pumice.columns.nodes import FUTURE, IDLE, PIPELINED, RELEASING, USED
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.kai.devices import open_devices
 from pumice.kai.table import DEFAULT_CONF
 from pumice.model.gpu import GPU_GROUP_LABEL, GpuShare

@@ -13,7 +13,7 @@ from pumice.columns.placement import Placement
 from pumice.columns.runs import TaskRun
 from pumice.columns.snapshot import Snapshot
 from pumice.columns.tables import Tables
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.testing.moving import differing, moving_bytes

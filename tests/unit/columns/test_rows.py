@@ -11,7 +11,7 @@ from pumice.columns.column import Column
 from pumice.columns.dtypes import fits
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.rows import JobRows, NodeRows, TaskRows
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.testing.build import cluster, node, pod, podgroup, pods, queue, session
 
 CONF = "tiers: [{plugins: [{name: predicates}]}]"  # which moves the view as tasks are placed

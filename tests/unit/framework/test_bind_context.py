@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pumice.columns.views import Node, Task
-from pumice.framework import points
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin import points
+from pumice.framework.plugin.plugin import plugin
 from pumice.testing.build import cluster, node, podgroup, pods, run
 
 Context = Mapping[str, object] | None

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pumice.columns.snapshot import Snapshot
+from pumice.framework.cycle.world import World
 from pumice.framework.memo import Memo
-from pumice.framework.world import World
 from pumice.model.events import Seen
 from pumice.testing.build import cluster, node, pod, podgroup, pods, policy, queue
 

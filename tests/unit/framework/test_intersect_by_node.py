@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import Candidates
-from pumice.framework import combine
-from pumice.framework.combine import Named
-from pumice.framework.errors import WrongAnswer
+from pumice.framework.plugin import combine
+from pumice.framework.plugin.combine import Named
+from pumice.framework.plugin.errors import WrongAnswer
 
 
 def candidates(lengths: list[int]) -> Candidates:

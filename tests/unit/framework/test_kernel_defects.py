@@ -27,18 +27,18 @@ from pumice.columns.dtypes import F64, I32
 from pumice.columns.rows import JobRows, NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, SubJob, Task, TaskClass
-from pumice.framework.combine import Vote
-from pumice.framework.errors import PluginError
-from pumice.framework.failures import Failures
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.trace import Attempt
 from pumice.framework.memo import Memo
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
-from pumice.framework.story import Attempt
-from pumice.framework.verdict import Unfit, Verdict
+from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.errors import PluginError
+from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.plugin import plugin
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.pod import Pod
 from pumice.testing.build import Ran, cluster, hypernode, node, pod, podgroup, pods, queue, resource, run, session
 from pumice.volcano import points
+from pumice.volcano.failures.failures import Failures
 from tests.unit.framework.kit import anew
 
 

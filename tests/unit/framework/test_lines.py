@@ -8,7 +8,7 @@ from itertools import takewhile
 import numpy as np
 import pytest
 
-from pumice.framework.ordering import Line
+from pumice.framework.cycle.ordering import Line
 from pumice.testing.build import cluster, podgroup, queue, session
 
 

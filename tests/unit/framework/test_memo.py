@@ -10,10 +10,10 @@ import pytest
 from pumice.columns.column import Column, Versions
 from pumice.columns.snapshot import Snapshot
 from pumice.framework import memo as module
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.world import World
 from pumice.framework.memo import Memo, ground, ground_of_rows
-from pumice.framework.policy import Policy
-from pumice.framework.session import Session
-from pumice.framework.world import World
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Bind
 from pumice.model.events import Seen
 from pumice.runtime.loop import ListPlanner

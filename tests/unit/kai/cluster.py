@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import Struct
 
 from pumice.cycle import run_cycle
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
-from pumice.framework.outcome import Outcome
-from pumice.framework.policy import Policy, read_policy
-from pumice.framework.session import Session
+from pumice.framework.plugin.policy_file import Policy, read_policy
 from pumice.model.decisions import Bind, Decision, Evict, Refusal
 from pumice.model.events import Object, Seen
 from pumice.model.gang import SUB_GROUP_LABEL, Gang, SubGroup, TopologyConstraint

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
-from pumice.framework.session import Session
 from pumice.model.decisions import Evict
 from tests.unit.kai.cluster import NOW, Planner, job, node, policy, queue, store
 

@@ -11,11 +11,10 @@ from msgspec.structs import replace
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task, TaskClass
 from pumice.cycle import run_cycle
-from pumice.framework import derived as derived_facts
-from pumice.framework import points
-from pumice.framework.errors import PolicyError
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
-from pumice.framework.session import Session
+from pumice.framework.plugin import points
+from pumice.framework.plugin.errors import PolicyError
 from pumice.kai import devices as kai_devices
 from pumice.kai.free_gpus import MODEL_LABEL, FreeGpus, ask_of
 from pumice.kai.plugins import gpuplacement
@@ -24,6 +23,7 @@ from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.events import Object, Seen
 from pumice.model.gpu import GPU_GROUP_LABEL, GPU_MEMORY_LABEL, GpuShare
 from pumice.model.pod import Pod
+from pumice.placing import derived as derived_facts
 from pumice.state.store import Store
 from tests.unit.kai.cluster import NOW, Planner, Ran, cycle, job, node, policy, queue, store
 

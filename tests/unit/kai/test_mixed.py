@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.events import Object
 from pumice.model.pod import PREEMPTABLE_KEY, Pod
 from pumice.model.podgroup import PodGroup

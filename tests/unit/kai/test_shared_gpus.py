@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.columns.runs import TaskRun
-from pumice.framework.plugin import plugin
-from pumice.framework.policy import read_policy
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.policy_file import read_policy
 from pumice.kai import points
 from pumice.model.decisions import GPU_GROUPS, Bind, Refusal
 from pumice.model.events import Object

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pumice.framework.errors import PolicyError
-from pumice.framework.policy import read_policy
+from pumice.framework.plugin.errors import PolicyError
+from pumice.framework.plugin.policy_file import read_policy
 from pumice.kai.accounting import ACCOUNTING
 from pumice.kai.table import ACTIONS, DEFAULT_ACTIONS, DEFAULT_CONF, DEFAULT_PLUGINS, PLUGINS
 from pumice.model.status import TaskStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pumice.algorithms.fragments import Ask
-from pumice.framework.errors import PolicyError
+from pumice.framework.plugin.errors import PolicyError
 from pumice.kai.typical_pods import LINES_MAX, TypicalPods, read_typical, written
 from tests.unit.kai.cluster import job, node, queue, store
 from tests.unit.kai.test_gpuplacement import placed, sharing

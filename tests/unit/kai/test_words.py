@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pumice.kai.engine.place_part import NO_ROOM
+from pumice.kai.engine.tree_order import QueueTree
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT, POD_SCHEDULING_ERRORS, QUEUE_DOES_NOT_EXIST
 from pumice.kai.words import QUEUE, Told, Waits, Words
-from pumice.scenario.placing import NO_ROOM
-from pumice.scenario.turns import QueueTree
 from tests.unit.kai.cluster import job, node, opened, queue, store
 
 QUEUES = queue("dept", 6.0, limit=8.0), queue("team", 2.0, "dept", limit=4.0), queue("other", 4.0, "dept")

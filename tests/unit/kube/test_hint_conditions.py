@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pumice.framework.outcome import Outcome
+from pumice.framework.cycle.outcome import Outcome
 from pumice.kube.hint_conditions import AGAIN_S, HINT, HintConditions, without_hint
 from pumice.model.decisions import PodGroupUpdate
 from pumice.model.events import Object

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from pumice.apiserver.cluster import Cluster
 from pumice.apiserver.http import Api
 from pumice.apiserver.server import serving
-from pumice.framework.plugin import plugin
-from pumice.framework.registry import Registry, action_spec
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.registry import Registry, action_spec
 from pumice.kube import logs
 from pumice.kube.access import Access
 from pumice.kube.client import Client

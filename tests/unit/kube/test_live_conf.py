@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pumice.framework.errors import PolicyError
+from pumice.framework.plugin.errors import PolicyError
 from pumice.kube.logs import V2
 from pumice.kube.reload import ConfFile
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry

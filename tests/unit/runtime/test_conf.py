@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.framework.errors import PolicyError
+from pumice.framework.plugin.errors import PolicyError
 from pumice.runtime.conf import SIZE_MAX, load_policy, loaded_from_file, policy_of
 from pumice.volcano.table import DEFAULT_CONF, volcano_registry
 

@@ -10,7 +10,7 @@ from time import monotonic
 
 import pytest
 
-from pumice.framework.outside import OutsideError
+from pumice.framework.cycle.ports import OutsideError
 from pumice.runtime.outside import HttpOutside
 
 Answer = Callable[[socket.socket], None]

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from pumice.cli.main import main
-from pumice.framework.story import Fault
+from pumice.framework.cycle.trace import Fault
 from pumice.runtime.plugin_faults import Culprit, FaultLog, by_culprit
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pumice.framework.errors import PolicyError
+from pumice.framework.plugin.errors import PolicyError
 from pumice.model.manifest import Decoder
 from pumice.runtime.conf import policy_of
 from pumice.runtime.documents import Document, documents, yaml_documents

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pumice.framework.errors import PolicyError
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.errors import PolicyError
+from pumice.framework.plugin.policy_file import Policy
 from pumice.runtime.conf import policy_of
 from pumice.runtime.languages import builtin_registry
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pumice.framework.errors import PolicyError
+from pumice.framework.plugin.errors import PolicyError
 from pumice.runtime.conf import policy_of
 from pumice.runtime.user_plugins import with_plugins_of
 from pumice.volcano.table import volcano_registry
@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pumice.columns.views import Node, TaskClass
-from pumice.framework import points
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
-from pumice.framework.verdict import Unfit
+from pumice.framework.plugin import points
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Unfit
 from pumice.volcano.plugins.gang import Gang
 
 
@@ -80,7 +80,7 @@ def test_files_become_plugins_of_the_policy_file(tmp_path: Path) -> None:
             "from pumice.volcano.plugins.gang import Gang\n", "a.py: found no plugin, wanted", id="somebody else's"
         ),
         pytest.param(
-            "from pumice.framework.plugin import plugin\n\n@plugin('p')\ndef p(ssn): ...\n",
+            "from pumice.framework.plugin.plugin import plugin\n\n@plugin('p')\ndef p(ssn): ...\n",
             "a.py: line 3: plugin p: no hook found",
             id="no hook",
         ),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.policy_file import Policy
 from pumice.runtime.conf import policy_of
 from pumice.runtime.languages import builtin_registry
 from pumice.sim.inputs import read_inputs

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from pumice.framework.policy import read_policy
+from pumice.framework.plugin.policy_file import read_policy
 from pumice.model.events import Object
 from pumice.runtime.languages import builtin_registry
 from pumice.sim.cluster import SimCluster

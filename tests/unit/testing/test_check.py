@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pumice.framework.plugin import PLUGIN_ATTRIBUTE
+from pumice.framework.plugin.plugin import PLUGIN_ATTRIBUTE
 from pumice.testing.build import cluster
 from pumice.testing.check import check_plugin
 from pumice.testing.checks import cycles, shrink

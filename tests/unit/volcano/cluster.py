@@ -9,10 +9,10 @@ import numpy as np
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework import points
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
-from pumice.framework.policy import read_policy
-from pumice.framework.session import Session
+from pumice.framework.plugin import points
+from pumice.framework.plugin.policy_file import read_policy
 from pumice.model.decisions import Decision
 from pumice.model.events import Seen
 from pumice.model.node import Node, NodeImage, Taint

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pumice.columns.views import TaskClass
-from pumice.framework import points
+from pumice.framework.plugin import points
 from pumice.testing.build import GPU, cluster, node, pod, podgroup, session
 
 #: Half of ``half``'s cpu is in use, and a quarter of its memory; ``gpu`` is empty.

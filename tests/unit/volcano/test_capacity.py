@@ -9,9 +9,9 @@ import pytest
 
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue
-from pumice.framework.combine import Vote
-from pumice.framework.session import Session
-from pumice.framework.verdict import Unfit
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.filter_result import Unfit
 from pumice.testing.build import cluster, node, podgroup, pods, queue, resource, session
 from pumice.testing.check import BESIDE, check_plugin
 

@@ -9,7 +9,7 @@ import pytest
 
 from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.model.pod import Pod, PodCondition
 from pumice.testing.build import cluster, node, pod, podgroup, session
 from pumice.volcano.plugins.cdp import COOLDOWN_KEY, cooldown

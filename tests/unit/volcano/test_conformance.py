@@ -10,7 +10,7 @@ import pytest
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Job, Task
 from pumice.testing.build import cluster, node, pod, podgroup, session
-from pumice.volcano.eviction import EvictionContext, EvictionKind
+from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pumice.framework.errors import PolicyError
+from pumice.framework.plugin.errors import PolicyError
 from pumice.model import shared_devices as words
 from pumice.model.manifest import Decoder
 from pumice.model.node import Node

@@ -9,8 +9,8 @@ import pytest
 
 from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
-from pumice.framework import points
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin import points
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano.plugins.drf import taken_so_far
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pumice.cycle import run_cycle
-from pumice.framework.errors import PolicyError
-from pumice.framework.outside import OutsideError
+from pumice.framework.cycle.ports import OutsideError
+from pumice.framework.plugin.errors import PolicyError
 from pumice.model.decisions import Bind
 from pumice.model.status import PodGroupPhase
 from pumice.runtime.loop import ListPlanner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.testing.build import GPU, cluster, node, pod, podgroup, queue, session
 from pumice.volcano import extender_objects
 

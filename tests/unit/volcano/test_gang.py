@@ -9,8 +9,8 @@ import pytest
 
 from pumice.columns.rows import Candidates, JobRows
 from pumice.columns.views import Job, Task
-from pumice.framework.combine import Vote
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import Vote
 from pumice.testing.build import cluster, node, pod, podgroup, pods, run, session
 
 CONF = "tiers: [{plugins: [{name: gang, arguments: {halvesFirst: HALVES}}]}]"

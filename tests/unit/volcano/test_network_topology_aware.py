@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.framework.plugin import FLOAT_MAX
+from pumice.framework.plugin.plugin import FLOAT_MAX
 from pumice.testing.build import cluster, hypernode, node, podgroup, pods, run, session
 from pumice.volcano.plugins.network_topology_aware import tier_weights
 

@@ -9,8 +9,8 @@ import pytest
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.points import task_filters
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.points import task_filters
 from pumice.model.manifest import Decoder
 from pumice.model.queue import GroupLimits, NodeGroupAffinity, Queue
 from pumice.testing.build import cluster, node, pod, podgroup, pods, queue, run, session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.framework.filters.wishes import HARD_POD_AFFINITY_WEIGHT
+from pumice.placing.filters.preferred_terms import HARD_POD_AFFINITY_WEIGHT
 from tests.unit.volcano import reference
 from tests.unit.volcano.cluster import Cluster, node, pod
 from tests.unit.volcano.scorers.scoring import only

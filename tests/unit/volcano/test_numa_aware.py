@@ -9,13 +9,13 @@ import pytest
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.points import class_filters
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.points import class_filters
 from pumice.model.manifest import Decoder
 from pumice.model.numa import BEST_EFFORT, NONE, SINGLE, Cpu, NumaAsk, Numatopology
 from pumice.model.pod import Pod
 from pumice.testing.build import cluster, node, pod, podgroup, session
-from pumice.volcano.numa import Machine, assigned, hints, merged, taken
+from pumice.volcano.topology.numa import Machine, assigned, hints, merged, taken
 
 CONF = "actions: allocate\ntiers: [{plugins: [{name: numa-aware}]}]"
 #: Two sockets of four CPUs, two to a core, each socket a NUMA node.

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pumice.columns.views import Job, Queue
-from pumice.framework.combine import Vote
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import Vote
 from pumice.testing.build import cluster, node, podgroup, pods, resource, run, session
 from tests.unit.volcano.evicting import LEVELS, gang
 

@@ -9,7 +9,7 @@ import pytest
 
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Task
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.pod import LabelSelector
 from pumice.testing.build import budget, cluster, node, pod, podgroup, session

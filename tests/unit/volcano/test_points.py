@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.framework import points as shared
-from pumice.framework.point import Question
+from pumice.framework.plugin import points as shared
+from pumice.framework.plugin.point import Question
 from pumice.volcano import points
 from pumice.volcano.points import FEATURE_SWITCHES, POINTS
 from pumice.volcano.table import volcano_registry

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pumice.columns.rows import NodeRows
-from pumice.framework import points
-from pumice.framework.verdict import Code
+from pumice.framework.plugin import points
+from pumice.framework.plugin.filter_result import Code
 from pumice.model.node import Taint
 from pumice.model.pod import NodeSelectorTerm, Requirement
 from pumice.volcano.plugins.predicates import TOO_MANY_PODS

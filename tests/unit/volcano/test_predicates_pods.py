@@ -1,4 +1,4 @@
-"""predicates, what looks at other pods: its filters together. Each by itself: ``framework/filters``."""
+"""predicates, what looks at other pods: its filters together. Each by itself: ``placing/filters``."""
 
 from __future__ import annotations
 

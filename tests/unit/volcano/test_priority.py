@@ -7,10 +7,10 @@ import pytest
 
 from pumice.columns.rows import Candidates, JobRows, TaskRows
 from pumice.columns.views import Job, Task
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.model.queue import PriorityClass
 from pumice.testing.build import cluster, node, pod, podgroup, session
-from pumice.volcano.eviction import EvictionContext, EvictionKind
+from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 
 LEVELS = [PriorityClass("low", 1), PriorityClass("mid", 5), PriorityClass("high", 9)]
 

@@ -9,8 +9,8 @@ import pytest
 
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Queue, Task
-from pumice.framework.combine import Vote
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import Vote
 from pumice.testing.build import cluster, node, podgroup, pods, queue, resource, session
 
 CONF = "tiers: [{plugins: [{name: proportion}]}]"

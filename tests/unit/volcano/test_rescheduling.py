@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.framework.errors import PolicyError
+from pumice.framework.plugin.errors import PolicyError
 from pumice.model.decisions import Writes
 from pumice.model.usage import NodeUsage
 from pumice.state.store import Store

@@ -10,8 +10,8 @@ import pytest
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.errors import PolicyError
-from pumice.framework.points import class_scores
+from pumice.framework.plugin.errors import PolicyError
+from pumice.framework.plugin.points import class_scores
 from pumice.model.strategy import ResourceStrategy, resource_strategy
 from pumice.testing.build import cluster, node, pod, podgroup, policy, session
 

@@ -9,8 +9,8 @@ import pytest
 
 from pumice.columns.rows import JobRows
 from pumice.columns.views import Job
-from pumice.framework.combine import Vote
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import Vote
 from pumice.model.podgroup import SLA_ANNOTATIONS
 from pumice.testing.build import cluster, node, podgroup, pods, run, session
 from tests.unit.volcano.evicting import LEVELS, gang

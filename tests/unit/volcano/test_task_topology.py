@@ -9,7 +9,7 @@ import pytest
 
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.testing.build import cluster, node, pod, podgroup, run, session
 
 CONF = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: task-topology}]}]"

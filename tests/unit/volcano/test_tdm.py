@@ -9,8 +9,8 @@ import pytest
 
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Task
-from pumice.framework.errors import PolicyError
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.errors import PolicyError
 from pumice.model.decisions import Writes
 from pumice.model.podgroup import MAX_MISSING_ANNOTATION, MIN_RUNNING_ANNOTATION
 from pumice.state.store import Store

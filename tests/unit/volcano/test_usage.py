@@ -10,9 +10,9 @@ import pytest
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.errors import PolicyError
-from pumice.framework.points import class_scores
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.errors import PolicyError
+from pumice.framework.plugin.points import class_scores
 from pumice.model.pod import Pod
 from pumice.model.usage import NodeUsage
 from pumice.testing.build import cluster, node, pod, podgroup, policy, run, session

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import AnyArray
-from pumice.framework.session import Session
-from pumice.scenario.alike import Alike
-from pumice.scenario.chunks import chunk_of
-from pumice.scenario.parts import Part
-from pumice.scenario.placing import placer
-from pumice.scenario.tallies import Tally, tally
-from pumice.scenario.tries import tries
-from pumice.scenario.turns import Turns, waiting_jobs
+from pumice.framework.cycle.session import Session
+from pumice.kai.engine.budget import tries
+from pumice.kai.engine.chunks import chunk_of
+from pumice.kai.engine.counters import Tally, tally
+from pumice.kai.engine.equivalence import Alike
+from pumice.kai.engine.parts import Part
+from pumice.kai.engine.place_part import placer
+from pumice.kai.engine.tree_order import Turns, waiting_jobs
 
 
 def allocate(ssn: Session, *, promisedFirst: bool = True) -> None:

@@ -9,15 +9,15 @@ from pumice.columns.claimed import claimed_gpus
 from pumice.columns.dtypes import EPS
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.nodes import FUTURE
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.kai import points
 from pumice.kai.amounts import gpu_column
+from pumice.kai.engine.parts import Part
+from pumice.kai.engine.points import consolidate_valid
+from pumice.kai.engine.search import preemptible_jobs, search
+from pumice.kai.engine.solve import Rules
 from pumice.kai.victims import let_through
 from pumice.model.status import TaskStatus
-from pumice.scenario.parts import Part
-from pumice.scenario.points import consolidate_valid
-from pumice.scenario.search import preemptible_jobs, search
-from pumice.scenario.solve import Rules
 
 
 def consolidation(ssn: Session, *, maxConsolidationPreemptees: int = 16) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pumice.columns.views import Job
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.kai import points
+from pumice.kai.engine.parts import Part
+from pumice.kai.engine.search import search
+from pumice.kai.engine.solve import Rules
 from pumice.kai.victims import let_through
-from pumice.scenario.parts import Part
-from pumice.scenario.search import search
-from pumice.scenario.solve import Rules
 
 
 def reclaim(ssn: Session) -> None:

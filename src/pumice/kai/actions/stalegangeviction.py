@@ -3,9 +3,9 @@ stalegangeviction."""
 
 from __future__ import annotations
 
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.kai.engine.chunks import active_tasks
 from pumice.kai.stale import stale_jobs
-from pumice.scenario.chunks import active_tasks
 
 REASON = "stalegangeviction"
 

@@ -7,18 +7,18 @@ import numpy as np
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task, TaskClass
-from pumice.framework.claiming.asked import Claiming
-from pumice.framework.claiming.at_points import CLAIM_POINTS, claiming_in
-from pumice.framework.claiming.offers import offers_of
-from pumice.framework.claiming.resolving import TEMPLATE
-from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS
-from pumice.framework.session import Session
-from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import ROWS
 from pumice.kai import points
 from pumice.kai.amounts import asks_for_gpus, gpu_column
 from pumice.model.gpu import is_gpu
 from pumice.model.pod import KAI_QUEUE_LABEL
+from pumice.placing.claims.hooks import CLAIM_POINTS, claiming_in
+from pumice.placing.claims.offers import offers_of
+from pumice.placing.claims.questions import Claiming
+from pumice.placing.claims.resolve import TEMPLATE
 
 _OTHER_GPUS = Unfit("node(s) offer their GPUs by claims only")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pumice.columns.dtypes import F64
 from pumice.columns.views import Node, Task
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
 from pumice.kai import points
 
 

@@ -20,14 +20,14 @@ from pumice.columns.dtypes import F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
-from pumice.framework.derived import derived
-from pumice.framework.node_filters import stable_codes
-from pumice.framework.plugin import plugin
-from pumice.framework.point import PODS, ROWS, Question
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import PODS, ROWS, Question
 from pumice.kai import points
 from pumice.kai.free_gpus import FreeGpus, ask_of
 from pumice.kai.typical_pods import read_typical
+from pumice.placing.derived import derived
+from pumice.placing.filters.nodes import stable_codes
 
 NAME = "gpuplacement"
 RANDOM, DOT_PRODUCT, CLUSTERING, PACKING, BEST_FIT, FGD, PRICED = POLICIES = (

@@ -7,9 +7,9 @@ import numpy as np
 from pumice.columns.dtypes import F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
-from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import ROWS
 from pumice.kai import points
 from pumice.kai.amounts import gpu_column
 

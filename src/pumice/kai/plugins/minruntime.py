@@ -9,13 +9,13 @@ import numpy as np
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import JobRows
 from pumice.columns.views import Job
-from pumice.framework.plugin import plugin
-from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS
 from pumice.kai import points
+from pumice.kai.engine.parts import Scenario, active_of
+from pumice.kai.engine.tree_order import queue_tree
 from pumice.model.quantity import DurationError, parse_duration
-from pumice.scenario.parts import Scenario, active_of
-from pumice.scenario.turns import queue_tree
 
 LCA, QUEUE = "lca", "queue"
 _READS = (ROWS, NOW, QUEUES, JOBS, PODS)

@@ -13,9 +13,9 @@ import numpy as np
 from pumice.columns.dtypes import CPU, F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
-from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import ROWS
 from pumice.kai import points
 from pumice.kai.amounts import asks_for_gpus, gpu_column
 

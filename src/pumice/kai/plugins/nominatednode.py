@@ -6,8 +6,8 @@ from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
 from pumice.kai import points
 
 SCORE = 1_000_000.0

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from pumice.columns.dtypes import F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.filters.pods import classes_where, has_pod_terms, made_of_pods
-from pumice.framework.plugin import plugin
-from pumice.framework.point import PODS, ROWS
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import PODS, ROWS
 from pumice.kai import points
+from pumice.placing.filters.pods import classes_where, has_pod_terms, made_of_pods
 
 if TYPE_CHECKING:
-    from pumice.framework.filters.wishes import InterPodScore
+    from pumice.placing.filters.preferred_terms import InterPodScore
 
-_WISHES = "pumice.framework.filters.wishes:InterPodScore"
+_WISHES = "pumice.placing.filters.preferred_terms:InterPodScore"
 SCORE = 100_000.0
 
 

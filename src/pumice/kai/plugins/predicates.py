@@ -12,25 +12,25 @@ from pumice.columns.dtypes import I32
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task, TaskClass
-from pumice.framework.derived import derived
-from pumice.framework.filters.pods import classes_where, has_pod_terms, made_of_pods
-from pumice.framework.filters.view import View
-from pumice.framework.node_filters import STABLE_REASONS, stable_codes
-from pumice.framework.plugin import plugin
-from pumice.framework.point import PODS, ROWS
-from pumice.framework.session import Session
-from pumice.framework.verdict import Code, Unfit, Verdict, gather
-from pumice.framework.volumes.filters import BINDING, VOLUME_POINTS, register_volumes
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict, gather
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import PODS, ROWS
 from pumice.kai import points
 from pumice.kai.mig import MigRules
 from pumice.model.pod import PodSpec
+from pumice.placing.derived import derived
+from pumice.placing.filters.nodes import STABLE_REASONS, stable_codes
+from pumice.placing.filters.pod_view import View
+from pumice.placing.filters.pods import classes_where, has_pod_terms, made_of_pods
+from pumice.placing.volumes.filters import BINDING, VOLUME_POINTS, register_volumes
 
 #: What this version cannot place, and so places nowhere: to leave it out of account would give devices away twice.
 CLAIMED = Unfit("claims of devices need the plugin dynamicresources", Code.UNRESOLVABLE)
 NO_GPUS = Unfit("no node has GPUs that could be shared", Code.UNRESOLVABLE)
 
 #: Filters that look at other pods, in order.
-_POD_FILTERS = ("pumice.framework.filters.ports:PortFilter", "pumice.framework.filters.interpod:InterPodFilter")
+_POD_FILTERS = ("pumice.placing.filters.ports:PortFilter", "pumice.placing.filters.interpod:InterPodFilter")
 _WRONG_KIND = Unfit("node(s) have another kind of GPU devices than the pod asks for")
 _WHY = (*(() if reason is None else (reason,) for reason in STABLE_REASONS), (_WRONG_KIND,))
 

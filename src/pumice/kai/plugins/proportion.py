@@ -17,18 +17,18 @@ from pumice.columns.counting import HELD
 from pumice.columns.dtypes import F64
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Queue
-from pumice.framework.plugin import plugin
-from pumice.framework.point import QUEUES, ROWS
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import QUEUES, ROWS
 from pumice.kai import points
 from pumice.kai.amounts import shared, shared_by_one
 from pumice.kai.devices import reservations
+from pumice.kai.engine.parts import Scenario, amount_of
+from pumice.kai.engine.points import Turn
+from pumice.kai.engine.tree_order import queue_tree
 from pumice.kai.lumps import victim_lumps
 from pumice.kai.reasons import NON_PREEMPTIBLE_OVER_QUOTA, OVER_LIMIT
 from pumice.kai.usage import amounts_by_queue, past_shares, summed_up
-from pumice.scenario.parts import Scenario, amount_of
-from pumice.scenario.points import Turn
-from pumice.scenario.turns import queue_tree
 
 _ZERO = (0.0, 0.0, 0.0)
 #: In which units shares are handed out.

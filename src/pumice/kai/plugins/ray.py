@@ -6,9 +6,9 @@ import numpy as np
 
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.rows import TaskRows
-from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import ROWS
 from pumice.kai import points
 
 TYPE_LABEL, HEAD = "ray.io/node-type", "head"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pumice.columns.dtypes import F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
-from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import ROWS
 from pumice.kai import points
 from pumice.kai.amounts import asks_for_gpus, gpu_column
 

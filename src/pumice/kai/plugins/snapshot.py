@@ -5,8 +5,8 @@ Source: KAI snapshot.
 
 from __future__ import annotations
 
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
 
 
 @plugin("snapshot", page="/get-snapshot")

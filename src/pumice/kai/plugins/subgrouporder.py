@@ -3,8 +3,8 @@ subgrouporder."""
 
 from __future__ import annotations
 
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
 from pumice.kai import points
 
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
 from pumice.kai import points
 from pumice.kai.amounts import gpu_column
+from pumice.kai.engine.groups import Group, Subset
 from pumice.kai.label_trees import LabelTree, label_tree
 from pumice.model.gang import TopologyConstraint
-from pumice.scenario.groups import Group, Subset
 
 #: A step of ten in the score of the preferred level.
 SCORE = 10_000.0

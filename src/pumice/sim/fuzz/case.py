@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self
 
 from msgspec import Struct
 
-from pumice.framework.policy import DEFAULT_DIALECT, read_policy
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.policy_file import DEFAULT_DIALECT, read_policy
+from pumice.framework.plugin.registry import Registry
 from pumice.model.manifest import Decoder
 from pumice.sim.faults import FaultPlan
 from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, draw_objects

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.registry import Registry
 from pumice.sim.eviction_laws import VOTES
 from pumice.sim.fuzz.dice import Dice
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.registry import Registry
 from pumice.model.gang import SUB_GROUP_LABEL
 from pumice.model.pod import GROUP_NAME_ANNOTATION
 from pumice.sim.fuzz.clusters import LAST_ARRIVAL_S, Raw, raw

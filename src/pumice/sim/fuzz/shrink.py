@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from pumice.framework.policy import DEFAULT_DIALECT
+from pumice.framework.plugin.policy_file import DEFAULT_DIALECT
 from pumice.sim.fuzz.case import FuzzCase
 from pumice.sim.fuzz.confs import Conf, needed_by
 

@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from pumice.columns.counting import Row
 from pumice.columns.rows import JobRows, NodeRows, TaskRows
-from pumice.framework import combine
-from pumice.framework.errors import WrongAnswer
-from pumice.framework.hooks import Hook, Hooks
-from pumice.framework.session import Session
-from pumice.framework.verdict import Unfit, Verdict
-from pumice.scenario.groups import Subset
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin import combine
+from pumice.framework.plugin.errors import WrongAnswer
+from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.hooks import Hook, Hooks
+from pumice.kai.engine.groups import Subset
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Names, Question, hooks_of
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pumice.framework.errors import PolicyError
-from pumice.framework.plugin import Argument, PluginSpec
+from pumice.framework.plugin.errors import PolicyError
+from pumice.framework.plugin.plugin import Argument, PluginSpec
 from pumice.testing.checks.breach import Breach
 
 #: Values that a file may hold, by the annotation of the parameter; of another one any value gets through.

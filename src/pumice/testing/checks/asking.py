@@ -11,11 +11,11 @@ import numpy as np
 
 from pumice.columns.rows import Candidates, ClassRows, JobRows, NodeRows, TaskRows
 from pumice.columns.views import Job, Task, TaskClass
-from pumice.framework.hooks import Hook
-from pumice.framework.in_turn import FilterInTurn, InTurn, ScoreInTurn
-from pumice.framework.point import ROWS, SIGNATURE
-from pumice.framework.session import Session
-from pumice.framework.verdict import Verdict
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Verdict
+from pumice.framework.plugin.hooks import Hook
+from pumice.framework.plugin.point import ROWS, SIGNATURE
+from pumice.placing.incremental import FilterInTurn, InTurn, ScoreInTurn
 from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row, rows_at, said
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Question, Subject

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from pumice.columns.snapshot import Snapshot
 from pumice.cycle import run_cycle
+from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.memo import Memo
-from pumice.framework.outcome import Outcome
-from pumice.framework.policy import Policy
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Decision
 from pumice.runtime.loop import ListPlanner
 from pumice.runtime.snapshot_file import Cycle as SavedCycle

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.table import Table
-from pumice.framework.hooks import Hook
-from pumice.framework.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE
+from pumice.framework.plugin.hooks import Hook
+from pumice.framework.plugin.point import JOBS, NOW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Question, Subject, asked_for

@@ -18,16 +18,16 @@ from pumice.columns.dtypes import F64
 from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, SubJob, Task
-from pumice.framework import combine
-from pumice.framework.hooks import Hook
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin import combine
+from pumice.framework.plugin.hooks import Hook
+from pumice.kai.engine.groups import Subset, groups_of
+from pumice.kai.engine.parts import Part, Scenario, amount_of
+from pumice.kai.engine.points import Turn
+from pumice.kai.engine.tree_order import QueueTree
 from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.status import PREEMPTABLE_STATUSES, TaskStatus
-from pumice.scenario.groups import Subset, groups_of
-from pumice.scenario.parts import Part, Scenario, amount_of
-from pumice.scenario.points import Turn
-from pumice.scenario.turns import QueueTree
-from pumice.volcano.eviction import EvictionContext, EvictionKind
+from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 
 
 class Subject(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import NODEFAULT
 from msgspec.structs import fields, replace
 
-from pumice.framework.policy import PluginOption
+from pumice.framework.plugin.policy_file import PluginOption
 from pumice.model.events import Object
 from pumice.model.pod import Pod
 from pumice.testing.changes import Change, given, shown

@@ -8,9 +8,9 @@ from typing import Any
 
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Node, Task
-from pumice.framework.errors import PluginFault
-from pumice.framework.session import Session
-from pumice.framework.statement import Statement
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Statement
+from pumice.framework.plugin.errors import PluginFault
 from pumice.model.decisions import Decision, Refusal
 from pumice.model.status import PREEMPTABLE_STATUSES, TaskStatus
 from pumice.testing.checks.answers import Answers, Asking

@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pumice.columns.snapshot import Snapshot
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Planner
 from pumice.framework.memo import Memo
-from pumice.framework.policy import Policy
-from pumice.framework.session import Session
-from pumice.framework.statement import Planner
+from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import Bind, Evict
 from pumice.model.events import Event, Gone, Object, Seen
 from pumice.model.pod import Pod

@@ -11,22 +11,22 @@ from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import AnyArray, some
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
-from pumice.framework.failures import Failures
-from pumice.framework.in_vain import act
-from pumice.framework.on_demand import imported
-from pumice.framework.ordering import Heap
-from pumice.framework.session import Session
-from pumice.framework.statement import Statement
-from pumice.framework.story import Attempt
-from pumice.framework.verdict import FitErrors
+from pumice.framework.cycle.ordering import Heap
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Statement
+from pumice.framework.cycle.trace import Attempt
+from pumice.framework.plugin.filter_result import FitErrors
+from pumice.framework.plugin.on_demand import imported
 from pumice.volcano import points
-from pumice.volcano.alike import Alike
-from pumice.volcano.attempts import Trying
-from pumice.volcano.placement import Domain, Reached, allocate_tasks, try_nomination
-from pumice.volcano.queue_gates import gated_jobs, take_gates_off
-from pumice.volcano.readiness import job_ready
-from pumice.volcano.topology import has_hard
-from pumice.volcano.worksheet import Worksheet
+from pumice.volcano.failures.equivalence import Alike
+from pumice.volcano.failures.failures import Failures
+from pumice.volcano.failures.skip_unchanged import act
+from pumice.volcano.gangs.attempt import Trying
+from pumice.volcano.gangs.pending_tasks import Worksheet
+from pumice.volcano.gangs.readiness import job_ready
+from pumice.volcano.gangs.sub_job import Domain, Reached, allocate_tasks, try_nomination
+from pumice.volcano.queues.gates import gated_jobs, take_gates_off
+from pumice.volcano.topology.rules import has_hard
 
 #: What an attempt asks about the job itself.
 ASKS = (points.job_valid, points.job_ready, points.job_pipelined)
@@ -182,7 +182,7 @@ class _Allocation:
 
     def _in_best_domain(self, stmt: Statement, job: int, worksheet: Worksheet) -> bool:
         ssn, trying = self.ssn, Trying(self.ssn, job)
-        placed: _Placed = imported("pumice.volcano.domains:allocate_for_job")  # few gangs are bound to domains
+        placed: _Placed = imported("pumice.volcano.topology.domains:allocate_for_job")  # few gangs are bound to domains
         left = placed(ssn, stmt, job, worksheet, trying)
         if left is None:
             stmt.discard()

@@ -12,13 +12,13 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.tables import Tables
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, Task
-from pumice.framework.ordering import Heap
-from pumice.framework.session import Session
-from pumice.framework.story import Kind, Operation
-from pumice.framework.verdict import FitErrors
+from pumice.framework.cycle.ordering import Heap
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.trace import Kind, Operation
+from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.status import TaskStatus
 from pumice.volcano import points
-from pumice.volcano.readiness import job_ready
+from pumice.volcano.gangs.readiness import job_ready
 
 
 def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFirst: bool = True) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pumice.framework.ordering import Heap
-from pumice.framework.session import Session
-from pumice.volcano.admission import Admission, Kind, waiting_kinds
+from pumice.framework.cycle.ordering import Heap
+from pumice.framework.cycle.session import Session
+from pumice.volcano.queues.admission import Admission, Kind, waiting_kinds
 
 
 def enqueue(ssn: Session) -> None:

@@ -3,9 +3,9 @@ gangreclaim (spec 03 §6)."""
 
 from __future__ import annotations
 
-from pumice.framework.session import Session
-from pumice.volcano.eviction import EvictionKind
-from pumice.volcano.gang_eviction import DOMAINS_DEFAULT, evict_for_gangs, limits_of
+from pumice.framework.cycle.session import Session
+from pumice.volcano.eviction.context import EvictionKind
+from pumice.volcano.eviction.gang_eviction import DOMAINS_DEFAULT, evict_for_gangs, limits_of
 
 REASON = "gangreclaim"
 

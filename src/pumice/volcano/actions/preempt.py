@@ -10,23 +10,23 @@ import numpy as np
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue, Task
-from pumice.framework.ordering import Heap
-from pumice.framework.session import Session
-from pumice.framework.statement import Statement
-from pumice.framework.story import Kind
+from pumice.framework.cycle.ordering import Heap
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Statement
+from pumice.framework.cycle.trace import Kind
 from pumice.volcano import points
-from pumice.volcano.attempts import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT, discarded, promised
-from pumice.volcano.candidates import Supply, evictable
-from pumice.volcano.domains import is_for_allocate
-from pumice.volcano.eviction_failures import alike_failures, note_failure
-from pumice.volcano.exchanges import Before, Exchanges
-from pumice.volcano.least_harm import Limits, least_harmful_first
-from pumice.volcano.making_room import RoomMaking, WhyNot
-from pumice.volcano.nominations import promised_again, why_not_eligible
-from pumice.volcano.search import Found, NodeSearch, Victims, waiting_tasks
-from pumice.volcano.starving import starving_jobs
-from pumice.volcano.victims import eviction_order
-from pumice.volcano.why_no_victims import why_no_victims
+from pumice.volcano.eviction.candidates import Supply, evictable
+from pumice.volcano.eviction.equal_swaps import Before, Exchanges
+from pumice.volcano.eviction.evict_for_task import RoomMaking, WhyNot
+from pumice.volcano.eviction.node_search import Found, NodeSearch, Victims, waiting_tasks
+from pumice.volcano.eviction.nominations import promised_again, why_not_eligible
+from pumice.volcano.eviction.topology_aware import Limits, least_harmful_first
+from pumice.volcano.eviction.victim_order import eviction_order
+from pumice.volcano.eviction.why_no_victims import why_no_victims
+from pumice.volcano.failures.evictions import alike_failures, note_failure
+from pumice.volcano.gangs.attempt import PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT, discarded, promised
+from pumice.volcano.gangs.starving import starving_jobs
+from pumice.volcano.topology.domains import is_for_allocate
 
 REASON = "preempt"
 

@@ -9,18 +9,18 @@ import numpy as np
 
 from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue, Task
-from pumice.framework.ordering import Heap
-from pumice.framework.session import Session
-from pumice.framework.statement import Statement
+from pumice.framework.cycle.ordering import Heap
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Statement
 from pumice.volcano import points
-from pumice.volcano.candidates import evictable
-from pumice.volcano.exchanges import Before, Exchanges
-from pumice.volcano.making_room import RoomMaking, WhyNot
-from pumice.volcano.nominations import never_preempts, promised_again
-from pumice.volcano.search import NodeSearch, Victims
-from pumice.volcano.starving import starving_jobs
-from pumice.volcano.victims import eviction_order
-from pumice.volcano.why_no_victims import why_no_victims
+from pumice.volcano.eviction.candidates import evictable
+from pumice.volcano.eviction.equal_swaps import Before, Exchanges
+from pumice.volcano.eviction.evict_for_task import RoomMaking, WhyNot
+from pumice.volcano.eviction.node_search import NodeSearch, Victims
+from pumice.volcano.eviction.nominations import never_preempts, promised_again
+from pumice.volcano.eviction.victim_order import eviction_order
+from pumice.volcano.eviction.why_no_victims import why_no_victims
+from pumice.volcano.gangs.starving import starving_jobs
 
 REASON = "reclaim"
 

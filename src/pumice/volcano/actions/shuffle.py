@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pumice.columns.rows import TaskRows
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
 from pumice.model.status import TaskStatus
 from pumice.volcano import points
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pumice.columns.dtypes import I64, Bool
-from pumice.framework.verdict import Unfit
+from pumice.framework.plugin.filter_result import Unfit
 from pumice.model import shared_devices as words
 from pumice.model.node import Node
 from pumice.model.pod import Pod

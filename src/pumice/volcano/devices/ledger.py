@@ -17,12 +17,12 @@ from msgspec import Struct
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.tables import Tables
-from pumice.framework.derived import derived
-from pumice.framework.session import Session
-from pumice.framework.verdict import Unfit
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Unfit
 from pumice.model.node import Node
 from pumice.model.shared_devices import DeviceAsk
 from pumice.model.status import TaskStatus
+from pumice.placing.derived import derived
 from pumice.volcano.devices.cards import COLUMNS, Cards, Family, Part, Placed, Wanted, as_both, unfit
 from pumice.volcano.devices.exclusive import Rules
 from pumice.volcano.devices.vgpu import HAMI_CORE, Vgpus

@@ -14,8 +14,8 @@ import numpy as np
 from pumice.columns.counting import HELD
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import NodeRows
-from pumice.framework.session import Session
-from pumice.framework.verdict import Unfit
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Unfit
 from pumice.model.node_locks import LOCKED, is_locked
 from pumice.volcano.devices.cards import Family
 from pumice.volcano.devices.ledger import CardLedger

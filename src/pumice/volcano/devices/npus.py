@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.columns.dtypes import I64, Bool
-from pumice.framework.verdict import Code, Unfit
+from pumice.framework.plugin.filter_result import Code, Unfit
 from pumice.model import shared_devices as words
 from pumice.model.node import Node
 from pumice.model.npus import listed_npus

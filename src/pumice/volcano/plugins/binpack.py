@@ -10,8 +10,8 @@ import numpy as np
 from pumice.columns.dtypes import F64, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
 from pumice.model.resources import MIN_RESOURCE
 from pumice.volcano import points
 

@@ -13,22 +13,22 @@ from pumice.columns.placement import Placement
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, Task
-from pumice.framework.combine import Vote
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
-from pumice.framework.plugin import plugin
-from pumice.framework.point import JOBS, PODS, QUEUES, ROWS, SIGNATURE
-from pumice.framework.session import Session
-from pumice.framework.verdict import Unfit
+from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.filter_result import Unfit
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import JOBS, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.volcano import points
-from pumice.volcano.device_quota import EXCEEDED, DeviceQuota, limited_classes
-from pumice.volcano.entitlements import Entitlements, in_tree, side_by_side
-from pumice.volcano.eviction import EvictionContext, EvictionKind
-from pumice.volcano.giving_back import GivingBack
-from pumice.volcano.kept_room import KeptRoom, asks_anybody
-from pumice.volcano.promises import exceeded, fitting, minimum
-from pumice.volcano.queue_amounts import queue_amounts
-from pumice.volcano.queue_tree import QueueTree
-from pumice.volcano.victims import eviction_order_by_node
+from pumice.volcano.eviction.context import EvictionContext, EvictionKind
+from pumice.volcano.eviction.victim_order import eviction_order_by_node
+from pumice.volcano.queues.admitted import exceeded, fitting, minimum
+from pumice.volcano.queues.amounts import queue_amounts
+from pumice.volcano.queues.device_quota import EXCEEDED, DeviceQuota, limited_classes
+from pumice.volcano.queues.entitlements import Entitlements, in_tree, side_by_side
+from pumice.volcano.queues.reclaimable import GivingBack
+from pumice.volcano.queues.reserved_room import KeptRoom, asks_anybody
+from pumice.volcano.queues.tree import QueueTree
 
 #: What the order of victims rests on, which every plugin may have a say in.
 VICTIMS = (ROWS, SIGNATURE, QUEUES, JOBS, PODS)

@@ -10,10 +10,10 @@ import numpy as np
 from pumice.columns.dtypes import F64, I64, Bool
 from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
-from pumice.framework.plugin import plugin
-from pumice.framework.point import NOW, ROWS
-from pumice.framework.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import NOW, ROWS
 from pumice.model.pod import Pod
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.status import TaskStatus

@@ -7,12 +7,12 @@ import numpy as np
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import Candidates, JobRows, TaskRows
 from pumice.columns.views import Job, Task
-from pumice.framework.plugin import plugin
-from pumice.framework.point import BY_JOB, JOBS, PODS, ROWS, SIGNATURE
-from pumice.framework.session import Session
-from pumice.scenario.points import consolidate_victims
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import BY_JOB, JOBS, PODS, ROWS, SIGNATURE
+from pumice.kai.engine.points import consolidate_victims
 from pumice.volcano import points
-from pumice.volcano.eviction import EvictionContext
+from pumice.volcano.eviction.context import EvictionContext
 
 CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 SYSTEM_NAMESPACE = "kube-system"

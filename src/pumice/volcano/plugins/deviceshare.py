@@ -15,10 +15,10 @@ from pumice.columns.dtypes import F64, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
-from pumice.framework.plugin import plugin
-from pumice.framework.point import NOW, PODS, ROWS
-from pumice.framework.session import Session
-from pumice.framework.verdict import Unfit, Verdict
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import NOW, PODS, ROWS
 from pumice.model.decisions import DEVICES, Refusal
 from pumice.model.shared_devices import DeviceGrant
 from pumice.model.status import TaskStatus

@@ -15,15 +15,15 @@ from pumice.columns.dtypes import F64, AnyArray, Bool, read_only
 from pumice.columns.rows import Candidates, JobRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Queue, Task
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
-from pumice.framework.on_demand import imported
-from pumice.framework.plugin import plugin
-from pumice.framework.point import JOBS, NOBODY_NEW, PODS, QUEUES, ROWS, SIGNATURE
-from pumice.framework.session import Session
+from pumice.framework.plugin.on_demand import imported
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import JOBS, NOBODY_NEW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.volcano import points
 
 if TYPE_CHECKING:
-    from pumice.volcano.share_tree import ShareTree
+    from pumice.volcano.queues.share_tree import ShareTree
 
 SAME = 1e-6
 
@@ -95,7 +95,7 @@ class Drf:
 
 def _tree(ssn: Session, allocated: Column[F64]) -> ShareTree:
     """Queues by their paths, with what their jobs hold."""
-    tree: type[ShareTree] = imported("pumice.volcano.share_tree:ShareTree")
+    tree: type[ShareTree] = imported("pumice.volcano.queues.share_tree:ShareTree")
     return tree(ssn, allocated)
 
 

@@ -17,12 +17,12 @@ from pumice.columns.dtypes import F64, Bool
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Queue, Task
-from pumice.framework.combine import Vote
-from pumice.framework.outside import OutsideError
-from pumice.framework.plugin import plugin
-from pumice.framework.point import NOW, PODS, ROWS
-from pumice.framework.session import Session
-from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.framework.cycle.ports import OutsideError
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import NOW, PODS, ROWS
 from pumice.model.decisions import Refusal
 from pumice.model.plain_words import kind_of
 from pumice.model.pod import PodSpec

@@ -13,19 +13,19 @@ from pumice.columns.jobs import JobTable
 from pumice.columns.rows import Candidates, JobRows, TaskRows
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, SubJob, Task
-from pumice.framework.combine import Vote
-from pumice.framework.figures import Given
-from pumice.framework.plugin import plugin
-from pumice.framework.point import BY_JOB, ROWS, SIGNATURE
-from pumice.framework.session import Session
-from pumice.framework.verdict import Invalid
+from pumice.framework.cycle.figures import Given
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.filter_result import Invalid
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import BY_JOB, ROWS, SIGNATURE
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.status import TaskStatus
 from pumice.volcano import points
-from pumice.volcano.eviction import EvictionContext
-from pumice.volcano.fit_errors import FitTexts
-from pumice.volcano.halves import gives_way, half_gangs, half_since
-from pumice.volcano.status import SCHEDULED, UNSCHEDULABLE, conditions, jobs_to_close, releasing_scheduled
+from pumice.volcano.eviction.context import EvictionContext
+from pumice.volcano.gangs.partially_bound import gives_way, half_gangs, half_since
+from pumice.volcano.status.closing import SCHEDULED, UNSCHEDULABLE, conditions, jobs_to_close, releasing_scheduled
+from pumice.volcano.status.fit_errors import FitTexts
 
 PIPELINED_OR_READY = READY.copy()
 PIPELINED_OR_READY[TaskStatus.PIPELINED] = 1

@@ -14,11 +14,11 @@ from pumice.columns.nodes import FUTURE, IDLE, USED
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, SubJob, Task
-from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS, SIGNATURE
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import ROWS, SIGNATURE
 from pumice.volcano import points
-from pumice.volcano.topology import job_bound, sub_bound
+from pumice.volcano.topology.rules import job_bound, sub_bound
 
 NAME = "network-topology-aware"
 MAX_SCORE = 100.0

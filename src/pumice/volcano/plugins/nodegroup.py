@@ -15,15 +15,15 @@ from pumice.columns.dtypes import F64, I32, AnyArray
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task
-from pumice.framework.derived import derived
-from pumice.framework.plugin import plugin
-from pumice.framework.point import QUEUES, ROWS, Question
-from pumice.framework.session import Session
-from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import QUEUES, ROWS, Question
 from pumice.model.queue import NodeGroupAffinity, Queue
 from pumice.model.resources import MIN_RESOURCE
+from pumice.placing.derived import derived
 from pumice.volcano import points
-from pumice.volcano.queue_tree import QueueTree
+from pumice.volcano.queues.tree import QueueTree
 
 GROUP_LABEL = "volcano.sh/nodegroup-name"
 _NO_RULES = NodeGroupAffinity()

@@ -15,14 +15,14 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task, TaskClass
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
-from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS, Question
-from pumice.framework.session import Session
-from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import ROWS, Question
 from pumice.model.numa import NONE, NumaAsk, Numatopology
 from pumice.volcano import points
-from pumice.volcano.numa import Assigned, CpuSet, Machine, assigned
+from pumice.volcano.topology.numa import Assigned, CpuSet, Machine, assigned
 
 _STATIC = "static"
 _SCORE_MAX = 100

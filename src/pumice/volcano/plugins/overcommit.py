@@ -7,13 +7,13 @@ import numpy as np
 from pumice.columns.dtypes import F64, read_only
 from pumice.columns.nodes import USED
 from pumice.columns.views import Job, Queue
-from pumice.framework.combine import Vote
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.plugin import plugin
 from pumice.volcano import points
-from pumice.volcano.promises import exceeded, minimum
-from pumice.volcano.queue_amounts import queue_amounts
+from pumice.volcano.queues.admitted import exceeded, minimum
+from pumice.volcano.queues.amounts import queue_amounts
 
 DEFAULT_FACTOR = 1.2
 

@@ -8,9 +8,9 @@ from pumice.algorithms.groups import distinct, nth_of_its_group
 from pumice.columns.dtypes import I32, AnyArray, Bool
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Task
-from pumice.framework.combine import MayGo
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import MayGo
+from pumice.framework.plugin.plugin import plugin
 from pumice.model.disruption import PodDisruptionBudget
 from pumice.model.pod import Pod
 from pumice.model.selectors import matches

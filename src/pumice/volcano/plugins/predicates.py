@@ -19,17 +19,17 @@ from pumice.columns.placement import Placement
 from pumice.columns.rows import ClassRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
-from pumice.framework.claiming.at_points import CLAIM_POINTS, claiming_in
-from pumice.framework.derived import derived
-from pumice.framework.filters.pods import classes_where, has_pod_terms, made_of_pods
-from pumice.framework.filters.view import View
-from pumice.framework.in_turn import FilterInTurn, Filters
-from pumice.framework.node_filters import STABLE_REASONS, Stable, names_conflict, stable_codes
-from pumice.framework.plugin import plugin
-from pumice.framework.point import PODS, ROWS
-from pumice.framework.session import Session
-from pumice.framework.verdict import Code, Unfit, Verdict, gather
-from pumice.framework.volumes.filters import BINDING, LIMITS, VOLUME_POINTS, ZONE, register_volumes
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict, gather
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import PODS, ROWS
+from pumice.placing.claims.hooks import CLAIM_POINTS, claiming_in
+from pumice.placing.derived import derived
+from pumice.placing.filters.nodes import STABLE_REASONS, Stable, names_conflict, stable_codes
+from pumice.placing.filters.pod_view import View
+from pumice.placing.filters.pods import classes_where, has_pod_terms, made_of_pods
+from pumice.placing.incremental import FilterInTurn, Filters
+from pumice.placing.volumes.filters import BINDING, LIMITS, VOLUME_POINTS, ZONE, register_volumes
 from pumice.volcano import points
 
 TOO_MANY_PODS = Unfit("node(s) pod number exceeded")
@@ -40,9 +40,9 @@ _STABLE = tuple(() if reason is None else (reason,) for reason in STABLE_REASONS
 _WHY = (*_STABLE, *((TOO_MANY_PODS, *reasons) for reasons in _STABLE))
 _FULL = len(_STABLE)
 #: Filters that look at other pods.
-_PORTS = "pumice.framework.filters.ports:PortFilter"
-_INTER_POD = "pumice.framework.filters.interpod:InterPodFilter"
-_SPREAD = "pumice.framework.filters.spread:SpreadFilter"
+_PORTS = "pumice.placing.filters.ports:PortFilter"
+_INTER_POD = "pumice.placing.filters.interpod:InterPodFilter"
+_SPREAD = "pumice.placing.filters.spread:SpreadFilter"
 _ENDS_SEARCH = (Code.ERROR, Code.UNRESOLVABLE, Code.SKIP, Code.WAIT)
 
 

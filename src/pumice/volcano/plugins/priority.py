@@ -7,11 +7,11 @@ import numpy as np
 from pumice.columns.dtypes import I64, Bool
 from pumice.columns.rows import Candidates, JobRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
-from pumice.framework.plugin import plugin
-from pumice.framework.point import BY_JOB, ROWS, SIGNATURE
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import BY_JOB, ROWS, SIGNATURE
 from pumice.volcano import points
-from pumice.volcano.eviction import EvictionContext, EvictionKind
+from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 
 
 @plugin("priority")

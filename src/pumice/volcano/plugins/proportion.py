@@ -13,15 +13,15 @@ from pumice.columns.placement import Placement
 from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, Task
-from pumice.framework.combine import Vote
+from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Ground, ground
-from pumice.framework.plugin import plugin
-from pumice.framework.point import COUNTS_DOWN, NOBODY_NEW, ROWS, SIGNATURE
-from pumice.framework.session import Session
+from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import COUNTS_DOWN, NOBODY_NEW, ROWS, SIGNATURE
 from pumice.volcano import points
-from pumice.volcano.eviction import EvictionContext, EvictionKind
-from pumice.volcano.promises import exceeded, fitting, minimum
-from pumice.volcano.queue_amounts import QueueAmounts, queue_amounts
+from pumice.volcano.eviction.context import EvictionContext, EvictionKind
+from pumice.volcano.queues.admitted import exceeded, fitting, minimum
+from pumice.volcano.queues.amounts import QueueAmounts, queue_amounts
 
 
 @plugin("proportion")

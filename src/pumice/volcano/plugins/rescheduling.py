@@ -14,12 +14,12 @@ import numpy as np
 
 from pumice.columns.dtypes import CPU, F64, MEMORY, AnyArray, Bool
 from pumice.columns.rows import TaskRows
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
 from pumice.model.plain_words import kind_of
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.volcano import points
-from pumice.volcano.node_usage import node_usage
+from pumice.volcano.scorers.node_usage import node_usage
 
 STRATEGY = "lowNodeUtilization"
 DEFAULT_INTERVAL = 300.0

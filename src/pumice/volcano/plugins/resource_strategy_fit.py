@@ -13,13 +13,13 @@ import numpy as np
 from pumice.columns.dtypes import CPU, F64, MEMORY, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
-from pumice.framework.plugin import plugin
-from pumice.framework.point import Question
-from pumice.framework.session import Session
-from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import Question
 from pumice.model.resources import MIN_RESOURCE
 from pumice.volcano import points
-from pumice.volcano.strategies import Proportions, Scarce, Strategies, argument_problems
+from pumice.volcano.scorers.strategies import Proportions, Scarce, Strategies, argument_problems
 
 _MEMORY_UNIT = 1e6  # a proportion is in gigabytes a device, and devices are counted by the thousandth
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from pumice.columns.dtypes import F64
 from pumice.columns.views import Job
-from pumice.framework.combine import Vote
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.plugin import plugin
 from pumice.model.podgroup import PodGroup
 from pumice.model.quantity import format_quantity
 from pumice.model.resources import Resource

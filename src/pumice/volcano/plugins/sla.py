@@ -7,10 +7,10 @@ import numpy as np
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import JobRows
 from pumice.columns.views import Job
-from pumice.framework.combine import Vote
-from pumice.framework.plugin import plugin
-from pumice.framework.point import NOW, PODS, ROWS
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import NOW, PODS, ROWS
 from pumice.model.podgroup import SLA_ANNOTATIONS, PodGroup
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.volcano import points

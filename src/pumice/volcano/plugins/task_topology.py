@@ -14,14 +14,14 @@ from pumice.columns.dtypes import F64, I64, MEMORY, AnyArray, Bool
 from pumice.columns.nodes import IDLE, RELEASING
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
-from pumice.framework.plugin import plugin
-from pumice.framework.point import PODS, ROWS
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import PODS, ROWS
 from pumice.model.pod import TASK_SPEC_KEY
 from pumice.model.resources import MIN_RESOURCE
 from pumice.model.status import TaskStatus
 from pumice.volcano import points
-from pumice.volcano.task_groups import (
+from pumice.volcano.topology.task_groups import (
     AFFINITY_ANNOTATION,
     ANTI_AFFINITY_ANNOTATION,
     PRIORITY_MAX,

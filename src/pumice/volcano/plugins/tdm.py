@@ -14,16 +14,16 @@ from pumice.algorithms.groups import nth_of_its_group
 from pumice.columns.dtypes import F64, I32, AnyArray, Bool
 from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
 from pumice.columns.views import Job, Task
-from pumice.framework.combine import Vote
-from pumice.framework.derived import derived
-from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS, SIGNATURE
-from pumice.framework.session import Session
-from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.combine import Vote
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import ROWS, SIGNATURE
 from pumice.model.pod import REVOCABLE_ZONE_KEY
 from pumice.model.podgroup import MAX_MISSING_ANNOTATION, MIN_RUNNING_ANNOTATION, PodGroup
 from pumice.model.quantity import DurationError, parse_duration
 from pumice.model.status import TaskStatus
+from pumice.placing.derived import derived
 from pumice.volcano import points
 from pumice.volcano.revocable import WindowError, Zones, parse_window
 

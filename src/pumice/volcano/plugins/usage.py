@@ -16,16 +16,22 @@ from pumice.columns.dtypes import CPU, F64, MEMORY, AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import TaskClass
-from pumice.framework.derived import derived
-from pumice.framework.plugin import plugin
-from pumice.framework.point import ROWS
-from pumice.framework.session import Session
-from pumice.framework.verdict import Code, Unfit, Verdict
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.plugin import plugin
+from pumice.framework.plugin.point import ROWS
 from pumice.model.status import TaskStatus
+from pumice.placing.derived import derived
 from pumice.volcano import points
-from pumice.volcano.estimator import Estimator, estimator_problems, interval_of, percent, threshold_problems
-from pumice.volcano.load import composite, idleness_score, weighted
-from pumice.volcano.node_usage import FRESH_S, node_usage
+from pumice.volcano.scorers.node_usage import FRESH_S, node_usage
+from pumice.volcano.scorers.usage_estimator import (
+    Estimator,
+    estimator_problems,
+    interval_of,
+    percent,
+    threshold_problems,
+)
+from pumice.volcano.scorers.usage_load import composite, idleness_score, weighted
 
 _AMOUNTS = [CPU, MEMORY]
 _STARTING = [int(status) for status in (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)]

@@ -23,7 +23,7 @@ from pumice.columns.nodes import NodeFacts
 from pumice.columns.rows import ClassRows, NodeRows
 from pumice.columns.tables import Tables
 from pumice.columns.views import TaskClass
-from pumice.framework.derived import Derived
+from pumice.placing.derived import Derived
 
 GPU = "nvidia.com/gpu"
 _ZERO, _HALF, _ONE, _THREE, _FIFTY, _HUNDRED = (np.array(v) for v in (0.0, 0.5, 1.0, 3.0, 50.0, 100.0))

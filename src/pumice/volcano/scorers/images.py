@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import F64
-from pumice.framework.derived import Derived
 from pumice.model.pod import PodSpec
+from pumice.placing.derived import Derived
 
 _MIB = 1024 * 1024
 LEAST = 23 * _MIB

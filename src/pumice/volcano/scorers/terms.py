@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import F64, I64
-from pumice.framework.derived import Derived
-from pumice.framework.node_filters import node_term, untolerated_count
 from pumice.model.pod import PodSpec
+from pumice.placing.derived import Derived
+from pumice.placing.filters.nodes import node_term, untolerated_count
 
 AVOID = ("PreferNoSchedule",)
 

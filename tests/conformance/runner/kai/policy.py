@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pumice.framework.policy import Policy, read_policy
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.policy_file import Policy, read_policy
+from pumice.framework.plugin.registry import Registry
 from tests.conformance.runner.result import NotYet
 
 Raw = Mapping[str, Any]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pumice.cycle import run_cycle
-from pumice.framework.policy import Policy
-from pumice.framework.registry import Registry
+from pumice.framework.plugin.policy_file import Policy
+from pumice.framework.plugin.registry import Registry
 from pumice.model.claims import Allocation
 from pumice.model.events import Seen as Event
 from pumice.model.status import TaskStatus

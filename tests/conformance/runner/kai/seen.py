@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from pumice.columns.nodes import FUTURE, IDLE
 from pumice.columns.tables import Tables
-from pumice.framework.outcome import Outcome
+from pumice.framework.cycle.outcome import Outcome
 from pumice.model.decisions import CLAIMS, GPU_GROUPS, Bind, ClaimGrant, Evict
 from pumice.model.status import ALLOCATED_STATUSES, TaskStatus
 from tests.conformance.runner.kai.objects import GPU

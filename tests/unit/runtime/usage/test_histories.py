@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pumice.framework.errors import PolicyError
-from pumice.framework.policy import read_policy
+from pumice.framework.plugin.errors import PolicyError
+from pumice.framework.plugin.policy_file import read_policy
 from pumice.model.usage import QueueHistory
 from pumice.runtime.conf import policy_of
 from pumice.runtime.languages import builtin_registry

@@ -12,7 +12,7 @@ import pytest
 from pumice.model.decisions import Evict
 from pumice.model.events import Object
 from pumice.testing.build import Ran, cluster, node, queue, run
-from pumice.volcano.gang_eviction import DOMAINS_DEFAULT, limits_of
+from pumice.volcano.eviction.gang_eviction import DOMAINS_DEFAULT, limits_of
 from tests.unit.volcano.evicting import LEVELS, gang
 
 TIERS = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: proportion}]\n"

@@ -6,8 +6,8 @@ import numpy as np
 
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import TaskRows
-from pumice.framework.plugin import plugin
-from pumice.framework.session import Session
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
 from pumice.testing.build import cluster, node, pod, podgroup, run
 from pumice.volcano import points
 

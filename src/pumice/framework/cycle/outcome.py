@@ -1,0 +1,86 @@
+"""What a cycle hands back: what should be written, what was told, and the state that it left. A value: nobody changes
+it afterwards, and it holds no session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from msgspec import Struct
+
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.tables import Tables
+from pumice.framework.cycle.trace import Entry, Fault, GroupEvent, Story
+from pumice.framework.plugin.policy_file import Policy
+from pumice.model.decisions import GateRemoval, PodGroupUpdate, PodNotice, Writes
+from pumice.model.resources import Resource
+from pumice.model.status import TaskStatus
+
+
+class Outcome(Struct, frozen=True):
+    """``tables``: the cluster as the session left it. ``now``: seconds since the epoch. ``figures``: numbers that
+    plugins publish, by name. ``wakes_at``: when a plugin may decide otherwise though nothing happens, None for never.
+    """
+
+    uid: str
+    now: float
+    policy: Policy
+    tables: Tables
+    story: Story
+    writes: Writes
+    figures: Mapping[str, AnyArray]
+    wakes_at: float | None
+
+    @property
+    def groups(self) -> tuple[PodGroupUpdate, ...]:
+        return self.writes.groups
+
+    @property
+    def queues(self) -> Mapping[str, Resource]:
+        return self.writes.queues
+
+    @property
+    def gates(self) -> tuple[GateRemoval, ...]:
+        """Queue gates to take off pods."""
+        return self.writes.gates
+
+    @property
+    def entries(self) -> list[Entry]:
+        """What was tried, in order."""
+        return list(self.story.entries)
+
+    @property
+    def events(self) -> list[GroupEvent]:
+        """Messages for users of pod groups."""
+        return self.story.messages
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What plugins did wrong."""
+        return self.story.faults
+
+    @property
+    def live_jobs(self) -> AnyArray:
+        """Rows of the jobs that belonged to the session: with a pod group and a queue that exists."""
+        return self.tables.jobs.live
+
+    @property
+    def pipelined(self) -> dict[str, str]:
+        """Pods promised a node that others are leaving: pod -> node."""
+        tables = self.tables
+        rows = (tables.tasks.status == TaskStatus.PIPELINED).nonzero()[0].tolist()
+        return {tables.tasks.pods[r].key: tables.nodes.facts.names[tables.tasks.node[r]] for r in rows}
+
+    def notices(self) -> Iterator[PodNotice]:
+        """For every waiting pod of the session that is not gated: why it waits. Made when asked for."""
+        return self.policy.dialect.notices(self)
+
+    def nominations(self) -> Iterator[PodNotice]:
+        """Of the notices, those that nominate a pod to a node which others are leaving. Made when asked for."""
+        return self.policy.dialect.nominations(self)
+
+    @property
+    def total(self) -> AnyArray:
+        """What all nodes have together (R,)."""
+        found: AnyArray = np.asarray(self.tables.nodes.facts.total)
+        return found

@@ -1,0 +1,117 @@
+"""One scheduling cycle: what is known, what plugins say about it, and what has been noted so far. The session ties
+these together and does nothing itself. The core below computes on ``world``; plugins and actions are given the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, TypeVar
+
+from pumice.columns.column import Column
+from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.snapshot import Snapshot
+from pumice.framework.cycle.observer import Observer, nobody
+from pumice.framework.cycle.ordering import Ordering
+from pumice.framework.cycle.ports import NOBODY, Outside
+from pumice.framework.cycle.statement import Planner, Statement, Turn
+from pumice.framework.cycle.trace import Story
+from pumice.framework.cycle.world import World
+from pumice.framework.memo import Memo
+from pumice.framework.plugin.errors import PluginError
+from pumice.framework.plugin.hooks import Hooks
+from pumice.framework.plugin.policy_file import Policy
+from pumice.placing.choose import Placing
+from pumice.placing.feasibility import Feasibility
+
+V = TypeVar("V")
+
+#: The memo's question what plugins publish in a session in which nothing waits or is written. It rests on the tables.
+PUBLISHED = "published while nothing waited"
+
+
+class Session:
+    """Opened on a snapshot under a policy at a moment. ``now`` is seconds since the epoch.
+
+    ``tables`` are the state, written through ``journal`` and, for tasks, ``ledger``; ``total`` (R,) is what all nodes
+    have together. ``published``: of a session that finds what the last one did, which did nothing: as much as
+    was asked of what plugins publish. ``ask``
+    puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
+    goes first, ``placing`` where tasks go, ``story`` is what is told of all that, ``notes`` go into the next snapshot.
+    ``opened_at``: versions above it are of later writes. ``outside``: whom plugins may ask.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, policy: Policy, now: float, planner: Planner, memo: Memo, outside: Outside = NOBODY
+    ) -> None:
+        self.snapshot, self.policy, self.now, self.planner, self.memo = snapshot, policy, now, planner, memo
+        self.uid, self.opened_at, self.outside = snapshot.uid, 0, outside
+        self.is_idle = policy.only_for_waiting and policy.dialect.nothing_waits(snapshot.tables)
+        self.world = World(snapshot, now, policy.accounting, to_write=not self.is_idle)
+        memo.begin(self.world, policy, snapshot.shard)
+        self.published: dict[str, AnyArray] | None = (
+            memo.recall(PUBLISHED, (snapshot.tables.version,)) if self.is_idle else None
+        )
+        self.tables, self.journal, self.ledger = self.world.tables, self.world.journal, self.world.ledger
+        self.total: F64 = self.tables.nodes.facts.total
+        self.story, self.hooks = Story(self.tables), Hooks(policy)
+        self.ask, self.has, self.add = self.hooks.ask, self.hooks.has, self.hooks.add
+        self.order = Ordering(self.tables, self.hooks)
+        self.notes: dict[str, float] = {}
+        self._shared: dict[Hashable, Any] = {}
+
+    def open(self, observe: Observer = nobody) -> None:
+        """Open the plugins and tell ``observe`` of each; where nothing waits, those that hear of the end or say when
+        they wake, and none where nothing has changed either. Raises: PluginFault."""
+        if self.published is not None:
+            self.hooks.open(self, ())  # whoever is asked all the same is opened then
+            return
+        if not self.is_idle:
+            self.policy.dialect.opens(self)
+        self.hooks.open(self, self.policy.heard_when_idle if self.is_idle else self.policy.everyone, observe)
+        self.memo.begun(self.world)
+        self.opened_at = self.tables.versions.next()
+
+    def close(self) -> None:
+        """Forget everything: parts that know each other are free at once, and no collector has to find that out."""
+        self.memo.end(self.world)
+        self.__dict__.clear()
+
+    # -- for plugins --------------------------------------------------------------------------------------------------
+
+    def column(
+        self, name: str, axis: str = "", *shape: int, values: AnyArray | None = None, per_task: AnyArray | None = None
+    ) -> Column[Any]:
+        """Numbers of a plugin's own, as ``World.column`` says; asked for while it opens, so that all who read know of
+        them. Raises: PluginError."""
+        if not self.hooks.is_opening:
+            raise PluginError(f"column {name} asked for when the plugin was open already")
+        name, column = self.world.column(name, axis, *shape, values=values, per_task=per_task)
+        self.memo.begin_column(self.world, name)
+        return column
+
+    def shared(self, key: Hashable, build: Callable[[], V]) -> V:
+        """What several plugins need in this session, built by the first that asks."""
+        if key not in self._shared:
+            self._shared[key] = build()
+        return self._shared[key]  # type: ignore[no-any-return]
+
+    # -- for actions --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def placing(self) -> Placing:
+        feasible = Feasibility(self.world, self.hooks, self.memo, self.snapshot.shard)
+        return Placing(self.world, self.hooks, self.memo, feasible)
+
+    def statement(self) -> Statement:
+        """A set of operations that is committed or leaves no trace."""
+        return Statement(self.world, self.hooks, self.planner, self.story)
+
+    def turn(self, subject: str) -> Turn:
+        """Somebody's turn: what a plugin does wrong in it costs this one the turn, and nobody else anything."""
+        return Turn(self.journal, self.story, subject)
+
+    @cached_property
+    def live_jobs(self) -> AnyArray:
+        """Jobs that belong to the session: with a pod group and a queue that exists."""
+        return self.tables.jobs.live

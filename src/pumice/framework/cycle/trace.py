@@ -1,0 +1,346 @@
+"""What a cycle tried and what stood against it: written while it runs, read by explanations and reports.
+
+``Attempt`` is what one try to place a job comes to. Whoever tries returns it; the story takes it in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.counting import PIPELINED
+from pumice.columns.dtypes import I8, I32, I64, AnyArray, Bool
+from pumice.columns.placement import Placement
+from pumice.columns.tables import Tables
+from pumice.framework.plugin.errors import PluginFault
+from pumice.framework.plugin.filter_result import FitErrors
+from pumice.model.status import TaskStatus
+
+
+class Kind(IntEnum):
+    ALLOCATE = 0
+    PIPELINE = 1
+    EVICT = 2
+    STAY = 3
+
+
+#: The state that an operation moves tasks to; those that stay go back to the one they were in.
+AFTER = {
+    Kind.ALLOCATE: TaskStatus.ALLOCATED,
+    Kind.PIPELINE: TaskStatus.PIPELINED,
+    Kind.EVICT: TaskStatus.RELEASING,
+    Kind.STAY: TaskStatus.RUNNING,
+}
+
+
+class Operation(NamedTuple):
+    """``reason`` of an eviction, which users see. ``evicted``: of a pipelining, some victim left for it; of an
+    eviction, it is one more of the same tasks, of which nobody is told."""
+
+    kind: Kind
+    placement: Placement
+    reason: str = ""
+    evicted: bool = False
+
+
+class Question(NamedTuple):
+    """How many of the next ``tasks`` (rows, or positions in the job) the queue would take on, its answer, and the
+    ``reason`` that was given for none. Asked before anything of the attempt stood."""
+
+    tasks: tuple[int, ...]
+    allowed: int
+    reason: str = ""
+
+
+class Attempt(NamedTuple):
+    """``placed``: operations that stand. ``undone``: those that were taken back, in the order of that. ``errors``: task
+    rows that found no node, in the order of trying. ``asked``: what was asked of the queue before anything stood;
+    ``asked_again``: it was asked later too, and may have answered by what stood. ``told``: what the story should say of
+    the job, as (what, detail)."""
+
+    placed: tuple[Operation, ...] = ()
+    undone: tuple[Operation, ...] = ()
+    errors: tuple[tuple[int, FitErrors], ...] = ()
+    asked: tuple[Question, ...] = ()
+    asked_again: bool = False
+    told: tuple[tuple[str, str], ...] = ()
+
+
+class Entry(NamedTuple):
+    """``action`` did ``what`` with ``subject`` (a job, a queue, a task); ``detail`` says why or where."""
+
+    action: str
+    subject: str
+    what: str
+    detail: str = ""
+
+
+class JobsEntry(NamedTuple):
+    """The same entry for many jobs, by row."""
+
+    action: str
+    jobs: AnyArray
+    what: str
+    detail: str = ""
+
+
+class GroupEvent(NamedTuple):
+    """A message that the users of a pod group should see."""
+
+    job: str
+    type: str  # Normal | Warning
+    reason: str
+    message: str
+
+
+class Fault(NamedTuple):
+    """What a plugin did wrong. ``subject`` is the job, or the phase of the cycle, that it cost its turn; ``where`` file
+    and line."""
+
+    subject: str
+    plugin: str
+    point: str
+    hook: str
+    where: str
+    problem: str
+
+    @property
+    def text(self) -> str:
+        return f"plugin {self.plugin}, {self.hook} at {self.point} ({self.where}): {self.problem}"
+
+
+class Trace(NamedTuple):
+    """For each of some tasks where the operation that was taken back last had put it (tasks,): its state (-1: nothing
+    was taken back), its node, and whether somebody was evicted for it."""
+
+    status: I8
+    node: I32
+    evicted: Bool
+
+    @staticmethod
+    def of(count: int, operations: Sequence[Operation] = (), position: Mapping[int, int] | None = None) -> Trace:
+        """Of operations in the order in which they were taken back; ``position`` of each row among the tasks, the row
+        itself without."""
+        trace = Trace(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count, dtype=bool))
+        trace.take(operations, position)
+        return trace
+
+    def promises(self) -> AnyArray:
+        """Which of them it was a promise for that somebody was evicted for (rows,), rising."""
+        evicted = self.evicted.nonzero()[0]
+        found: AnyArray = evicted[self.status[evicted] == PIPELINED]
+        return found
+
+    def take(self, operations: Sequence[Operation], position: Mapping[int, int] | None = None) -> None:
+        """Further operations were taken back."""
+        for op in operations:
+            rows = list(op.placement.rows)
+            where = rows if position is None else [position[row] for row in rows]
+            self.status[where], self.node[where], self.evicted[where] = AFTER[op.kind], op.placement.nodes, op.evicted
+
+
+class Failure(NamedTuple):
+    """A failed attempt without its job: tasks by their position in it. ``number``: equal for failures that say the
+    same. ``trace`` None: nothing was undone. ``queue``: versions of what the queue's answers rest on; ``asked_again``:
+    these were not all given before anything stood. ``alone``: the queue took on none of the tasks, and no node was
+    looked at."""
+
+    number: int
+    trace: Trace | None
+    errors: tuple[tuple[int, FitErrors], ...]
+    asked: tuple[Question, ...]
+    asked_again: bool
+    queue: tuple[object, ...]
+    told: tuple[tuple[str, str], ...]
+    alone: bool
+
+
+class Said(NamedTuple):
+    """What an action that moved nothing left in the story: entries, rejections at admission, and the failures that
+    befell jobs: ``failed`` their rows, ``failed_as`` and ``failed_with`` as in the story."""
+
+    told: tuple[Entry | JobsEntry, ...]
+    rejected: tuple[tuple[AnyArray, str], ...]
+    failures: tuple[Failure, ...]
+    failed: AnyArray
+    failed_as: I64
+    failed_with: I32
+
+
+class Story:
+    """Everything told in one cycle. ``action`` is the one that runs.
+
+    ``failed_as`` (J,): the number of the failure that befell a job, 0 without one; which one it was, ``failure_of``
+    says, for two that say the same may have been on other nodes. ``tried``: other jobs of which something was noted,
+    with ``errors`` by job row and task row, in the order of noting. ``rejected``: rows of jobs, and why they were not
+    admitted. ``moved``: jobs whose hypernodes should be remembered.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self.action = ""
+        self.told: list[Entry | JobsEntry] = []
+        self.events: list[GroupEvent] = []
+        self.faults: list[Fault] = []
+        self.rejected: list[tuple[AnyArray, str]] = []
+        self.errors: dict[int, dict[int, FitErrors]] = {}
+        self.failed_as: I64 = np.zeros(tables.jobs.capacity, dtype=np.int64)
+        self._failures: list[Failure] = []
+        self._failed_with: I32 = np.zeros(tables.jobs.capacity, dtype=np.int32)
+        self.counts: Counter[str] = Counter()
+        self.moved: set[int] = set()
+        self.tried: set[int] = set()
+        self._undone: Trace | None = None  # of all tasks, made when something is undone
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def tell(self, subject: str, what: str, detail: str = "") -> None:
+        self.told.append(Entry(self.action, subject, what, detail))
+
+    def tell_of_jobs(self, rows: AnyArray, what: str, detail: str = "") -> None:
+        """The same of many jobs."""
+        self.told.append(JobsEntry(self.action, rows, what, detail))
+
+    def blame(self, subject: str, fault: PluginFault) -> None:
+        """A plugin failed, and ``subject`` lost its turn."""
+        self.faults.append(Fault(subject, fault.plugin, fault.point, fault.hook, fault.where, fault.problem))
+        self.tell(subject, "set aside", self.faults[-1].text)
+
+    def note(self, row: int, errors: FitErrors) -> None:
+        """Note why a task found no node; replaces an older note."""
+        job = int(self._tables.tasks.job[row])
+        self.tried.add(job)
+        if job not in self.errors:
+            self.errors[job] = dict(self.errors_of(job))
+        self.errors[job][row] = errors
+
+    def take(self, job: int, attempt: Attempt) -> None:
+        """Take in what the attempt of a job undid, and what stands against it now."""
+        self.tried.add(job)
+        if self.failed_as[job]:
+            self._unfail(job)
+        if attempt.undone:
+            if self._undone is None:
+                self._undone = Trace.of(self._tables.tasks.capacity)
+            self._undone.take(attempt.undone)
+        if self._undone is not None:
+            for op in attempt.placed:
+                self._undone.status[list(op.placement.rows)] = -1
+        self.errors[job] = dict(attempt.errors)
+
+    def _unfail(self, job: int) -> None:
+        """The job was tried again after it had failed like others: from now on it has notes of its own."""
+        trace, rows = self.failure_of(job).trace, self._tables.jobs.tasks[job]
+        if trace is not None:
+            if self._undone is None:
+                self._undone = Trace.of(self._tables.tasks.capacity)
+            self._undone.status[rows], self._undone.node[rows], self._undone.evicted[rows] = trace
+        self.failed_as[job] = 0
+
+    def fail(self, jobs: AnyArray, failure: Failure) -> None:
+        """The failure befalls some jobs of which nothing was noted before."""
+        if not self._failures or self._failures[-1] is not failure:
+            self._failures.append(failure)
+        self.failed_as[jobs] = failure.number
+        self._failed_with[jobs] = len(self._failures) - 1
+
+    # -- again --------------------------------------------------------------------------------------------------------
+
+    def mark(self) -> tuple[int, ...]:
+        """Where the story is."""
+        return len(self.told), len(self.rejected), len(self._failures), *self._beside()
+
+    def _beside(self) -> tuple[int, ...]:
+        """How much there is that is told only where something was moved, or befell one job alone."""
+        return len(self.events), len(self.faults), len(self.errors), len(self.tried), len(self.moved)
+
+    def said_since(self, mark: tuple[int, ...]) -> Said | None:
+        """What was told since then, None where it cannot be told again: something befell one job alone, or jobs had
+        failed before."""
+        told, rejected, failures, *beside = mark
+        if failures or self.errors or self.tried or self._beside() != tuple(beside):
+            return None
+        rows = self.failed_as.nonzero()[0]
+        found = tuple(self.told[told:]), tuple(self.rejected[rejected:]), tuple(self._failures)
+        return Said(*found, rows, self.failed_as[rows], self._failed_with[rows])
+
+    def say_again(self, said: Said) -> None:
+        """The same was found again; nobody has failed before."""
+        self.told += said.told
+        self.rejected += said.rejected
+        self._failures += said.failures
+        self.failed_as[said.failed], self._failed_with[said.failed] = said.failed_as, said.failed_with
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def failure_of(self, job: int) -> Failure:
+        """The failure that befell a job which ``failed_as`` something."""
+        return self._failures[int(self._failed_with[job])]
+
+    def failed_with(self, jobs: AnyArray) -> AnyArray:
+        """Numbers of the failures that befell some jobs, in this cycle only; -1 for none. Shapes (rows,) -> (rows,)."""
+        return np.where(self.failed_as[jobs] > 0, self._failed_with[jobs], -1)
+
+    def errors_of(self, job: int) -> Mapping[int, FitErrors]:
+        """Why tasks of a job found no node, by row, in the order of trying."""
+        noted = self.errors.get(job)
+        if noted is not None or not self.failed_as[job]:
+            return noted if noted is not None else {}
+        rows = self._tables.jobs.tasks[job]
+        return {int(rows[position]): errors for position, errors in self.failure_of(job).errors}
+
+    def first_error_of(self, job: int) -> tuple[int, FitErrors] | None:
+        """Why the first task of a job, in their order, found no node that is known of one; with its row."""
+        noted, rows = self.errors.get(job), self._tables.jobs.tasks[job]
+        if noted is not None:
+            row = next((row for row in rows.tolist() if row in noted), None)
+            return None if row is None else (row, noted[row])
+        errors = self.failure_of(job).errors if self.failed_as[job] else ()
+        if not errors:
+            return None
+        position, first = min(errors, key=itemgetter(0))
+        return int(rows[position]), first
+
+    def undone_of(self, job: int) -> Trace | None:
+        """What was taken back of the tasks of a job, in their order; None where nothing was."""
+        if self.failed_as[job]:
+            return self.failure_of(job).trace
+        undone = self._undone
+        if undone is None:
+            return None
+        rows = self._tables.jobs.tasks[job]
+        if not (undone.status[rows] >= 0).any():
+            return None
+        return Trace(undone.status[rows], undone.node[rows], undone.evicted[rows])
+
+    def undone_promises(self) -> AnyArray:
+        """Rows of the tasks of which a promise that others were evicted for was taken back last."""
+        found = [] if self._undone is None else [self._undone.promises()]
+        for number, failure in enumerate(self._failures):
+            promised = failure.trace.promises() if failure.trace is not None else ()
+            if len(promised):
+                jobs = ((self.failed_as > 0) & (self._failed_with == number)).nonzero()[0].tolist()
+                found += [self._tables.jobs.tasks[job][promised] for job in jobs]
+        return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+
+    @property
+    def entries(self) -> Iterator[Entry]:
+        """What was told, in order, one entry a step and subject."""
+        uids = self._tables.jobs.uids
+        for told in self.told:
+            if isinstance(told, Entry):
+                yield told
+            else:
+                yield from (Entry(told.action, uids[row], told.what, told.detail) for row in told.jobs.tolist())
+
+    @property
+    def messages(self) -> list[GroupEvent]:
+        """Messages for users of pod groups, rejections at admission first, those by job."""
+        uids = self._tables.jobs.uids
+        texts = sorted((uids[row], text) for rows, text in self.rejected for row in rows.tolist())
+        return [GroupEvent(uid, "Normal", "Unschedulable", text) for uid, text in texts] + self.events

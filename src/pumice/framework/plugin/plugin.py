@@ -1,0 +1,222 @@
+"""What a plugin is, in each of its forms, and how its arguments are read from its signature.
+
+* a function with ``@plugin("name")`` over ``@some_point``: ``(ssn, …, *, argument: float = 1.0)``;
+* a class with ``@plugin("name")``: ``__init__(self, ssn, *, argument=…)`` and methods under points;
+* a class with ``on_session_open(ssn)`` / ``on_session_close(ssn)`` (Volcano's life cycle), which adds hooks with
+``ssn.add(point, function)``; any class may do so in ``__init__`` at points that ``@plugin("name", adds=(…,))`` names.
+
+An instance may name points that its arguments switch off in ``unused_points``, and single methods in ``unused_hooks``;
+it may have ``figures()``, numbers that it publishes by name for metrics and reports (or functions that find them,
+``framework.figures``), and ``wakes_at()``, the next
+moment (seconds since the epoch) at which it may answer otherwise though nothing has happened, None for never. One that
+is only there so that a scheduler that runs serves a page names its path, and needs no hook.
+
+Keyword parameters are the arguments; a class may have a static method ``problems(**arguments)``, which gives a sentence
+for each value that it cannot use. A name in the conf matches when it is the same after ``.`` and ``-`` become ``_``; a
+parameter that ends in ``_`` collects every argument with that prefix, as in ``binpack.resources.nvidia.com/gpu``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from itertools import chain, repeat
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pumice.framework.plugin.errors import PluginError, did_you_mean
+from pumice.framework.plugin.point import HOOKS_ATTRIBUTE, Mark, Question, Reads, spelled
+
+P = TypeVar("P", bound=Callable[..., Any])
+PLUGIN_ATTRIBUTE = "__pumice_plugin__"
+_TRUE, _FALSE = {"1", "t", "true"}, {"0", "f", "false"}
+
+
+class Argument(Struct, frozen=True):
+    """One that a policy file may give: its name there, its type in words, what holds where it is not given."""
+
+    name: str
+    type: str
+    default: Any
+
+
+class PluginSpec(Struct, frozen=True, dict=True):
+    """One plugin, ready to be built afresh for every session.
+
+    ``keeps`` says where its own numbers live: ``columns`` (asked from the session, rolled back for free) or ``python``
+    (plain state: a rollback then tells ``on_deallocate`` and ``on_allocate``). ``adds``: points at which it may add
+    hooks while it opens, beside those at which its class has some. ``page``: the path of what is served while it is in
+    the policy that is in force, empty for none.
+    """
+
+    name: str
+    target: Callable[..., Any]
+    arguments: dict[str, Argument]
+    #: Of each a Mark, and the method (none for a function).
+    hooks: tuple[tuple[Question, str, Reads | None, str | None, str | None, str], ...]
+    keeps: str
+    adds: tuple[Question, ...] = ()
+    page: str = ""
+
+    def may_answer_at(self, point: Question) -> bool:
+        """Whether it has hooks at the point, or may add some."""
+        return self.keeps == "python" or point in self.adds or bool(self.hooks_at(point))
+
+    def build(self, ssn: object, arguments: Mapping[str, Any]) -> Any:
+        """A fresh instance; for a function, the function with the session and its arguments filled in."""
+        return self._make(ssn, **arguments)
+
+    @cached_property
+    def _make(self) -> Callable[..., Any]:
+        """What makes an instance of the session and the arguments; of a function, that with both filled in."""
+        return self.target if inspect.isclass(self.target) else partial(partial, self.target)
+
+    def problems(self, arguments: Mapping[str, Any]) -> list[str]:
+        """What is wrong with the values of some arguments, the others as by default; in the words of the plugin."""
+        ask = getattr(self.target, "problems", None)
+        if ask is None:
+            return []
+        try:
+            return list(ask(**{name: argument.default for name, argument in self.arguments.items()} | dict(arguments)))
+        except Exception as error:
+            return [f"arguments cannot be looked at: {type(error).__name__}: {error}"]
+
+    @cached_property
+    def publishes(self) -> bool:
+        """Whether it has figures."""
+        return hasattr(self.target, "figures")
+
+    @cached_property
+    def wakes(self) -> bool:
+        """Whether it has a moment at which it wakes."""
+        return hasattr(self.target, "wakes_at")
+
+    def hooks_at(self, point: Question) -> tuple[tuple[str, Reads | None, str | None, str | None, str], ...]:
+        """(form, reads, concerns, several, attribute) of each hook at the point."""
+        return self._hooks_at.get(point, ())
+
+    @cached_property
+    def _hooks_at(self) -> dict[Question, tuple[tuple[str, Reads | None, str | None, str | None, str], ...]]:
+        points = dict.fromkeys(hook[0] for hook in self.hooks)
+        return {point: tuple(hook[1:] for hook in self.hooks if hook[0] is point) for point in points}
+
+
+def plugin(name: str, *, keeps: str = "columns", adds: tuple[Question, ...] = (), page: str = "") -> Callable[[P], P]:
+    """Name a plugin as conf files do."""
+
+    def mark(target: P) -> P:
+        setattr(target, PLUGIN_ATTRIBUTE, replace(spec_of(name, target, keeps, page), adds=adds))
+        return target
+
+    return mark
+
+
+def spec_of(name: str, target: Callable[..., Any], keeps: str, page: str = "") -> PluginSpec:
+    """Read a plugin's hooks and arguments.
+
+    Raises: PluginError when it has neither a hook nor a page, or an argument without default.
+    """
+    if inspect.isclass(target):
+        if hasattr(target, "on_session_open"):
+            keeps = "python"
+        members = inspect.getmembers(target, inspect.isfunction)
+        hooks = tuple((*mark, attribute) for attribute, member in members for mark in _marks(member))
+        parameters = _keywords(target.__init__, name)
+    else:
+        hooks = tuple((*mark, "") for mark in _marks(target))
+        parameters = _keywords(target, name)
+    if not hooks and not page and not hasattr(target, "on_session_open"):
+        raise PluginError(f"plugin {name}: no hook found; put @<point> under @plugin, or define on_session_open(ssn)")
+    return PluginSpec(name, target, parameters, hooks, keeps, page=page)
+
+
+def _marks(function: Callable[..., Any]) -> list[Mark]:
+    found: list[Mark] = getattr(function, HOOKS_ATTRIBUTE, [])
+    return found
+
+
+def _keywords(function: Callable[..., Any], plugin_name: str) -> dict[str, Argument]:
+    found = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            continue
+        if parameter.default is inspect.Parameter.empty:
+            raise PluginError(f"plugin {plugin_name}: argument {parameter.name} has no default")
+        found[parameter.name] = Argument(parameter.name, spelled(parameter.annotation), parameter.default)
+    return found
+
+
+def normalised(name: str) -> str:
+    """An argument name as a Python identifier would spell it."""
+    return re.sub(r"[.\-]", "_", name)
+
+
+def _punctuated_like(found: str, name: str) -> str:
+    """The name of an argument with the separators, in their order, that ``found`` has in place of ``_``; the last one
+    goes for the rest."""
+    marks = re.findall(r"[._\-]", found) or ["_"]
+    left = chain(marks, repeat(marks[-1]))
+    return re.sub("_", lambda _: next(left), name)
+
+
+def read_arguments(
+    known: Mapping[str, Argument], given: Mapping[str, Any], where: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Arguments for the constructor, and the problems found; a wrong value leaves the default.
+
+    Source: Volcano takes ints for ints, ints and floats for floats, bools or parsable strings for bools, strings for
+    strings.
+    """
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    families = {name: arg for name, arg in known.items() if name.endswith("_")}
+    for key, value in given.items():
+        name = normalised(str(key))
+        family = next((f for f in families if name.startswith(f) and name != f), None)
+        argument = (known.get(name) if name not in families else None) or (families[family] if family else None)
+        if argument is None:
+            spelled = [_punctuated_like(str(key), each) for each in known]
+            problems.append(f'{where}: unknown argument "{key}"{did_you_mean(str(key), spelled)}')
+            continue
+        wanted = argument.type if not family or name in known else _type_in_family(argument)
+        read, ok = _convert(value, wanted)
+        if not ok:
+            problems.append(f"{where}: argument {key}: found {value!r:.100}, wanted {_WANTED.get(wanted, wanted)}")
+        elif family and name not in known:
+            values.setdefault(family, {})[str(key)[len(family) :]] = read
+        else:
+            values[name] = read
+    return values, problems
+
+
+#: The largest numbers of a conf: products and sums of a few such are still exact, or at least finite.
+INT_MAX, FLOAT_MAX = 2**31 - 1, 1e12
+
+
+def _type_in_family(argument: Argument) -> str:
+    """The type of what a family collects, from ``Mapping[str, float]``."""
+    found = re.search(r"Mapping\[str, (\w+)\]", argument.type)
+    return found[1] if found else "float"
+
+
+_WANTED = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "Any": "any value"}
+
+
+def _convert(value: Any, wanted: str) -> tuple[Any, bool]:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    match wanted:
+        case "int":
+            return value, isinstance(value, int) and not isinstance(value, bool) and abs(value) <= INT_MAX
+        case "float":
+            return (float(value), True) if is_number and abs(value) <= FLOAT_MAX else (value, False)
+        case "bool":
+            if isinstance(value, str):
+                return value.lower() in _TRUE, value.lower() in _TRUE | _FALSE
+            return value, isinstance(value, bool)
+        case "str":
+            return value, isinstance(value, str)
+    return value, True

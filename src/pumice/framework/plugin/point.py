@@ -1,0 +1,213 @@
+"""What an extension point is: a question, the ways to write a hook that answers it, and how answers are combined.
+
+A point is the decorator that puts a function at it. Its type says what a hook takes and answers, so a wrong hook is an
+error for mypy; and it reads the annotations, so a wrong hook is an error at load too. Which way a hook is written in is
+read from what it takes, and that is a contract: a hook that takes ``TaskClass`` cannot see the single task, so its
+answer is kept for the class; one that takes ``Task`` is asked each time; one that takes rows answers for many at once.
+
+What an answer rests on, and so how long it holds: the rows that were asked about, the class, and every column of the
+plugin's own. ``reads=`` on the decorator says it anew where that is too little (a hook that reads the clock) or too
+much. A hook about single jobs that has nothing to say of most names a method with ``concerns=``, which takes JobRows
+and gives a mask: of the others it is not thought to say anything. One about a task and nodes names one that takes
+TaskClass, and says whether it may say anything that tells nodes apart of tasks of the class. A hook about a class may
+name a method with ``several=``, which takes ClassRows in the place of TaskClass and says the same of several classes at
+once. One that a hook about a task names takes TaskRows in the place of Task, of one class, and gives what follows them
+as they are placed one after the other (``framework.in_turn``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, TypeVar, overload
+
+from msgspec import Struct
+
+from pumice.framework.plugin.errors import PluginError
+
+HOOKS_ATTRIBUTE = "__pumice_hooks__"
+
+#: Words of ``reads=`` beside names of columns, which are ``plugin.column``.
+ROWS = "rows"  # the rows that were asked about, in every column of their table and of the plugin's on the same axis
+SIGNATURE = "signature"  # of a job: its scheduling signature and its tasks by state, so the same for all jobs like it
+NOW = "now"  # the clock
+PODS = "pods"  # pods, and where they are: any task's row
+QUEUES = "queues"
+JOBS = "jobs"
+#: Of candidates for eviction: of the tasks of one job only these and that job; of whoever asks for them only the class,
+#: the priority and the queue. So nothing that is said of other jobs changes when one of the tasks leaves.
+BY_JOB = "by job"
+#: Of candidates that are of one class and one queue: when one of those whom it names has left, and a task like the one
+#: that asks was promised a place, it names the others of them and nobody else.
+COUNTS_DOWN = "counts down"
+#: Of candidates: whom it does not name it will not name when more tasks of the job that asks were promised a place.
+NOBODY_NEW = "nobody new"
+WORDS = (ROWS, SIGNATURE, NOW, PODS, QUEUES, JOBS, BY_JOB, COUNTS_DOWN, NOBODY_NEW)
+
+Reads = tuple[str, ...]
+
+
+def by_signature(reads: Reads | None) -> bool:
+    """Whether a hook that reads this says the same of jobs with one signature, and of their tasks."""
+    return reads is not None and SIGNATURE in reads
+
+
+P = TypeVar("P")  # the plugin (self), or the session of a plugin that is one function
+A = ParamSpec("A")
+B = ParamSpec("B")
+R = TypeVar("R")
+S = TypeVar("S")
+C = TypeVar("C")
+
+
+class Mark(NamedTuple):
+    """What a decorator leaves on a function: at which point it is, in which form, what it reads (None: as by default),
+    the name of the method that says which jobs or classes it concerns (None: all), and of the one that answers for
+    several classes (None: it is asked for each)."""
+
+    point: Question
+    form: str
+    reads: Reads | None
+    concerns: str | None
+    several: str | None = None
+
+
+class Question(Struct, frozen=True, eq=False):
+    """The part of a point that has no types. ``name`` is also that of the decorator.
+
+    ``asks``: the question, and what each answer means. ``when``: who asks it, and when. ``switch``: the stem of the
+    conf switch (``JobOrder`` for ``enableJobOrder`` and ``enabledJobOrder``), empty when the hook cannot be switched
+    off; ``switches``: of these one must be on. ``forms`` maps what a hook may take, as written, to the name of the
+    form. ``tells``: of a plugin that is listed twice, each instance hears it once; at other points the last one is
+    asked at both places. ``listens``: the form of a hook there that is written to answer None and nothing else.
+    """
+
+    name: str
+    asks: str
+    when: str
+    combinator: Callable[..., Any]
+    forms: Mapping[tuple[str, ...], str]
+    switch: str = ""
+    default_on: bool = True
+    switches: tuple[str, ...] = ()
+    tells: bool = False
+    listens: str = ""
+
+    @property
+    def any_switch(self) -> tuple[str, ...]:
+        """The switches of which one must be on; empty: always on."""
+        return self.switches or ((self.switch,) if self.switch else ())
+
+    def form_of(self, hook: Callable[..., Any], what: str, skip: int = 1) -> str:
+        """The form that a hook is written in; ``what`` it is called in an error. ``skip``: leading parameters that are
+        no part of the question (``self`` or ``ssn``). Raises: PluginError."""
+        found = takes(hook, skip)
+        form = self.forms.get(found)
+        if form is None:
+            known = " or ".join("(" + ", ".join(each) + ")" for each in self.forms)
+            raise PluginError(f"{what}: found parameters ({', '.join(found)}), wanted {known}")
+        answers = spelled(hook.__annotations__.get("return", "?"))
+        return self.listens if self.listens and answers == "None" else form
+
+    def mark(self, hook: Any, reads: Reads | None, concerns: str | None, several: str | None) -> Any:
+        """Put a function at this point."""
+        form = self.form_of(hook, f"hook {hook.__qualname__} at point {self.name}")
+        wrong = [word for word in reads or () if word not in WORDS and "." not in word]
+        if wrong:
+            names = ", ".join(WORDS)
+            raise PluginError(
+                f"hook {hook.__qualname__} at point {self.name}: reads={wrong[0]!r}: wanted one of {names},"
+                " or the name of a column, plugin.column"
+            )
+        setattr(
+            hook, HOOKS_ATTRIBUTE, [*getattr(hook, HOOKS_ATTRIBUTE, ()), Mark(self, form, reads, concerns, several)]
+        )
+        return hook
+
+    def decorate(
+        self, hook: Any, *, reads: Reads | None = None, concerns: str | None = None, several: str | None = None
+    ) -> Any:
+        """``@point`` and ``@point(reads=…)``."""
+        if hook is None:
+            return lambda later: self.mark(later, reads, concerns, several)
+        return self.mark(hook, reads, concerns, several)
+
+
+def takes(hook: Callable[..., Any], skip: int = 1) -> tuple[str, ...]:
+    """Annotations of the positional parameters, as written, without the first ``skip`` of them."""
+    code = hook.__code__
+    names = code.co_varnames[: code.co_argcount]
+    return tuple(spelled(hook.__annotations__.get(name, "?")) for name in names[skip:])
+
+
+def spelled(annotation: Any) -> str:
+    """An annotation as it is written, whether or not the module has ``from __future__ import annotations``."""
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
+Once = Callable[Concatenate[P, A], R]
+
+
+class Point(Question, Generic[A, R, C], frozen=True, eq=False):
+    """A question with one form of hook. ``Point[[Job], bool, bool]``: hooks take a Job and answer a bool, and so does
+    whoever asks get one."""
+
+    @overload
+    def __call__(self, hook: Callable[Concatenate[P, A], R], /) -> Callable[Concatenate[P, A], R]: ...
+    @overload
+    def __call__(
+        self, /, *, reads: Reads, concerns: str | None = None
+    ) -> Callable[[Callable[Concatenate[P, A], R]], Callable[Concatenate[P, A], R]]: ...
+    def __call__(self, hook: Any = None, /, **said: Any) -> Any:
+        return self.decorate(hook, **said)
+
+
+class MarksTwoForms(Protocol[A, R, B, S]):
+    """What ``@point(reads=…)`` leaves to be done: it takes a hook of either form, and no other."""
+
+    @overload
+    def __call__(self, hook: Callable[Concatenate[P, A], R], /) -> Callable[Concatenate[P, A], R]: ...
+    @overload
+    def __call__(self, hook: Callable[Concatenate[P, B], S], /) -> Callable[Concatenate[P, B], S]: ...
+
+
+class TwoForms(Question, Generic[A, R, B, S, C], frozen=True, eq=False):
+    """A question with two forms of hook; whoever asks gets ``C``."""
+
+    @overload
+    def __call__(self, hook: Callable[Concatenate[P, A], R], /) -> Callable[Concatenate[P, A], R]: ...
+    @overload
+    def __call__(self, hook: Callable[Concatenate[P, B], S], /) -> Callable[Concatenate[P, B], S]: ...
+    @overload
+    def __call__(
+        self, /, *, reads: Reads, concerns: str | None = None, several: str | None = None
+    ) -> MarksTwoForms[A, R, B, S]: ...
+    def __call__(self, hook: Any = None, /, **said: Any) -> Any:
+        return self.decorate(hook, **said)
+
+
+class Asked(Generic[A, C]):
+    """A question as it is put to hooks of several forms, or of several points, at once: each form is adapted to the
+    arguments that whoever asks has. A form without an adapter in ``forms`` is not asked. ``of_several``: it is about
+    several classes at once, and put to the methods that hooks name for that (``several=``), else through the
+    adapter."""
+
+    __slots__ = ("combinator", "forms", "of_several", "points")
+
+    def __init__(
+        self,
+        points: tuple[Question, ...],
+        forms: Mapping[str, Callable[[Callable[..., Any]], Callable[..., Any]]],
+        combinator: Callable[..., C],
+        *,
+        of_several: bool = False,
+    ) -> None:
+        self.points, self.forms, self.combinator, self.of_several = points, forms, combinator, of_several
+
+    def adapted(self, form: str, call: Callable[..., Any], several: Callable[..., Any] | None) -> Callable[..., Any]:
+        """What to call of a hook of a form, which names ``several`` or nothing beside."""
+        return several if self.of_several and several is not None else self.forms[form](call)
+
+
+def as_it_is(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """The adapter of a form that takes the very arguments."""
+    return hook

@@ -1,0 +1,403 @@
+"""The extension points that both policy languages have, which the framework itself asks. A dialect's own are in its
+``points``.
+
+Source: Volcano's session functions and switches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Protocol, TypeVar, overload
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, I64, AnyArray, Bool
+from pumice.columns.rows import ClassRows, JobRows, NodeRows, TaskRows
+from pumice.columns.runs import TaskRun
+from pumice.columns.tables import Tables
+from pumice.columns.views import Job, Node, Queue, Task, TaskClass
+from pumice.framework.plugin import combine
+from pumice.framework.plugin.combine import Allowed
+from pumice.framework.plugin.filter_result import Invalid, Unfit, Verdict
+from pumice.framework.plugin.point import Asked, P, Point, Question, Reads, TwoForms, as_it_is
+from pumice.model.decisions import Refusal
+from pumice.placing import incremental as in_turn
+
+OverRows = TypeVar("OverRows")
+OnNode = TypeVar("OnNode")
+Subject = TypeVar("Subject")
+Several = TypeVar("Several", JobRows, TaskRows)
+
+
+class MarksOverNodes(Protocol[OverRows, OnNode]):
+    """What ``@point(reads=…)`` leaves to be done: it takes a hook of one of the four forms, and no other."""
+
+    @overload
+    def __call__(
+        self, hook: Callable[[P, TaskClass, NodeRows], OverRows], /
+    ) -> Callable[[P, TaskClass, NodeRows], OverRows]: ...
+    @overload
+    def __call__(self, hook: Callable[[P, Task, NodeRows], OverRows], /) -> Callable[[P, Task, NodeRows], OverRows]: ...
+    @overload
+    def __call__(self, hook: Callable[[P, TaskClass, Node], OnNode], /) -> Callable[[P, TaskClass, Node], OnNode]: ...
+    @overload
+    def __call__(self, hook: Callable[[P, Task, Node], OnNode], /) -> Callable[[P, Task, Node], OnNode]: ...
+
+
+class OverNodes(Question, Generic[OverRows, OnNode], frozen=True, eq=False):
+    """A question about nodes, for a class of tasks or for one task; over rows, or one node at a time."""
+
+    @overload
+    def __call__(
+        self, hook: Callable[[P, TaskClass, NodeRows], OverRows], /
+    ) -> Callable[[P, TaskClass, NodeRows], OverRows]: ...
+    @overload
+    def __call__(self, hook: Callable[[P, Task, NodeRows], OverRows], /) -> Callable[[P, Task, NodeRows], OverRows]: ...
+    @overload
+    def __call__(self, hook: Callable[[P, TaskClass, Node], OnNode], /) -> Callable[[P, TaskClass, Node], OnNode]: ...
+    @overload
+    def __call__(self, hook: Callable[[P, Task, Node], OnNode], /) -> Callable[[P, Task, Node], OnNode]: ...
+    @overload
+    def __call__(
+        self, /, *, reads: Reads, concerns: str | None = None, several: str | None = None
+    ) -> MarksOverNodes[OverRows, OnNode]: ...
+    def __call__(self, hook: Any = None, /, **said: Any) -> Any:
+        return self.decorate(hook, **said)
+
+
+_CLASS, _TASK = ("TaskClass", "NodeRows"), ("Task", "NodeRows")
+_OVER_NODES: Mapping[tuple[str, ...], str] = {
+    _CLASS: "class",
+    _TASK: "task",
+    ("TaskClass", "Node"): "class_node",
+    ("Task", "Node"): "task_node",
+}
+
+job_order: TwoForms[[JobRows], AnyArray, [Job, Job], int, int] = TwoForms(
+    "job_order",
+    "Which job goes first? One key a job, smaller first; or compare two (negative: left). Ties: older, then UID.",
+    "when an action sorts the jobs that it will go through",
+    combine.first_nonzero,
+    {("JobRows",): "key", ("Job", "Job"): "compare"},
+    switch="JobOrder",
+)
+queue_order: TwoForms[[Queue], Any, [Queue, Queue], int, int] = TwoForms(
+    "queue_order",
+    "Which queue goes first? A key (a number, or a tuple of them), smaller first; or compare two. Ties: older, then"
+    " name.",
+    "whenever a queue takes its place among those that wait for a turn",
+    combine.first_nonzero,
+    {("Queue",): "key", ("Queue", "Queue"): "compare"},
+    switch="QueueOrder",
+)
+task_order: TwoForms[[TaskRows], AnyArray, [Task, Task], int, int] = TwoForms(
+    "task_order",
+    "Which task of a job goes first? One key a task, smaller first; or compare two. Ties: index in the pod name, older,"
+    " UID.",
+    "when a job has its first turn in an action",
+    combine.first_nonzero,
+    {("TaskRows",): "key", ("Task", "Task"): "compare"},
+    switch="TaskOrder",
+)
+predicate: OverNodes[Verdict | None, Unfit | None] = OverNodes(
+    "predicate",
+    "May the task run on the node? Rows answer a Verdict; one node answers None or Unfit. None over rows: no objection"
+    " to this task, nor to further ones of its class, wherever others of its job go. A hook may name a method for"
+    " several (`several=`): about classes a mask, classes by nodes, or None; about tasks a FilterInTurn, which follows"
+    " their placements, or None. One about tasks may name a method that takes a TaskClass and says whether it concerns"
+    " its tasks at all (`concerns=`).",
+    "before a task is placed: for a class once, and then for rows that changed; for a task each time",
+    combine.verdicts,
+    _OVER_NODES,
+    switch="Predicate",
+)
+waits: Point[[Task, NodeRows], Bool | None, Bool | None] = Point(
+    "waits",
+    "On which nodes that may take the task would it have to wait for something, beside resources, that others still"
+    " have? A mask; None: on none.",
+    "where a task is to be bound at once if it can",
+    combine.any_mask,
+    {_TASK: "task"},
+    switch="Predicate",
+)
+pre_predicate: TwoForms[[TaskClass], Unfit | None, [Task], Unfit | None, Unfit | None] = TwoForms(
+    "pre_predicate",
+    "Is there any point in looking at nodes? None or Unfit.",
+    "before nodes are looked at for a task",
+    combine.first_failure,
+    {("TaskClass",): "class", ("Task",): "task"},
+    switch="Predicate",
+)
+node_order: OverNodes[F64 | None, float] = OverNodes(
+    "node_order",
+    "How good is the node for the task? Higher is better; summed over plugins. None over rows: nothing to say about the"
+    " class. A hook may name a method for several (`several=`): about classes scores, classes by nodes, or None; about"
+    " tasks a ScoreInTurn, which follows their placements, one number or None.",
+    "where a task can go to more than one node",
+    combine.total,
+    _OVER_NODES,
+    switch="NodeOrder",
+)
+batch_node_order: TwoForms[[TaskClass, NodeRows], F64 | None, [Task, NodeRows], F64 | float | None, F64 | float] = (
+    TwoForms(
+        "batch_node_order",
+        "The same, seen over all candidates at once. A Task form may answer one number: the same for every candidate,"
+        " and for further tasks of the class, wherever others of the job go. A hook may name a method for several"
+        " (`several=`): about classes scores, classes by nodes, or None; about tasks a ScoreInTurn, which follows their"
+        " placements, one number or None.",
+        "where a task can go to more than one node",
+        combine.total,
+        {_CLASS: "class", _TASK: "task"},
+        switch="NodeOrder",
+    )
+)
+node_map: Point[[Task, Node], float, list[float]] = Point(
+    "node_map",
+    "A score per node that the plugin's own node_reduce rewrites; ignored without one.",
+    "where a task can go to more than one node, and the plugin has a node_reduce",
+    combine.each,
+    {("Task", "Node"): "task_node"},
+    switch="NodeOrder",
+)
+node_reduce: Point[[Task, NodeRows, I64], F64, list[F64]] = Point(
+    "node_reduce",
+    "Rewrite the plugin's mapped scores (whole numbers, one a candidate).",
+    "after its node_map",
+    combine.each,
+    {("Task", "NodeRows", "I64"): "task"},
+    switch="NodeOrder",
+)
+best_node: Point[[Task, NodeRows, F64], int | None, int | None] = Point(
+    "best_node",
+    "Which of the scored candidates, if not the one with the highest score? A node row or None.",
+    "when the candidates for one task have their scores",
+    combine.first_answer,
+    {("Task", "NodeRows", "F64"): "task"},
+    switch="BestNode",
+)
+overused: Point[[Queue], bool, bool] = Point(
+    "overused",
+    "Is the queue done for this session?",
+    "when a queue has its turn in allocate or reclaim",
+    combine.any_of,
+    {("Queue",): "queue"},
+    switch="Overused",
+)
+allocatable: TwoForms[[Queue, TaskRows], int | Unfit, [Queue, Task], bool | Unfit, Allowed] = TwoForms(
+    "allocatable",
+    "How many of these tasks, which would be placed in this order, may the queue take on? Once these are placed, it"
+    " takes on none of the others. A hook that takes one Task answers True or False. Either may answer an Unfit with"
+    " the reason.",
+    "before tasks of a queue are placed",
+    combine.fewest,
+    {("Queue", "TaskRows"): "run", ("Queue", "Task"): "task"},
+    switch="Allocatable",
+)
+job_ready: Point[[Job], bool | int, int] = Point(
+    "job_ready",
+    "May the job's placements be committed? True, False, or how many more tasks must be placed at least.",
+    "after tasks of the job were placed",
+    combine.most_missing,
+    {("Job",): "job"},
+    switch="JobReady",
+)
+job_valid: Point[[Job], Invalid | None, Invalid | None] = Point(
+    "job_valid",
+    "Can the job ever be complete with the pods that exist? None or Invalid.",
+    "when a job has its first turn in an action",
+    combine.first_failure,
+    {("Job",): "job"},
+)
+on_allocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
+    "on_allocate",
+    "Tasks were placed (allocated, pipelined, or an eviction undone). A Refusal undoes the placement; a hook that is"
+    " written `-> None` gives none.",
+    "after the books have moved, before anything else is decided",
+    combine.notify,
+    {("TaskRun",): "run"},
+    tells=True,
+    listens="told",
+)
+on_deallocate: Point[[TaskRun], Refusal | None, Refusal | None] = Point(
+    "on_deallocate",
+    "Tasks left their nodes (evicted, or a committed placement refused).",
+    "after the books have moved. A rollback tells it only to plugins that keep plain Python state",
+    combine.notify,
+    {("TaskRun",): "run"},
+    tells=True,
+)
+bind_context: Point[[Task, Node], Mapping[str, object] | None, dict[str, object]] = Point(
+    "bind_context",
+    "What should the plugin's own work before binding know of the task? A mapping or None; it rides along with the"
+    " decision.",
+    "when a placement is committed, for each task",
+    combine.merge,
+    {("Task", "Node"): "task"},
+)
+session_close: Point[[], None, None] = Point(
+    "session_close",
+    "The session ends.",
+    "once, in reverse order of the policy",
+    combine.notify,
+    {(): "none"},
+    tells=True,
+)
+
+
+# -- a hook in one form, asked in another: one contract, several ways to write it
+
+
+def pair_of_keys(
+    of_rows: Callable[[Several], AnyArray], rows_of: Callable[[Tables, AnyArray], Several]
+) -> Callable[[Job | Task, Job | Task], int]:
+    """A hook that gives keys, as a comparison of two."""
+
+    def compare(left: Job | Task, right: Job | Task) -> int:
+        a, b = of_rows(rows_of(left.tables, np.array([left.row, right.row]))).tolist()
+        return int(a > b) - int(a < b)
+
+    return compare
+
+
+def pair_of_single_keys(of_one: Callable[[Subject], Any]) -> Callable[[Subject, Subject], int]:
+    """The same for a hook that gives the key of one."""
+
+    def compare(left: Subject, right: Subject) -> int:
+        a, b = of_one(left), of_one(right)
+        return int(a > b) - int(a < b)  # keys may be NumPy numbers
+
+    return compare
+
+
+def filter_node_by_node(hook: Callable[[Subject, Node], Unfit | None]) -> Callable[[Subject, NodeRows], Verdict]:
+    """A filter of one node, over rows."""
+
+    def over_rows(subject: Subject, nodes: NodeRows) -> Verdict:
+        why: list[tuple[Unfit, ...]] = [()]
+        codes = np.zeros(len(nodes), dtype=np.int32)
+        for i, node in enumerate(nodes):
+            unfit = hook(subject, node)
+            if unfit is not None:
+                if not isinstance(unfit, Unfit):
+                    raise combine.WrongAnswer(hook, unfit, "None or an Unfit")
+                codes[i] = len(why)
+                why.append((unfit,))
+        return Verdict(codes, tuple(why))
+
+    return over_rows
+
+
+def score_node_by_node(hook: Callable[[Subject, Node], float]) -> Callable[[Subject, NodeRows], F64]:
+    """A score of one node, over rows."""
+
+    def over_rows(subject: Subject, nodes: NodeRows) -> F64:
+        return np.array([hook(subject, node) for node in nodes], dtype=np.float64)
+
+    return over_rows
+
+
+def masks_of_each(hook: Callable[[TaskClass, NodeRows], Verdict | None]) -> Callable[[ClassRows, NodeRows], Bool]:
+    """A filter about one class, asked about several: to which nodes it does not object."""
+
+    def of_several(classes: ClassRows, nodes: NodeRows) -> Bool:
+        found = np.ones((len(classes), len(nodes)), dtype=bool)
+        for i, cls in enumerate(classes):
+            for verdict in combine.verdicts(((hook,),), cls, nodes):
+                found[i] = verdict.codes == 0
+        return found
+
+    return of_several
+
+
+def scores_of_each(hook: Callable[[TaskClass, NodeRows], F64 | float | None]) -> Callable[[ClassRows, NodeRows], F64]:
+    """A score about one class, asked about several."""
+
+    def of_several(classes: ClassRows, nodes: NodeRows) -> F64:
+        found = np.zeros((len(classes), len(nodes)))
+        for i, cls in enumerate(classes):
+            found[i] = combine.total(((hook,),), cls, nodes)
+        return found
+
+    return of_several
+
+
+def of_its_class(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """A hook about a class, asked about a task."""
+    return lambda task, *rest: hook(task.cls, *rest)
+
+
+def first_of_run(hook: Callable[..., Any]) -> Callable[[Queue, TaskRows], Any]:
+    """A hook about one task, asked about several: it can speak for the first only."""
+    return lambda queue, tasks: hook(queue, next(iter(tasks)))
+
+
+# -- questions as they are put
+
+jobs_compared: Asked[[Job, Job], int] = Asked(
+    (job_order,), {"key": lambda hook: pair_of_keys(hook, JobRows), "compare": as_it_is}, combine.first_nonzero
+)
+jobs_keyed: Asked[[JobRows], list[AnyArray]] = Asked((job_order,), {"key": as_it_is}, combine.keys)
+queues_compared: Asked[[Queue, Queue], int] = Asked(
+    (queue_order,), {"key": pair_of_single_keys, "compare": as_it_is}, combine.first_nonzero
+)
+queue_keyed: Asked[[Queue], list[Any]] = Asked((queue_order,), {"key": as_it_is}, combine.each)
+tasks_compared: Asked[[Task, Task], int] = Asked(
+    (task_order,), {"key": lambda hook: pair_of_keys(hook, TaskRows), "compare": as_it_is}, combine.first_nonzero
+)
+tasks_keyed: Asked[[TaskRows], list[AnyArray]] = Asked((task_order,), {"key": as_it_is}, combine.keys)
+class_filters: Asked[[TaskClass, NodeRows], list[Verdict]] = Asked(
+    (predicate,), {"class": as_it_is, "class_node": filter_node_by_node}, combine.verdicts
+)
+task_filters: Asked[[Task, NodeRows], list[Verdict]] = Asked(
+    (predicate,), {"task": as_it_is, "task_node": filter_node_by_node}, combine.verdicts
+)
+_CLASS_SCORES = {"class": as_it_is, "class_node": score_node_by_node}
+_TASK_SCORES = {"task": as_it_is, "task_node": score_node_by_node}
+class_scores: Asked[[TaskClass, NodeRows], F64 | float] = Asked(
+    (node_order, batch_node_order), _CLASS_SCORES, combine.total
+)
+class_scores_checked: Asked[[TaskClass, NodeRows], F64 | float] = Asked(
+    (node_order, batch_node_order), _CLASS_SCORES, combine.finite_total
+)
+classes_open: Asked[[ClassRows, NodeRows], Bool | None] = Asked(
+    (predicate,),
+    {"class": masks_of_each, "class_node": lambda hook: masks_of_each(filter_node_by_node(hook))},
+    combine.open_to_each,
+    of_several=True,
+)
+classes_scored: Asked[[ClassRows, NodeRows], F64] = Asked(
+    (node_order, batch_node_order),
+    {"class": scores_of_each, "class_node": lambda hook: scores_of_each(score_node_by_node(hook))},
+    combine.totals,
+    of_several=True,
+)
+task_scores: Asked[[Task, NodeRows, F64 | float], F64 | float] = Asked(
+    (node_order, batch_node_order), _TASK_SCORES, combine.total
+)
+task_scores_checked: Asked[[Task, NodeRows, F64 | float], F64 | float] = Asked(
+    (node_order, batch_node_order), _TASK_SCORES, combine.finite_total
+)
+filters_in_turn: Asked[[TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.FilterInTurn]] | None] = Asked(
+    (predicate,),
+    {
+        "task": in_turn.filter_of_first,
+        "task_node": lambda hook: in_turn.filter_of_first(filter_node_by_node(hook)),
+    },
+    in_turn.filters_of,
+    of_several=True,
+)
+scores_in_turn: Asked[[TaskRows, NodeRows], list[tuple[in_turn.Hook, in_turn.ScoreInTurn | float]] | None] = Asked(
+    (node_order, batch_node_order),
+    {
+        "task": in_turn.score_of_first,
+        "task_node": lambda hook: in_turn.score_of_first(score_node_by_node(hook)),
+    },
+    in_turn.scores_of,
+    of_several=True,
+)
+task_refused: Asked[[Task], Unfit | None] = Asked(
+    (pre_predicate,), {"class": of_its_class, "task": as_it_is}, combine.first_failure
+)
+tasks_allowed: Asked[[Queue, TaskRows], Allowed] = Asked(
+    (allocatable,), {"run": as_it_is, "task": first_of_run}, combine.fewest
+)

@@ -1,0 +1,330 @@
+"""The conf file (``volcano-scheduler.conf``), read strictly, and the policy it stands for.
+
+Source: Volcano's format (``actions``, ``tiers``, ``configurations``, ``metrics``) and its rule that a switch which is
+not written is on. Beyond it, both spellings of a switch are accepted, and whatever is not understood is named instead
+of ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from msgspec import Struct, field
+
+from pumice.columns.ledger import Accounting
+from pumice.framework.plugin.errors import PolicyError, did_you_mean
+from pumice.framework.plugin.plugin import PluginSpec, read_arguments
+from pumice.framework.plugin.point import Question
+from pumice.framework.plugin.registry import Dialect, Registry
+from pumice.model.plain_words import kind_of
+
+ENTRIES_MAX = 200  # plugins and actions a conf may list; each costs work in every cycle
+DEFAULT_DIALECT = "volcano"
+_TOP_KEYS = ("actions", "tiers", "configurations", "metrics", "dialect")
+
+
+class PluginOption(Struct, frozen=True):
+    """One plugin in one tier: which of its hooks are on, and its arguments."""
+
+    spec: PluginSpec
+    switches: Mapping[str, bool]
+    arguments: Mapping[str, Any]
+
+    def enabled(self, point: Question) -> bool:
+        """Whether the plugin's hooks at the point are on."""
+        return not point.any_switch or any(self.switches.get(s, False) for s in point.any_switch)
+
+
+class ActionOption(Struct, frozen=True):
+    """One step of the cycle: ``run(ssn, **arguments)``. ``home``: the dialect that it is of."""
+
+    name: str
+    run: Any
+    arguments: Mapping[str, Any]
+    only_for_waiting: bool = False
+    home: Dialect | None = None
+
+
+class Policy(Struct, frozen=True, dict=True):
+    """What decides: actions in order, plugins in tiers, in a language. ``warnings`` are the problems that a lenient
+    reading put aside, ``sections`` what else the file says in the words of its dialect."""
+
+    actions: tuple[ActionOption, ...]
+    tiers: tuple[tuple[PluginOption, ...], ...]
+    dialect: Dialect = field(default_factory=Dialect)
+    metrics: Mapping[str, Any] = {}
+    sections: Mapping[str, Any] = {}
+    warnings: tuple[str, ...] = ()
+
+    def has_action(self, name: str) -> bool:
+        return any(action.name == name for action in self.actions)
+
+    def comes_after(self, first: str, name: str) -> bool:
+        """Whether an action comes once another one, wherever it stands, has run for the last time in a cycle."""
+        names = [action.name for action in self.actions]
+        return first in names and name in names[len(names) - names[::-1].index(first) :]
+
+    def section(self, name: str) -> Mapping[str, Any]:
+        """One of ``sections``, empty where it is not there."""
+        found: Mapping[str, Any] = self.sections.get(name) or {}
+        return found
+
+    @cached_property
+    def accounting(self) -> Accounting:
+        """The moves that its actions may make."""
+        found = self.dialect.accounting
+        for action in self.actions:
+            found = found.also(action.home.accounting) if action.home is not None else found
+        return found
+
+    @cached_property
+    def options(self) -> list[PluginOption]:
+        """Every plugin, tier after tier."""
+        return [option for tier in self.tiers for option in tier]
+
+    @cached_property
+    def python_plugins(self) -> list[int]:
+        """Positions in ``options`` of the plugins that keep plain Python state, by name."""
+        kept = (i for i, option in enumerate(self.options) if option.spec.keeps == "python")
+        return sorted(kept, key=lambda i: self.options[i].spec.name)
+
+    @cached_property
+    def only_for_waiting(self) -> bool:
+        """Whether a session in which no job waits moves nothing, and no plugin has to hear of it."""
+        return not self.python_plugins and all(action.only_for_waiting for action in self.actions)
+
+    @cached_property
+    def heard_when_idle(self) -> list[int]:
+        """Positions of the plugins that have a part in a session in which nothing waits: they are told of its end, or
+        say when they wake."""
+        closing = [point for point in self.dialect.points.values() if point.name == "session_close"]
+        return [
+            i
+            for i, option in enumerate(self.options)
+            if option.spec.wakes or any(option.spec.hooks_at(point) for point in closing)
+        ]
+
+    @cached_property
+    def everyone(self) -> list[int]:
+        """Positions of all plugins."""
+        return list(range(len(self.options)))
+
+    @cached_property
+    def publishing(self) -> list[int]:
+        """Positions of the plugins that publish figures."""
+        return [i for i, option in enumerate(self.options) if option.spec.publishes]
+
+    @cached_property
+    def waking(self) -> list[int]:
+        """Positions of the plugins that say when they wake."""
+        return [i for i, option in enumerate(self.options) if option.spec.wakes]
+
+    @cached_property
+    def told_of_the_end(self) -> list[int]:
+        """Positions of the plugins that are told of the end beside every point (Volcano's life cycle)."""
+        return [i for i, option in enumerate(self.options) if hasattr(option.spec.target, "on_session_close")]
+
+    def plugins_at(self, point: Question) -> list[list[int]]:
+        """Positions in ``options`` of the plugins that are on at the point and have, or may add, hooks there; by tier,
+        no tier empty.
+
+        A plugin that is listed twice is asked at both places: its last instance, except that every instance hears what
+        is told. Source: Volcano (registrations by name, event handlers one after the other).
+        """
+        found = self._plugins_at.get(point)
+        if found is None:
+            found = self._plugins_at[point] = [tier for tier in self._find_plugins_at(point) if tier]
+        return found
+
+    def _find_plugins_at(self, point: Question) -> Iterator[list[int]]:
+        last = {option.spec.target: i for i, option in enumerate(self.options)}
+        first = 0
+        for tier in self.tiers:
+            on = [i for i, o in enumerate(tier, first) if o.enabled(point) and o.spec.may_answer_at(point)]
+            yield on if point.tells else [last[self.options[i].spec.target] for i in on]
+            first += len(tier)
+
+    @cached_property
+    def _plugins_at(self) -> dict[Question, list[list[int]]]:
+        return {}
+
+
+def read_policy(
+    conf: object, registry: Registry, *, strict: bool = True, unset_switches: bool = True, check_conflicts: bool = True
+) -> Policy:
+    """The policy of a parsed conf document.
+
+    ``strict`` turns every problem into an error; a lenient reading drops what it does not understand, as Volcano does,
+    and lists it in ``warnings`` (an unknown action is an error in both). ``unset_switches`` is the value of switches
+    that are not written. ``check_conflicts`` False takes plugins that exclude each other, as a session does that no
+    conf was loaded for. Raises: PolicyError with every problem found.
+    """
+    reader = _Reader(registry, unset_switches, check_conflicts)
+    policy = reader.read(conf)
+    if reader.fatal or (strict and reader.problems):
+        raise PolicyError(reader.fatal + reader.problems)
+    return policy
+
+
+class _Reader:
+    def __init__(self, registry: Registry, unset: bool, check_conflicts: bool) -> None:
+        self.registry = registry
+        self.unset = unset
+        self.check_conflicts = check_conflicts
+        self.problems: list[str] = []
+        self.fatal: list[str] = []
+
+    def read(self, conf: object) -> Policy:
+        if not isinstance(conf, Mapping):
+            self.fatal.append(f"conf: found {kind_of(conf)}, wanted a mapping with actions and tiers")
+            return Policy((), ())
+        dialect = conf.get("dialect", DEFAULT_DIALECT)
+        if not isinstance(dialect, str) or dialect not in self.registry.dialects:
+            self.fatal.append(
+                f'conf: dialect: found "{dialect}", wanted one of {", ".join(sorted(self.registry.dialects))}'
+            )
+            return Policy((), ())
+        self.language = self.registry.dialects[dialect]
+        known = (*_TOP_KEYS, *self.language.sections)
+        self.problems += [
+            f'conf: unknown key "{key}"{did_you_mean(str(key), known)}' for key in conf if key not in known
+        ]
+        self.switch_of = {
+            prefix + stem.lower(): stem for stem in self.language.switches for prefix in ("enable", "enabled")
+        }
+        actions = self._actions(conf, dialect)
+        own = [{"plugins": [{"name": name} for name in self.language.default_plugins]}]
+        tiers = self._tiers(conf.get("tiers", own if self.language.default_plugins else None), dialect)
+        metrics = conf.get("metrics") or {}
+        if not isinstance(metrics, Mapping):
+            self.problems.append(f"conf: metrics: found {kind_of(metrics)}, wanted a mapping")
+            metrics = {}
+        sections = dict(self._sections(conf))
+        return Policy(actions, tiers, self.language, metrics, sections, tuple(self.problems))
+
+    def _sections(self, conf: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        for name, problems_of in self.language.sections.items():
+            found = conf.get(name) or {}
+            problems = (
+                list(problems_of(found)) if isinstance(found, Mapping) else [f"found {found!r:.80}, wanted a mapping"]
+            )
+            self.problems += [f"conf: {name}: {problem}" for problem in problems]
+            if not problems:
+                yield name, found
+
+    def _actions(self, conf: Mapping[str, Any], dialect: str) -> tuple[ActionOption, ...]:
+        text = conf.get("actions", ", ".join(self.language.default_actions) or None)
+        if not isinstance(text, str) or not text.strip():
+            shown = kind_of(text) if text is None else repr(text)
+            self.fatal.append(
+                f"conf: actions: found {shown}, wanted a comma separated list such as enqueue, allocate, backfill"
+            )
+            return ()
+        known = self.registry.actions(dialect)
+        given = self._configurations(conf.get("configurations"))
+        steps = []
+        names = [part.strip() for part in text.split(",")]
+        self._not_too_many(names, "actions")
+        for name in names[:ENTRIES_MAX]:
+            action = self.registry.action(dialect, name)
+            if action is None:
+                missing = self.registry.why_missing(dialect, name)
+                self.fatal.append(
+                    "conf: actions: " + (missing or f'unknown action "{name}"{did_you_mean(name, known)}')
+                )
+                continue
+            values, problems = read_arguments(action.arguments, given.get(name, {}), f"conf: configurations: {name}")
+            self.problems += problems
+            home = self.registry.home(dialect, name)
+            steps.append(ActionOption(name, action.run, values, action.only_for_waiting, home))
+        for name in given:
+            if self.registry.action(dialect, name) is None:
+                self.problems.append(f'conf: configurations: unknown action "{name}"{did_you_mean(name, known)}')
+        return tuple(steps)
+
+    def _configurations(self, entries: object) -> dict[str, Mapping[str, Any]]:
+        found: dict[str, Mapping[str, Any]] = {}
+        for i, entry in enumerate(self._list(entries, "configurations")):
+            arguments = entry.get("arguments") or {} if isinstance(entry, Mapping) else None
+            if not isinstance(arguments, Mapping) or not isinstance(entry.get("name"), str):
+                self.problems.append(f"conf: configurations[{i}]: found {entry!r}, wanted a name and arguments")
+                continue
+            found.setdefault(entry["name"], arguments)
+        return found
+
+    def _list(self, value: object, where: str) -> list[Any]:
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self.problems.append(f"conf: {where}: found {kind_of(value)}, wanted a list")
+            return []
+        self._not_too_many(value, where)
+        return value[:ENTRIES_MAX]
+
+    def _not_too_many(self, entries: list[Any], where: str) -> None:
+        if len(entries) > ENTRIES_MAX:
+            self.problems.append(f"conf: {where}: found {len(entries)} entries, wanted {ENTRIES_MAX} at most")
+
+    def _tiers(self, entries: object, dialect: str) -> tuple[tuple[PluginOption, ...], ...]:
+        tiers = []
+        for i, tier in enumerate(self._list(entries, "tiers")):
+            if not isinstance(tier, Mapping):
+                self.problems.append(f"conf: tiers[{i}]: found {tier!r}, wanted a mapping with plugins")
+                continue
+            self._unknown_keys(tier, ("plugins",), f"tiers[{i}]")
+            where = f"tiers[{i}].plugins"
+            plugins = [
+                self._plugin(p, dialect, f"{where}[{k}]") for k, p in enumerate(self._list(tier.get("plugins"), where))
+            ]
+            options = tuple(p for p in plugins if p is not None)
+            conflict = self.language.conflict({p.spec.name: p.switches for p in options})
+            if self.check_conflicts and conflict:
+                self.fatal.append(f"conf: {where}: {conflict}")
+            tiers.append(options)
+        return tuple(tiers)
+
+    def _unknown_keys(self, entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+        for key in entry:
+            if key not in known:
+                self.problems.append(f'conf: {where}: unknown key "{key}"{did_you_mean(str(key), known)}')
+
+    def _plugin(self, entry: object, dialect: str, where: str) -> PluginOption | None:
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+            self.problems.append(f"conf: {where}: found {entry!r}, wanted a mapping with the plugin's name")
+            return None
+        name = entry["name"]
+        spec = self.registry.plugin(dialect, name)
+        if spec is None:
+            reason = self.registry.why_missing(dialect, name)
+            unknown = f'unknown plugin "{name}"{did_you_mean(name, self.registry.plugins(dialect))}'
+            self.problems.append(f"conf: {where}: {reason or unknown}")
+            return None
+        defaults = self.language.switches
+        switches = {stem: self.unset and default for stem, default in defaults.items()}
+        for key, value in entry.items():
+            if key in ("name", "arguments"):
+                continue
+            stem = self.switch_of.get(str(key).lower())
+            if stem is None:
+                known = ["name", "arguments", *(f"enable{s}" for s in defaults)]
+                self.problems.append(f'conf: {where} ({name}): unknown switch "{key}"{did_you_mean(str(key), known)}')
+            elif value is None:
+                continue  # as if it were not written
+            elif not isinstance(value, bool):
+                self.problems.append(f"conf: {where} ({name}): {key}: found {value!r}, wanted true or false")
+            else:
+                switches[stem] = value
+        given = entry.get("arguments") or {}
+        if not isinstance(given, Mapping):
+            self.problems.append(f"conf: {where} ({name}): arguments: found {given!r}, wanted a mapping")
+            given = {}
+        arguments, problems = read_arguments(spec.arguments, given, f"conf: {where} ({name})")
+        self.problems += problems
+        if refused := [f"conf: {where} ({name}): {problem}" for problem in spec.problems(arguments)]:
+            self.problems, arguments = self.problems + refused, {}
+        arguments |= {
+            name: switches[stem] for stem in self.language.features if (name := stem.lower()) in spec.arguments
+        }
+        return PluginOption(spec, switches, arguments)

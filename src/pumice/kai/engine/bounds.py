@@ -1,0 +1,108 @@
+"""Bounds that refute a scenario without simulating it.
+
+For each class of the tasks to be placed: the sum over nodes of how many fit there, counting what the scenario evicts,
+is at least their number, or they cannot all be placed: whoever else is placed only takes room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import floor, inf
+
+import numpy as np
+
+from pumice.columns.dtypes import EPS, F64, AnyArray, Bool
+from pumice.columns.nodes import FUTURE
+from pumice.framework.cycle.session import Session
+from pumice.kai.engine.parts import Chunk, Part
+from pumice.placing.feasibility import Feasibility
+
+
+class Bound:
+    """One part, after those that were recorded have left."""
+
+    def __init__(self, ssn: Session, feasible: Feasibility, part: Part, recorded: Iterable[int]) -> None:
+        self._ssn = ssn
+        tables = ssn.tables
+        self._freed: dict[int, F64] = {}
+        listed: list[int] = tables.tasks.cls[part.rows].tolist()
+        self._needs = {cls: listed.count(cls) for cls in dict.fromkeys(listed)}
+        self._asked = {cls: (tables.classes.req[cls] > 0).nonzero()[0].tolist() for cls in self._needs}
+        self._free(recorded)
+        self._capacity = {cls: feasible.capacity(cls) for cls in self._needs}
+        self._fits = {cls: self._fit_counts(cls) for cls in self._needs}
+        self._total = {cls: float(fits.sum()) for cls, fits in self._fits.items()}
+
+    def _free(self, rows: Iterable[int]) -> None:
+        tables = self._ssn.tables
+        node, cls, req = tables.tasks.node, tables.tasks.cls, tables.classes.frees
+        for row in rows:
+            there = int(node[row])
+            held = self._freed.get(there)
+            self._freed[there] = req[cls[row]] if held is None else held + req[cls[row]]
+
+    def _fit_counts(self, cls: int) -> F64:
+        """How many tasks of a class fit on each node now, and when the recorded victims have left (N,)."""
+        found: F64 = np.maximum(self._capacity[cls], 0.0)
+        for node in self._freed:
+            found[node] = self._fits_on(node, cls)
+        return found
+
+    def _fits_on(self, node: int, cls: int, more: F64 | float = 0.0) -> float:
+        """On one node, when ``more`` (R,) has left it, too."""
+        tables = self._ssn.tables
+        if self._capacity[cls][node] < 0:
+            return 0.0
+        need, fits = tables.classes.req[cls].tolist(), inf
+        room = (tables.nodes.books[node, FUTURE] + self._freed.get(node, 0.0) + more).tolist()
+        for dimension in self._asked[cls]:
+            fits = min(fits, floor((room[dimension] + EPS) / need[dimension]))
+        return max(0.0, fits)
+
+    def allows(self, chunk: Chunk) -> bool:
+        """Whether one chunk more, with all that left before it, could make room: what an exact count would not
+        refute."""
+        self._free(chunk.rows)
+        for node in chunk.nodes:
+            for cls, fits in self._fits.items():
+                fresh = self._fits_on(node, cls)
+                self._total[cls] += fresh - fits[node]
+                fits[node] = fresh
+        return all(self._total[cls] >= count for cls, count in self._needs.items())
+
+    def reaches(self, chunk: Chunk) -> bool:
+        """Whether there could be room when one chunk leaves, which is on one node."""
+        tables, node = self._ssn.tables, chunk.nodes[0]
+        more = tables.classes.frees[tables.tasks.cls[list(chunk.rows)]].sum(axis=0)
+        return all(
+            self._total[cls] - self._fits[cls][node] + self._fits_on(node, cls, more) >= count
+            for cls, count in self._needs.items()
+        )
+
+    def possible(self, node: AnyArray, amounts: F64) -> Bool:
+        """Of chunks that leave one node each (K,), with what they hold (K, R), in order: at which of them there could
+        be room, if all that came before from the same node left with it, and nobody else. Shape (K,)."""
+        order = np.argsort(node, kind="stable")
+        there, tables = node[order], self._ssn.tables
+        starts = np.concatenate(([True], there[1:] != there[:-1]))
+        first = np.maximum.accumulate(np.where(starts, np.arange(len(there)), 0))
+        found = np.ones(len(there), dtype=bool)
+        for cls, count in self._needs.items():
+            need, fits = tables.classes.req[cls], np.full(len(there), np.inf)
+            for dimension in self._asked[cls]:
+                summed = amounts[order, dimension].cumsum()
+                left = summed - np.where(first > 0, summed[first - 1], 0.0)
+                room = tables.nodes.books[there, FUTURE, dimension] + left + self._recorded(dimension)[there]
+                np.minimum(fits, np.floor((room + EPS) / need[dimension]), out=fits)
+            allowed = self._capacity[cls][there] >= 0
+            fits = np.where(allowed, np.maximum(fits, 0.0), 0.0)
+            found &= self._total[cls] - self._fits[cls][there] + fits >= count
+        back = np.empty_like(found)
+        back[order] = found
+        return back
+
+    def _recorded(self, dimension: int) -> F64:
+        found = np.zeros(len(self._ssn.tables.nodes.facts))
+        for node, amount in self._freed.items():
+            found[node] = amount[dimension]
+        return found

@@ -1,0 +1,396 @@
+"""Placing a part of a job: node by node, the best that fits, all of it or nothing.
+
+One sum of scores decides; whether a node fits at once is one of the terms (``nodeavailability``). Equal tasks that go
+to the same node are placed in one operation. Source: KAI allocate (common/allocate.go), its order of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
+
+from pumice.algorithms.groups import distinct
+from pumice.algorithms.top_k import top_k
+from pumice.columns.devices import Choice, DeviceLedger, charge_of_memory
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.nodes import FUTURE, IDLE
+from pumice.columns.rows import NodeRows, TaskRows
+from pumice.columns.views import Node, Queue, Task
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Statement
+from pumice.framework.plugin import points
+from pumice.kai.engine.budget import tries
+from pumice.kai.engine.groups import Group, Subset, groups_of, has_sets
+from pumice.kai.engine.parts import Part, active_of
+from pumice.kai.engine.points import device_order, may_take, node_subsets
+from pumice.model.gpu import GPU_RESOURCE, GpuShare
+from pumice.model.status import TaskStatus
+from pumice.placing.derived import derived
+from pumice.placing.feasibility import ClassFit, Feasibility
+from pumice.placing.k_best import Ladder
+from pumice.placing.prefetch import Picks
+
+_RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
+_ANYWHERE = Subset()
+#: Why a part was not placed: what is idle or about to be does not do.
+NO_ROOM = "no node has room"
+
+
+class Placer:
+    """``why``: why the last part was not placed. ``as_promised``: a task goes to the node that it is nominated to,
+    where that takes it: others were evicted to let it in there, and whoever gave way to it was promised another."""
+
+    def __init__(self, ssn: Session) -> None:
+        self.ssn, self.why, self.as_promised = ssn, "", False
+        self.feasible = Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard)
+        self._picks = Picks(ssn.memo, self.feasible)
+        self._by_name = nodes_by_name(ssn)
+        self._single = ssn.hooks.answers(points.task_filters) or ssn.hooks.answers(points.task_scores)
+        self._outside = self.feasible.outside
+        self._tries = tries(ssn)
+
+    def place(self, stmt: Statement, part: Part, within: Bool | None = None, *, virtual: bool = False) -> bool:
+        """Place all of a part, or nothing. ``within`` (N,): only on these nodes. ``virtual``: it is only found out
+        where they would go, so that all of them wait, and those of the part that were evicted may stay where they
+        are."""
+        if not self._may_take(part):
+            return False
+        with stmt.trial() as trial:
+            if self.is_grouped(part.job):
+                if not self._place_group(stmt, groups_of(self.ssn.tables, part), Subset(within), virtual):
+                    return False
+            elif not all(self._place_tasks(stmt, rows, Subset(within), virtual) for rows in part.tasks.values()):
+                return False
+            trial.keep()
+        if not virtual:
+            self._all_or_wait(stmt, part)
+        return True
+
+    @property
+    def is_by_class(self) -> bool:
+        """Whether tasks of a class fare alike on all nodes: no hook looks at the single task, no node is out of bounds
+        and no GPUs are shared."""
+        return not self._single and self._outside is None and self.ssn.ledger.devices is None
+
+    def is_grouped(self, job: int) -> bool:
+        """Whether some of a job's tasks must be near each other."""
+        return bool(self.ssn.tables.jobs.has_topology[job]) or has_sets(self.ssn.tables, job)
+
+    def place_at(self, stmt: Statement, part: Part, node: int) -> bool:
+        """Promise a part of one task that waits the node, as ``place`` would virtually where all is by class, the part
+        is not grouped and no other node has room."""
+        row = part.rows[0]
+        if not self._may_take(part) or self.ssn.ask(points.task_refused, Task(self.ssn.tables, row)) is not None:
+            return False
+        cls = int(self.ssn.tables.tasks.cls[row])
+        return self.feasible.has_room(cls, node) and stmt.pipeline([row], [node]) is None
+
+    def refutes(self, part: Part, within: Bool) -> bool:
+        """Whether some task of a part fits none of these nodes (N,), which is found out without asking which of them is
+        best."""
+        classes = set(self.ssn.tables.tasks.cls[part.rows].tolist())
+        return not all(np.count_nonzero(self.feasible.capacity(cls)[within] > 0) for cls in classes)
+
+    def _may_take(self, part: Part) -> bool:
+        ssn, job = self.ssn, part.job
+        queue = Queue(ssn.tables, int(ssn.tables.jobs.queue[job]))
+        self.why = ssn.ask(may_take, queue, part.amount(ssn.tables), bool(ssn.tables.jobs.preemptible[job])) or ""
+        if not self.why and not ssn.has(may_take):
+            self.why = self._refused(queue, part)
+        return not self.why
+
+    def _refused(self, queue: Queue, part: Part) -> str:
+        """Why its queue does not take all of a part, where plugins are asked of tasks and not of amounts."""
+        allowed = self.ssn.ask(points.tasks_allowed, queue, TaskRows(self.ssn.tables, np.array(part.rows)))
+        return "" if allowed.tasks >= len(part.rows) else allowed.reason or f"queue {queue.name} may take no more"
+
+    def _all_or_wait(self, stmt: Statement, part: Part) -> None:
+        """Where a pod set waits for others to leave, and less than its minimum can be bound, all of the part waits.
+        Source: KAI ConvertAllAllocatedToPipelined."""
+        tables = self.ssn.tables
+        waiting = any(self._is_short(sub) for sub in tables.jobs.subs[part.job])
+        if waiting:
+            for rows in part.tasks.values():
+                bound = [row for row in rows if tables.tasks.status[row] == _ALLOCATED]
+                if bound:
+                    stmt.wait(bound)
+
+    def _is_short(self, sub: int) -> bool:
+        tables = self.ssn.tables
+        promised = int(tables.subs.counts[sub, TaskStatus.PIPELINED])
+        return promised > 0 and active_of(tables, sub) - promised < tables.subs.min_available[sub]
+
+    def _place_group(self, stmt: Statement, group: Group, within: Subset, virtual: bool) -> bool:
+        """Place all of a group in the first subset of nodes that takes it, as long as there are tries left."""
+        if not self._tries.spend():
+            return False
+        found = self.ssn.ask(node_subsets, group, within)
+        if not found:
+            self.why = "no domain of its topology takes it"
+        for subset in found:
+            if subset.nodes is not None and self._lacks_room(group.rows, subset.nodes):
+                self.why = NO_ROOM
+                continue
+            if not self._tries.spend():
+                return False
+            with stmt.trial() as trial:
+                if group.sub >= 0:
+                    placed = self._place_tasks(stmt, group.rows, subset, virtual)
+                else:
+                    placed = all(self._place_group(stmt, each, subset, virtual) for each in group.inside)
+                if placed:
+                    trial.keep()
+                    return True
+        return False
+
+    def _lacks_room(self, rows: Sequence[int], within: Bool) -> bool:
+        """Whether one of some tasks fits none of these nodes (N,), whoever of the others is placed: there is too little
+        for it on each, or it is the first to be placed and filters object."""
+        cls = self.ssn.tables.tasks.cls
+        first = int(cls[rows[0]])
+        if not np.any(self.feasible.capacity(first)[within] > 0):
+            return True
+        others = set(cls[list(rows)].tolist()) - {first}
+        return any(not np.any(self.feasible.capacity(each)[within]) for each in others)
+
+    # -- tasks --------------------------------------------------------------------------------------------------------
+
+    def _place_tasks(self, stmt: Statement, rows: Sequence[int], within: Subset, virtual: bool) -> bool:
+        tasks = self.ssn.tables.tasks
+        if self.as_promised:
+            return all(self._place_as_promised(stmt, row, within, virtual) for row in rows)
+        if len(rows) == 1:
+            return self._place_equal(stmt, list(rows), int(tasks.cls[rows[0]]), within, virtual)
+        for cls, equal in groupby(rows, key=tasks.cls.__getitem__):
+            if not self._place_equal(stmt, list(equal), int(cls), within, virtual):
+                return False
+        return True
+
+    def _place_as_promised(self, stmt: Statement, row: int, within: Subset, virtual: bool) -> bool:
+        tables = self.ssn.tables
+        cls, node = int(tables.tasks.cls[row]), int(tables.tasks.nominated[row])
+        if node >= 0 and (within.nodes is None or within.nodes[node]):
+            there = np.zeros(tables.nodes.capacity, dtype=bool)
+            there[node] = True
+            if self._place_equal(stmt, [row], cls, Subset(there, within.score), virtual):
+                return True
+        return self._place_equal(stmt, [row], cls, within, virtual)
+
+    def _place_equal(self, stmt: Statement, rows: list[int], cls: int, within: Subset, virtual: bool) -> bool:
+        unfit = self.ssn.ask(points.task_refused, Task(self.ssn.tables, rows[0]))
+        if unfit is not None:
+            self.why = unfit.reason
+            return False
+        devices = self.ssn.ledger.devices
+        share = devices.share_of(cls) if devices is not None else None
+        if share is not None:
+            return all(self._place_shared(stmt, row, cls, share, within, virtual) for row in rows)
+        anywhere = within.is_all and not virtual and not self._single and self._outside is None
+        while rows:
+            sole = self._sole(cls, within) if virtual and len(rows) == 1 else -1
+            nodes = [sole] if sole >= 0 else self._ahead(rows, cls) if anywhere else self._choose(rows, cls, within)
+            if not nodes:
+                return False
+            at_once = not virtual and self._starts_at_once(rows[0], cls, nodes[0])
+            if not self._put(stmt, rows[: len(nodes)], nodes, at_once=at_once):
+                return False
+            if anywhere:
+                self._picks.took(len(nodes))
+            rows = rows[len(nodes) :]
+        return True
+
+    def _ahead(self, rows: list[int], cls: int) -> list[int]:
+        """Nodes for the first of equal tasks, anywhere, with picks ahead of need."""
+        question = ("picks by one sum", cls, self.ssn.tables.classes.identity(cls))
+        return self._picks.next(question, len(rows), lambda count: self._choose(rows, cls, _ANYWHERE, count))
+
+    def _sole(self, cls: int, within: Subset) -> int:
+        """The only node with room for a task of a class, of which nobody asks how good it is; -1 where that is none, or
+        one of several."""
+        if self._single:
+            return -1
+        room = self.feasible.capacity(cls) > 0
+        for mask in (within.nodes, None if self._outside is None else ~self._outside):
+            if mask is not None:
+                room &= mask
+        return int(room.argmax()) if np.count_nonzero(room) == 1 else -1
+
+    def _choose(self, rows: list[int], cls: int, within: Subset, count: int = 0) -> list[int]:
+        """Nodes for the first of equal tasks, as many as all can start at once or all wait; ``count`` (0: of all) where
+        they are not the last of their kind."""
+        fit, count = self.feasible.of(cls), count or len(rows)
+        key = self._key(rows[0], fit, within)
+        if key is None:
+            return []
+        node = self._best(key)
+        if key[node] == -np.inf:
+            self.why = "no node takes it"
+            return []
+        return [node] if count == 1 or self._single else self._pick(cls, fit, key, within, count)
+
+    def _starts_at_once(self, row: int, cls: int, node: int) -> bool:
+        """Whether a node has room for a task of a class now, and not only when others have left."""
+        tables = self.ssn.tables
+        idle, future = tables.nodes.books[node, IDLE].tolist(), tables.nodes.books[node, FUTURE].tolist()
+        at_once = all(idle[which] > limit and future[which] > limit for which, limit in tables.classes.asked[cls])
+        return at_once and not self.feasible.waits_for(Task(tables, row), node)
+
+    def _key(self, row: int, fit: ClassFit, within: Subset, more: Bool | None = None) -> F64 | None:
+        """How good each node is for a task, -inf where it cannot go; None where that is everywhere. Shape (N,)."""
+        fits = fit.allowed & fit.future_fits
+        for mask in (within.nodes, None if self._outside is None else ~self._outside, more):
+            if mask is not None:
+                fits &= mask
+        if not fits.any():
+            self.why = NO_ROOM
+            return None
+        score: F64 = fit.score
+        if self._single:
+            fits, score = self._of_task(row, fits, fit)
+        return np.where(fits, score if within.score is None else score + within.score, -np.inf)
+
+    def _place_shared(
+        self, stmt: Statement, row: int, cls: int, share: GpuShare, within: Subset, virtual: bool
+    ) -> bool:
+        """Place a task that shares GPUs: on the best node with devices for it, on the best of those."""
+        devices, fit = self.ssn.ledger.devices, self.feasible.of(cls)
+        assert devices is not None
+        room = self._devices_for(share, devices) >= share.devices
+        key = self._key(row, fit, within, room & self._within_quota(row, share, devices))
+        if key is None:
+            return False
+        while key[node := self._best(key)] > -np.inf:
+            choice = devices.choose(node, share, partial(self._order_of, row, node))
+            if choice is not None:
+                return self._put_shared(stmt, row, node, choice, at_once=not virtual and bool(fit.idle_fits[node]))
+            key[node] = -np.inf
+        self.why = "no node takes it"
+        return False
+
+    def _devices_for(self, share: GpuShare, devices: DeviceLedger) -> AnyArray:
+        """On how many devices of each node a share has room. Shape (N,). Not to be written on."""
+        nodes = self.ssn.tables.nodes
+        assert nodes.stamps is not None
+        return self.ssn.memo.by_row(
+            ("devices for", share),
+            (nodes.facts.version,),
+            nodes.stamps,
+            lambda rows: devices.count(share, rows, soon=True),
+        )
+
+    def _order_of(self, row: int, node: int, used: F64) -> F64:
+        """How good devices of a node are for a task, by what part of each is used. Shape (devices,)."""
+        tables = self.ssn.tables
+        said = self.ssn.ask(device_order, Task(tables, row), Node(tables, node), used)
+        found: F64 = np.sum(said or [0 * used], axis=0)
+        return found
+
+    def _within_quota(self, row: int, share: GpuShare, devices: DeviceLedger) -> Bool:
+        """Nodes on which memory of a GPU is a part of one that its queue may take (N,). Source: KAI, where every node
+        is asked, and of several devices one is counted."""
+        ssn, tables = self.ssn, self.ssn.tables
+        found = np.ones(len(devices.mib), dtype=bool)
+        if share.memory_mib:
+            job = int(tables.tasks.job[row])
+            queue, preemptible = Queue(tables, int(tables.jobs.queue[job])), bool(tables.jobs.preemptible[job])
+            for mib in distinct(devices.mib).tolist():
+                amount = tables.classes.charge[tables.tasks.cls[row]].copy()
+                amount[tables.axis.column[GPU_RESOURCE]] += charge_of_memory(share.memory_mib, mib)
+                found[devices.mib == mib] = not ssn.ask(may_take, queue, amount, preemptible)
+        return found
+
+    def _put_shared(self, stmt: Statement, row: int, node: int, choice: Choice, *, at_once: bool) -> bool:
+        """Place a task on devices of a node, as ``_put`` does."""
+        tasks, devices = self.ssn.tables.tasks, self.ssn.ledger.devices
+        assert devices is not None
+        if tasks.status[row] != _RELEASING:
+            devices.assign(row, node, choice.slots)
+            refusal = (stmt.allocate if at_once and choice.at_once else stmt.pipeline)([row], [node])
+            self.why = refusal.reason if refusal is not None else self.why
+            return refusal is None
+        elif tasks.node[row] == node and devices.may_stay(row, choice):
+            stmt.stay([row])
+        else:
+            devices.reassign(row, node, choice.slots)
+            stmt.promise_another([row], [node])
+        return True
+
+    def _best(self, key: F64) -> int:
+        """The node with the largest key; of equals the one whose name comes first."""
+        if self._by_name is None:
+            return int(key.argmax())
+        return int(self._by_name[key[self._by_name].argmax()])
+
+    def _of_task(self, row: int, fits: Bool, fit: ClassFit) -> tuple[Bool, F64]:
+        """What hooks say that look at the single task."""
+        ssn, task, nodes = self.ssn, Task(self.ssn.tables, row), self.feasible.all_nodes
+        for verdict in ssn.ask(points.task_filters, task, nodes):
+            fits = fits & (verdict.codes == 0)
+        score = ssn.ask(points.task_scores, task, nodes, fit.score)
+        return fits, np.broadcast_to(score, fits.shape)
+
+    def _pick(self, cls: int, fit: ClassFit, key: F64, within: Subset, count: int) -> list[int]:
+        """Nodes for up to ``count`` equal tasks, one after the other, as far as all can start at once or all wait."""
+        places = top_k(key if self._by_name is None else key[self._by_name], count)
+        rows = places if self._by_name is None else self._by_name[places]
+        if not len(rows):
+            return []
+
+        def score_after(rows: AnyArray, after: F64) -> F64:
+            look = self.feasible.look(cls, NodeRows(self.ssn.tables, rows, after=after, cls=cls))
+            score = look.score if within.score is None else look.score + within.score[rows]
+            return np.where(look.allowed & look.future_fits, score, -np.inf)
+
+        picked = Ladder(rows, places, [[score] for score in key[rows].tolist()], count, score_after).climb()
+        return picked[: self._as_the_first(cls, fit, picked)]
+
+    def _as_the_first(self, cls: int, fit: ClassFit, picked: list[int]) -> int:
+        """How many can start at once, or how many cannot."""
+        after, times = [], dict.fromkeys(picked, 0.0)
+        for node in picked:
+            after.append(times[node])
+            times[node] += 1.0
+        nodes = NodeRows(self.ssn.tables, np.array(picked), after=np.array(after), cls=cls)
+        same = nodes.has_room(cls, IDLE) & nodes.has_room(cls, FUTURE) == fit.idle_fits[picked[0]]
+        return len(picked) if same.all() else int(same.argmin())
+
+    def _put(self, stmt: Statement, rows: list[int], nodes: list[int], *, at_once: bool) -> bool:
+        """Place tasks of one pod set; those that were evicted stay, or are promised other nodes. Whether nobody
+        refuses."""
+        tasks = self.ssn.tables.tasks
+        left = tasks.status[rows] == _RELEASING
+        if not left.any():
+            refusal = (stmt.allocate if at_once else stmt.pipeline)(rows, nodes)
+            self.why = refusal.reason if refusal is not None else self.why
+            return refusal is None
+        each = list(zip(rows, nodes, left.tolist(), (tasks.node[rows] == nodes).tolist(), strict=True))
+        new = [(row, node) for row, node, evicted, _ in each if not evicted]
+        if new:
+            stmt.pipeline([row for row, _ in new], [node for _, node in new])
+        moved = [(row, node) for row, node, evicted, same in each if evicted and not same]
+        if moved:
+            stmt.promise_another([row for row, _ in moved], [node for _, node in moved])
+        stays = sorted((int(tasks.was[row]), row) for row, _, evicted, same in each if evicted and same)
+        for _, alike in groupby(stays, key=itemgetter(0)):
+            stmt.stay([row for _, row in alike])
+        return True
+
+
+def nodes_by_name(ssn: Session) -> AnyArray | None:
+    """Rows of nodes in the order of their names (N,); None where that is the order of rows."""
+
+    def build() -> tuple[AnyArray | None]:
+        names = ssn.tables.nodes.facts.names
+        order = sorted(range(len(names)), key=names.__getitem__)
+        return (None if order == list(range(len(names))) else np.array(order),)
+
+    return derived(ssn).get("nodes by name", build)[0]
+
+
+def placer(ssn: Session) -> Placer:
+    """That of this session."""
+    return ssn.shared(Placer, lambda: Placer(ssn))

@@ -1,0 +1,218 @@
+"""Placing in turn order: the part that room is made for, and those that left for it, each offered one chunk.
+
+Who would get what if all of them asked now is what keeps a job from taking what its victims deserve. All jobs that wait
+take part in comparing queues, and are passed over when their turn comes. Source: KAI TryToVirtuallyAllocatePreemptor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.rows import JobRows
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Statement
+from pumice.framework.plugin import points
+from pumice.kai.engine.chunks import chunk_of
+from pumice.kai.engine.job_order import Entry, Standing
+from pumice.kai.engine.parts import Part, active_count
+from pumice.kai.engine.place_part import placer
+from pumice.kai.engine.points import Turn
+from pumice.kai.engine.tree_order import best_leaf
+
+
+class Waiting:
+    """All jobs that wait, by queue, the best one first; kept in step with what is committed."""
+
+    def __init__(self, ssn: Session, rows: AnyArray) -> None:
+        self._ssn, self._standing = ssn, Standing(ssn, rows)
+        self._requests: dict[int, tuple[float, ...]] = {}
+
+    @property
+    def leaves(self) -> Collection[int]:
+        """Their queues."""
+        return self._standing.leaves
+
+    def line(self, leaf: int) -> list[Entry]:
+        """Those of a queue, with their keys."""
+        return self._standing.line(leaf)
+
+    def __contains__(self, job: int) -> bool:
+        return job in self._standing
+
+    def key(self, job: int) -> Any:
+        """The key of one that waits."""
+        return self._standing.key(job)
+
+    def key_of(self, job: int) -> Any:
+        """The key of a job of which a part is placed: as if nothing of it was placed yet."""
+        ssn, tables = self._ssn, self._ssn.tables
+        if job in self and not active_count(tables.jobs.counts[job].tolist()):
+            return self.key(job)
+        rows = JobRows(tables, np.array([job]), dict.fromkeys(tables.jobs.subs[job], 0))
+        columns = [column.tolist() for column in ssn.ask(points.jobs_keyed, rows)]
+        return (*(column[0] for column in columns), float(tables.jobs.creation[job]), tables.jobs.uids[job])
+
+    def request(self, job: int) -> tuple[float, ...]:
+        """What a job would be tried with, as a value."""
+        found = self._requests.get(job)
+        if found is None:
+            part = chunk_of(self._ssn, job)
+            amount = part.amount(self._ssn.tables).tolist() if part is not None else ()
+            found = self._requests[job] = tuple(amount)
+        return found
+
+    def changed(self, jobs: Collection[int]) -> None:
+        """Tasks of some jobs moved for good."""
+        for job in jobs:
+            self._requests.pop(job, None)
+        wait = [job for job in jobs if job in self._standing and chunk_of(self._ssn, job) is not None]
+        self._standing.put(jobs, there=wait)
+        for job in wait:
+            self._standing.key(job)  # as it is now, and not in a simulation in which the job may have to leave
+
+
+class Contest:
+    """``evicted``: rows that left; ``within`` (N,): where all are placed."""
+
+    def __init__(
+        self,
+        ssn: Session,
+        stmt: Statement,
+        part: Part,
+        evicted: Sequence[int],
+        waiting: Waiting,
+        within: Bool,
+    ) -> None:
+        self._ssn, self._stmt, self._part, self._within, self._waiting = ssn, stmt, part, within, waiting
+        evicted = list(evicted)
+        self._chunks: dict[int, Part | None] = {}
+        self._evicted: dict[int, list[int]] = {}
+        for row, job in zip(evicted, ssn.tables.tasks.job[evicted].tolist(), strict=True):
+            self._evicted.setdefault(job, []).append(row)
+        #: By queue, the best one last. The key is None where nobody needs it.
+        self._entries: dict[int, list[Entry]] = {}
+        jobs: dict[int, list[int]] = {}
+        for job, leaf in zip(self._evicted, ssn.tables.jobs.queue[list(self._evicted)].tolist(), strict=True):
+            jobs.setdefault(leaf, []).append(job)
+        own = int(ssn.tables.jobs.queue[part.job])
+        for leaf, each in jobs.items():
+            self._entries[leaf] = self._keyed(each) if leaf == own or waiting.line(leaf) else self._ordered(each)
+        self._entries.setdefault(own, []).append((waiting.key_of(part.job), part.job))
+        if len(self._entries[own]) > 1:
+            self._entries[own].sort(reverse=True)
+
+    def _ordered(self, jobs: list[int]) -> list[Entry]:
+        """Jobs that are compared with no others, without their keys."""
+        if len(jobs) > 1:
+            jobs = self._ssn.order.jobs_in_order(np.array(jobs))
+        return [(None, job) for job in reversed(jobs)]
+
+    def _keyed(self, jobs: list[int]) -> list[Entry]:
+        return sorted(zip(self._ssn.order.job_keys()(jobs), jobs, strict=True), reverse=True)
+
+    def run(self) -> bool:
+        """Whether the part was placed."""
+        entries = self._entries
+        passed = dict.fromkeys(self._waiting.leaves, 0)
+        while entries:
+            leaf = self._next(passed) if len(entries) > 1 else next(iter(entries))
+            if leaf not in entries:
+                continue
+            _, job = entries[leaf].pop()
+            if job == self._part.job:
+                if not placer(self._ssn).place(self._stmt, self._part, self._within, virtual=True):
+                    return False
+            elif not self._offer(job):
+                self._pass_over_alike(leaf, job, passed)
+            if not entries[leaf]:
+                del entries[leaf]
+        return True
+
+    def _offer(self, job: int) -> bool:
+        """Offer a job that left its chunk. Whether it takes it."""
+        chunk = self._chunk(job)
+        if chunk is None:
+            return True
+        placing = placer(self._ssn)
+        return not placing.refutes(chunk, self._within) and placing.place(self._stmt, chunk, self._within, virtual=True)
+
+    def _pass_over_alike(self, leaf: int, failed: int, passed: dict[int, int]) -> None:
+        """Nothing was placed, so the queue goes on being the one that goes next, and its next jobs fail too, where they
+        are like the one that failed: each of one task, of one class."""
+        entries, waiting = self._entries[leaf], self._waiting.line(leaf)
+        if not self._is_plain(failed):
+            return
+        jobs, cls = self._ssn.tables.jobs, self._ssn.tables.tasks.cls
+        kind = cls[self._evicted[failed][0]], jobs.preemptible[failed]
+        while entries:
+            entry = entries[-1]
+            job, at = entry[1], passed.get(leaf, 0)
+            if at < len(waiting) and waiting[at] < entry:
+                return
+            if job == self._part.job or not self._is_plain(job):
+                return
+            if (cls[self._evicted[job][0]], jobs.preemptible[job]) != kind:
+                return
+            entries.pop()
+
+    def _is_plain(self, job: int) -> bool:
+        """Whether a job that left is one task, which may be anywhere."""
+        jobs = self._ssn.tables.jobs
+        return bool(jobs.size[job] == 1 and not jobs.has_topology[job])
+
+    def _next(self, passed: dict[int, int]) -> int:
+        """The queue that goes next; -1 where a job of it that takes no part was passed over."""
+        turns: dict[int, Turn] = {}
+        bystander: dict[int, Entry | None] = {}
+        for leaf in {**dict.fromkeys(self._waiting.leaves), **dict.fromkeys(self._entries)}:
+            request = self._turn(leaf, passed, bystander)
+            if request is not None:
+                turns[leaf] = Turn(leaf, request)
+        leaf = best_leaf(self._ssn, turns)
+        if leaf not in bystander:
+            return leaf
+        self._pass_over(leaf, passed, bystander[leaf])
+        return -1
+
+    def _turn(self, leaf: int, passed: dict[int, int], bystander: dict[int, Entry | None]) -> F64 | None:
+        waiting, at = self._waiting.line(leaf), passed.get(leaf, 0)
+        while at < len(waiting) and self._takes_part(waiting[at][1]):
+            at = passed[leaf] = at + 1
+        own = self._entries.get(leaf)
+        if at < len(waiting) and (not own or waiting[at] < own[-1]):
+            bystander[leaf] = own[-1] if own else None
+            return np.array(self._waiting.request(waiting[at][1]))
+        if not own:
+            return None
+        return self._request(own[-1][1])
+
+    def _takes_part(self, job: int) -> bool:
+        return job == self._part.job or job in self._evicted
+
+    def _request(self, job: int) -> F64 | None:
+        if job == self._part.job:
+            return self._part.amount(self._ssn.tables)
+        chunk = self._chunk(job)
+        return chunk.amount(self._ssn.tables) if chunk is not None else None
+
+    def _chunk(self, job: int) -> Part | None:
+        """What a job that left is offered, which it is once."""
+        if job not in self._chunks:
+            self._chunks[job] = chunk_of(self._ssn, job, self._evicted[job])
+        return self._chunks[job]
+
+    def _pass_over(self, leaf: int, passed: dict[int, int], before: Entry | None) -> None:
+        """Pass over the next job of a queue, and those behind it that ask for as much: nothing was placed, so the queue
+        goes on being the one that goes next."""
+        waiting, at = self._waiting.line(leaf), passed[leaf]
+        request = self._waiting.request(waiting[at][1])
+        while at < len(waiting) and (before is None or waiting[at] < before):
+            job = waiting[at][1]
+            if not self._takes_part(job) and self._waiting.request(job) != request:
+                break
+            at += 1
+        passed[leaf] = at

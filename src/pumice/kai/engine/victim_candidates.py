@@ -1,0 +1,171 @@
+"""Who would leave, the worst first: queues and jobs in the order of turns, backwards; an elastic job gives its extra
+tasks one by one. Source: KAI victims queue, GetTasksToEvict."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.rows import JobRows
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin import points
+from pumice.kai.engine.chunks import active_tasks, victims_of
+from pumice.kai.engine.job_order import Entry, Standing
+from pumice.kai.engine.parts import Chunk, amount_of
+from pumice.kai.engine.points import Turn
+from pumice.kai.engine.tree_order import best_leaf
+
+_Left = dict[int, list[int]]
+
+
+class _Line:
+    """What is left of one queue, taken from its end: jobs as they stand, and those that came back with less."""
+
+    def __init__(self, entries: list[Entry], may_leave: Callable[[int], bool]) -> None:
+        self._entries, self._may_leave, self._at = entries, may_leave, len(entries)
+        self.back: list[Entry] = []
+
+    def last(self) -> Entry | None:
+        """The worst of them, None when there is none left."""
+        while self._at and not self._may_leave(self._entries[self._at - 1][1]):
+            self._at -= 1
+        own = self._entries[self._at - 1] if self._at else None
+        if not self.back:
+            return own
+        return self.back[-1] if own is None or self.back[-1] > own else own
+
+    def pop(self, entry: Entry) -> None:
+        if self.back and self.back[-1] is entry:
+            self.back.pop()
+        else:
+            self._at -= 1
+
+
+class Candidates:
+    """Jobs of which tasks may leave, among those that stand in ``queues``.
+
+    ``may_leave``: whether a job may. ``known``: chunks in their order, as far as somebody asked for them; ``simple``:
+    of each whether it is all of its job, on one node.
+    """
+
+    def __init__(
+        self, ssn: Session, standing: Standing, queues: Collection[int], may_leave: Callable[[int], bool]
+    ) -> None:
+        self._ssn, self._standing, self._queues, self._may_leave = ssn, standing, queues, may_leave
+        self.known: list[Chunk] = []
+        self.simple: list[bool] = []
+        self._place_of: dict[int, int] = {}
+        self._node: AnyArray = np.zeros(0, dtype=np.int64)
+        self._held: F64 = np.zeros((0, len(ssn.tables.axis)))
+        self._coming = self.chunks(())
+
+    def __bool__(self) -> bool:
+        return self.reach(1) > 0
+
+    def reach(self, count: int) -> int:
+        """Make so many chunks known, if there are. How many are."""
+        while len(self.known) < count:
+            chunk = next(self._coming, None)
+            if chunk is None:
+                break
+            self.known.append(chunk)
+            held = int(self._ssn.tables.jobs.size[chunk.job])
+            self.simple.append(len(chunk.nodes) == 1 and held == len(chunk.rows))
+        return len(self.known)
+
+    def places(self, rows: Iterable[int], count: int) -> list[int]:
+        """Which of the first so many chunks begin with one of these rows."""
+        for place in range(len(self._place_of), len(self.known)):
+            self._place_of[self.known[place].rows[0]] = place
+        found = (self._place_of.get(row, count) for row in rows)
+        return [place for place in found if place < count]
+
+    def in_rows(self, count: int) -> tuple[AnyArray, F64]:
+        """Of the first so many, which are simple: the node of each, and what it holds. Shapes (count,), (count, R)."""
+        done = len(self._node)
+        if count > done:
+            tables, new = self._ssn.tables, self.known[done:count]
+            rows: AnyArray = np.array([row for chunk in new for row in chunk.rows])
+            held = tables.classes.frees[tables.tasks.cls[rows]]
+            if len(rows) > len(new):
+                lengths = [len(chunk.rows) for chunk in new]
+                held = np.add.reduceat(held, np.concatenate(([0], np.cumsum(lengths)[:-1])), axis=0)
+            self._node = np.concatenate((self._node, [chunk.nodes[0] for chunk in new])).astype(np.int64)
+            self._held = np.concatenate((self._held, held))
+        return self._node[:count], self._held[:count]
+
+    def chunks(self, recorded: Collection[int]) -> Iterator[Chunk]:
+        """All chunks, the worst first; those that hold a recorded victim are left out, and their other tasks come later
+        by themselves."""
+        ssn, tables = self._ssn, self._ssn.tables
+        lines = {leaf: _Line(self._standing.line(leaf), self._may_leave) for leaf in self._queues}
+        left: dict[int, _Left] = {}
+        popped: dict[int, F64] = {}
+        if len(lines) == 1:
+            yield from self._alone(next(iter(lines.values())), recorded)
+        while True:
+            last = {leaf: entry for leaf, line in lines.items() if (entry := line.last()) is not None}
+            if not last:
+                return
+            leaf = self._last(last, left, popped)
+            entry = last[leaf]
+            lines[leaf].pop(entry)
+            job = entry[1]
+            tasks = left.get(job)
+            if tasks is None:
+                tasks = active_tasks(ssn, job)
+            rows = victims_of(ssn, job, tasks)
+            if len(lines) > 1:
+                popped[leaf] = popped.get(leaf, 0.0) + _held(ssn, tasks)
+            skipped = bool(recorded) and any(row in recorded for row in rows)
+            gone: Collection[int] = recorded if skipped else rows
+            if skipped or len(rows) < sum(map(len, tasks.values())):
+                rest = {sub: kept for sub, each in tasks.items() if (kept := [row for row in each if row not in gone])}
+                if rest:
+                    left[job] = rest
+                    insort(lines[leaf].back, (self._key(job, rest), job))
+            if rows and not skipped:
+                yield Chunk(job, tuple(rows), tuple(dict.fromkeys(tables.tasks.node[rows].tolist())))
+
+    def _alone(self, line: _Line, recorded: Collection[int]) -> Iterator[Chunk]:
+        """The last jobs of the only queue, as long as they are jobs of one task."""
+        tables, known = self._ssn.tables, self._standing.alone
+        size, tasks = tables.jobs.size, tables.jobs.tasks
+        while (entry := line.last()) is not None:
+            job = entry[1]
+            chunk = known.get(job)
+            if chunk is None:
+                if size[job] != 1:
+                    return
+                row = int(tasks[job][0])
+                chunk = known[job] = Chunk(job, (row,), (int(tables.tasks.node[row]),))
+            line.pop(entry)
+            if chunk.rows[0] not in recorded:
+                yield chunk
+
+    def _last(self, last: dict[int, Entry], left: dict[int, _Left], popped: dict[int, F64]) -> int:
+        """The queue whose turn is the last, counting off what went of it and what would go next."""
+        if len(last) == 1:
+            return next(iter(last))
+        turns = {}
+        for leaf, (_, job) in last.items():
+            tasks = left.get(job)
+            held = _held(self._ssn, tasks if tasks is not None else active_tasks(self._ssn, job))
+            turns[leaf] = Turn(leaf, None, popped.get(leaf, 0.0) + held)
+        return best_leaf(self._ssn, turns, last=True)
+
+    def _key(self, job: int, rest: _Left) -> Any:
+        """The key of a job of which only so many tasks are left."""
+        ssn, tables = self._ssn, self._ssn.tables
+        active = {sub: len(rest.get(sub, ())) for sub in tables.jobs.subs[job]}
+        rows = JobRows(tables, np.array([job]), active)
+        columns = [column.tolist() for column in ssn.ask(points.jobs_keyed, rows)]
+        return (*(column[0] for column in columns), float(tables.jobs.creation[job]), tables.jobs.uids[job])
+
+
+def _held(ssn: Session, tasks: _Left) -> F64:
+    return amount_of(ssn.tables, [row for each in tasks.values() for row in each])

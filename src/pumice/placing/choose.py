@@ -1,0 +1,437 @@
+"""Choosing nodes: for a run of equal tasks in one go, or for one task with everything that looks at the single task.
+
+Tasks of a gang are chosen for together and then placed in one operation; each as if those before it had been placed.
+For a run of equal tasks that takes one look at all nodes, and gives exactly what one after the other would give
+(``ladder``). Otherwise tasks are booked on their nodes for the time of choosing.
+Source: Volcano's choice of the best node (idle first, then what is being released); of equal nodes the first row, where
+Volcano draws lots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from math import isfinite, isnan
+from typing import Any
+
+import numpy as np
+
+from pumice.algorithms.groups import all_equal
+from pumice.algorithms.top_k import top_k
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.placement import Placement
+from pumice.columns.rows import NodeRows, TaskRows
+from pumice.columns.runs import TaskRun
+from pumice.columns.views import Task, TaskClass
+from pumice.framework.cycle.world import World
+from pumice.framework.memo import Memo
+from pumice.framework.plugin import points
+from pumice.framework.plugin.filter_result import FitErrors, Verdict
+from pumice.framework.plugin.hooks import At, Hook, Hooks
+from pumice.framework.plugin.point import JOBS, QUEUES
+from pumice.placing.about_tasks import AboutTasks
+from pumice.placing.feasibility import Ahead, ClassFit, Feasibility
+from pumice.placing.fill_state import Filling, Said, Turns, said_of
+from pumice.placing.k_best import Ladder
+from pumice.placing.prefetch import Picks
+from pumice.placing.speculative import Guesses, portions, tasks_at_once
+
+_ABOUT_NODES: tuple[Any, ...] = (
+    points.predicate,
+    points.node_order,
+    points.batch_node_order,
+    points.node_map,
+    points.node_reduce,
+    points.best_node,
+)
+
+
+class Choice:
+    """Where one task can go: ``node`` and whether on idle resources (else on what is being released), or ``errors``.
+    ``passed``, of the nodes that were looked at: which nothing objects to. ``fit``: what was known of its class, where
+    it was looked at."""
+
+    __slots__ = ("errors", "fit", "idle", "node", "passed")
+
+    def __init__(self, fit: ClassFit | None, passed: Bool) -> None:
+        self.fit, self.passed = fit, passed
+        self.node = -1
+        self.idle = False
+        self.errors: FitErrors | None = None
+
+
+class Placing:
+    """Chooses nodes by what the hooks of a session say."""
+
+    __slots__ = (
+        "_asked",
+        "_by_class",
+        "_hooks",
+        "_names_best",
+        "_picks",
+        "_reduces",
+        "_tables",
+        "_told",
+        "_tries",
+        "_world",
+        "about_tasks",
+        "feasible",
+    )
+
+    def __init__(self, world: World, hooks: Hooks, memo: Memo, feasible: Feasibility) -> None:
+        self._world, self._tables, self._hooks, self.feasible = world, world.tables, hooks, feasible
+        self.about_tasks = AboutTasks(world.tables, hooks)
+        self._picks = Picks(memo, feasible, to_the_last=True)
+        self._by_class = feasible.at_once and not hooks.has(points.node_reduce)
+        self._reduces, self._names_best = hooks.has(points.node_reduce), hooks.has(points.best_node)
+        self._asked, looks_beyond = hooks.known("placing", _ABOUT_NODES, _who_looks_at_nodes)
+        self._tries = not looks_beyond and self._asked.isdisjoint(hooks.with_python_state)
+        self._told: list[Hook] | None = None  # until somebody is held
+
+    # -- several tasks ------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        rows: Sequence[int],
+        nodes: NodeRows,
+        open_to: dict[int, Bool] | None = None,
+        between: Callable[[int, int, int], None] | None = None,
+    ) -> list[int]:
+        """Nodes on idle resources for tasks of one sub-job, in order, each chosen as if those before it had been
+        placed; up to the first task that finds none, or that has to be placed by itself.
+
+        ``open_to``: by role, which of the nodes have not failed a task of it yet; what these tasks find is noted there.
+        None: every task looks at all nodes. ``between``: called with a task, its node and the task after it, to put
+        into the journal what hooks see of the latter; it is taken back. Call ``took`` when all of the nodes have been
+        taken.
+        """
+        self._picks.none()
+        classes = self._tables.tasks.cls[rows].tolist()
+        alike, cls = all_equal(classes), classes[0]
+        ahead_of_need = alike and open_to is None and nodes is self.feasible.all_nodes
+        unminded = ahead_of_need and self._by_class and not self.about_tasks.mind(cls)
+        said = self._said(rows, nodes) if alike and not unminded else None
+        if unminded or (said is not None and said.is_plain and ahead_of_need):
+            return self._picks.next(self._run_of(cls), len(rows), lambda ahead: self._equal(cls, ahead, nodes))
+        if said is not None:
+            found = self._foreseen(rows, nodes, said, open_to, between)
+            if found is not None:
+                return found
+        if len(rows) == 1 or not self._tries:
+            return []
+        mark = self._world.journal.mark()
+        try:
+            if alike:
+                return self._one_by_one(rows, nodes, open_to, between)
+            return self._in_turn(rows, classes, nodes, open_to, between)
+        finally:
+            self._world.journal.rollback(mark)
+
+    def _said(self, rows: Sequence[int], nodes: NodeRows) -> Said | None:
+        """What is said of single tasks of one class as they are placed one after the other; None where that, or what
+        becomes of nodes, is known only once each is booked."""
+        if not self._by_class:
+            return None
+        return said_of(self._hooks, TaskRows(self._tables, np.array(rows)), nodes)
+
+    def _foreseen(
+        self,
+        rows: Sequence[int],
+        nodes: NodeRows,
+        said: Said,
+        open_to: dict[int, Bool] | None,
+        between: Callable[[int, int, int], None] | None,
+    ) -> list[int] | None:
+        """Nodes for tasks of one class, of which none is booked; None where each has to be booked."""
+        cls = int(self._tables.tasks.cls[rows[0]])
+        if said.is_plain and open_to is None:
+            return self._equal(cls, len(rows), nodes)
+        if len(rows) == 1 or between is not None or not self._tries:
+            return None
+        roles = self._tables.tasks.role[rows].tolist()
+        turns = Turns(self._hooks, Filling(self.feasible, cls, nodes, len(rows), said.on_top), said, roles, open_to)
+        return [int(nodes.rows[place]) for place in turns.choose()]
+
+    def is_plain(self, task: Task, nodes: NodeRows) -> bool:
+        """Whether no hook that looks at the single task objects to any of the nodes or prefers one, neither for this
+        task nor for further ones of its class: then its class decides."""
+        return self._same_everywhere(task, nodes) is not None
+
+    def _same_everywhere(self, task: Task, nodes: NodeRows) -> float | None:
+        """What hooks that look at the single task add to the score of every node; None where one objects to some node
+        or prefers one."""
+        if self._hooks.ask(points.task_filters, task, nodes):
+            return None
+        score = self._hooks.ask(points.task_scores, task, nodes, 0.0)
+        return None if isinstance(score, np.ndarray) else score
+
+    def _in_turn(
+        self,
+        rows: Sequence[int],
+        classes: list[int],
+        nodes: NodeRows,
+        open_to: dict[int, Bool] | None,
+        between: Callable[[int, int, int], None] | None,
+    ) -> list[int]:
+        """Choose for one after the other, with those before booked on their nodes. Whoever asks takes that back."""
+        picked: list[int] = []
+        mixes = between is None and self.feasible.at_once and not self._reduces
+        for few in portions(classes, mixes=mixes, roles_matter=open_to is not None):
+            some = [rows[i] for i in few]
+            if picked and between is not None:
+                between(rows[len(picked) - 1], picked[-1], some[0])
+            if not all_equal(classes[few.start : few.stop]):
+                found = self._mixed(some, nodes, open_to)
+            else:
+                found = self._of_one_class(some, nodes, open_to, between)
+            picked += found
+            if len(found) < len(some):
+                break
+        return picked
+
+    def _of_one_class(
+        self,
+        rows: Sequence[int],
+        nodes: NodeRows,
+        open_to: dict[int, Bool] | None,
+        between: Callable[[int, int, int], None] | None,
+    ) -> list[int]:
+        """Nodes for tasks of one class, which are left booked there."""
+        said = self._said(rows, nodes) if len(rows) > 1 else None
+        found = None if said is None else self._foreseen(rows, nodes, said, open_to, between)
+        if found is None:
+            return self._one_by_one(rows, nodes, open_to, between)
+        return found if not found or self._hold(rows[: len(found)], found) else []
+
+    def _mixed(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None) -> list[int]:
+        """Nodes for tasks of several classes, which are left booked there."""
+        picked: list[int] = []
+        while len(picked) < len(rows):
+            left = rows[len(picked) :]
+            found = self._guessed(left[: tasks_at_once(len(nodes))], nodes, open_to)
+            if not found:
+                found = self._one_by_one(left[:1], nodes, open_to, None)
+                if not found:
+                    break
+            picked += found
+        return picked
+
+    def _guessed(self, rows: Sequence[int], nodes: NodeRows, open_to: dict[int, Bool] | None) -> list[int]:
+        """The same for the first of them, to which no hook about single tasks objects; nobody, where the first one has
+        to be looked at by itself."""
+        alike: list[float] = []
+        for row in rows:
+            same = self._same_everywhere(Task(self._tables, row), nodes)
+            if same is None:
+                break
+            alike.append(same)
+        if len(alike) < 2 or not self.feasible.fits_some(int(self._tables.tasks.cls[rows[0]]), nodes):
+            return []
+        return Guesses(self.feasible, nodes, rows[: len(alike)], alike, open_to).choose(self._world.journal, self._hold)
+
+    def _one_by_one(
+        self,
+        rows: Sequence[int],
+        nodes: NodeRows,
+        open_to: dict[int, Bool] | None,
+        between: Callable[[int, int, int], None] | None,
+    ) -> list[int]:
+        """The same, each looked at by itself."""
+        picked: list[int] = []
+        ahead = Ahead.ALL if len(rows) > 1 and self.feasible.at_once else Ahead.NOTHING
+        for row in rows:
+            if picked and between is not None:
+                between(rows[len(picked) - 1], picked[-1], row)
+            role = int(self._tables.tasks.role[row])
+            mask = open_to.get(role) if open_to is not None else None
+            choice = self.choose(row, nodes, open_to=mask, explain=False, ahead=ahead)
+            if choice.node < 0 or not choice.idle or not self._hold([row], [choice.node]):
+                break
+            assert choice.fit is not None, "a node is found by looking"
+            self.feasible.placed_one(choice.fit, choice.node)
+            if open_to is not None and role:
+                open_to[role] = choice.passed
+            picked.append(choice.node)
+        return picked
+
+    def _hold(self, rows: Sequence[int], nodes: Sequence[int]) -> bool:
+        """Book tasks on nodes as far as hooks about nodes can see. Whether the plugins agree."""
+        if self._told is None:
+            self._told = [hook for hook in self._hooks.at(points.on_allocate) if hook.plugin in self._asked]
+        run = TaskRun(self._tables, Placement(rows, nodes))
+        self._world.ledger.hold(run)
+        return all(self._hooks.ask_one(hook, run) is None for hook in self._told)
+
+    def _equal(self, cls: int, count: int, nodes: NodeRows) -> list[int]:
+        """Nodes for up to ``count`` tasks of a class, in order of picking; fewer when no node is left."""
+        fit = self.feasible.of(cls, Ahead.SCORE if count > 1 else Ahead.NOTHING)
+        everywhere = nodes is self.feasible.all_nodes
+        score = fit.idle_score if everywhere else fit.idle_score[nodes.rows]
+        if count == 1:
+            best = int(score.argmax())
+            if self._finite(cls, score[best]) == -np.inf:
+                return self._nowhere(fit)
+            return [best] if everywhere else [int(nodes.rows[best])]
+        top = top_k(score, count)
+        if not len(top):
+            return self._nowhere(fit)
+        scores: list[float] = score[top].tolist()
+        self._finite(cls, sum(scores))
+        rows = top if everywhere else nodes.rows[top]
+
+        def score_after(rows: AnyArray, after: F64) -> F64:
+            return self.feasible.look(cls, NodeRows(self._tables, rows, after=after, cls=cls)).where_idle()
+
+        second: list[float] = fit.next_score[rows].tolist()
+        if isnan(sum(second)):  # one was placed there meanwhile
+            second = score_after(rows, np.ones(len(rows))).tolist()
+        steps = [list(both) for both in zip(scores, second, strict=True)]
+        return Ladder(rows, rows, steps, count, score_after).climb()
+
+    def _nowhere(self, fit: ClassFit) -> list[int]:
+        """No node takes a task of the class. Raises: PluginFault where that is for a score that is no number."""
+        if not isfinite(fit.score.min(initial=0.0)):
+            self._finite(fit.cls, np.nan)
+        return []
+
+    def _finite(self, cls: int, best: float) -> float:
+        """The best score of a class, or the sum of some. A score that is no number is the best one for NumPy, so it is
+        found here.
+
+        Raises: PluginFault for what is no number or infinitely good.
+        """
+        if best == np.inf or isnan(best):
+            self._hooks.ask(points.class_scores_checked, TaskClass(self._tables, cls), self.feasible.all_nodes)
+        return best
+
+    def _run_of(self, cls: int) -> Hashable:
+        return "picks", cls, self._tables.classes.identity(cls)
+
+    def are_all(self, count: int) -> bool:
+        """Whether no node is left, now or later, for one more such task, once ``count`` are where ``run`` said."""
+        return not self._world.futures_differ and self._picks.are_all(count)
+
+    def took(self, count: int) -> None:
+        """The first ``count`` nodes that ``run`` gave have been taken."""
+        self._picks.took(count)
+
+    # -- one task -----------------------------------------------------------------------------------------------------
+
+    def choose(
+        self,
+        row: int,
+        nodes: NodeRows,
+        *,
+        open_to: Bool | None = None,
+        hypernode: str = "",
+        resources: bool = True,
+        explain: bool = True,
+        ahead: Ahead = Ahead.NOTHING,
+    ) -> Choice:
+        """The best node for one task among ``nodes``.
+
+        ``open_to`` (rows,): nodes that have not failed its role. ``hypernode``: the one that ``nodes`` are, for
+        messages. ``resources`` False leaves out the check of resources (backfill). ``ahead``: how much should be found
+        out for further tasks of its class. A Choice without node and without errors: candidates there were, but none
+        was scored; or nobody wants to know (``explain`` False).
+        """
+        task, every, rows = Task(self._tables, row), nodes is self.feasible.all_nodes, nodes.rows
+        cls = int(self._tables.tasks.cls[row])
+        verdicts = self._hooks.ask(points.task_filters, task, nodes) if self.about_tasks.mind(cls) else ()
+        if every and resources and not verdicts and self._none_is_left(cls):
+            choice = Choice(None, np.zeros(len(nodes), dtype=bool))
+            choice.errors = self._errors(task, nodes, (), hypernode, resources) if explain else None
+            return choice
+        fit = self.feasible.of(cls, ahead)
+        if resources:
+            fits = fit.allowed & fit.future_fits
+            passes = fits if every else fits[rows]
+        else:
+            passes = fit.allowed.copy() if every else fit.allowed[rows]
+        for verdict in verdicts:
+            passes &= verdict.codes == 0
+        if self.feasible.outside is not None:
+            passes &= ~self.feasible.outside[rows]
+        if open_to is not None:
+            passes &= open_to
+        choice = Choice(fit, passes)
+        nominated = int(self._tables.tasks.nominated[row])
+        if nominated >= 0 and passes[rows == nominated].any() and fit.future_fits[nominated]:
+            passes = passes & (rows == nominated)
+        candidates = passes.nonzero()[0] if every else rows[passes]
+        if not len(candidates):
+            if explain:
+                choice.errors = self._errors(task, nodes, tuple(verdicts), hypernode, resources)
+            return choice
+        for idle, group in self._groups(task, fit, candidates, resources):
+            choice.node, choice.idle = self.best(task, fit, group), idle
+            if choice.node >= 0:
+                break
+        return choice
+
+    def _none_is_left(self, cls: int) -> bool:
+        """Whether it is known that no node takes a task of a class, neither now nor once others have left."""
+        return not self._world.futures_differ and self._picks.none_is_left(self._run_of(cls))
+
+    def _errors(
+        self, task: Task, nodes: NodeRows, verdicts: tuple[Verdict, ...], hypernode: str, resources: bool
+    ) -> FitErrors:
+        if nodes is self.feasible.all_nodes and resources and not verdicts and not hypernode:
+            return self.feasible.errors(task.cls.row)
+        return self.feasible.errors_of(task.cls, nodes, verdicts, hypernode, resources=resources)
+
+    def _groups(
+        self, task: Task, fit: ClassFit, candidates: AnyArray, resources: bool
+    ) -> Iterator[tuple[bool, AnyArray]]:
+        """Candidates by preference: idle before releasing; inside each the own shard before others."""
+        mask = self.feasible.shard_mask
+        kinds = [(True, candidates)]
+        if resources and self._world.futures_differ:
+            idle = self.feasible.idle_for(task, fit, candidates)
+            kinds = [(True, candidates[idle]), (False, candidates[~idle])]
+        for is_idle, group in kinds:
+            parts: tuple[AnyArray, ...] = (group,) if mask is None else (group[mask[group]], group[~mask[group]])
+            for part in parts:
+                if len(part):
+                    yield is_idle, part
+
+    def best(self, task: Task, fit: ClassFit, group: AnyArray) -> int:
+        """The candidate to take: the only one, what a plugin names, else the highest score (first row among equals)."""
+        if len(group) == 1:
+            return int(group[0])
+        nodes = NodeRows(self._tables, group)
+        score = self.scores(task, fit, nodes)
+        if self._names_best:
+            named = self._hooks.ask(points.best_node, task, nodes, score)
+            if named is not None:
+                return int(named)
+        best = int(score.argmax())
+        if not isfinite(score[best]):
+            self._finite(fit.cls, np.nan)
+            self._hooks.ask(points.task_scores_checked, task, nodes, 0.0)
+        return int(group[best])
+
+    def scores(self, task: Task, fit: ClassFit, nodes: NodeRows) -> F64:
+        """How good each of some nodes is for the task, among these; not checked to be numbers. Shape (rows,)."""
+        score: F64 = np.asarray(self._hooks.ask(points.task_scores, task, nodes, fit.score[nodes.rows]))
+        return score + self._reduced(task, nodes) if self._reduces else score
+
+    def _reduced(self, task: Task, nodes: NodeRows) -> F64 | float:
+        """Sum of mapped scores after each plugin's own reduction; a map without a reduction counts for nothing."""
+        total: F64 | float = 0.0
+        pairs = zip(
+            self._hooks.by_plugin(points.node_map),
+            self._hooks.by_plugin(points.node_reduce, points.node_map),
+            strict=True,
+        )
+        for maps, reduces in pairs:
+            for mapper, reducer in zip(maps, reduces, strict=False):
+                mapped = [int(self._hooks.ask_one(mapper, task, node)) for node in nodes]
+                total = total + self._hooks.ask_one(reducer, task, nodes, np.array(mapped, dtype=np.int64))
+        return total
+
+
+def _who_looks_at_nodes(at: At) -> tuple[set[str], bool]:
+    """Plugins with hooks about nodes, and whether one reads what is not booked before a task is really placed."""
+    hooks = at(*_ABOUT_NODES)
+    looks_beyond = any(hook.reads is not None and not {QUEUES, JOBS}.isdisjoint(hook.reads) for hook in hooks)
+    return {hook.plugin for hook in hooks}, looks_beyond

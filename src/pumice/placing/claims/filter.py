@@ -1,0 +1,113 @@
+"""Where the claims of a task can be used, or be given what they ask for.
+
+For claims that ask for the same, what nodes have is found out once for all nodes, and again when devices move. Source:
+kube-scheduler DynamicResources (1.36).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.model.claims import CLAIM_USERS_MAX, ResourceClaim
+from pumice.model.status import TaskStatus
+from pumice.placing.claims.ledger import ClaimLedger, Free
+
+NO_DEVICES = Unfit("cannot allocate all claims")
+ELSEWHERE = Unfit("resourceclaim not available on the node", Code.UNRESOLVABLE)
+USED_UP = Unfit("resourceclaim has as many consumers as it may have")
+
+
+class ClaimFilter:
+    """Over rows of nodes."""
+
+    def __init__(self, ledger: ClaimLedger) -> None:
+        self._ledger = ledger
+        self._room: dict[Hashable, Bool] = {}
+        self._room_of: Free | None = None
+
+    def verdict(self, task: Task, nodes: NodeRows) -> Verdict | None:
+        """Why nodes cannot take the task for its claims; None where it has none. Shape (rows,)."""
+        ledger, row = self._ledger, task.row
+        numbers = ledger.of_task.get(row)
+        if not numbers:
+            return None
+        if any(ledger.reserved(number) >= CLAIM_USERS_MAX for number in numbers if row not in ledger.users(number)):
+            return Verdict.of(np.zeros(len(nodes), dtype=bool), USED_UP)
+        codes = np.zeros(len(nodes), dtype=np.int32)
+        codes[~self._has_room(row, numbers, soon=True)[nodes.rows]] = 1
+        tasks = ledger.tables.tasks
+        if tasks.status[row] == TaskStatus.RELEASING and ledger.was_promised_away(row):
+            codes[nodes.rows == tasks.node[row]] = 1
+        for number in numbers:
+            if ledger.is_given(row, number):
+                codes[~ledger.nodes_of(number)[nodes.rows]] = 2
+        return Verdict(codes, ((), (NO_DEVICES,), (ELSEWHERE,)))
+
+    def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
+        """Nodes on which the task would have to wait for devices that others still have. Shape (rows,)."""
+        ledger, row = self._ledger, task.row
+        numbers = ledger.of_task.get(row)
+        if not numbers:
+            return None
+        if any(len(ledger.promised_to(number)) for number in numbers):
+            return np.ones(len(nodes), dtype=bool)
+        free = ledger.free()
+        if (free.now == free.soon).all():
+            return None
+        return ~self._has_room(row, numbers, soon=False)[nodes.rows]
+
+    def _has_room(self, row: int, numbers: tuple[int, ...], *, soon: bool) -> Bool:
+        """Nodes with devices for those claims of a task that have none yet (N,)."""
+        ledger = self._ledger
+        claims = [ledger.claims[number] for number in numbers if not ledger.is_given(row, number)]
+        free = ledger.free()
+        if self._room_of is not free:
+            self._room, self._room_of = {}, free
+        question = (soon, *((claim.requests, claim.same) for claim in claims))
+        found = self._room.get(question)
+        if found is None:
+            found = self._room[question] = self._find_room(claims, free.soon if soon else free.now)
+        return found
+
+    def _find_room(self, claims: list[ResourceClaim], free: Bool) -> Bool:
+        ledger, offers = self._ledger, self._ledger.offers
+        count = len(ledger.tables.nodes.facts)
+        found = np.ones(count, dtype=bool)
+        for claim in claims:
+            for request in claim.requests:
+                counts = [
+                    _counts(ledger, mask & free, count) >= (1 if option.every else option.count)
+                    for option in request.options
+                    if not isinstance(mask := offers.matching(option), str)
+                ]
+                found &= np.any(counts, axis=0) if counts else False
+        if _is_plain(claims):
+            return found
+        for node in found.nonzero()[0].tolist():
+            found[node] = ledger.choose(claims, node, free) is not None
+        return found
+
+
+def _counts(ledger: ClaimLedger, usable: Bool, count: int) -> AnyArray:
+    """How many of some devices each node has (N,)."""
+    offers = ledger.offers
+    there = offers.node[usable]
+    found = np.bincount(there[there >= 0], minlength=count)
+    for device, near in offers.near.items():
+        if usable[device]:
+            found = found + near
+    return found
+
+
+def _is_plain(claims: list[ResourceClaim]) -> bool:
+    """Whether enough devices on a node are all that it takes."""
+    if not claims:
+        return True
+    requests = [request for claim in claims for request in claim.requests]
+    return len(requests) == 1 and not claims[0].same and not any(each.every for each in requests[0].options)

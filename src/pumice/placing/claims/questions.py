@@ -1,0 +1,60 @@
+"""What is asked about claims of devices in a session in which some pod has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pumice.columns.dtypes import Bool
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Node, Task
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin import points
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.point import PODS, ROWS
+from pumice.model.decisions import CLAIMS
+from pumice.placing.claims.filter import ClaimFilter
+from pumice.placing.claims.ledger import COLUMNS, ClaimLedger, claim_ledger
+
+#: What the answers rest on.
+CLAIM_READS = (ROWS, PODS, *COLUMNS)
+
+
+class Claiming:
+    """``ledger``: who has which devices."""
+
+    def __init__(self, ledger: ClaimLedger) -> None:
+        self.ledger = ledger
+        self._filter = ClaimFilter(ledger)
+
+    def register(self, ssn: Session, refused: Callable[[Task], Unfit | None]) -> None:
+        """Have it asked in the name of the plugin that is being opened. Where no pod claims devices nobody pays for
+        that."""
+        ssn.add(points.pre_predicate, refused, CLAIM_READS)
+        ssn.add(points.predicate, self.verdict, CLAIM_READS)
+        ssn.add(points.waits, self.waits, CLAIM_READS)
+        ssn.add(points.on_allocate, self.ledger.placed)
+        ssn.add(points.on_deallocate, self.ledger.left)
+        ssn.add(points.bind_context, self.granted)
+
+    def refused(self, task: Task, prefix: str = "") -> Unfit | None:
+        """Why there is no point in looking at nodes."""
+        problem = self.ledger.problem(task.row)
+        return Unfit(prefix + problem, Code.UNRESOLVABLE) if problem else None
+
+    def verdict(self, task: Task, nodes: NodeRows) -> Verdict | None:
+        """What its claims have against nodes; None for a task without claims. Shape (rows,)."""
+        return self._filter.verdict(task, nodes)
+
+    def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
+        """Nodes on which it would have to wait for devices; None for none. Shape (rows,)."""
+        return self._filter.waits(task, nodes)
+
+    def granted(self, task: Task, node: Node) -> Mapping[str, object] | None:
+        """What rides along with its bind."""
+        found = self.ledger.grants(task.row, node.row)
+        return {CLAIMS: found} if found else None
+
+
+def claiming_of(ssn: Session) -> Claiming:
+    """That of a session, made while the first plugin that wants it opens."""
+    return ssn.shared(Claiming, lambda: Claiming(claim_ledger(ssn)))

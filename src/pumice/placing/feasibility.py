@@ -1,0 +1,441 @@
+"""Where a class of tasks can go, and how good each node is for it.
+
+A class is evaluated over all nodes once, then only for node rows that changed since: their stamps tell. What was found
+is an answer like any other, so it is kept from one cycle to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from functools import lru_cache
+from math import floor, inf, isnan
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import EPS, F64, I64, AnyArray, Bool, ResourceAxis, read_only
+from pumice.columns.nodes import FUTURE, IDLE
+from pumice.columns.rows import ClassRows, NodeRows
+from pumice.columns.snapshot import Shard
+from pumice.columns.views import Task, TaskClass
+from pumice.framework.cycle.world import World
+from pumice.framework.memo import Ground, Memo, ground
+from pumice.framework.plugin import points
+from pumice.framework.plugin.filter_result import Code, FitErrors, Unfit, Verdict, histogram
+from pumice.framework.plugin.hooks import At, Hooks
+from pumice.framework.plugin.point import ROWS
+from pumice.framework.plugin.resolution import Reading
+from pumice.model.resources import Resource
+
+_FIT_REASON = "Insufficient {}"
+_OTHER_SHARD = Unfit("node isn't in scheduler node shard", Code.ERROR)
+_BARRED = Unfit("node(s) hold what cannot be read", Code.UNRESOLVABLE)
+#: A fit with what comes ahead: flags, scores and stamps.
+_BYTES_A_NODE = 2 * 3 + 4 * 8 + 8
+
+
+class Look(NamedTuple):
+    """What nodes are for a class (rows,). ``allowed``: no filter objects. ``idle_fits``/``future_fits``: the request
+    fits what is idle / what will be. ``score``: sum of all scores that look at one node alone."""
+
+    allowed: Bool
+    idle_fits: Bool
+    future_fits: Bool
+    score: F64
+
+    def part(self, rows: slice) -> Look:
+        """Some of the rows, in the same memory."""
+        idle_fits = self.idle_fits[rows]
+        future_fits = idle_fits if self.future_fits is self.idle_fits else self.future_fits[rows]
+        return Look(self.allowed[rows], idle_fits, future_fits, self.score[rows])
+
+    def where_idle(self) -> F64:
+        """The score where the class may be placed now, -inf elsewhere."""
+        return np.where(self.allowed & self.idle_fits, self.score, -np.inf)
+
+
+class Ahead(IntEnum):
+    """How much is wanted of what comes after one more of the class on each node."""
+
+    NOTHING = 0
+    SCORE = 1
+    ALL = 2
+
+
+class ClassFit:
+    """One class over all nodes (N,), as of ``seen``, the nodes' stamps, and ``moved``, the versions of what moves
+    there. The first four are as in ``Look``; where nothing is being released ``future_fits`` is ``idle_fits`` itself.
+
+    ``idle_score`` is the score where the class may be placed now, -inf elsewhere. Equal tasks are placed one after the
+    other, and few nodes get more than one of them: so ``next_score`` is the ``idle_score`` after one more of the class
+    on each node, nan where it is not known, and ``next`` all of that look, as far as somebody looks ``ahead``.
+    """
+
+    __slots__ = (
+        "ahead",
+        "allowed",
+        "cls",
+        "future_fits",
+        "idle_fits",
+        "idle_score",
+        "moved",
+        "next",
+        "next_score",
+        "score",
+        "seen",
+    )
+
+    def __init__(self, cls: int, ahead: Ahead) -> None:
+        self.cls, self.ahead = cls, ahead
+        self.moved: Ground = ()
+        self.next: Look | None = None
+        self.seen: I64
+        self.allowed: Bool
+        self.idle_fits: Bool
+        self.future_fits: Bool
+        self.score: F64
+        self.idle_score: F64
+        self.next_score: F64
+
+    def fill(self, look: Look, after: Look | None) -> None:
+        """Of all nodes."""
+        self.allowed, self.idle_fits, self.future_fits, self.score = look
+        self.idle_score = look.where_idle()
+        self.next_score = self.idle_score if after is None else after.where_idle()
+        self.next = after if self.ahead is Ahead.ALL else None
+
+    def renew(self, rows: AnyArray, look: Look, after: Look | None) -> None:
+        """Of some nodes, which have changed."""
+        if look.future_fits is not look.idle_fits:
+            if self.future_fits is self.idle_fits:
+                self.future_fits = self.idle_fits.copy()
+            self.future_fits[rows] = look.future_fits
+        elif self.future_fits is not self.idle_fits:
+            self.future_fits[rows] = look.idle_fits
+        self.allowed[rows], self.idle_fits[rows], self.score[rows] = look.allowed, look.idle_fits, look.score
+        self.idle_score[rows] = look.where_idle()
+        if after is not None:
+            self.next_score[rows] = after.where_idle()
+            if self.next is not None:
+                for known, found in zip(self.next, after, strict=True):
+                    known[rows] = found
+
+    def step(self, row: int) -> bool:
+        """One more of the class is on the node. Whether it was known how the node would look."""
+        after = self.next
+        if after is None or isnan(self.next_score[row]):
+            return False
+        self.allowed[row], self.idle_fits[row] = after.allowed[row], after.idle_fits[row]
+        self.future_fits[row], self.score[row] = after.future_fits[row], after.score[row]
+        self.idle_score[row], self.next_score[row] = self.next_score[row], np.nan
+        return True
+
+
+class _Reads(NamedTuple):
+    """What hooks about classes and nodes read; ``told``: plugins of those that read more than rows and hear of
+    placements, after which they may answer otherwise for what they keep, and not for what the rows show."""
+
+    reading: Reading
+    told: list[str]
+
+
+def _about_classes(at: At) -> _Reads:
+    about = [hook for hook in at(*_ABOUT_NODES) if hook.form in ("class", "class_node")]
+    hear = {hook.plugin for hook in at(points.on_allocate, points.on_deallocate)}
+    told = [hook.plugin for hook in about if hook.plugin in hear and (hook.reads is None or ROWS not in hook.reads)]
+    return _Reads(Reading.of(about), told)
+
+
+class Feasibility:
+    """Evaluates classes, and keeps what it finds in the memo.
+
+    ``at_once``: a run of equal tasks may be placed in one go, for every hook about classes may be asked about rows as
+    they would be, and none has the last word on single candidates. ``shard_mask`` (N,): nodes of this scheduler's
+    shard, None without sharding; ``outside`` (N,): nodes that nothing may be placed on because of it, None for no such.
+    """
+
+    __slots__ = (
+        "_all_columns",
+        "_columns",
+        "_hooks",
+        "_memo",
+        "_moving",
+        "_some_wait",
+        "_tables",
+        "_world",
+        "all_nodes",
+        "at_once",
+        "outside",
+        "shard_mask",
+    )
+
+    def __init__(self, world: World, hooks: Hooks, memo: Memo, shard: Shard | None) -> None:
+        self._world, self._hooks, self._memo, self._tables = world, hooks, memo, world.tables
+        names = world.tables.nodes.facts.names
+        self.all_nodes = NodeRows(world.tables, np.arange(len(names)), whole=True)
+        self.shard_mask: Bool | None = None
+        self.outside: Bool | None = None
+        if shard is not None:
+            self.shard_mask = np.array([name in shard.nodes for name in names], dtype=bool)
+            self.outside = ~self.shard_mask if shard.hard else None
+        reads = hooks.known("feasible", (*_ABOUT_NODES, points.on_allocate, points.on_deallocate), _about_classes)
+        nodes = world.tables.nodes
+        self._columns = [*reads.reading.columns(world), nodes["barred_by"]]
+        self._moving = (nodes["books"], nodes["view"], *world.columns_on("node"))
+        self._all_columns = (*self._columns, *self._moving)
+        self._some_wait = hooks.has(points.waits)
+        moves_unseen = any(hooks.keeps_state(world, plugin) for plugin in reads.told)
+        self.at_once = shard is None and not hooks.has(points.best_node) and not moves_unseen
+
+    def of(self, cls: int, ahead: Ahead = Ahead.NOTHING) -> ClassFit:
+        """The class as nodes are now; ``ahead``: with so much of what comes after one more."""
+        nodes = self._tables.nodes
+        question = ("fit", cls, self._tables.classes.identity(cls))
+        rests_on = self.beside_rows()
+        fit: ClassFit | None = self._memo.recall(question, rests_on)
+        moved = ground(*self._moving)
+        if fit is None or fit.ahead < ahead:
+            fit = ClassFit(cls, ahead)
+            self._evaluate(fit, self.all_nodes)
+            self._memo.keep(question, rests_on, fit, len(self.all_nodes) * _BYTES_A_NODE)
+        elif fit.moved != moved:
+            assert nodes.stamps is not None
+            self._evaluate(fit, NodeRows(self._tables, (nodes.stamps != fit.seen).nonzero()[0]))
+        fit.moved = moved
+        return fit
+
+    def everything(self) -> Ground:
+        """What answers about classes rest on, over all nodes."""
+        return (self._tables.nodes.facts.version, *ground(*self._all_columns))
+
+    def beside_rows(self) -> Ground:
+        """What answers about classes rest on beside the rows of nodes that they are about."""
+        return (self._tables.nodes.facts.version, *ground(*self._columns))
+
+    def _evaluate(self, fit: ClassFit, nodes: NodeRows) -> None:
+        rows, cls, stamps = nodes.rows, fit.cls, self._tables.nodes.stamps
+        assert stamps is not None
+        look, after = self._look_ahead(cls, rows) if fit.ahead else (self.look(cls, nodes), None)
+        if nodes is self.all_nodes:
+            fit.fill(look, after)
+            fit.seen = stamps.copy()
+        else:
+            fit.renew(rows, look, after)
+            fit.seen[rows] = stamps[rows]
+
+    def _look_ahead(self, cls: int, rows: AnyArray) -> tuple[Look, Look]:
+        """How rows look, and how they would after one more of the class on each."""
+        count = len(rows)
+        both = self.look(
+            cls, NodeRows(self._tables, np.concatenate((rows, rows)), after=_none_then_one(count), cls=cls)
+        )
+        return both.part(slice(count)), both.part(slice(count, None))
+
+    def placed_one(self, fit: ClassFit, node: int) -> None:
+        """One task of the class went to the node after the fit was asked for, and nothing else moved on nodes."""
+        stamps = self._tables.nodes.stamps
+        assert stamps is not None
+        if fit.step(node):
+            fit.seen[node], fit.moved = stamps[node], ground(*self._moving)
+
+    def look(self, cls: int, nodes: NodeRows) -> Look:
+        """How some rows look, which may be hypothetical."""
+        handle, ask = TaskClass(self._tables, cls), self._hooks.ask
+        idle_fits = nodes.has_room(cls, IDLE)
+        future_fits = idle_fits
+        if self._world.futures_differ:  # what is idle may be promised to somebody
+            future_fits = nodes.has_room(cls, FUTURE)
+            idle_fits &= future_fits
+        allowed = self._tables.nodes.barred_by[nodes.rows] == 0
+        for verdict in ask(points.class_filters, handle, nodes):
+            allowed &= verdict.codes == 0
+        score = ask(points.class_scores, handle, nodes)
+        return Look(
+            allowed, idle_fits, future_fits, score if isinstance(score, np.ndarray) else np.full(len(nodes), score)
+        )
+
+    def fits_some(self, cls: int, nodes: NodeRows) -> bool:
+        """Whether what is idle of some of the nodes suffices for the class, whatever filters say."""
+        return bool(np.count_nonzero(nodes.has_room(cls, IDLE)))
+
+    def look_of_each(self, classes: ClassRows, nodes: NodeRows) -> Look:
+        """How some rows, as they are, look for each of some classes. Shapes (classes, rows)."""
+        idle_fits = classes.have_room(nodes, IDLE)
+        future_fits = idle_fits
+        if self._world.futures_differ:
+            future_fits = classes.have_room(nodes, FUTURE)
+            idle_fits &= future_fits
+        allowed = np.repeat((self._tables.nodes.barred_by[nodes.rows] == 0)[None], len(classes), axis=0)
+        open_to = self._hooks.ask(points.classes_open, classes, nodes)
+        if open_to is not None:
+            allowed &= open_to
+        return Look(allowed, idle_fits, future_fits, self._hooks.ask(points.classes_scored, classes, nodes))
+
+    def idle_for(self, task: Task, fit: ClassFit, nodes: AnyArray) -> Bool:
+        """On which of some nodes that take a task it could be bound at once. Shape (rows,)."""
+        idle: Bool = fit.idle_fits[nodes]
+        if self._some_wait:
+            waits = self._hooks.ask(points.waits, task, NodeRows(self._tables, nodes))
+            return idle if waits is None else idle & ~waits
+        return idle
+
+    def waits_for(self, task: Task, node: int) -> bool:
+        """Whether a task would have to wait on a node for something beside resources."""
+        if not self._some_wait:
+            return False
+        waits = self._hooks.ask(points.waits, task, NodeRows(self._tables, np.array([node])))
+        return waits is not None and bool(waits[0])
+
+    def mendable(self, cls: int) -> Bool:
+        """Nodes against which no filter says of the class what others' leaving cannot mend. Shape (N,). Not to be
+        written on."""
+        nodes, question = self._tables.nodes, ("mendable", cls, self._tables.classes.identity(cls))
+        assert nodes.stamps is not None
+        rests_on = self.beside_rows()
+        return self._memo.by_row(question, rests_on, nodes.stamps, lambda rows: self._mendable(cls, rows))
+
+    def _mendable(self, cls: int, rows: AnyArray) -> Bool:
+        nodes = NodeRows(self._tables, rows)
+        verdicts = self._hooks.ask(points.class_filters, TaskClass(self._tables, cls), nodes)
+        found: Bool = can_mend(verdicts, len(nodes)) & (self._tables.nodes.barred_by[rows] == 0)
+        return found
+
+    def capacity(self, cls: int) -> F64:
+        """How many tasks of a class fit what will be idle of each node, -1 where a filter objects. Shape (N,). Not to
+        be written on."""
+        nodes, question = self._tables.nodes, ("capacity", cls, self._tables.classes.identity(cls))
+        assert nodes.stamps is not None
+        rests_on = self.beside_rows()
+        found: F64 = self._memo.by_row(question, rests_on, nodes.stamps, lambda rows: self._capacity(cls, rows))
+        return found
+
+    def has_room(self, cls: int, node: int) -> bool:
+        """Whether a task of a class fits what will be idle of a node, and no filter objects: its capacity is above
+        0."""
+        tables = self._tables
+        room, need = tables.nodes.books[node, FUTURE].tolist(), tables.classes.req[cls].tolist()
+        return _fits(room, need) > 0 and bool(self._capacity(cls, np.array([node]))[0] > 0)
+
+    def _capacity(self, cls: int, rows: AnyArray) -> F64:
+        tables = self._tables
+        req, nodes = tables.classes.req[cls], NodeRows(tables, rows)
+        if len(rows) == 1:
+            found = np.array([_fits(tables.nodes.books[rows[0], FUTURE].tolist(), req.tolist())])
+        else:
+            found = np.full(len(rows), np.inf)
+            for dimension in (req > 0).nonzero()[0].tolist():
+                room = tables.nodes.books[rows, FUTURE, dimension]
+                np.minimum(found, np.floor((room + EPS) / req[dimension]), out=found)
+            np.maximum(found, 0.0, out=found)
+        found[tables.nodes.barred_by[rows] > 0] = -1.0
+        for verdict in self._hooks.ask(points.class_filters, TaskClass(tables, cls), nodes):
+            found[verdict.codes != 0] = -1.0
+        return found
+
+    # -- why not ------------------------------------------------------------------------------------------------------
+
+    def errors(self, cls: int) -> FitErrors:
+        """Why no node takes the class right now, by the filters that look at a class."""
+        question = ("why not", cls, self._tables.classes.identity(cls))
+        return self._memo.get(
+            question, self.everything(), lambda: self.errors_of(TaskClass(self._tables, cls), self.all_nodes)
+        )
+
+    def errors_after(self, cls: int, nodes: Sequence[int]) -> FitErrors:
+        """The same, if tasks of the class were placed on some nodes, one for each time that a node is named."""
+        question = ("why not after", cls, self._tables.classes.identity(cls), *nodes)
+        return self._memo.get(question, self.everything(), lambda: self._errors_after(cls, nodes))
+
+    def _errors_after(self, cls: int, nodes: Sequence[int]) -> FitErrors:
+        rows = self.all_nodes.rows
+        after = np.bincount(nodes, minlength=len(rows)).astype(np.float64)
+        return self.errors_of(TaskClass(self._tables, cls), NodeRows(self._tables, rows, after=after, cls=cls))
+
+    def errors_of(
+        self,
+        cls: TaskClass,
+        nodes: NodeRows,
+        task_verdicts: tuple[Verdict, ...] = (),
+        hypernode: str = "",
+        *,
+        resources: bool = True,
+    ) -> FitErrors:
+        """The reasons against every row: the shard and resources first, then the first filter that objects.
+
+        ``task_verdicts`` are the answers of hooks that look at the single task, for the same rows. ``resources`` False:
+        nobody looked at them (backfill).
+        """
+        verdicts = [*self._hooks.ask(points.class_filters, cls, nodes), *task_verdicts]
+        if resources:
+            verdicts.insert(0, shortage(cls, nodes))
+        barred = self._tables.nodes.barred_by[nodes.rows] > 0
+        if barred.any():
+            verdicts.insert(0, Verdict.of(~barred, _BARRED))
+        if self.outside is not None:
+            verdicts.insert(0, Verdict.of(~self.outside[nodes.rows], _OTHER_SHARD))
+        first = np.zeros(len(nodes), dtype=np.int64)
+        code = np.zeros(len(nodes), dtype=np.int64)
+        why: list[tuple[Unfit, ...]] = [()]
+        for verdict in verdicts:
+            fresh = (first == 0) & (verdict.codes > 0)
+            code[fresh] = verdict.codes[fresh] + len(why) - 1
+            first[fresh] = 1
+            why += verdict.why[1:]
+        counts = np.bincount(code, minlength=len(why)).tolist()
+        worst = np.array([_worst(reasons) for reasons in why], dtype=np.int8)
+        return FitErrors(
+            histogram((why[i], counts[i]) for i in range(1, len(why)) if counts[i]),
+            len(nodes),
+            hypernode=hypernode,
+            node_rows=np.asarray(nodes.rows, dtype=np.int32),
+            codes=worst[code],
+        )
+
+
+_ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
+
+
+def _fits(room: list[float], need: list[float]) -> float:
+    """How many times what is needed fits into the room."""
+    fits = [floor((there + EPS) / each) for there, each in zip(room, need, strict=True) if each > 0]
+    return float(max(0, min(fits))) if fits else inf
+
+
+@lru_cache(maxsize=1024)
+def _none_then_one(count: int) -> F64:
+    return read_only(np.repeat([0.0, 1.0], count))
+
+
+def shortage(cls: TaskClass, nodes: NodeRows) -> Verdict:
+    """Which dimension is short first, against what will be free. Shape (rows,)."""
+    short = (cls.req - nodes.future >= EPS) & cls.tables.classes.compared[cls.row]
+    first = np.where(short.any(axis=1), short.argmax(axis=1) + 1, 0)
+    axis = cls.tables.axis
+    asked = cls.spec.request if axis.unoffered >= 0 and cls.req[axis.unoffered] else None
+    return Verdict(first.astype(np.int32), _shortages(axis, asked))
+
+
+@lru_cache(maxsize=64)
+def _shortages(axis: ResourceAxis, asked: Resource | None) -> tuple[tuple[Unfit, ...], ...]:
+    """The reason of each dimension; ``asked``: where something is that nobody offers."""
+    names = axis.names if asked is None else [axis.name(column, asked) for column in range(len(axis))]
+    return ((), *((Unfit(_FIT_REASON.format(name)),) for name in names))
+
+
+def can_mend(verdicts: Iterable[Verdict], count: int) -> Bool:
+    """Rows of which no verdict says what others' leaving cannot mend: a reason that is not plainly unschedulable. Shape
+    (count,)."""
+    found = np.ones(count, dtype=bool)
+    for verdict in verdicts:
+        final = [any(unfit.code not in _MENDABLE for unfit in reasons) for reasons in verdict.why]
+        found &= ~np.array(final)[verdict.codes]
+    return found
+
+
+_MENDABLE = (Code.SUCCESS, Code.UNSCHEDULABLE)
+
+
+@lru_cache(maxsize=1024)
+def _worst(reasons: tuple[Unfit, ...]) -> Code:
+    return max((unfit.code for unfit in reasons), default=Code.SUCCESS)

@@ -1,0 +1,279 @@
+"""Nodes for equal tasks of which something is said one by one, in one go.
+
+What nodes are for the class changes where tasks of it are placed, and how can be asked ahead (hypothetical rows); what
+is said of the single task follows the placements (``in_turn``). So each task is chosen for as if those before it had
+been placed, and nothing is booked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.algorithms.top_k import top_k
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.rows import NodeRows, TaskRows
+from pumice.framework.plugin import points
+from pumice.framework.plugin.errors import PluginFault, WrongAnswer
+from pumice.framework.plugin.hooks import Hooks
+from pumice.placing.feasibility import Feasibility
+from pumice.placing.incremental import FilterInTurn, Hook, InTurn, ScoreInTurn
+
+#: Hypothetical rows that are looked at in one call; and of one node at first, where few get several tasks.
+_LOOK_MAX = 256
+_FIRST_LOOK = 4
+
+
+class Said(NamedTuple):
+    """What hooks say of tasks that are placed one after the other, each with the hook; ``scores`` may be numbers."""
+
+    filters: list[tuple[Hook, FilterInTurn]]
+    scores: list[tuple[Hook, ScoreInTurn | float]]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it tells no node from another: then the class decides."""
+        return not self.followers
+
+    @property
+    def followers(self) -> list[tuple[Hook, InTurn]]:
+        """All that is to be told of placements."""
+        return [(hook, each) for hook, each in (*self.filters, *self.scores) if isinstance(each, InTurn)]
+
+    @property
+    def on_top(self) -> list[float]:
+        """The numbers that scores begin with."""
+        found: list[float] = []
+        for _, each in self.scores:
+            if isinstance(each, ScoreInTurn):
+                break
+            found.append(each)
+        return found
+
+    def count(self, tasks: int) -> int:
+        """Of how many of the tasks."""
+        return min((each.count for _, each in self.followers), default=tasks)
+
+
+def said_of(hooks: Hooks, tasks: TaskRows, nodes: NodeRows) -> Said | None:
+    """None where some hook can speak of the first task only."""
+    filters = hooks.ask(points.filters_in_turn, tasks, nodes)
+    if filters is None:
+        return None
+    scores = hooks.ask(points.scores_in_turn, tasks, nodes)
+    return None if scores is None else Said(filters, scores)
+
+
+#: What a node is for a class: whether it may be there, now or later; whether now; and the score.
+_Step = tuple[bool, bool, float]
+
+
+class Filling:
+    """Some nodes, P of them, as they fill with ``count`` tasks of one class: ``passes``, the class may be there, now or
+    later; ``fits``, now; ``score``, of the class alone, with some numbers on top. Shape (P,). A node that got a task is
+    as it is now once it was ``renewed``."""
+
+    __slots__ = (
+        "_cls",
+        "_feasible",
+        "_left",
+        "_nodes",
+        "_on_top",
+        "_stale",
+        "_steps",
+        "_taken",
+        "fits",
+        "passes",
+        "score",
+    )
+
+    def __init__(self, feasible: Feasibility, cls: int, nodes: NodeRows, count: int, on_top: Sequence[float]) -> None:
+        fit = feasible.of(cls)
+        self._feasible, self._cls, self._nodes, self._left, self._on_top = feasible, cls, nodes, count, on_top
+        allowed = nodes.pick(fit.allowed)
+        self.passes: Bool = allowed & nodes.pick(fit.future_fits)
+        self.fits: Bool = allowed & nodes.pick(fit.idle_fits)
+        self.score: F64 = self._topped(nodes.pick(fit.score).copy())
+        self._taken: dict[int, int] = {}  # by position, how many tasks it got
+        self._stale: list[int] = []
+        #: By position, what the node is with more tasks on it, and from how many on.
+        self._steps: dict[int, tuple[int, list[_Step]]] = {}
+
+    def _topped(self, score: F64) -> F64:
+        for each in self._on_top:
+            score = score + each
+        return score
+
+    def one_more(self, place: int) -> None:
+        """A task goes to the node at a position."""
+        self._taken[place] = self._taken.get(place, 0) + 1
+        self._left -= 1
+        if place not in self._stale:
+            self._stale.append(place)
+
+    def stale(self, wanted: Bool) -> list[int]:
+        """Positions of those among the wanted nodes that are not renewed."""
+        return [place for place in self._stale if wanted[place]]
+
+    def renew(self, stale: list[int], likely: Callable[[], list[int]]) -> None:
+        """Find out how nodes are by now. ``likely``: where others may go soon."""
+        unknown = [place for place in stale if not self._knows(place)]
+        if unknown:
+            self._look_further(unknown, [place for place in likely() if place not in self._steps])
+        for place in stale:
+            first, steps = self._steps[place]
+            self.passes[place], self.fits[place], self.score[place] = steps[self._taken[place] - first]
+            self._stale.remove(place)
+
+    def _knows(self, place: int) -> bool:
+        known = self._steps.get(place)
+        return known is not None and self._taken[place] < known[0] + len(known[1])
+
+    def _look_further(self, places: list[int], others: list[int]) -> None:
+        """Find out how nodes look with more tasks on them: those that got some from there on, others from one on."""
+        firsts = {**dict.fromkeys(others, 1), **{place: self._taken[place] for place in places}}
+        most, rows = max(firsts.values()), self._nodes.rows[list(firsts)]
+        width = max(1, min(max(_FIRST_LOOK, 2 * most), self._left, _LOOK_MAX // len(rows)))
+        after = np.add.outer(list(firsts.values()), np.arange(float(width))).ravel()
+        hypothetical = NodeRows(self._nodes.tables, np.repeat(rows, width), after=after, cls=self._cls)
+        allowed, idle_fits, future_fits, score = self._feasible.look(self._cls, hypothetical)
+        found = [each.tolist() for each in (allowed & future_fits, allowed & idle_fits, self._topped(score))]
+        steps = list(zip(*found, strict=True))
+        for i, (place, first) in enumerate(firsts.items()):
+            self._steps[place] = first, steps[i * width : (i + 1) * width]
+
+
+class Turns:
+    """K tasks of one class over some nodes. ``roles`` (K,) and ``open_to``, by role: nodes that failed one task of a
+    role, other than 0, are not tried for the next; what these tasks find is noted there. None: that makes no
+    difference."""
+
+    __slots__ = (
+        "_asked",
+        "_filling",
+        "_filters",
+        "_followers",
+        "_hooks",
+        "_open_to",
+        "_passing",
+        "_places",
+        "_roles",
+        "_scores",
+        "_terms",
+        "_worth",
+    )
+
+    def __init__(
+        self, hooks: Hooks, filling: Filling, said: Said, roles: Sequence[int], open_to: dict[int, Bool] | None
+    ) -> None:
+        self._hooks, self._filling, self._filters = hooks, filling, said.filters
+        self._scores, self._followers = said.scores[len(said.on_top) :], said.followers
+        self._roles, self._open_to = roles[: said.count(len(roles))], open_to
+        self._asked: Hook | None = None  # whose answer is in use
+        #: (P,) Where nothing objects to the task of this turn, now or later; and its score where it can be placed now,
+        #: -inf elsewhere.
+        self._passing: Bool = filling.passes
+        self._worth: F64 = filling.score
+        #: Candidates (positions), and what is said of them on top of what they are for the class.
+        self._places: AnyArray = np.zeros(0, dtype=np.int64)
+        self._terms: list[F64 | float] = []
+
+    def choose(self) -> list[int]:
+        """Positions of nodes on idle resources, for the first of the tasks: up to one that finds none, or that has to
+        be looked at by itself. Raises: PluginFault."""
+        try:
+            return self._choose()
+        except PluginFault:
+            raise
+        except Exception as error:
+            if self._asked is None:
+                raise
+            asked = (*points.filters_in_turn.points, *points.scores_in_turn.points)
+            raise self._hooks.fault_of(self._asked, error, *asked) from error
+
+    def _choose(self) -> list[int]:
+        picked: list[int] = []
+        for turn, role in enumerate(self._roles):
+            if not picked or self._changes(turn - 1, picked[-1]):
+                self._look(turn, role)
+            place = int(self._worth.argmax())
+            if not isfinite(self._worth[place]):
+                break
+            if self._open_to is not None and role:
+                self._open_to[role] = self._passing.copy()
+            picked.append(place)
+        return picked
+
+    def _changes(self, turn: int, place: int) -> bool:
+        """The task of a turn is on its node now. Whether something else holds for the next one anywhere else."""
+        filling = self._filling
+        filling.one_more(place)
+        changes = self._open_to is not None
+        for hook, each in self._followers:
+            self._asked = hook
+            changes |= each.placed(turn, place)
+        self._asked = None
+        if changes:
+            return True
+        filling.renew([place], self._likely)
+        if filling.fits[place]:
+            self._worth[place] = self._total(place)
+            return False
+        self._worth[place] = -np.inf
+        return bool(self._scores)  # there is one candidate less to score
+
+    def _total(self, place: int) -> float:
+        """The score of one of the candidates."""
+        total, at = float(self._filling.score[place]), int(self._places.searchsorted(place)) if self._terms else 0
+        for term in self._terms:
+            total += term[at] if isinstance(term, np.ndarray) else term
+        return total
+
+    def _likely(self) -> list[int]:
+        """The best candidates of the last turn, as many as there are tasks."""
+        found: list[int] = top_k(self._worth, len(self._roles)).tolist()
+        return found
+
+    def _look(self, turn: int, role: int) -> None:
+        """Find out what holds for the task of a turn."""
+        self._passing = self._passes(turn, role)
+        open_to, score = self._passing & self._filling.fits, self._filling.score
+        if not self._scores:
+            self._worth = np.where(open_to, score, -np.inf)
+            return
+        places = self._places = open_to.nonzero()[0]
+        self._terms = [self._term(hook, each, turn) for hook, each in self._scores] if len(places) > 1 else []
+        self._worth = np.full(len(score), -np.inf)
+        self._worth[places] = sum(self._terms, score[places])
+
+    def _passes(self, turn: int, role: int) -> Bool:
+        """Where nothing objects to the task of a turn, now or later. Shape (P,)."""
+        filling = self._filling
+        before = self._open_to.get(role) if self._open_to is not None else None
+        found = filling.passes if before is None else filling.passes & before
+        for hook, each in self._filters:
+            self._asked = hook
+            open_to = each.open_to(turn)
+            if not isinstance(open_to, np.ndarray) or open_to.dtype != np.bool_ or open_to.shape != found.shape:
+                raise WrongAnswer(hook, open_to, f"a mask over {len(found)} nodes")
+            found = found & open_to
+        self._asked = None
+        stale = filling.stale(found)
+        if stale:
+            filling.renew(stale, self._likely)
+            found = found & filling.passes
+        return found
+
+    def _term(self, hook: Hook, each: ScoreInTurn | float, turn: int) -> F64 | float:
+        """What a score says of the candidates."""
+        if not isinstance(each, ScoreInTurn):
+            return each
+        self._asked = hook
+        found = each.score(turn, self._places)
+        if not isinstance(found, np.ndarray) or found.shape != self._places.shape:
+            raise WrongAnswer(hook, found, f"one number for each of {len(self._places)} nodes")
+        self._asked = None
+        return found

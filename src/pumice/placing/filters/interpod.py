@@ -1,0 +1,188 @@
+"""Inter-pod affinity and anti-affinity that must hold, and the anti-affinity of pods that are there already.
+
+Source: kube-scheduler InterPodAffinity (1.36), with the rule for the first pod of a series that wants to be near
+itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import and_, or_
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import I32, Bool
+from pumice.columns.nodes import LabelColumn
+from pumice.columns.rows import NodeRows, TaskRows
+from pumice.columns.views import Task
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.model.pod import Pod, PodAffinityTerm, PodSpec
+from pumice.placing.filters.existing_terms import Looks, StandingTerms, Weighted
+from pumice.placing.filters.pods import PodIndex, PodSet, means
+from pumice.placing.incremental import FilterInTurn, length_alike
+
+AFFINITY = Unfit("node(s) didn't match pod affinity rules", Code.UNRESOLVABLE)
+ANTI_AFFINITY = Unfit("node(s) didn't match pod anti-affinity rules")
+EXISTING_ANTI_AFFINITY = Unfit("node(s) didn't satisfy existing pods anti-affinity rules")
+#: Of several that a node breaks the last one is told.
+WHY = ((), (EXISTING_ANTI_AFFINITY,), (ANTI_AFFINITY,), (AFFINITY,))
+_EXISTING, _ANTI, _AFFINITY = 1, 2, 3
+
+
+def _anti_terms(spec: PodSpec) -> Iterator[Weighted]:
+    return ((term, 1) for term in spec.affinity.anti_required)
+
+
+class _OfKey(NamedTuple):
+    """What holds in the domains of one topology key. ``apart``: pods that must not be there, each with the code of the
+    rule; ``near``: whether pods that required affinity is about must be."""
+
+    key: str
+    label: LabelColumn
+    apart: tuple[tuple[PodSet, int], ...]
+    near: bool
+
+
+class _Rules(NamedTuple):
+    """All that holds for tasks of a class that look alike. ``near``: the pods that required affinity is about, None
+    without."""
+
+    by_key: tuple[_OfKey, ...]
+    near: PodSet | None
+
+
+class InterPodFilter:
+    """Asked only for tasks of classes that it ``concerns``."""
+
+    def __init__(self, index: PodIndex) -> None:
+        self._index = index
+        self._standing = StandingTerms(index, "required anti-affinity", _anti_terms)
+        self._rules: dict[tuple[int, Looks], _Rules] = {}
+
+    def concerns(self, cls: int) -> bool:
+        """Whether the class has required terms, or a pod that may be there wants to be apart from a task of it."""
+        affinity = self._index.tables.classes.specs[cls].affinity
+        return bool(affinity.pod_required or affinity.anti_required) or self._standing.about_class(cls)
+
+    def verdict(self, task: Task, nodes: NodeRows) -> Verdict:
+        """The rule that a node breaks: affinity, then anti-affinity, then that of others. Shape (rows,)."""
+        cls = task.cls
+        rules = self._rules_for(cls.row, task.row, self._standing.looks(task.row))
+        near = rules.near
+        is_first = near is not None and self._is_first(near, task.pod, cls.spec.affinity.pod_required)
+        codes: I32 | None = None
+        for each in rules.by_key:
+            by_domain = np.zeros(len(each.label.values) + 1, dtype=np.int32)
+            for pods, code in each.apart:
+                by_domain[pods.per_domain(each.key) > 0] = code
+            if each.near and near is not None:
+                by_domain[-1 if is_first else near.per_domain(each.key) == 0] = _AFFINITY
+            found = by_domain[nodes.pick(each.label.codes)]
+            codes = found if codes is None else np.maximum(codes, found)
+        return Verdict(np.zeros(len(nodes), dtype=np.int32) if codes is None else codes, WHY)
+
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
+        """Whether a node breaks none, for tasks of one class that are placed one after the other."""
+        looks = [self._standing.looks(row) for row in tasks.rows.tolist()]
+        count = length_alike(looks)
+        return _PodsInTurn(self._rules_for(tasks.classes[0], int(tasks.rows[0]), looks[0]), tasks, nodes, count)
+
+    def _rules_for(self, cls: int, row: int, looks: Looks) -> _Rules:
+        rules = self._rules.get((cls, looks))
+        if rules is None:
+            rules = self._rules[cls, looks] = self._rules_of(cls, row)
+        return rules
+
+    def _rules_of(self, cls: int, row: int) -> _Rules:
+        affinity = self._index.tables.classes.specs[cls].affinity
+        apart: dict[str, list[tuple[PodSet, int]]] = {term.topology_key: [] for term in affinity.pod_required}
+        for standing in self._standing.about(row):
+            apart.setdefault(standing.term.topology_key, []).append((standing.owners, _EXISTING))
+        for term in affinity.anti_required:
+            apart.setdefault(term.topology_key, []).append((self._index.matching((term,)), _ANTI))
+        near = {term.topology_key for term in affinity.pod_required}
+        label = self._index.derived.label
+        by_key = tuple(_OfKey(key, label(key), tuple(pods), key in near) for key, pods in apart.items())
+        return _Rules(by_key, self._index.matching(affinity.pod_required) if near else None)
+
+    def _is_first(self, near: PodSet, pod: Pod, terms: tuple[PodAffinityTerm, ...]) -> bool:
+        """Whether the pod is the first of a series that wants to be near itself: then labels are enough."""
+        if any(near.per_domain(term.topology_key).any() for term in terms):
+            return False
+        return _means_itself(terms, pod)
+
+
+def _means_itself(terms: tuple[PodAffinityTerm, ...], pod: Pod) -> bool:
+    return all(means(term, pod) for term in terms)
+
+
+class _KeyInTurn:
+    """What holds in the domains of one topology key. ``domains`` (rows,): those of the nodes; ``closed`` (D + 1,):
+    where pods are that must not be; ``near`` (D + 1,): where those are that must be, None without. ``parts``,
+    ``joins``: whether the task of a turn becomes one of the first, of the second."""
+
+    __slots__ = ("closed", "domains", "joins", "near", "parts")
+
+    def __init__(self, rules: _OfKey, near: PodSet | None, joins: list[bool], tasks: TaskRows, nodes: NodeRows) -> None:
+        self.domains = nodes.pick(rules.label.domain_of[:-1])
+        self.closed = np.zeros(len(rules.label.values) + 1, dtype=bool)
+        self.parts = [False] * len(tasks)
+        for pods, _ in rules.apart:
+            self.closed |= pods.per_domain(rules.key) > 0
+            self.parts = list(map(or_, self.parts, pods.joined_by(tasks)))
+        self.near = near.per_domain(rules.key) > 0 if rules.near and near is not None else None
+        self.joins = joins
+
+    def open_to(self, *, is_first: bool) -> Bool:
+        """Shape (rows,)."""
+        found = ~self.closed
+        if is_first and self.near is not None:
+            found[-1] = False
+        elif self.near is not None:
+            found &= self.near
+        return found[self.domains]
+
+    def placed(self, turn: int, place: int) -> bool:
+        """Whether that changes anything."""
+        domain = self.domains[place]
+        if domain == len(self.closed) - 1:
+            return False
+        closes = self.parts[turn] and not self.closed[domain]
+        opens = self.near is not None and self.joins[turn] and not self.near[domain]
+        if closes:
+            self.closed[domain] = True
+        if opens and self.near is not None:
+            self.near[domain] = True
+        return closes or opens
+
+
+class _PodsInTurn(FilterInTurn):
+    def __init__(self, rules: _Rules, tasks: TaskRows, nodes: NodeRows, count: int) -> None:
+        self.count, self._pods, self._rows = count, tasks.pods, len(nodes)
+        self._terms = tasks.tables.classes.specs[tasks.classes[0]].affinity.pod_required
+        joins = [] if rules.near is None else rules.near.joined_by(tasks)
+        self._keys = [_KeyInTurn(each, rules.near, joins, tasks, nodes) for each in rules.by_key]
+        self._nobody_near = rules.near is not None and not self._some_near()
+        self._open: Bool | None = None
+
+    def _some_near(self) -> bool:
+        return any(bool(key.near.any()) for key in self._keys if key.near is not None)
+
+    def open_to(self, turn: int) -> Bool:
+        if self._open is None:
+            is_first = self._nobody_near and _means_itself(self._terms, self._pods[turn])
+            each = [key.open_to(is_first=is_first) for key in self._keys]
+            found = reduce(and_, each) if each else np.ones(self._rows, dtype=bool)
+            if self._nobody_near:
+                return found  # for the next one its labels count
+            self._open = found
+        return self._open
+
+    def placed(self, turn: int, place: int) -> bool:
+        changes = [key.placed(turn, place) for key in self._keys]  # all are told
+        if not any(changes):
+            return self._nobody_near  # the labels of the next one count
+        self._open, self._nobody_near = None, self._nobody_near and not self._some_near()
+        return True

@@ -1,0 +1,137 @@
+"""What node objects alone decide about a pod: cordons, node selectors and affinity, taints.
+
+Everything is computed once for each distinct set of terms and kept for as long as no node object changes. Shape (N,)
+throughout. Source: kube-scheduler NodeUnschedulable, NodeAffinity and TaintToleration (1.36); Volcano's "stable"
+filters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.algorithms.selectors import EncodedColumn, holds_over
+from pumice.columns.dtypes import I32, I64, Bool, some
+from pumice.framework.plugin.filter_result import Code, Unfit
+from pumice.model.node import Taint
+from pumice.model.pod import NodeSelectorTerm, PodSpec, Requirement, Toleration
+from pumice.placing.derived import Derived
+
+UNSCHEDULABLE = Unfit("node(s) were unschedulable", Code.UNRESOLVABLE)
+AFFINITY = Unfit("node(s) didn't match Pod's node affinity/selector", Code.UNRESOLVABLE)
+TAINTED = Unfit("node(s) had untolerated taint(s)", Code.UNRESOLVABLE)
+#: Reasons by the codes of ``stable_codes``.
+STABLE_REASONS = (None, UNSCHEDULABLE, AFFINITY, TAINTED)
+
+#: Whoever tolerates it may run on a cordoned node.
+CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+BLOCKING = ("NoSchedule", "NoExecute")
+NAME_FIELD = "metadata.name"
+
+
+class Stable(NamedTuple):
+    """The first stable filter that objects to each node (N,), by index into ``STABLE_REASONS``; and whether one objects
+    to any."""
+
+    codes: I32
+    objects: bool
+
+
+def stable_codes(facts: Derived, spec: PodSpec, *, affinity: bool, taints: bool) -> Stable:
+    """What stable filters say, each of which ends the search."""
+
+    def build() -> Stable:
+        codes = np.zeros(len(facts), dtype=np.int32)
+        if taints:
+            codes[~tolerated(facts, spec.tolerations)] = 3
+        if affinity:
+            codes[~node_affinity(facts, spec)] = 2
+        if not any(tolerates(t, CORDON) for t in spec.tolerations):
+            codes[facts.facts.unschedulable] = 1
+        return Stable(codes, some(codes != 0))
+
+    key = ("stable", affinity, taints, spec.node_selector, spec.affinity.node_required, spec.tolerations)
+    return facts.get(key, build)
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether one toleration covers one taint. An empty key or effect covers any."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Exists":
+            return True
+        case _:
+            return False
+
+
+def tolerated(facts: Derived, tolerations: tuple[Toleration, ...]) -> Bool:
+    """Nodes without a taint that keeps the pod off."""
+
+    def build() -> Bool:
+        return np.asarray(untolerated_count(facts, tolerations, BLOCKING) == 0)
+
+    return facts.get(("tolerated", tolerations), build)
+
+
+def untolerated_count(facts: Derived, tolerations: Sequence[Toleration], effects: tuple[str, ...]) -> I64:
+    """How many taints with one of the effects the pod does not tolerate."""
+    counts = [
+        sum(taint.effect in effects and not any(tolerates(t, taint) for t in tolerations) for taint in taints)
+        for taints in facts.facts.taint_sets
+    ]
+    return np.array(counts, dtype=np.int64)[facts.facts.taint_code]
+
+
+def node_affinity(facts: Derived, spec: PodSpec) -> Bool:
+    """Nodes that the node selector and the required node affinity let through."""
+
+    def build() -> Bool:
+        found = np.ones(len(facts), dtype=bool)
+        for key, value in spec.node_selector:
+            found &= holds_over(Requirement(key, "In", (value,)), facts.label(key))
+        terms = spec.affinity.node_required
+        if terms is not None:
+            any_term = np.zeros(len(facts), dtype=bool)
+            for term in terms:
+                any_term |= node_term(facts, term)
+            found &= any_term
+        return found
+
+    return facts.get(("node affinity", spec.node_selector, spec.affinity.node_required), build)
+
+
+def node_term(facts: Derived, term: NodeSelectorTerm) -> Bool:
+    """Nodes that one term of a node selector matches; an empty term matches none."""
+    found = np.full(len(facts), bool(term.labels or term.fields))
+    for requirement in term.labels:
+        found &= holds_over(requirement, facts.label(requirement.key))
+    for requirement in term.fields:
+        found &= holds_over(requirement, _names(facts)) if requirement.key == NAME_FIELD else False
+    return found
+
+
+def _names(facts: Derived) -> EncodedColumn:
+    return facts.get((NAME_FIELD,), lambda: EncodedColumn(facts.facts.names))
+
+
+def names_conflict(spec: PodSpec) -> bool:
+    """Whether every term names nodes by field and none of them leaves a name. Source: NodeAffinity PreFilter."""
+    terms = spec.affinity.node_required
+    return bool(terms) and all(_named(term) == set() for term in terms or ())
+
+
+def _named(term: NodeSelectorTerm) -> set[str] | None:
+    """Node names that a term allows by field, None when it does not say."""
+    named: set[str] | None = None
+    for requirement in term.fields:
+        if requirement.key == NAME_FIELD and requirement.operator == "In":
+            values = set(requirement.values)
+            named = values if named is None else named & values
+    return named

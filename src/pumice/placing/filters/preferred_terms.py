@@ -1,0 +1,163 @@
+"""Wishes between pods: preferred (anti-)affinity of the pod, and what pods that are there wish about it.
+
+Source: kube-scheduler InterPodAffinity (1.36). A required affinity of a pod that is there counts as a wish of weight
+``HARD_POD_AFFINITY_WEIGHT``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, I64, AnyArray
+from pumice.columns.rows import NodeRows, TaskRows
+from pumice.columns.views import Task
+from pumice.model.pod import PodSpec
+from pumice.placing.filters.existing_terms import Looks, StandingTerms, Weighted
+from pumice.placing.filters.pods import PodIndex, PodSet
+from pumice.placing.incremental import ScoreInTurn, length_alike
+
+#: kube-scheduler's default.
+HARD_POD_AFFINITY_WEIGHT = 1
+
+#: By topology key, pods and how much it is wished to be where one of them is.
+_Wishes = tuple[tuple[str, list[tuple[PodSet, int]]], ...]
+
+
+def _own_terms(spec: PodSpec) -> Iterator[Weighted]:
+    for term in spec.affinity.pod_preferred:
+        yield term, term.weight
+    for term in spec.affinity.anti_preferred:
+        yield term, -term.weight
+
+
+def _standing_terms(spec: PodSpec) -> Iterator[Weighted]:
+    if HARD_POD_AFFINITY_WEIGHT:
+        for term in spec.affinity.pod_required:
+            yield term, HARD_POD_AFFINITY_WEIGHT
+    yield from _own_terms(spec)
+
+
+class InterPodScore:
+    """Asked only for tasks of classes that it ``concerns``."""
+
+    def __init__(self, index: PodIndex) -> None:
+        self._index = index
+        self._standing = StandingTerms(index, "wishes about pods", _standing_terms)
+        self._wishes: dict[tuple[int, Looks], _Wishes] = {}
+
+    def concerns(self, cls: int) -> bool:
+        """Whether the class has wishes, or some pod that may be there has one about a task of it."""
+        return any(True for _ in _own_terms(self._index.tables.classes.specs[cls])) or self._standing.about_class(cls)
+
+    def score(self, task: Task, nodes: NodeRows) -> F64:
+        """0 for the least wished candidate, 100 for the most wished one; all 0 when they are equal. Shape (rows,)."""
+        raw: I64 | None = None
+        for key, weighted in self._wishes_for(task.cls.row, task.row, self._standing.looks(task.row)):
+            found = self._by_domain(key, weighted)[nodes.pick(self._index.derived.label(key).codes)]
+            raw = found if raw is None else raw + found
+        return _scaled(raw, len(nodes))
+
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> ScoreInTurn:
+        """The same for tasks of one class that are placed one after the other."""
+        looks = [self._standing.looks(row) for row in tasks.rows.tolist()]
+        keys = []
+        for key, weighted in self._wishes_for(tasks.classes[0], int(tasks.rows[0]), looks[0]):
+            domains = nodes.pick(self._index.derived.label(key).domain_of[:-1])
+            joins = np.array([pods.joined_by(tasks) for pods, _ in weighted]).T @ [weight for _, weight in weighted]
+            keys.append(_KeyInTurn(domains, self._by_domain(key, weighted), joins.tolist()))
+        count = length_alike(looks)
+        return _OneKeyInTurn(keys[0], count) if len(keys) == 1 else _WishesInTurn(keys, count)
+
+    def _by_domain(self, key: str, weighted: list[tuple[PodSet, int]]) -> I64:
+        """How much each domain is wished for (D + 1,)."""
+        by_domain = np.zeros(len(self._index.derived.label(key).values) + 1, dtype=np.int64)
+        for pods, weight in weighted:
+            by_domain += weight * pods.per_domain(key)
+        return by_domain
+
+    def _wishes_for(self, cls: int, row: int, looks: Looks) -> _Wishes:
+        wishes = self._wishes.get((cls, looks))
+        if wishes is None:
+            wishes = self._wishes[cls, looks] = self._wishes_of(cls, row)
+        return wishes
+
+    def _wishes_of(self, cls: int, row: int) -> _Wishes:
+        """By topology key, pods and how much it is wished to be where one of them is."""
+        found: dict[str, list[tuple[PodSet, int]]] = {}
+        for term, weight in _own_terms(self._index.tables.classes.specs[cls]):
+            found.setdefault(term.topology_key, []).append((self._index.matching((term,)), weight))
+        for standing in self._standing.about(row):
+            found.setdefault(standing.term.topology_key, []).append((standing.owners, standing.weight))
+        return tuple(found.items())
+
+
+class _KeyInTurn(NamedTuple):
+    """``domains`` (rows,): of one topology key those of the nodes; ``wished`` (D + 1,): how much each is wished for.
+    ``adds``: what the task of a turn adds to that of its own."""
+
+    domains: I64
+    wished: I64
+    adds: list[int]
+
+    def placed(self, turn: int, place: int) -> bool:
+        """Whether that changes anything."""
+        domain = self.domains[place]
+        if not self.adds[turn] or domain == len(self.wished) - 1:
+            return False
+        self.wished[domain] += self.adds[turn]
+        return True
+
+
+class _WishesInTurn(ScoreInTurn):
+    def __init__(self, keys: list[_KeyInTurn], count: int) -> None:
+        self._keys, self.count = keys, count
+
+    def score(self, turn: int, places: AnyArray) -> F64:
+        raw: I64 | None = None
+        for domains, wished, _ in self._keys:
+            found = wished[domains[places]]
+            raw = found if raw is None else raw + found
+        return _scaled(raw, len(places))
+
+    def placed(self, turn: int, place: int) -> bool:
+        changes = [key.placed(turn, place) for key in self._keys]
+        return any(changes)
+
+
+class _OneKeyInTurn(ScoreInTurn):
+    """The same for terms of one topology key, as most have: scaled by domain. ``here`` (D + 1,): domains of the
+    candidates; ``scores`` (D + 1,): of those."""
+
+    def __init__(self, key: _KeyInTurn, count: int) -> None:
+        self._key, self.count = key, count
+        self._here = np.zeros(len(key.wished), dtype=bool)
+        self._scores = np.zeros(len(key.wished))
+
+    def score(self, turn: int, places: AnyArray) -> F64:
+        domains = self._key.domains[places]
+        self._here[:] = False
+        self._here[domains] = True
+        self._scores = self._scores_here()
+        return self._scores[domains]
+
+    def _scores_here(self) -> F64:
+        found = np.zeros(len(self._here))
+        found[self._here] = _scaled(self._key.wished[self._here], 0)
+        return found
+
+    def placed(self, turn: int, place: int) -> bool:
+        return self._key.placed(turn, place) and bool((self._scores != self._scores_here()).any())
+
+
+def _scaled(raw: I64 | None, count: int) -> F64:
+    if raw is None or not len(raw):
+        return np.zeros(count)
+    low = raw.min()
+    spread = float(raw.max() - low)
+    if not spread:
+        return np.zeros(len(raw))
+    found: F64 = np.floor(100.0 * ((raw - low) / spread))
+    return found

@@ -1,0 +1,162 @@
+"""Topology spread constraints that must hold (DoNotSchedule).
+
+Source: kube-scheduler PodTopologySpread (1.36) with minDomains and both node inclusion policies. The system's default
+constraints are only wishes (ScheduleAnyway), so they are no matter of this filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+
+import numpy as np
+from msgspec import Struct
+
+from pumice.algorithms.selectors import matches
+from pumice.columns.dtypes import I32, I64, Bool
+from pumice.columns.rows import NodeRows, TaskRows
+from pumice.columns.views import Task
+from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.model.pod import Pod, PodSpec, TopologySpreadConstraint
+from pumice.placing.derived import Derived
+from pumice.placing.filters.nodes import node_affinity, tolerated
+from pumice.placing.filters.pods import PodIndex, PodSet
+from pumice.placing.incremental import FilterInTurn
+
+SKEWED = Unfit("node(s) didn't match pod topology spread constraints")
+NO_LABEL = Unfit("node(s) didn't match pod topology spread constraints (missing required label)", Code.UNRESOLVABLE)
+WHY = ((), (SKEWED,), (NO_LABEL,))
+HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+
+
+class Prepared(Struct, frozen=True):
+    """A constraint over the nodes: their domains (N,), whose pods count (N,), and which domains there are (D + 1,)."""
+
+    constraint: TopologySpreadConstraint
+    codes: I32
+    counted: Bool
+    domains: Bool
+
+    def too_many(self, counts: I64, pod: Pod) -> Bool:
+        """Domains that would be too far above the emptiest one with the pod in it; ``counts``: matching pods there.
+        Shape (D + 1,)."""
+        constraint = self.constraint
+        present = counts[self.domains]
+        least = int(present.min()) if len(present) >= max(1, constraint.min_domains) else 0
+        own = constraint.selector is not None and matches(constraint.selector, pod.labels)
+        found: Bool = counts > constraint.max_skew + least - int(own)
+        return found
+
+
+def constraints_of(spec: PodSpec, kind: str) -> tuple[TopologySpreadConstraint, ...]:
+    return tuple(c for c in spec.spread if c.when_unsatisfiable == kind)
+
+
+def prepare(facts: Derived, spec: PodSpec, kind: str) -> tuple[Prepared, ...]:
+    """The constraints of one kind. Only nodes with the topology labels of all of them take part."""
+    constraints = constraints_of(spec, kind)
+    labelled = np.ones(len(facts), dtype=bool)
+    for constraint in constraints:
+        labelled &= facts.label(constraint.topology_key).codes >= 0
+    prepared = []
+    for constraint in constraints:
+        counted = labelled.copy()
+        if constraint.node_affinity_policy == "Honor":
+            counted &= node_affinity(facts, spec)
+        if constraint.node_taints_policy == "Honor":
+            counted &= tolerated(facts, spec.tolerations)
+        label = facts.label(constraint.topology_key)
+        domains = np.zeros(len(label.values) + 1, dtype=bool)
+        domains[label.codes[counted]] = True
+        prepared.append(Prepared(constraint, label.codes, counted, domains))
+    return tuple(prepared)
+
+
+class SpreadFilter:
+    """Asked only for tasks of classes that it ``concerns``."""
+
+    def __init__(self, index: PodIndex) -> None:
+        self._index = index
+        self._prepared: dict[int, tuple[Prepared, ...]] = {}
+
+    def concerns(self, cls: int) -> bool:
+        return bool(self._of(cls))
+
+    def verdict(self, task: Task, nodes: NodeRows) -> Verdict:
+        """The first constraint that a node breaks: no such label, or one more pod is too many. Shape (rows,)."""
+        cls, pod = task.cls.row, task.pod
+        codes: I32 | None = None
+        for i, prepared in enumerate(self._of(cls)):
+            by_domain = prepared.too_many(self._counts((HARD, cls, i), prepared, pod), pod).astype(np.int32)
+            by_domain[-1] = 2
+            found = by_domain[nodes.pick(prepared.codes)]
+            codes = found if codes is None else np.where(codes > 0, codes, found)
+        return Verdict(np.zeros(len(nodes), dtype=np.int32) if codes is None else codes, WHY)
+
+    def _of(self, cls: int) -> tuple[Prepared, ...]:
+        found = self._prepared.get(cls)
+        if found is None:
+            tables = self._index.tables
+            found = self._prepared[cls] = prepare(self._index.derived, tables.classes.specs[cls], HARD)
+        return found
+
+    def _counts(self, kind: tuple[str, int, int], prepared: Prepared, pod: Pod) -> I64:
+        """How many matching pods are in each domain (D + 1,)."""
+        key = prepared.constraint.topology_key
+        return self._pods(prepared, pod).per_domain(key, prepared.counted, kind)
+
+    def _pods(self, prepared: Prepared, pod: Pod) -> PodSet:
+        return self._index.in_namespace(prepared.constraint.selector, pod.namespace)
+
+    def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
+        """The same for tasks of one class that are placed one after the other."""
+        cls, pods = tasks.classes[0], tasks.pods
+        each = []
+        for i, prepared in enumerate(self._of(cls)):
+            domains = self._index.derived.label(prepared.constraint.topology_key).domain_of[:-1]
+            counts = self._counts((HARD, cls, i), prepared, pods[0]).copy()
+            joins = self._pods(prepared, pods[0]).joined_by(tasks)
+            each.append(_Following(prepared, domains, nodes, counts, joins, pods))
+        return _SpreadInTurn(each, len(pods))
+
+
+class _Following:
+    """A constraint over some nodes. ``domains``, ``counted`` (rows,): their domains, and whether pods on them count;
+    ``counts`` (D + 1,): matching pods in each domain; ``joins``: whether the task of a turn becomes one of them."""
+
+    def __init__(
+        self, prepared: Prepared, domains: I64, nodes: NodeRows, counts: I64, joins: list[bool], pods: Sequence[Pod]
+    ) -> None:
+        self._prepared, self._counts, self._joins, self._pods = prepared, counts, joins, pods
+        self._domains, self._counted = nodes.pick(domains), nodes.pick(prepared.counted)
+        self._open = self._open_to(0)
+
+    def _open_to(self, turn: int) -> Bool:
+        """Domains that take the task of a turn (D + 1,)."""
+        found = ~self._prepared.too_many(self._counts, self._pods[turn])
+        found[-1] = False
+        return found
+
+    @property
+    def open_nodes(self) -> Bool:
+        """Shape (rows,)."""
+        return self._open[self._domains]
+
+    def placed(self, turn: int, place: int) -> bool:
+        if self._joins[turn] and self._counted[place]:
+            self._counts[self._domains[place]] += 1
+        before, self._open = self._open, self._open_to(turn + 1)
+        return bool((before != self._open).any())
+
+
+class _SpreadInTurn(FilterInTurn):
+    def __init__(self, constraints: Sequence[_Following], count: int) -> None:
+        self.count, self._constraints = count, constraints
+
+    def open_to(self, turn: int) -> Bool:
+        return reduce(and_, [each.open_nodes for each in self._constraints])
+
+    def placed(self, turn: int, place: int) -> bool:
+        changes = [each.placed(turn, place) for each in self._constraints]
+        return any(changes)

@@ -1,0 +1,204 @@
+"""Nodes for tasks of several classes that are chosen for together.
+
+Each task is to get the node that is best once those before it are placed. Only nodes that were taken have changed by
+then, so looking at all nodes anew for each task would mostly find what was known. Instead all classes are looked at
+over all nodes at once; it is guessed that each task goes to the best node that none before it took; all are booked
+there, and the nodes that were taken are looked at again. That shows whether some task would rather have gone where one
+before it went: it goes there, all before it stand, and the rest is guessed anew. What comes out is what one after the
+other gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, pairwise
+from math import isfinite
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, AnyArray, Bool
+from pumice.columns.journal import Journal
+from pumice.columns.rows import ClassRows, NodeRows
+from pumice.placing.feasibility import Feasibility
+
+#: Tasks times nodes that are looked at together: enough that the calls cost little, and few enough for a cache.
+LOOK_MAX = 1 << 14
+#: Tasks that are guessed for together: of more of them more guesses are wrong.
+TASKS_MAX = 32
+
+#: Books tasks (rows) on nodes (rows), for as long as it takes to choose. Whether the plugins agree.
+Hold = Callable[[Sequence[int], Sequence[int]], bool]
+
+
+def tasks_at_once(nodes: int) -> int:
+    """How many tasks to choose for together over so many nodes."""
+    return min(TASKS_MAX, LOOK_MAX // max(1, nodes))
+
+
+def portions(classes: Sequence[int], *, mixes: bool, roles_matter: bool) -> Iterator[range]:
+    """Tasks, by their classes, that are chosen for together: a run of one class or, where that ``mixes``, neighbours of
+    several; what ``roles_matter`` to is not chosen for as a run."""
+    begin = end = 0
+    for _, run in groupby(classes):
+        length = len(list(run))
+        if not mixes or (length > 1 and not roles_matter):
+            if end > begin:
+                yield range(begin, end)
+            begin, end = end, end + length
+            yield range(begin, end)
+            begin = end
+        else:
+            end += length
+    if end > begin:
+        yield range(begin, end)
+
+
+class Guesses:
+    """K tasks (rows) over some nodes, P of them.
+
+    ``extra`` (K,): what each one's score has on top of its class's, on all nodes alike. ``roles`` (K,): a node that
+    failed one task of a role, other than 0, is not tried for the next one; ``open_to``: by role, which of the nodes
+    have not, and what these tasks find is noted there; None: that makes no difference.
+    """
+
+    __slots__ = (
+        "_classes",
+        "_extra",
+        "_feasible",
+        "_idle",
+        "_nodes",
+        "_open_to",
+        "_passes",
+        "_roles",
+        "_rows",
+        "_score",
+        "_worth",
+    )
+
+    def __init__(
+        self,
+        feasible: Feasibility,
+        nodes: NodeRows,
+        rows: Sequence[int],
+        extra: Sequence[float],
+        open_to: dict[int, Bool] | None,
+    ) -> None:
+        tasks = nodes.tables.tasks
+        self._feasible, self._nodes, self._rows = feasible, nodes, rows
+        self._open_to = {} if open_to is None else open_to
+        self._classes: list[int] = tasks.cls[rows].tolist()
+        self._extra: F64 | None = np.array(extra)[:, None] if any(extra) else None
+        #: By role, its tasks.
+        self._roles: dict[int, list[int]] = {}
+        if open_to is not None:
+            for i, role in enumerate(tasks.role[rows].tolist()):
+                if role:
+                    self._roles.setdefault(role, []).append(i)
+        #: (K, P), each at its turn, as far as is known: what filters say, what is idle, the score; and what of it all a
+        #: task would take: the score where it may go, -inf elsewhere.
+        self._passes, self._idle, self._score = self._look(0, nodes)
+        self._worth = self._worth_of(slice(None))
+
+    def choose(self, journal: Journal, hold: Hold) -> list[int]:
+        """Nodes (rows) for the first of the tasks, up to one that finds none, or that has to be looked at by itself.
+        They are left booked there."""
+        picked: list[int] = []
+        while len(picked) < len(self._rows):
+            begun, mark = len(picked), journal.mark()
+            guess = self._guess(begun)
+            if not guess or not self._hold(begun, guess, hold):
+                journal.rollback(mark)
+                break
+            found = self._checked(begun, guess)
+            if found != guess:
+                journal.rollback(mark)
+                if not found or not self._hold(begun, found, hold):
+                    journal.rollback(mark)
+                    break
+                self._renew(begun + len(found), np.array(sorted({*guess, *found})))
+            picked += found
+        self._note(len(picked))
+        return [int(self._nodes.rows[place]) for place in picked]
+
+    def _hold(self, begun: int, places: Sequence[int], hold: Hold) -> bool:
+        return hold(self._rows[begun : begun + len(places)], self._nodes.rows[places].tolist())
+
+    def _guess(self, begun: int) -> list[int]:
+        """For each task from ``begun`` on the best node that none of them took; up to one without. Positions among the
+        nodes."""
+        worth, guess = self._worth, []
+        for i in range(begun, len(self._rows)):
+            place = int(worth[i].argmax())
+            if not isfinite(worth[i, place]):
+                break
+            guess.append(place)
+            worth[i + 1 :, place] = -np.inf  # until what was taken has been looked at again
+        return guess
+
+    def _checked(self, begun: int, guess: list[int]) -> list[int]:
+        """The guess, of which all is booked, up to the first task that would rather go where one before it went; and
+        where that goes, unless its scores are no numbers."""
+        places, count = np.array(guess), len(guess)
+        self._renew(begun + 1, places, begun)
+        worth = self._worth[begun : begun + count, places]
+        own = worth.diagonal()[:, None]
+        less = (worth < own) | ((worth == own) & (places > places[:, None]))
+        wrong = np.tril(~less, -1).any(axis=1).nonzero()[0]
+        if not len(wrong):
+            return guess
+        first = int(wrong[0])
+        rather = int(self._worth[begun + first].argmax())
+        return [*guess[:first], rather] if isfinite(self._worth[begun + first, rather]) else guess[:first]
+
+    def _renew(self, first: int, places: AnyArray, begun: int | None = None) -> None:
+        """Look at some nodes again, for tasks from ``first`` on. With ``begun`` the tasks from there on are booked on
+        these, one on each, and only to those after it a node is as it is now."""
+        if first < len(self._rows):
+            looks = self._look(first, NodeRows(self._nodes.tables, self._nodes.rows[places]))
+            for known, found in zip((self._passes, self._idle, self._score), looks, strict=True):
+                if begun is not None:
+                    later = np.arange(first, len(self._rows))[:, None] > np.arange(begun, begun + len(places))
+                    found = np.where(later, found, known[first:, places])
+                known[first:, places] = found
+        self._worth[:, places] = self._worth_of(places)
+
+    def _look(self, first: int, nodes: NodeRows) -> tuple[Bool, Bool, F64]:
+        """For tasks from ``first`` on: where nothing objects, where what is idle suffices, and the score."""
+        classes = self._classes[first:]
+        distinct = list(dict.fromkeys(classes))
+        look = self._feasible.look_of_each(ClassRows(nodes.tables, np.array(distinct)), nodes)
+        passes, idle, score = look.allowed & look.future_fits, look.idle_fits, look.score
+        if len(distinct) < len(classes):
+            place = {cls: i for i, cls in enumerate(distinct)}
+            which = [place[cls] for cls in classes]
+            passes, idle, score = passes[which], idle[which], score[which]
+        return passes, idle, score if self._extra is None else score + self._extra[first:]
+
+    def _worth_of(self, places: AnyArray | slice) -> F64:
+        """Of some of the nodes. Shape (K, places)."""
+        fits = self._open(places) & self._idle[:, places]
+        return np.where(fits, self._score[:, places], -np.inf)
+
+    def _open(self, places: AnyArray | slice) -> Bool:
+        """Nodes to which nothing objects, for the task itself and for those of its role before it. Shape (K,
+        places)."""
+        found = self._passes[:, places]
+        if not self._roles:
+            return found
+        found = found.copy()
+        for role, tasks in self._roles.items():
+            before = self._open_to.get(role)
+            if before is not None:
+                found[tasks[0]] &= before[places]
+            for one, next_one in pairwise(tasks):
+                found[next_one] &= found[one]
+        return found
+
+    def _note(self, count: int) -> None:
+        """Tell others of the roles which nodes the first ``count`` tasks have left open."""
+        for role, tasks in self._roles.items():
+            placed = [i for i in tasks if i < count]
+            if placed:
+                found = np.logical_and.reduce(self._passes[placed], axis=0)
+                before = self._open_to.get(role)
+                self._open_to[role] = found if before is None else found & before

@@ -1,0 +1,92 @@
+"""Attempts to have others evicted for a job: task by task, all or nothing, and with what stood against it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from typing import Any
+
+from pumice.columns.column import Column
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Statement
+from pumice.framework.memo import Ground, ground
+from pumice.framework.plugin.point import Question
+from pumice.volcano.eviction.node_search import waiting_tasks
+from pumice.volcano.failures.evictions import alike_failures, everything, note_failure
+from pumice.volcano.gangs.attempt import discarded, promised
+from pumice.volcano.gangs.readiness import job_pipelined
+from pumice.volcano.gangs.starving import is_starving
+from pumice.volcano.topology.domains import is_for_allocate, is_let_in
+
+#: Who can say why there is no room for a task.
+WhyNot = Callable[[], str]
+#: Makes room in a statement for the first of some equal tasks (rows) of a job, and for as many of those after it as
+#: this decides about. How many of them were promised a node, or who can say why the first one was not.
+MakeRoom = Callable[[Statement, Sequence[int]], int | WhyNot]
+
+
+class RoomMaking:
+    """The attempts of one action (``name``, as the story has it), which asks for victims at ``asks``. Attempts of one
+    ``kind`` fail alike."""
+
+    def __init__(self, ssn: Session, name: str, kind: str, asks: Question) -> None:
+        self._ssn, self._name = ssn, name
+        self.alike = alike_failures(ssn, kind, asks)
+        self._rest_on: list[Column[Any]] = everything(ssn, asks)
+        self._failed_at: dict[tuple[int, int, int, int, str], Ground] = {}
+
+    def for_job(self, job: int, make_room: MakeRoom) -> bool:
+        """Go through the job's tasks as long as it starves. Whether it failed, and changed nothing."""
+        ssn, failed = self._ssn, False
+        if self.alike.fails(job):
+            return True
+        if is_for_allocate(ssn, job):
+            return False
+        with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
+            fresh, tasks = self.alike.is_fresh(job), waiting_tasks(ssn, job)
+            start = stmt.mark()
+            why: WhyNot | None = None
+            count = got = 0
+            while count < len(tasks) and is_starving(ssn, job):
+                made = self._make_room(stmt, tasks[count:], make_room)
+                if isinstance(made, int):
+                    count, got = count + made, got + made
+                else:
+                    count, why = count + 1, why or made
+            whole = job_pipelined(ssn, job)
+            if whole and is_let_in(ssn, stmt, start, job):
+                promised(ssn, job, stmt)
+            else:
+                failed = True
+                why = (lambda: _NO_DOMAIN) if whole else why
+                told = ((f"cannot {self._name}", _in_words(got, len(tasks), why())),) if why is not None else ()
+                note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, told), fresh=fresh)
+        return failed
+
+    def _make_room(self, stmt: Statement, rows: list[int], make_room: MakeRoom) -> int | WhyNot:
+        """But for tasks like one of the job for which that was tried in vain, and nothing has changed since."""
+        job, kind = int(self._ssn.tables.tasks.job[rows[0]]), self._kind(rows[0])
+        if (job, *kind) in self._failed_at and self._failed_at[job, *kind] == self._now():
+            return lambda: ""
+        alike = self.alike.are_tasks_alike(job)
+        made = make_room(stmt, list(takewhile(lambda row: self._kind(row) == kind, rows)) if alike else rows[:1])
+        if alike and not isinstance(made, int):
+            self._failed_at[job, *kind] = self._now()
+        return made
+
+    def _kind(self, row: int) -> tuple[int, int, int, str]:
+        """What is equal for equal tasks of a job. One that is nominated to a node that is gone is not like the
+        others."""
+        tasks = self._ssn.tables.tasks
+        return int(tasks.cls[row]), int(tasks.role[row]), int(tasks.priority[row]), tasks.pods[row].nominated_node
+
+    def _now(self) -> Ground:
+        return (*self._ssn.placing.feasible.everything(), *ground(*self._rest_on))
+
+
+#: Why others stay although the job would have had room.
+_NO_DOMAIN = "no hypernode within its bound has room for all that it asks for, once they have left"
+
+
+def _in_words(promised_count: int, waiting: int, why: str) -> str:
+    return f"{promised_count} of {waiting} pods could be promised a node; then {why}" if promised_count else why

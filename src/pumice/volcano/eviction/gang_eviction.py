@@ -1,0 +1,73 @@
+"""What gangpreempt and gangreclaim have in common: starving jobs one after the other, each complete or not at all.
+Source: Volcano (spec 03 §6.1)."""
+
+from __future__ import annotations
+
+from pumice.columns.views import Queue
+from pumice.framework.cycle.ordering import Heap
+from pumice.framework.cycle.session import Session
+from pumice.volcano import points
+from pumice.volcano.eviction.context import EvictionKind
+from pumice.volcano.eviction.gang_search import GangSearch, Limits
+from pumice.volcano.failures.evictions import alike_failures, note_failure
+from pumice.volcano.gangs.attempt import discarded, promised
+from pumice.volcano.gangs.readiness import job_pipelined
+from pumice.volcano.gangs.starving import starving_jobs
+
+DOMAINS_DEFAULT = 8
+
+
+def limits_of(
+    domains: int, *, whole: bool, only_in_need: bool, promised_kept: bool = True, all_must_agree: bool = False
+) -> Limits:
+    """The arguments of an action; ``domains`` below 1 counts as 8."""
+    return Limits(domains if domains > 0 else DOMAINS_DEFAULT, whole, only_in_need, promised_kept, all_must_agree)
+
+
+def evict_for_gangs(ssn: Session, kind: EvictionKind, reason: str, limits: Limits) -> None:
+    """Best queue first, best starving job first."""
+    starving = starving_jobs(ssn, with_topology=True)
+    if starving:
+        _GangEviction(ssn, kind, reason, limits).run(starving)
+
+
+class _GangEviction:
+    def __init__(self, ssn: Session, kind: EvictionKind, reason: str, limits: Limits) -> None:
+        self.ssn, self.kind = ssn, kind
+        self.search = GangSearch(ssn, kind, reason, limits, cached=_nodes_are_cached(ssn))
+        self.alike = alike_failures(ssn, f"{reason} {limits}", points.unified_evictable)
+
+    def run(self, starving: dict[int, list[int]]) -> None:
+        ssn = self.ssn
+        queues = Heap(ssn.order.queue_keys(), list(starving))
+        while queues:
+            queue = queues.pop()
+            if self.kind is EvictionKind.GANG_RECLAIM and ssn.ask(points.overused, Queue(ssn.tables, queue)):
+                ssn.story.tell(ssn.tables.queues.names[queue], "queue overused")
+                continue
+            jobs = Heap(ssn.order.job_keys(), starving[queue])
+            while jobs:
+                if self._for_job(jobs.pop()):
+                    self.alike.go_on(jobs)
+
+    def _for_job(self, job: int) -> bool:
+        """Whether it failed and changed nothing."""
+        ssn, failed = self.ssn, False
+        if self.alike.fails(job):
+            return True
+        with ssn.turn(ssn.tables.jobs.uids[job]), ssn.statement() as stmt:
+            fresh, hypernodes = self.alike.is_fresh(job), self.search.make_room(stmt, job)
+            if job_pipelined(ssn, job):
+                promised(ssn, job, stmt)
+                for sub, hypernode in hypernodes.items():
+                    ssn.journal.put(ssn.tables.subs["nominated"], sub, hypernode)
+            else:
+                failed = True
+                note_failure(ssn, self.alike, job, discarded(ssn, job, stmt, tuple(self.search.told)), fresh=fresh)
+        return failed
+
+
+def _nodes_are_cached(ssn: Session) -> bool:
+    """Whether a node that stands against one task of a role is not tried for the next: as allocate is told."""
+    arguments = next((each.arguments for each in ssn.policy.actions if each.name == "allocate"), {})
+    return bool(arguments.get("predicateErrorCacheEnable", True))

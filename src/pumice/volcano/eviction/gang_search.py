@@ -1,0 +1,280 @@
+"""Room for a whole gang: in which domain, and who must leave there, tried before anything is decided. Source: Volcano's
+gang evictions (spec 03 §6.2, §6.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.dtypes import EPS, F64, AnyArray
+from pumice.columns.nodes import FUTURE, IDLE, RELEASING
+from pumice.columns.placement import Placement
+from pumice.columns.rows import NodeRows, TaskRows
+from pumice.columns.views import Job, Queue, Task
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Plan, Statement
+from pumice.framework.cycle.trace import Kind, Operation
+from pumice.volcano import points
+from pumice.volcano.eviction.candidates import evictable
+from pumice.volcano.eviction.context import EvictionContext, EvictionKind
+from pumice.volcano.eviction.gang_victims import amount_of, bundles_of
+from pumice.volcano.eviction.node_search import NodeSearch
+from pumice.volcano.gangs.pending_tasks import Worksheet
+from pumice.volcano.gangs.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
+from pumice.volcano.gangs.sub_job import Domain
+from pumice.volcano.topology.domains import EVICT, gradients_for_job, gradients_for_sub_job
+from pumice.volcano.topology.rules import has_hard
+
+
+class Limits(NamedTuple):
+    """``domains``: how many are tried. ``whole``: whether jobs may be broken. ``only_in_need``: nobody is evicted for a
+    gang that has room without. ``promised_kept``: domains that hold all nodes to which its tasks are nominated are
+    tried before others (decision 0173). ``all_must_agree``: no plugin's vote about victims is lost (decision 0237)."""
+
+    domains: int
+    whole: bool
+    only_in_need: bool = False
+    promised_kept: bool = True
+    all_must_agree: bool = False
+
+
+class GangSearch:
+    """For the jobs of one action, whose evictions are of one kind and say ``reason``."""
+
+    def __init__(self, ssn: Session, kind: EvictionKind, reason: str, limits: Limits, *, cached: bool) -> None:
+        self._ssn, self._kind, self._reason, self._limits = ssn, kind, reason, limits
+        self._nodes = NodeSearch(ssn, cached=cached, by_score=True)
+        self.told: list[tuple[str, str]] = []
+
+    def make_room(self, stmt: Statement, job: int) -> dict[int, int]:
+        """Evict and promise, in the statement, what makes the job complete; nothing where that cannot be done. The
+        hypernode of each sub-job that was placed. ``told`` says what stood against it."""
+        self.told = []
+        sheets = list(_sheets_of(self._ssn, job))
+        waiting = self._waiting(job, sheets)
+        if not waiting:
+            return {}
+        if self._kind is EvictionKind.GANG_RECLAIM and not self._may_take(job, waiting):
+            self.told.append(("queue may not reclaim", self._ssn.tables.queues.names[self._ssn.tables.jobs.queue[job]]))
+            return {}
+        need, domains = amount_of(self._ssn, waiting), self._domains(job, waiting)
+        if self._limits.only_in_need and any(self._plan(stmt, job, sheets, each, []) is not None for each in domains):
+            self.told.append(("there is room", "nobody has to leave for it"))
+            return {}
+        for hypernode in domains:
+            for victims in self._victims(job, hypernode, need):
+                found = self._plan(stmt, job, sheets, hypernode, victims)
+                if found is None:
+                    continue
+                mark = stmt.mark()
+                if stmt.recover(found.plan) is None:
+                    return found.hypernodes
+                stmt.rollback(mark)
+        return {}
+
+    # -- what is asked for, and where ---------------------------------------------------------------------------------
+
+    def _waiting(self, job: int, sheets: Sequence[_Sheet]) -> list[int]:
+        """Tasks to be placed: all of them, of a job that is ready those of its next sub-job."""
+        return [row for sheet in (sheets[:1] if job_ready(self._ssn, job) else sheets) for row in sheet.rows]
+
+    def _may_take(self, job: int, rows: Sequence[int]) -> bool:
+        tables = self._ssn.tables
+        queue = Queue(tables, int(tables.jobs.queue[job]))
+        return self._ssn.ask(points.preemptive, queue, TaskRows(tables, np.array(rows)))
+
+    def _domains(self, job: int, waiting: list[int]) -> list[int]:
+        tables = self._ssn.tables
+        flat = [hypernode for gradient in gradients_for_job(self._ssn, job, EVICT) for hypernode in gradient]
+        if not flat and not has_hard(tables, job):
+            return [tables.tree.top]
+        found, promised = list(dict.fromkeys(flat)), tables.tasks.nominated[waiting]
+        promised = promised[promised >= 0]
+        if self._limits.promised_kept and len(promised):
+            found.sort(key=lambda hypernode: not np.isin(promised, tables.tree.nodes[hypernode]).all())
+        return found[: self._limits.domains]
+
+    def _victims(self, job: int, hypernode: int, need: F64) -> Iterator[list[int]]:
+        """Whom to evict in a domain: ever more bundles, from where there could be enough room."""
+        ssn, nodes = self._ssn, Domain(self._ssn, hypernode).nodes.rows
+        if ssn.placing.feasible.outside is not None:  # who leaves a node of another shard leaves it for nothing
+            nodes = nodes[~ssn.placing.feasible.outside[nodes]]
+        if not len(nodes):
+            return
+        candidates = self._candidates(job, nodes)
+        context = EvictionContext(self._kind, Job(ssn.tables, job), hypernode=hypernode)
+        whole, agreed = self._limits.whole, self._limits.all_must_agree
+        bundles = bundles_of(ssn, context, candidates, need, whole=whole, agreed=agreed)
+        name = ssn.tables.tree.names[hypernode]
+        if not bundles:
+            self.told.append(("nobody to evict", f"in {name}, of {len(candidates)} that were looked at"))
+            return
+        books = ssn.tables.nodes.books[nodes]
+        room = np.cumsum([(books[:, IDLE] + books[:, RELEASING]).sum(axis=0), *(b.freed for b in bundles)], axis=0)
+        enough = (need - room[1:] < EPS).all(axis=1).nonzero()[0].tolist()
+        chosen = [row for bundle in bundles for row in bundle.rows]
+        ends = np.cumsum([len(bundle.rows) for bundle in bundles]).tolist()
+        yield from (chosen[: ends[last]] for last in enough)
+        what = "nowhere to place the gang" if enough else "not enough would be freed"
+        self.told.append((what, f"in {name}, if {len(chosen)} tasks in {len(bundles)} bundles left"))
+
+    def _candidates(self, job: int, nodes: AnyArray) -> TaskRows:
+        tables = self._ssn.tables
+        queue, jobs = int(tables.jobs.queue[job]), tables.jobs
+        if self._kind is EvictionKind.GANG_RECLAIM:
+            return evictable(self._ssn).of_other_queues(queue).on(nodes)
+        rows = evictable(self._ssn).of_queue(queue).on(nodes, but_job=job).rows
+        return TaskRows(tables, rows[jobs.priority[tables.tasks.job[rows]] < jobs.priority[job]])
+
+    # -- would it do
+    # ----------------------------------------------------------------------------------------------------
+
+    def _plan(
+        self, stmt: Statement, job: int, sheets: Sequence[_Sheet], hypernode: int, victims: list[int]
+    ) -> _Plan | None:
+        """Evict the victims and place the job in the domain, in a trial. None where it does not become complete."""
+        ssn, found = self._ssn, None
+        if not self._could_place(job, sheets, hypernode, self._future_without(victims)):
+            return None
+        with stmt.trial():
+            mark, was_ready, hypernodes = stmt.mark(), job_ready(ssn, job), {}
+            if victims:
+                stmt.evict(victims, self._reason)
+            for sheet in sheets:
+                took = self._place_sub_job(stmt, job, sheet, hypernode, evicts=bool(victims))
+                if took < 0:
+                    return None
+                hypernodes[sheet.sub] = took
+                if was_ready or job_pipelined(ssn, job):
+                    break
+            if hypernodes and job_pipelined(ssn, job):
+                found = _Plan(_joined(ssn, stmt.save(mark)), hypernodes)
+        return found
+
+    def _place_sub_job(self, stmt: Statement, job: int, sheet: _Sheet, hypernode: int, *, evicts: bool) -> int:
+        """Place a sub-job in the first hypernode of the domain that takes all of it. That one, -1 for none."""
+        ssn = self._ssn
+        for each in self._trials(job, sheet.sub, hypernode):
+            nodes = Domain(ssn, each).nodes
+            if not self._could_hold(nodes.rows, sheet, ssn.tables.nodes.books[:, FUTURE]):
+                continue
+            with stmt.trial() as trial:
+                if self._place_all(stmt, sheet.sub, sheet.rows, nodes, evicts=evicts):
+                    trial.keep()
+                    return each
+        return -1
+
+    def _trials(self, job: int, sub: int, hypernode: int) -> list[int]:
+        """Hypernodes of a domain in which a sub-job is tried, in order."""
+        if not has_hard(self._ssn.tables, job):
+            return [hypernode]
+        return [h for gradient in gradients_for_sub_job(self._ssn, sub, hypernode, EVICT) for h in gradient]
+
+    def _future_without(self, victims: list[int]) -> F64:
+        """What will be idle on each node once the victims have left, too (N, R)."""
+        tables = self._ssn.tables
+        future: F64 = tables.nodes.books[:, FUTURE].copy()
+        np.add.at(future, tables.tasks.node[victims], tables.classes.req[tables.tasks.cls[victims]])
+        return future
+
+    def _could_place(self, job: int, sheets: Sequence[_Sheet], hypernode: int, future: F64) -> bool:
+        """Whether every sub-job that is needed has a hypernode in the domain that would have room for it alone."""
+        tree = self._ssn.tables.tree
+        needed = sheets if not self._ssn.tables.jobs.has_policy[job] else sheets[:1]
+        return all(
+            any(self._could_hold(tree.nodes[each], sheet, future) for each in self._trials(job, sheet.sub, hypernode))
+            for sheet in needed
+        )
+
+    def _could_hold(self, nodes: AnyArray, sheet: _Sheet, future: F64) -> bool:
+        """Whether nodes would have room for all of the tasks, whatever filters say: class by class, as many as each
+        node could take of that class alone. ``future`` (N, R): what will be idle."""
+        future = future[nodes]
+        for count, asks in sheet.wanted:
+            fitting = np.full(len(nodes), float(count))
+            for dimension, asked in asks:
+                np.minimum(fitting, np.floor((future[:, dimension] + EPS) / asked), out=fitting)
+            if fitting.sum() < count:
+                return False
+        return True
+
+    def _place_all(self, stmt: Statement, sub: int, rows: list[int], nodes: NodeRows, *, evicts: bool) -> bool:
+        ssn = self._ssn
+        for row in rows:
+            task = Task(ssn.tables, row)
+            queue, alone = Queue(ssn.tables, task.job.queue), TaskRows(ssn.tables, np.array([row]))
+            if not ssn.ask(points.tasks_allowed, queue, alone).tasks or ssn.ask(points.task_refused, task):
+                return False
+            node = self._best_node(task, nodes)
+            if node < 0 or stmt.pipeline([row], [node], evicted=evicts) is not None:
+                return False
+        return bool(rows) and (sub_missing(ssn, sub) == 0 or sub_pipelined(ssn, sub))
+
+    def _best_node(self, task: Task, nodes: NodeRows) -> int:
+        """Of nodes with room once those that leave have left: one with room now rather, the own shard's rather, and of
+        these the best to which no filter objects: nobody else leaves. -1 for none."""
+        placing, rows = self._ssn.placing, nodes.rows
+        reachable = self._nodes.reachable(task)
+        fit = placing.feasible.of(task.cls.row)
+        candidates = rows[reachable[rows] & fit.future_fits[rows]]
+        if not len(candidates):
+            return -1
+        idle, own = placing.feasible.idle_for(task, fit, candidates), placing.feasible.shard_mask
+        parts = [candidates[idle], candidates[~idle]]
+        if own is not None:
+            parts = [part for group in parts for part in (group[own[group]], group[~own[group]])]
+        for part in parts:
+            found = placing.best(task, fit, part) if len(part) else -1
+            if found >= 0 and not self._nodes.passes(task, found):
+                part = part[self._nodes.passing(task, part)]
+                found = placing.best(task, fit, part) if len(part) else -1
+            if found >= 0:
+                return found
+        return -1
+
+
+def _joined(ssn: Session, plan: Plan) -> Plan:
+    """The same plan with the promises to one sub-job that follow each other as one operation."""
+    sub, joined = ssn.tables.tasks.sub, list[Operation]()
+    for (kind, _, evicted), each in groupby(plan, key=lambda op: (op.kind, int(sub[op.placement.rows[0]]), op.evicted)):
+        if kind is not Kind.PIPELINE:
+            joined += each
+            continue
+        placed = [op.placement for op in each]
+        rows, nodes = ([row for one in placed for row in one.rows], [node for one in placed for node in one.nodes])
+        joined.append(Operation(kind, Placement(rows, nodes), evicted=evicted))
+    return tuple(joined)
+
+
+class _Plan(NamedTuple):
+    plan: Plan
+    hypernodes: dict[int, int]
+
+
+class _Sheet(NamedTuple):
+    """The tasks of a sub-job that are to be placed, in order. ``wanted``: of each class how many, and what one of them
+    asks for: (dimension, amount), of which there is any."""
+
+    sub: int
+    rows: list[int]
+    wanted: list[tuple[int, list[tuple[int, float]]]]
+
+
+def _sheets_of(ssn: Session, job: int) -> Iterator[_Sheet]:
+    """The sub-jobs of a job that have tasks to place, in order, without those that a gate holds."""
+    tables, left = ssn.tables, Worksheet(ssn, job)
+    while left:
+        sub = left.pop()
+        sheet = left.sheets[sub]
+        rows = [row for row in sheet.rows if not sheet.is_gated(row)]
+        if rows:
+            classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
+            asks = [list(_asked(tables.classes.req[cls])) for cls in classes.tolist()]
+            yield _Sheet(sub, rows, list(zip(counts.tolist(), asks, strict=True)))
+
+
+def _asked(req: F64) -> Iterator[tuple[int, float]]:
+    return ((dimension, amount) for dimension, amount in enumerate(req.tolist()) if amount > 0)

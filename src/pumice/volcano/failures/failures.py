@@ -1,0 +1,240 @@
+"""Failed attempts that need not be repeated.
+
+A waiting job of which nothing is placed fails like the last one of its queue and its scheduling signature, as long as
+what that attempt rested on is the same: the nodes, or the queue alone where no node was looked at. Then what the
+attempt left behind is left for this job as if it had been tried. That holds within a cycle and from one to the next.
+
+A plugin that looks at a single job or a single task is asked about each: where one has something to say, a failure is
+the job's own and stands for no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pumice.columns.column import Column
+from pumice.columns.counting import PENDING
+from pumice.columns.dtypes import AnyArray, Bool, some
+from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.views import Queue, Task
+from pumice.framework.cycle.trace import Attempt, Failure, Story, Trace
+from pumice.framework.cycle.world import World
+from pumice.framework.memo import Ground, Memo, ground
+from pumice.framework.plugin import point, points
+from pumice.framework.plugin.hooks import At, Hooks
+from pumice.framework.plugin.resolution import Reading
+from pumice.placing.about_tasks import ABOUT_NODES, hooks_about_tasks
+from pumice.placing.choose import Placing
+
+
+class _Reads(NamedTuple):
+    """Hooks that look at the single job or task, what they read, and what the others read: those about tasks and nodes
+    (``but_pods``: where one has something to say of pods, the failure is the job's own), those that say the same of
+    all jobs with one signature, and those that speak for the queue."""
+
+    about_one: list[Any]
+    of_one: Reading
+    about_tasks: Reading
+    but_pods: Reading
+    alike: Reading
+    of_queue: Reading
+
+    @classmethod
+    def of(cls, at: At, asks: tuple[point.Question, ...]) -> _Reads:
+        about_tasks = hooks_about_tasks(at)
+        before = at(*asks, points.pre_predicate)
+        alike = [h for h in before if h.form == "class" or point.by_signature(h.reads)]
+        one = [hook for hook in before if hook not in alike]
+        return cls(
+            one,
+            of_one=Reading.of(one),
+            about_tasks=Reading.of(about_tasks),
+            but_pods=Reading.of(about_tasks, pods=False),
+            alike=Reading.of(alike),
+            of_queue=Reading.of(at(points.allocatable)),
+        )
+
+
+class Failures:
+    """Failures of one kind of attempt (``what``), which asks hooks at ``asks`` about the job itself.
+
+    ``rest_on``: columns that attempts rest on beside nodes and what hooks at ``asks`` read. ``like``: what else must be
+    equal for two jobs to fail alike; with it, jobs may have failed in another way before in this session.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        hooks: Hooks,
+        memo: Memo,
+        placing: Placing,
+        story: Story,
+        what: str,
+        asks: tuple[point.Question, ...],
+        rest_on: Iterable[Column[Any]] = (),
+        like: Callable[[int], Hashable] | None = None,
+    ) -> None:
+        self._world, self._tables, self._hooks, self._memo = world, world.tables, hooks, memo
+        self._placing, self._story = placing, story
+        self._what, self._like = what, like
+        asked = (*ABOUT_NODES, points.pre_predicate, points.allocatable, *asks)
+        reads = self._reads = hooks.known(("failures", asks), asked, lambda at: _Reads.of(at, asks))
+        self._about_one = [hooks.bound(hook) for hook in reads.about_one]
+        self._columns_alone = reads.alike.columns(world)
+        self._columns = [*reads.but_pods.columns(world), *self._columns_alone, *rest_on]
+        self._queue_columns = reads.of_queue.columns(world)
+        self._nominations = some(self._tables.tasks.nominated >= 0)
+        self._plain: dict[int, bool] = {}
+        self._usable = not hooks.has(points.best_node)
+
+    # -- for whom, and resting on what --------------------------------------------------------------------------------
+
+    def is_fresh(self, job: int) -> bool:
+        """Whether nothing of the job is placed, tried or promised: then it can fail like others."""
+        table, story = self._tables.jobs, self._story
+        return (
+            self._usable
+            and bool(table.signature[job] >= 0)
+            and bool(table.counts[job, PENDING] == table.size[job])
+            and not (self._like is None and story.failed_as[job])
+            and job not in story.errors
+            and not (self._nominations and (self._tables.tasks.nominated[table.tasks[job]] >= 0).any())
+        )
+
+    def are_alike(self, jobs: AnyArray) -> bool:
+        """Whether several jobs are all fresh, and those of one queue and signature fail alike."""
+        table, story, errors = self._tables.jobs, self._story, self._story.errors
+        signatures = table.signature[jobs]
+        if not self._usable or some(signatures < 0) or (self._about_one and some(self._concerned(jobs))):
+            return False
+        if some(table.counts[jobs, PENDING] != table.size[jobs]):
+            return False
+        if self._like is None and np.count_nonzero(story.failed_as[jobs]):
+            return False
+        listed = jobs.tolist()
+        if errors and not errors.keys().isdisjoint(listed):
+            return False
+        if not all(self._is_plain(job) for job in dict(zip(signatures.tolist(), listed, strict=True)).values()):
+            return False
+        nominated = self._tables.tasks.nominated
+        return not (self._nominations and any((nominated[table.tasks[job]] >= 0).any() for job in listed))
+
+    def stands_for_all(self, job: int) -> bool:
+        """Whether a failure of the job says something about others like it, and one of a task about equal ones of
+        it."""
+        return self._usable and int(self._tables.jobs.signature[job]) >= 0 and not self._is_single(job)
+
+    def _is_single(self, job: int) -> bool:
+        """Whether a failure of the job says nothing about others."""
+        return not self._is_plain(job) or (bool(self._about_one) and some(self._concerned(np.array([job]))))
+
+    def _concerned(self, jobs: AnyArray) -> Bool:
+        """Which of these jobs a hook that looks at the single job may have something to say about."""
+        found = np.zeros(len(jobs), dtype=bool)
+        for hook in self._about_one:
+            found |= True if hook.concerns is None else hook.concerns(JobRows(self._tables, jobs))
+        return found
+
+    def _is_plain(self, job: int) -> bool:
+        """Whether all that hooks say about single tasks of the job they say of their whole class."""
+        tables, signature = self._tables, int(self._tables.jobs.signature[job])
+        found = self._plain.get(signature)
+        if found is None:
+            classes = dict.fromkeys(tables.tasks.cls[tables.jobs.tasks[job]].tolist())
+            minded = any(map(self._placing.about_tasks.mind, classes))
+            found = self._plain[signature] = not minded or self._are_plain(job)
+        return found
+
+    def _are_plain(self, job: int) -> bool:
+        tables, about_tasks = self._tables, self._reads.about_tasks.columns(self._world)
+        rests_on = (*self._placing.feasible.everything(), tables.tree.version, *ground(*about_tasks))
+        question = "plain", int(tables.jobs.signature[job])
+        known: tuple[bool] = self._memo.get(question, rests_on, lambda: (self._ask_if_plain(job),))
+        return known[0]
+
+    def _ask_if_plain(self, job: int) -> bool:
+        tables, nodes = self._tables, self._placing.feasible.all_nodes
+        rows = tables.jobs.tasks[job]
+        one_of = dict(zip(tables.tasks.cls[rows].tolist(), rows.tolist(), strict=True))
+        return all(self._placing.is_plain(Task(tables, row), nodes) for row in one_of.values())
+
+    def _kind(self, job: int) -> tuple[Hashable, ...]:
+        jobs = self._tables.jobs
+        return self._what, int(jobs.queue[job]), int(jobs.signature[job]), self._like and self._like(job)
+
+    def _question(self, job: int, *, single: bool, alone: bool) -> Hashable:
+        jobs, kind = self._tables.jobs, (*self._kind(job), alone)
+        return (*kind, jobs.uids[job], jobs.groups[job].uid) if single else kind
+
+    def _rests_on(self, job: int, *, single: bool, alone: bool) -> Ground:
+        tables = self._tables
+        if alone:
+            found: Ground = (tables.nodes.facts.version, tables.tree.version, *ground(*self._columns_alone))
+        else:
+            found = (*self._placing.feasible.everything(), tables.tree.version, *ground(*self._columns))
+        if single:
+            assert tables.jobs.stamps is not None
+            pods = ground(tables.tasks["view_node"], tables.tasks["pods"])
+            found += (int(tables.jobs.stamps[job]), *pods, *self._reads.of_one.rests_on(self._world))
+        return found
+
+    # -- attempts -----------------------------------------------------------------------------------------------------
+
+    def keep(self, job: int, attempt: Attempt) -> None:
+        """Keep how the attempt of a job that was fresh before it failed; it befalls the job."""
+        rows = self._tables.jobs.tasks[job].tolist()
+        position = {row: i for i, row in enumerate(rows)}
+        trace = Trace.of(len(rows), attempt.undone, position) if attempt.undone else None
+        errors = tuple((position[row], each) for row, each in attempt.errors)
+        asked = tuple(each._replace(tasks=tuple(position[row] for row in each.tasks)) for each in attempt.asked)
+        alone = trace is None and not errors and bool(asked) and not any(question.allowed for question in asked)
+        said = (b"", b"") if trace is None else (trace.status.tobytes(), trace.evicted.tobytes())
+        content = ("said", *said, tuple((at, each.skipped, each.said) for at, each in errors))
+        number = self._memo.get(content, (), self._tables.versions.next)
+        failure = Failure(number, trace, errors, asked, attempt.asked_again, self._queue_now(job), attempt.told, alone)
+        single = self._is_single(job)
+        question, rests_on = (
+            self._question(job, single=single, alone=alone),
+            self._rests_on(job, single=single, alone=alone),
+        )
+        self._memo.keep(question, rests_on, failure)
+        kind = self._kind(job)
+        self._memo.keep(kind, (), tuple(sorted({alone, *(self._memo.recall(kind, ()) or ())})))
+        self._story.fail(np.array([job]), failure)
+
+    def of(self, job: int) -> Failure | None:
+        """How a fresh job would fail, None where it has to be tried."""
+        known: tuple[bool, ...] | None = self._memo.recall(self._kind(job), ())
+        if known is None:
+            return None  # none like it has failed so far
+        single, queue_now = self._is_single(job), self._queue_now(job)
+        for alone in known:
+            question = self._question(job, single=single, alone=alone)
+            rests_on = self._rests_on(job, single=single, alone=alone)
+            failure: Failure | None = self._memo.recall(question, rests_on)
+            if failure is None:
+                continue
+            if failure.queue == queue_now:
+                return failure
+            if not failure.asked_again and self._answers_as_before(job, failure):
+                return self._memo.keep(question, rests_on, failure._replace(queue=queue_now))
+        return None
+
+    def _queue_now(self, job: int) -> Ground:
+        """What the answers of the job's queue rest on."""
+        queues = self._tables.queues
+        assert queues.stamps is not None
+        return (int(queues.stamps[self._tables.jobs.queue[job]]), *ground(*self._queue_columns))
+
+    def _answers_as_before(self, job: int, failure: Failure) -> bool:
+        """Whether the job's queue answers what the failure rests on, though something about it has changed."""
+        tables, rows = self._tables, self._tables.jobs.tasks[job]
+        queue = Queue(tables, int(tables.jobs.queue[job]))
+        return all(
+            self._hooks.ask(points.tasks_allowed, queue, TaskRows(tables, rows[list(each.tasks)]))
+            == (each.allowed, each.reason)
+            for each in failure.asked
+        )

@@ -1,0 +1,70 @@
+"""Trials that need not be done again: equal tasks in a domain whose nodes have not changed fit in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from pumice.columns.column import Column
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.rows import NodeRows
+from pumice.columns.views import Task
+from pumice.framework.cycle.world import World
+from pumice.framework.memo import Ground, Memo, ground, ground_of_rows
+from pumice.framework.plugin import points
+from pumice.framework.plugin.hooks import Hooks
+from pumice.framework.plugin.point import Question, by_signature
+from pumice.framework.plugin.resolution import Reading
+
+_ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
+
+
+class Trials:
+    """What trials came to, by what was tried and where. A trial asks hooks about tasks and nodes, and at ``asks``."""
+
+    __slots__ = ("_about_tasks", "_columns", "_hooks", "_memo", "_tables", "_tells_apart", "_world")
+
+    def __init__(self, world: World, hooks: Hooks, memo: Memo, asks: tuple[Question, ...]) -> None:
+        self._world, self._tables, self._hooks, self._memo = world, world.tables, hooks, memo
+        about_nodes = hooks.at(*_ABOUT_NODES)
+        self._about_tasks = [hook for hook in about_nodes if hook.form in ("task", "task_node")]
+        others = [hook for hook in about_nodes if hook.form in ("class", "class_node")]
+        before_nodes = hooks.at(points.pre_predicate)
+        self._tells_apart = any(hook.form == "task" and not by_signature(hook.reads) for hook in before_nodes)
+        self._columns = Reading.of((*others, *before_nodes, *hooks.at(*asks))).columns(world)
+
+    def rest_on(self, task: Task, nodes: NodeRows) -> tuple[list[Column[Any]], tuple[float | None, ...]] | None:
+        """What plugins keep that trials of tasks like this rest on, and what hooks say of all nodes alike; None where a
+        hook has something to say about the single task, so that no other is like it."""
+        if self._tells_apart:
+            return None
+        spoke, alike = [], []
+        for hook in self._about_tasks:
+            answer = self._hooks.ask_one(hook, task, nodes) if hook.form == "task" else nodes
+            if answer is None or isinstance(answer, int | float):
+                alike.append(answer)
+            elif by_signature(hook.reads):
+                spoke.append(hook)
+            else:
+                return None
+        return self._columns + Reading.of(spoke).columns(self._world), tuple(alike)
+
+    def recall(self, kind: Hashable, columns: list[Column[Any]], nodes: AnyArray) -> Any | None:
+        """What trying it on these nodes came to, None where that is not known or may be otherwise now.
+
+        ``kind`` names all that the trial depends on besides the nodes, the topology and what plugins keep.
+        """
+        return self._memo.recall(kind, self._ground(columns, nodes))
+
+    def keep(self, kind: Hashable, columns: list[Column[Any]], nodes: AnyArray, found: object) -> None:
+        """Keep what a trial came to, once it is undone."""
+        self._memo.keep(kind, self._ground(columns, nodes), found)
+
+    def _ground(self, columns: list[Column[Any]], nodes: AnyArray) -> Ground:
+        tables = self._tables
+        return (
+            tables.nodes.facts.version,
+            tables.tree.version,
+            ground_of_rows(tables.nodes.stamps, nodes),
+            *ground(*columns),
+        )

@@ -1,0 +1,162 @@
+"""What is left to place of a job: its sub-jobs in order, each with its pending tasks in order. Source: Volcano
+allocate (spec 03 §2.2)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from pumice.algorithms.groups import all_equal
+from pumice.columns.counting import PENDING
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.tasks import GATED, QUEUE_GATE_ONLY
+from pumice.columns.views import SubJob
+from pumice.framework.cycle.ordering import Heap, Keyer, live, older
+from pumice.framework.cycle.session import Session
+from pumice.volcano import points
+from pumice.volcano.gangs.readiness import sub_missing
+
+
+class Sheet:
+    """Task rows of one sub-job in order; ``position`` is the next one."""
+
+    __slots__ = ("_ends", "_gated", "classes", "nominated", "position", "rows", "uniform_roles")
+
+    def __init__(self, ssn: Session, rows: AnyArray) -> None:
+        self.rows: list[int] = rows.tolist()
+        self.position = 0
+        tasks = ssn.tables.tasks
+        gates: AnyArray = tasks.gate[rows]
+        self.classes: list[int] = tasks.cls[rows].tolist()
+        roles = tasks.role[rows].tolist()
+        #: Tasks that had a node to wait for when the sheet was made.
+        self.nominated = frozenset(rows[tasks.nominated[rows] >= 0].tolist())
+        self._gated = frozenset(rows[gates == QUEUE_GATE_ONLY].tolist())
+        #: Whether every role has one class only: then a node that failed one task of a role fails the others anyway.
+        self.uniform_roles = True
+        self._ends = [len(roles)]
+        if self._gated or not (all_equal(self.classes) and all_equal(roles)):
+            kinds = list(zip(self.classes, roles, gates.tolist(), strict=True))
+            self._ends = [i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1]] + [len(kinds)]
+            self.uniform_roles = len(set(zip(self.classes, roles, strict=True))) == len(set(roles))
+
+    def __bool__(self) -> bool:
+        return self.position < len(self.rows)
+
+    def copy(self) -> Sheet:
+        """The same with a position of its own."""
+        twin = object.__new__(Sheet)
+        for name in Sheet.__slots__:
+            setattr(twin, name, getattr(self, name))
+        return twin
+
+    def is_gated(self, row: int) -> bool:
+        """Held by the queue gate: stays out until the gate is taken off."""
+        return row in self._gated
+
+    def next(self, count: int) -> list[int]:
+        """Up to ``count`` tasks from the position on, and none from the first gated one on; that alone where it is its
+        turn."""
+        rows = self.rows[self.position : self.position + count]
+        if self._gated:
+            free = next((i for i, row in enumerate(rows) if row in self._gated), len(rows))
+            return rows[: max(1, free)]
+        return rows
+
+    def run_length(self) -> int:
+        """Number of equal tasks from the position on."""
+        return self._ends[bisect_right(self._ends, self.position)] - self.position
+
+    @property
+    def is_one_run(self) -> bool:
+        return len(self._ends) == 1
+
+
+class Worksheet:
+    """Sub-jobs that have tasks to place: those that must become ready for the job first, then in sub-job order."""
+
+    __slots__ = ("_heap", "_job", "_ssn", "sheets")
+
+    def __init__(self, ssn: Session, job: int) -> None:
+        self._ssn, self._job = ssn, job
+        self.sheets: dict[int, Sheet] = {}
+        jobs, subs = ssn.tables.jobs, ssn.tables.subs
+        all_wait = jobs.waits[job] == jobs.size[job]
+        for sub in jobs.subs[job]:
+            rows = subs.tasks[sub] if all_wait else placeable(ssn, subs.tasks[sub])
+            if len(rows):
+                self.sheets[sub] = Sheet(ssn, ssn.order.sorted_tasks(rows))
+        self._heap: Heap | None = None  # made when somebody asks for the order
+
+    def __bool__(self) -> bool:
+        return bool(self.sheets if self._heap is None else len(self._heap))
+
+    def _ordered(self) -> Heap:
+        if self._heap is None:
+            keyer = sub_job_keyer(self._ssn, _required(self._ssn, self._job))
+            self._heap = Heap(keyer, list(self.sheets))
+        return self._heap
+
+    def pop(self) -> int:
+        return self._ordered().pop()
+
+    def push(self, sub: int) -> None:
+        self._ordered().push(sub)
+
+    def copy(self) -> Worksheet:
+        """The same with sheets of its own."""
+        twin = object.__new__(Worksheet)
+        twin._ssn, twin._job = self._ssn, self._job
+        twin.sheets = {sub: sheet.copy() for sub, sheet in self.sheets.items()}
+        twin._heap = self._ordered().copy()
+        return twin
+
+
+def placeable(ssn: Session, rows: AnyArray) -> AnyArray:
+    """Pending tasks that ask for something and are not held by others' gates."""
+    tasks = ssn.tables.tasks
+    waiting = (tasks.status[rows] == PENDING) & ~tasks.best_effort[rows] & (tasks.gate[rows] < GATED)
+    found: AnyArray = rows[waiting]
+    return found
+
+
+def _required(ssn: Session, job: int) -> frozenset[int]:
+    """Not yet ready sub-jobs that are needed to reach minSubGroups, in sub-job order."""
+    group = ssn.tables.jobs.groups[job]
+    minimum = {f"{group.key}/{p.name}": p.min_sub_groups for p in group.sub_groups if p.min_sub_groups}
+    if not minimum:
+        return frozenset()
+    subs = ssn.tables.subs
+    ready: dict[str, int] = {}
+    waiting = []
+    for sub in ssn.tables.jobs.subs[job]:
+        if sub_missing(ssn, sub) == 0:
+            ready[subs.gids[sub]] = ready.get(subs.gids[sub], 0) + 1
+        else:
+            waiting.append(sub)
+    required = []
+    heap = Heap(sub_job_keyer(ssn), waiting)
+    while heap:
+        sub = heap.pop()
+        gid = subs.gids[sub]
+        if ready.get(gid, 0) < minimum.get(gid, 0):
+            required.append(sub)
+            ready[gid] = ready.get(gid, 0) + 1
+    return frozenset(required)
+
+
+def sub_job_keyer(ssn: Session, first: frozenset[int] = frozenset()) -> Keyer:
+    """Keys of sub-jobs: those in ``first`` first, then plugins, match index, UID."""
+    subs, ask = ssn.tables.subs, ssn.ask
+    if ssn.hooks.forms(points.sub_job_order) <= {"key"}:
+        return lambda rows: [
+            (r not in first, *ask(points.sub_job_keyed, SubJob(ssn.tables, r)), subs.match_index[r], subs.uids[r])
+            for r in rows
+        ]
+
+    def compare(a: int, b: int) -> int:
+        if (a in first) != (b in first):
+            return -1 if a in first else 1
+        said = ask(points.sub_jobs_compared, SubJob(ssn.tables, a), SubJob(ssn.tables, b))
+        return said or older(subs.match_index, subs.uids, a, b)
+
+    return live(compare)

@@ -1,0 +1,64 @@
+"""Jobs that may have others evicted: who starves, by queue. Source: Volcano preempt and reclaim (spec 03 §4.1, §5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.algorithms.groups import distinct
+from pumice.columns.counting import PENDING
+from pumice.columns.dtypes import AnyArray, Bool
+from pumice.columns.jobs import PENDING_PHASE
+from pumice.columns.views import Job
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.point import SIGNATURE
+from pumice.volcano import points
+
+
+def starving_jobs(ssn: Session, *, with_topology: bool) -> dict[int, list[int]]:
+    """Rows of admitted, valid jobs that starve and have a task to place, by queue, in row order.
+
+    ``with_topology`` False: but for those that have a network topology anywhere.
+    """
+    jobs = ssn.tables.jobs
+    which = jobs.alive & (jobs.queue >= 0) & ~jobs.barred
+    which &= (jobs.phase != PENDING_PHASE) & (jobs.counts[:, PENDING] > 0)
+    if not with_topology:
+        which &= ~jobs.has_topology
+    rows = which.nonzero()[0]
+    if not len(rows):
+        return {}
+    starve = _that_starve(ssn, rows)
+    found: dict[int, list[int]] = {}
+    for job, queue in zip(rows[starve].tolist(), jobs.queue[rows[starve]].tolist(), strict=True):
+        found.setdefault(queue, []).append(job)
+    return found
+
+
+def _that_starve(ssn: Session, rows: AnyArray) -> Bool:
+    """Which of these jobs are valid and starve. Where plugins only look at its scheduling signature and its tasks by
+    state, one is asked about for all like it of which nothing is placed yet. Shape (rows,)."""
+    jobs, found = ssn.tables.jobs, np.zeros(len(rows), dtype=bool)
+    signature = jobs.signature[rows]
+    hooks = ssn.hooks.at(points.job_valid, points.job_starving)
+    if any(hook.reads is None or SIGNATURE not in hook.reads for hook in hooks):
+        alike = np.zeros(len(rows), dtype=bool)
+    else:
+        alike = (signature >= 0) & (jobs.counts[rows, PENDING] == jobs.size[rows])
+    asked_for = {at: np.array([at]) for at in (~alike).nonzero()[0].tolist()}
+    fresh = alike.nonzero()[0]
+    for kind in distinct(signature[fresh]).tolist():
+        like_it = fresh[signature[fresh] == kind]
+        asked_for[int(like_it[0])] = like_it
+    for at, like_it in sorted(asked_for.items()):
+        with ssn.turn(jobs.uids[rows[at]]):
+            found[like_it] = _starves(ssn, int(rows[at]))
+    return found
+
+
+def is_starving(ssn: Session, job: int) -> bool:
+    """Whether the job may have (more) victims."""
+    return ssn.ask(points.job_starving, Job(ssn.tables, job))
+
+
+def _starves(ssn: Session, job: int) -> bool:
+    return ssn.ask(points.job_valid, Job(ssn.tables, job)) is None and is_starving(ssn, job)

@@ -1,0 +1,184 @@
+"""Which waiting jobs may be admitted: the question that plugins answer at ``job_enqueueable``, put for each queue and
+ask once. Source: Volcano enqueue (spec 03 §1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from heapq import heapify, heappop, heapreplace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
+from pumice.columns.views import Job, Queue
+from pumice.framework.cycle.session import Session
+from pumice.framework.memo import Ground, ground_of_rows
+from pumice.framework.plugin.errors import PluginFault
+from pumice.framework.plugin.hooks import At
+from pumice.volcano import points
+
+V = TypeVar("V")
+
+
+class Kind(NamedTuple):
+    """Jobs, by row, that are of one queue and ask for equal amounts (``ask`` as in the table of jobs)."""
+
+    queue: int
+    ask: int
+    rows: AnyArray
+
+
+def waiting_kinds(ssn: Session) -> list[Kind]:
+    """Pending jobs by kind."""
+    jobs = ssn.tables.jobs
+    rows = (jobs.alive & (jobs.queue >= 0) & (jobs.phase == PENDING_PHASE) & ~jobs.barred).nonzero()[0]
+    if not len(rows):
+        return []
+    rests_on = (rows.tobytes(), ground_of_rows(jobs.stamps, rows))
+    return ssn.memo.get("waiting by queue and ask", rests_on, lambda: _by_queue_and_ask(ssn, rows), rows.nbytes)
+
+
+def _by_queue_and_ask(ssn: Session, rows: AnyArray) -> list[Kind]:
+    """Some jobs by kind."""
+    jobs = ssn.tables.jobs
+    ask = jobs.ask[rows] + 1
+    kinds = int(ask.max()) + 1
+    number = jobs.queue[rows].astype(np.int64) * kinds + ask
+    if len(ssn.tables.queues) * kinds <= np.iinfo(np.int16).max:
+        number = number.astype(np.int16)  # these are sorted several times as fast
+    order = number.argsort(kind="stable")
+    number, rows = number[order], rows[order]
+    starts = [0, *((number[1:] != number[:-1]).nonzero()[0] + 1).tolist()]
+    each = zip(number[starts].tolist(), starts, [*starts[1:], len(rows)], strict=True)
+    return [Kind(one // kinds, one % kinds - 1, rows[start:end]) for one, start, end in each]
+
+
+class Admission:
+    """Asks for jobs one by one; where only amounts are looked at, a rejection stands for all jobs of the queue that ask
+    as much, for admitting others never makes room."""
+
+    def __init__(self, ssn: Session) -> None:
+        self.ssn = ssn
+        self.by_amount = ssn.hooks.forms(points.job_enqueueable) == {"amount"}
+        #: Whether it is known what a rejection rests on: a plugin with plain Python state may keep anything.
+        self.is_known = self.by_amount and not ssn.policy.python_plugins
+        self._ground: Ground | None = None  # until somebody is admitted
+        self._said: dict[tuple[int, int], str | None] = {}  # likewise, by queue and ask, as far as it is known
+
+    def rejects_all(self, kinds: list[Kind], *, remembered: bool = False) -> bool:
+        """Reject everybody, if nobody can be admitted now: then no order matters. ``remembered``: from one cycle to the
+        next."""
+        if not self.by_amount:
+            return False
+        try:
+            texts = self.reasons(kinds) if remembered else self._rejections(kinds)
+        except PluginFault:  # it costs the job its turn for which it happens, and that is not now
+            return False
+        for kind, text in zip(kinds, texts, strict=False):
+            self._tell(kind.rows, text)
+        return bool(texts)
+
+    def reasons(self, kinds: list[Kind]) -> tuple[str, ...]:
+        """Why each kind is not admitted; nothing where one of them would be."""
+        question = "rejected", tuple([(kind.queue, kind.ask) for kind in kinds])
+        return self._known(question, lambda: self._rejections(kinds))
+
+    def _known(self, question: Hashable, find: Callable[[], V]) -> V:
+        """What was found out before, if all that it rests on is the same."""
+        if not self.is_known:
+            return find()
+        if self._ground is None:
+            ssn = self.ssn
+            reading = ssn.hooks.reading(points.job_enqueueable)
+            self._ground = (*reading.rests_on(ssn.world), ssn.world.stamps("queue").tobytes())
+        return self.ssn.memo.get(question, self._ground, find)
+
+    def _rejections(self, kinds: list[Kind]) -> tuple[str, ...]:
+        """The same, asked for now."""
+        texts = []
+        for kind in kinds:
+            text = self._rejection(kind, kind.rows[0])
+            if text is None:
+                return ()
+            texts.append(text)
+        return tuple(texts)
+
+    def _rejection(self, kind: Kind, row: int) -> str | None:
+        """None to admit the job, which is of the kind, else why not; empty where the plugin has nothing to tell."""
+        tables, asked = self.ssn.tables, (kind.queue, kind.ask)
+        if kind.ask < 0:  # it does not say what it needs
+            return None
+        if not self.by_amount:
+            return self.ssn.ask(points.job_rejected, Job(tables, row))
+        if asked not in self._said:
+            queue, least = Queue(tables, kind.queue), tables.jobs.min_resources[row]
+            self._said[asked] = self.ssn.ask(points.amount_rejected, queue, least)
+        return self._said[asked]
+
+    def go_through(self, kinds: list[Kind]) -> None:
+        """The waiting jobs of one queue, in their order. Of a kind that is rejected no other job is asked for."""
+        if self.rejects_all(kinds):
+            return
+        ssn, jobs = self.ssn, self.ssn.tables.jobs
+        ordered = np.array(ssn.order.jobs_in_order(np.concatenate([kind.rows for kind in kinds])))
+        asks = jobs.ask[ordered]
+        places = [iter((asks == kind.ask).nonzero()[0].tolist()) for kind in kinds]
+        due = [(next(each), number) for number, each in enumerate(places)]  # of each kind the next place to look at
+        heapify(due)
+        while due:
+            place, number = due[0]
+            row, is_over, kind = int(ordered[place]), False, kinds[number]
+            with ssn.turn(jobs.uids[row]):
+                text = self._rejection(kind, row)
+                if text is None:
+                    self._admit(row)
+                elif self.by_amount:
+                    left, is_over = kind.rows, True
+                    self._tell(left[jobs.phase[left] == PENDING_PHASE], text)
+                else:
+                    self._tell(np.array([row]), text)
+            following = None if is_over else next(places[number], None)
+            if following is None:
+                heappop(due)
+            else:
+                heapreplace(due, (following, number))
+
+    def _tell(self, rows: AnyArray, text: str) -> None:
+        if text:
+            self.ssn.story.rejected.append((rows, text))
+
+    def _admit(self, row: int) -> None:
+        ssn, self._ground = self.ssn, None
+        self._said.clear()
+        ssn.ask(points.job_enqueued, Job(ssn.tables, row))
+        ssn.journal.put(ssn.tables.jobs["phase"], row, INQUEUE_PHASE)
+        ssn.story.tell(ssn.tables.jobs.uids[row], "admitted")
+
+
+def would_answer_otherwise(ssn: Session, started: list[int]) -> bool:
+    """Whether a session that finds all as this one leaves it, but these admitted jobs, by row, running, may admit
+    somebody, or say something else of who waits. Where plugins do not say what that changes for them, it may, unless
+    nobody waits."""
+    kinds = waiting_kinds(ssn)
+    if not kinds:
+        return False
+    asked = points.job_enqueueable, points.job_started
+    now = Admission(ssn)
+    if not now.by_amount or not ssn.hooks.known(("told of starts", asked), asked, _all_are_told):
+        return True
+    mark = ssn.journal.mark()
+    try:
+        reasons = now.reasons(kinds)
+        for row in started:
+            ssn.ask(points.job_started, Job(ssn.tables, row))
+        return not reasons or Admission(ssn).reasons(kinds) != reasons
+    except PluginFault:  # it is told of the next session, which looks at it again
+        return True
+    finally:
+        ssn.journal.rollback(mark)
+
+
+def _all_are_told(at: At) -> bool:
+    """Whether all plugins that decide about admission hear of jobs that start."""
+    return {each.plugin for each in at(points.job_enqueueable)} <= {each.plugin for each in at(points.job_started)}

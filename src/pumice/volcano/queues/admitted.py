@@ -1,0 +1,60 @@
+"""What waiting jobs have been promised, and what a job asks for at admission. Source: Volcano GetInqueueResource,
+DeductSchGatedResources."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pumice.columns.dtypes import F64, AnyArray
+from pumice.columns.rows import TaskRows
+from pumice.columns.tasks import GATED
+from pumice.columns.views import Job
+from pumice.framework.cycle.session import Session
+
+
+def without_gated(ssn: Session, rows: AnyArray, wanted: F64) -> F64:
+    """Deduct what tasks behind others' gates ask for; they cannot use it yet. Shape (rows, R)."""
+    tables = ssn.tables
+    for i in tables.jobs.gated[rows].nonzero()[0].tolist():
+        members = tables.jobs.tasks[rows[i]]
+        gated = members[tables.tasks.gate[members] == GATED]
+        held_back = tables.classes.req[tables.tasks.cls[gated]].sum(axis=0)
+        wanted[i] = np.maximum(wanted[i] - held_back, 0.0)
+    return wanted
+
+
+def minimum(ssn: Session, job: Job) -> F64:
+    """What an admitted job is promised: its minimum, gated tasks deducted. Not to be written on. Shape (R,)."""
+    jobs = ssn.tables.jobs
+    found: F64 = jobs.min_resources[job.row]
+    return without_gated(ssn, np.array([job.row]), found[None].copy())[0] if jobs.gated[job.row] else found
+
+
+def exceeded(ssn: Session, wanted: F64, limit: F64, asked: F64) -> list[str]:
+    """Names of the dimensions in ``asked`` in which ``wanted`` is above ``limit``; ``pods`` is not looked at.
+
+    Source: Volcano LessEqualWithDimensionAndResourcesName.
+    """
+    axis = ssn.tables.axis
+    each = zip(axis.names, asked.tolist(), wanted.tolist(), limit.tolist(), strict=True)
+    return [name for i, (name, a, w, most) in enumerate(each) if a > 0 and w > most and i != axis.pods]
+
+
+def fitting(tasks: TaskRows, room: F64) -> int:
+    """How many of the first of some tasks ``room`` (R,) is enough for, looking only at the dimensions that each asks
+    for; ``pods`` is not looked at."""
+    pods = tasks.tables.axis.pods
+    if tasks.alike:
+        count: float = len(tasks)
+        req = tasks.tables.classes.req[tasks.classes[0]]
+        for i, (asked, left) in enumerate(zip(req.tolist(), room.tolist(), strict=True)):
+            if asked > 0 and i != pods:
+                count = min(count, left / asked)
+        return max(0, math.floor(count))
+    req = tasks.req
+    over = (req.cumsum(axis=0) > room) & (req > 0)
+    over[:, pods] = False
+    too_much = over.any(axis=1)
+    return int(too_much.argmax()) if too_much.any() else len(tasks)

@@ -1,0 +1,180 @@
+"""How many devices of a class the pods of a queue may claim. Source: Volcano capacity, DRA quota (spec 04 §8, 01 §2.4).
+
+A limit is written as ``deviceclass/<class>`` into a queue's capability. Only classes of which some queue has a limit
+are counted. A claim that several pods of a queue name counts once in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from pumice.columns.counting import HELD
+from pumice.columns.dtypes import F64
+from pumice.columns.jobs import INQUEUE_PHASE
+from pumice.columns.views import Job
+from pumice.framework.cycle.session import Session
+from pumice.model.pod import Pod
+from pumice.model.status import STATUS_COUNT
+from pumice.volcano.queues.tree import QueueTree
+
+PREFIX = "deviceclass/"
+EXCEEDED = "dra-resource-exceeded"
+_MILLI = 1000.0
+_NOBODYS = "template/"
+
+
+def limited_classes(ssn: Session) -> tuple[str, ...]:
+    """Device classes of which some queue may have only so many; empty too where nobody claims devices."""
+    if not len(ssn.tables.claims.objs):
+        return ()
+    names = {name for queue in ssn.tables.queues.objs if queue.capability for name in queue.capability.scalars or ()}
+    return tuple(sorted(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)))
+
+
+class DeviceQuota:
+    """``limit`` (Q, K): inf where a queue has none. ``claimed`` (Q, K): by the pods of a queue and of those below it;
+    ``naming`` (pairs,): how many of them hold a claim that several pods name; ``inqueue`` (Q, K): promised to admitted
+    jobs."""
+
+    def __init__(self, ssn: Session, tree: QueueTree, classes: tuple[str, ...]) -> None:
+        self._ssn, self._tables, self._tree, self._classes = ssn, ssn.tables, tree, classes
+        self._claims = {claim.key: self._vector(claim.devices) for claim in ssn.tables.claims.objs}
+        self.limit = np.array([self._limit_of(queue.capability) for queue in ssn.tables.queues.objs])
+        self._claiming = [row for row, pod in enumerate(ssn.tables.tasks.pods) if pod is not None and self._names(pod)]
+        named = Counter(key for row in self._claiming for key in self._names(ssn.tables.tasks.pods[row]))
+        self._shared = {key for key, pods in named.items() if pods > 1 and key in self._claims and _NOBODYS not in key}
+        self._pairs = self._all_pairs()
+        claimed, naming = np.zeros_like(self.limit), np.zeros(len(self._pairs))
+        for row in self._claiming:
+            if HELD[max(0, int(ssn.tables.tasks.status[row]))] and self._queue_of(row) >= 0:
+                line = self._tree.line(self._queue_of(row))
+                own, shared = self._asked(row)
+                claimed[line] += own
+                naming[[self._pairs[queue, key] for queue in line for key in shared]] += 1
+        for (queue, key), number in self._pairs.items():
+            if naming[number]:
+                claimed[queue] += self._claims[key]
+        self.claimed = ssn.column("capacity.devices", "queue", values=claimed)
+        self.naming = ssn.column("capacity.naming", values=naming)
+        self.inqueue = ssn.column("capacity.devices_inqueue", "queue", values=self._promised())
+
+    def _vector(self, devices: Iterable[tuple[str, int]]) -> F64:
+        counts = dict(devices)
+        return np.array([float(counts.get(each, 0)) for each in self._classes])
+
+    def _limit_of(self, capability: object) -> list[float]:
+        scalars = getattr(capability, "scalars", None) or {}
+        found = [scalars.get(PREFIX + each, 0.0) / _MILLI for each in self._classes]
+        return [limit if limit > 0 else np.inf for limit in found]
+
+    @staticmethod
+    def _names(pod: Pod) -> list[str]:
+        return [f"{pod.namespace}/{name}" for name in pod.spec.resource_claims]
+
+    def _queue_of(self, row: int) -> int:
+        job = int(self._tables.tasks.job[row])
+        return int(self._tables.jobs.queue[job]) if job >= 0 else -1
+
+    def _all_pairs(self) -> dict[tuple[int, str], int]:
+        """A number for each queue and each claim that several pods name and one of its pods may hold."""
+        pairs: dict[tuple[int, str], int] = {}
+        for row in self._claiming:
+            queue = self._queue_of(row)
+            for key in self._shared.intersection(self._names(self._tables.tasks.pods[row])) if queue >= 0 else ():
+                for each in self._tree.line(queue):
+                    pairs.setdefault((each, key), len(pairs))
+        return pairs
+
+    def _asked(self, row: int) -> tuple[F64, set[str]]:
+        """What a task claims for itself (K,), and the claims that it shares."""
+        names = self._names(self._tables.tasks.pods[row])
+        shared = self._shared.intersection(names)
+        own = [self._claims[key] for key in names if key in self._claims and key not in shared]
+        return np.sum(own, axis=0) if own else np.zeros(len(self._classes)), shared
+
+    # -- what holds now -----------------------------------------------------------------------------------------------
+
+    def fitting(self, queue: int, rows: Sequence[int]) -> int:
+        """How many of the first of some tasks the queue and its ancestors may take on."""
+        more, held = np.zeros(len(self._classes)), set[str]()
+        for count, row in enumerate(rows):
+            own, shared = self._asked(row)
+            asked = own + self._sum(shared)
+            if asked.any():
+                more, held = more + own, held | shared
+                if any(self._over(each, more, held, asked) for each in self._tree.line(queue)):
+                    return count
+        return len(rows)
+
+    def _over(self, queue: int, more: F64, held: set[str], asked: F64) -> bool:
+        new = {key for key in held if not self.naming.array[self._pairs[queue, key]]}
+        there = self.claimed.array[queue] + more + self._sum(new)
+        return bool(((asked > 0) & (there > self.limit[queue])).any())
+
+    def _sum(self, keys: Iterable[str]) -> F64:
+        found: F64 = np.sum([self._claims[key] for key in keys] or [np.zeros(len(self._classes))], axis=0)
+        return found
+
+    def move(self, rows: Sequence[int], queue: int, sign: float) -> None:
+        """Tasks of a queue were placed, or left."""
+        line, journal = self._tree.line(queue), self._ssn.journal
+        for row in rows:
+            own, shared = self._asked(row)
+            if own.any():
+                journal.add(self.claimed, line, sign * own)
+            for key in sorted(shared):
+                pairs = [self._pairs[each, key] for each in line]
+                alone = self.naming.array[pairs] == (0 if sign > 0 else 1)  # the first that holds it, or the last
+                journal.add(self.naming, pairs, sign)
+                journal.add(
+                    self.claimed,
+                    [each for each, is_alone in zip(line, alone, strict=True) if is_alone],
+                    sign * self._claims[key],
+                )
+
+    # -- admission ----------------------------------------------------------------------------------------------------
+
+    def admits(self, job: Job) -> bool:
+        """Whether the minimum of a job is within the limits of its queue and its ancestors, with what was promised."""
+        asked = self.minimum(job)
+        return not any(
+            ((asked > 0) & (self.claimed.array[each] + self.inqueue.array[each] + asked > self.limit[each])).any()
+            for each in self._tree.line(job.queue)
+        )
+
+    def promise(self, job: Job) -> None:
+        """The job was admitted."""
+        asked = self.minimum(job)
+        if asked.any():
+            self._ssn.journal.add(self.inqueue, self._tree.line(job.queue), asked)
+
+    def minimum(self, job: Job) -> F64:
+        """What as many of its tasks as it needs claim: of each role with a minimum, else of the first by name. (K,)."""
+        tasks = self._tables.tasks
+        rows = [row for row in self._tables.jobs.tasks[job.row].tolist() if self._names(tasks.pods[row])]
+        rows.sort(key=lambda row: (tasks.pods[row].name, tasks.pods[row].uid))
+        if not job.role_min:
+            return self._together(rows[: job.min_available])
+        found = np.zeros(len(self._classes))
+        for role, least in job.role_min.items():
+            first = next((row for row in rows if int(tasks.role[row]) == role), None)
+            found += least * self._together([first]) if first is not None and least > 0 else 0.0
+        return found
+
+    def _together(self, rows: Sequence[int]) -> F64:
+        found, shared = np.zeros(len(self._classes)), set[str]()
+        for row in rows:
+            own, of_others = self._asked(row)
+            found, shared = found + own, shared | of_others
+        return found + self._sum(shared)
+
+    def _promised(self) -> F64:
+        found, jobs = np.zeros_like(self.limit), self._tables.jobs
+        for row in (jobs.alive & (jobs.queue >= 0) & (jobs.phase == INQUEUE_PHASE)).nonzero()[0].tolist():
+            held = [each for each in jobs.tasks[row].tolist() if HELD[self._tables.tasks.status[each] % STATUS_COUNT]]
+            left = self.minimum(Job(self._tables, row)) - self._together(held)
+            found[self._tree.line(int(jobs.queue[row]))] += np.maximum(left, 0.0)
+        return found

@@ -1,0 +1,100 @@
+"""Which running tasks queues can be made to give back. Source: Volcano capacity (spec 04 §8.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pumice.algorithms.groups import in_turn
+from pumice.algorithms.shares import EPS
+from pumice.columns.dtypes import F64, I32, I64, MEMORY, Bool
+from pumice.columns.rows import Candidates, TaskRows
+from pumice.volcano.queues.entitlements import Entitlements
+from pumice.volcano.queues.tree import QueueTree
+
+
+class GivingBack:
+    """Queues as they are while tasks are taken from them: ``allocated`` (Q, R) is what they hold now.
+
+    A task can be taken while its queue keeps its guarantee, and where the queue has more than it deserves of something
+    that the task holds, or the task holds nothing of what the queue deserves.
+    """
+
+    __slots__ = ("_allocated", "_heeded", "_of", "_tree")
+
+    def __init__(self, tree: QueueTree, of: Entitlements, allocated: F64) -> None:
+        self._tree, self._of, self._allocated = tree, of, allocated
+        self._heeded: Bool = of.named.copy()
+        self._heeded[:, : MEMORY + 1] = of.deserved[:, : MEMORY + 1] >= EPS
+        self._heeded[:, -1] = False  # pods
+
+    def to_gang(self, candidates: TaskRows) -> Bool:
+        """Which candidates a gang can take, in their order. Shape (rows,)."""
+        lines, every = candidates.queue.astype(np.int64)[:, None], np.arange(len(candidates))
+        return self._take(candidates, np.zeros_like(every), every, lines, lines >= 0, every >= 0)
+
+    def to_task(self, reclaimer: int, req: F64, level: int, candidates: Candidates, order: I64) -> Bool:
+        """Which candidates a task of the queue ``reclaimer`` that asks for ``req`` (R,) can take on each node, in an
+        order of theirs. Shape (rows,).
+
+        Only tasks that hold something of what it asks for. Up to ``level`` ancestors of a victim's queue that are not
+        the reclaimer's at the same distance must have more than they deserve, too.
+        """
+        useful = np.asarray(((candidates.req >= EPS) & (req >= EPS))[:, :-1].any(axis=1))
+        lines, measured = self._lines(candidates.queue, reclaimer, level)
+        if level and not ((req >= EPS) & (self._of.deserved[reclaimer] >= EPS)).any():
+            undeserved = self._undeserved(candidates, candidates.queue)
+            useful &= ~(undeserved & self._related(candidates, reclaimer, level))
+        return self._take(candidates, candidates.nth, order, lines, measured, useful)
+
+    def _lines(self, queue: I32, reclaimer: int, level: int) -> tuple[I64, Bool]:
+        """For each candidate its queue and so many ancestors, and which of these are looked at. Shapes (rows, level +
+        1)."""
+        found, inverse = np.unique(queue, return_inverse=True)
+        own = self._ancestors(reclaimer, level)
+        lines = np.array([[row, *self._ancestors(row, level)] for row in found.tolist()], dtype=np.int64)
+        lines = lines.reshape(len(found), level + 1)
+        measured = lines >= 0
+        measured[:, 1:] &= lines[:, 1:] != np.array(own, dtype=np.int64)
+        return lines[inverse], measured[inverse]
+
+    def _ancestors(self, queue: int, level: int) -> list[int]:
+        """The next so many; -1 where there is none."""
+        found = self._tree.above(queue, level) if queue >= 0 else []
+        return found + [-1] * (level - len(found))
+
+    def _related(self, candidates: TaskRows, reclaimer: int, level: int) -> Bool:
+        """Candidates whose queue has one of these ancestors in common with the reclaimer. Shape (rows,)."""
+        found, inverse = np.unique(candidates.queue, return_inverse=True)
+        own = set(self._ancestors(reclaimer, level)) - {-1}
+        related = [not own.isdisjoint(self._ancestors(queue, level)) for queue in found.tolist()]
+        return np.array(related, dtype=bool)[inverse]
+
+    def _undeserved(self, candidates: TaskRows, queue: I64 | I32) -> Bool:
+        """Candidates that hold nothing of what a queue (one for each) deserves. Shape (rows,)."""
+        return np.asarray(~((candidates.req >= EPS) & (self._of.deserved[queue] >= EPS)).any(axis=1))
+
+    def _take(self, candidates: TaskRows, node: I64, order: I64, lines: I64, measured: Bool, useful: Bool) -> Bool:
+        """Go through the useful candidates of all nodes side by side. What is taken of a queue leaves less in all of
+        its ``lines`` (rows, queues) that are ``measured``. Shape (rows,)."""
+        req, deserved = candidates.req, self._of.deserved
+        undeserved = np.stack([self._undeserved(candidates, queue) for queue in lines.T], axis=1)
+        distinct, place = np.unique(node[:, None] * len(deserved) + lines, return_inverse=True)
+        place, left = place.reshape(lines.shape), self._allocated[distinct % len(deserved)]
+        taken = np.zeros(len(req), dtype=bool)
+        for turn, _ in in_turn(node[order]):
+            rows = order[turn]
+            rows = rows[useful[rows] & measured[rows, 0]]
+            asked, queues, held = req[rows], lines[rows], left[place[rows]]
+            more = (held > deserved[queues]) & (asked > 0)[:, None] & self._heeded[queues]
+            gives = (undeserved[rows] | more.any(axis=2) | ~measured[rows]).all(axis=1)
+            gives &= self._keeps_guarantee(queues[:, 0], held[:, 0] - asked)
+            rows, asked = rows[gives], asked[gives]
+            taken[rows] = True
+            of_each = measured[rows]
+            left[place[rows][of_each]] -= np.repeat(asked, of_each.sum(axis=1), axis=0)
+        return taken
+
+    def _keeps_guarantee(self, queue: I64, left: F64) -> Bool:
+        """Whether queues are left with what they are guaranteed. Shape (rows,)."""
+        guarantee = self._of.guarantee[queue]
+        return np.asarray(((guarantee - left < EPS) | (guarantee <= 0)).all(axis=1))

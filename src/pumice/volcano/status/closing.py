@@ -1,0 +1,275 @@
+"""The end of a session in Volcano's words: PodGroup phases and conditions are recomputed, differences are handed out.
+
+Source: Volcano CloseSession, job updater (phase rules, when to write) and queue status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.counting import RELEASING, scheduled_in
+from pumice.columns.dtypes import F64, I64, Bool
+from pumice.columns.jobs import INQUEUE_PHASE, JobTable
+from pumice.framework.cycle.session import Session
+from pumice.framework.memo import ground
+from pumice.model.decisions import PodGroupUpdate, Writes
+from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
+from pumice.model.resources import Resource
+from pumice.model.status import PodGroupPhase, TaskStatus
+from pumice.volcano.queues.admission import would_answer_otherwise
+from pumice.volcano.queues.amounts import queue_amounts_now
+from pumice.volcano.queues.gates import removals
+from pumice.volcano.queues.tree import QueueTree
+
+UNSCHEDULABLE, SCHEDULED = "Unschedulable", "Scheduled"
+#: As plain numbers, which are quicker to look up with.
+RUNNING, SUCCEEDED, FAILED = int(TaskStatus.RUNNING), int(TaskStatus.SUCCEEDED), int(TaskStatus.FAILED)
+
+
+@dataclass(slots=True)
+class Conditions:
+    """Conditions that plugins set while the session closes: by job, by type."""
+
+    uid: str
+    now: float
+    by_job: dict[int, dict[str, PodGroupCondition]] = field(default_factory=dict)
+    _made: dict[tuple[str, str, str], PodGroupCondition] = field(default_factory=dict)
+
+    def set(self, job: int, kind: str, reason: str, message: str) -> None:
+        """Set a condition True as of this session."""
+        key = kind, reason, message
+        if key not in self._made:
+            self._made[key] = PodGroupCondition(kind, "True", reason, message, self.uid, self.now)
+        self.by_job.setdefault(job, {})[kind] = self._made[key]
+
+
+def conditions(ssn: Session) -> Conditions:
+    """Those of this session."""
+    return ssn.shared(Conditions, lambda: Conditions(ssn.uid, ssn.now))
+
+
+class HandedOut(NamedTuple):
+    """A status that was handed out to be written, of a job with this stamp in the snapshot, that had failed as this."""
+
+    status: PodGroupStatus
+    stamp: int
+    failed_as: int
+
+
+@dataclass(slots=True)
+class Settled:
+    """Jobs of which nothing was left to write (J,): as what they were ``seen`` in the snapshot then, -1 for none, and
+    what they had failed as. ``handed_out``: by row, what nothing will be left of once it is written."""
+
+    seen: I64
+    failed_as: I64
+    handed_out: dict[int, HandedOut]
+
+    @classmethod
+    def none(cls, count: int) -> Settled:
+        return cls(np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64), {})
+
+
+class _News:
+    """Jobs of which there is news in a session: they have changed since nothing was left to write of them, by the store
+    or by this session, or failed in another way than then. What plugins keep of a job is no part of its status.
+
+    ``seen`` (J,): as what jobs are seen in the snapshot.
+    """
+
+    __slots__ = ("_as_of", "_found", "_ssn", "_told", "seen", "settled")
+
+    def __init__(self, ssn: Session) -> None:
+        count = ssn.tables.jobs.capacity
+        self.settled: Settled = ssn.memo.get("settled", (count,), lambda: Settled.none(count))
+        self.seen, self._ssn, self._told = ssn.world.before.jobs.seen, ssn, conditions(ssn).by_job
+        self._found: list[int] = []
+        self._as_of = -1
+
+    def rows(self) -> list[int]:
+        """Their rows, rising, once the actions are over. They are a handful in most sessions, and gone through one by
+        one."""
+        ssn, now = self._ssn, self._ssn.tables.versions.next()
+        if now != self._as_of + 1:  # who writes takes a number
+            found: list[int] = self._find().nonzero()[0].tolist()
+            self._found = [row for row in found if not self._is_as_handed_out(row)]
+        self._as_of = now
+        return sorted({*self._found, *ssn.story.tried, *self._told})
+
+    def _find(self) -> Bool:
+        """Those that the store, the session and its failures make so (J,)."""
+        ssn, settled, stamps = self._ssn, self.settled, self._ssn.tables.jobs.stamps
+        assert stamps is not None
+        found: Bool = self.seen != settled.seen
+        found |= ssn.story.failed_as != settled.failed_as
+        found |= stamps > ssn.opened_at
+        return found
+
+    def _is_as_handed_out(self, row: int) -> bool:
+        """Whether all that is new of a job is that its status was written, as it was handed out: then it is in
+        order."""
+        settled, jobs = self.settled, self._ssn.tables.jobs
+        handed_out, group = settled.handed_out.get(row), jobs.groups[row]
+        if handed_out is None or group is None:
+            return False
+        assert jobs.stamps is not None
+        if jobs.stamps[row] > self._ssn.opened_at or handed_out != self._as_it_is(row, group.status):
+            return False
+        del settled.handed_out[row]
+        settled.seen[row], settled.failed_as[row] = self.seen[row], handed_out.failed_as
+        return True
+
+    def _as_it_is(self, row: int, status: PodGroupStatus) -> HandedOut:
+        stamps = self._ssn.world.before.jobs.stamps
+        assert stamps is not None
+        return HandedOut(status, int(stamps[row]), int(self._ssn.story.failed_as[row]))
+
+    def settle(self, rows: Iterable[int], updates: Mapping[int, PodGroupUpdate]) -> None:
+        """Nothing is left to write of those of some jobs that have no update, and of others once that is written. Of
+        one that the session wrote it is not known what comes of that."""
+        ssn, settled, stamps = self._ssn, self.settled, self._ssn.tables.jobs.stamps
+        assert stamps is not None
+        tried, failed_as = ssn.story.tried, ssn.story.failed_as
+        for row in rows:
+            settled.handed_out.pop(row, None)
+            if row in tried or stamps[row] > ssn.opened_at:
+                settled.seen[row] = -1
+            elif row not in updates:
+                settled.seen[row], settled.failed_as[row] = self.seen[row], failed_as[row]
+            else:
+                settled.handed_out[row] = self._as_it_is(row, updates[row].status)
+
+
+def _news(ssn: Session) -> _News:
+    return ssn.shared(_News, lambda: _News(ssn))
+
+
+def jobs_to_close(ssn: Session) -> list[int]:
+    """Rows of jobs whose status may have to be written, rising: those of which there is news."""
+    return [row for row in _news(ssn).rows() if _has_status(ssn.tables.jobs, row)]
+
+
+def _has_status(jobs: JobTable, row: int) -> bool:
+    """Whether a row is a job of the session that can be read; a row that is not in use has no queue."""
+    return bool(jobs.queue[row] >= 0 and not jobs.barred[row])
+
+
+def close(ssn: Session) -> Writes:
+    """What should be written."""
+    news, fresh, jobs, updates = _news(ssn), conditions(ssn).by_job, ssn.tables.jobs, {}
+    rows = news.rows()
+    for row in rows:
+        update = new_status(ssn, row, fresh.get(row, {})) if _has_status(jobs, row) else None
+        if update is not None:
+            updates[row] = update
+    news.settle(rows, updates)
+    moved = sorted(ssn.story.moved)
+    return Writes(
+        groups=tuple(sorted(updates.values(), key=lambda update: update.job)),
+        queues=queue_status(ssn),
+        job_hypernodes={job: int(jobs.hypernode[job]) for job in moved},
+        sub_hypernodes={sub: int(ssn.tables.subs.hypernode[sub]) for job in moved for sub in jobs.subs[job]},
+        notes=ssn.notes,
+        gates=tuple(removals(ssn)),
+        ask_again=_phases_matter(ssn, updates),
+    )
+
+
+def _phases_matter(ssn: Session, updates: Mapping[int, PodGroupUpdate]) -> bool:
+    """Whether the phases that are written may have the next session decide otherwise. Admission counts what was
+    promised to a gang until its phase says that it runs."""
+    jobs = ssn.tables.jobs
+    moves = {row: (jobs.groups[row].status.phase, update.status.phase) for row, update in updates.items()}
+    started = [row for row, (before, after) in moves.items() if before != after]
+    if any(moves[row] != (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING) for row in started):
+        return True
+    assert jobs.stamps is not None
+    if any(jobs.stamps[row] > ssn.opened_at for row in started):  # plugins have not counted anew what it holds
+        return True
+    if not started or not ssn.policy.has_action("enqueue"):
+        return False
+    return would_answer_otherwise(ssn, started)
+
+
+def new_status(ssn: Session, job: int, fresh: Mapping[str, PodGroupCondition]) -> PodGroupUpdate | None:
+    """The status a PodGroup should have now, with ``fresh`` conditions by type; None when it has it already.
+
+    Conditions are compared without their time and transition.
+    """
+    jobs = ssn.tables.jobs
+    group, counts = jobs.groups[job], jobs.counts[job].tolist()
+    old, phase = group.status, phase_of(ssn, job, counts, unschedulable=UNSCHEDULABLE in fresh)
+    running, succeeded, failed = counts[RUNNING], counts[SUCCEEDED], counts[FAILED]
+    as_before = phase == old.phase and running == old.running and succeeded == old.succeeded and failed == old.failed
+    if as_before and _are_said(fresh.values(), old.conditions):
+        return None
+    return PodGroupUpdate(group.key, PodGroupStatus(phase.value, _merge(group, fresh), running, succeeded, failed))
+
+
+def _are_said(fresh: Iterable[PodGroupCondition], said: tuple[PodGroupCondition, ...]) -> bool:
+    """Whether of each type the first condition says what the fresh one does."""
+    for new in fresh:
+        for old in said:
+            if old.type == new.type:
+                break
+        else:
+            return False
+        if (old.message, old.reason, old.status) != (new.message, new.reason, new.status):
+            return False
+    return True
+
+
+def _merge(group: PodGroup, fresh: Mapping[str, PodGroupCondition]) -> tuple[PodGroupCondition, ...]:
+    """Replace conditions of the same type in place, append new ones."""
+    left = dict(fresh)
+    kept = [left.pop(c.type, c) for c in group.status.conditions]
+    return (*kept, *left.values())
+
+
+def phase_of(ssn: Session, job: int, counts: list[int], *, unschedulable: bool) -> PodGroupPhase:
+    """The phase rules, in order. ``counts``: tasks by state. ``unschedulable``: whether the gang was found incomplete
+    in this session."""
+    jobs = ssn.tables.jobs
+    if counts[RUNNING] and unschedulable:
+        return PodGroupPhase.UNKNOWN
+    scheduled = scheduled_in(counts) + (releasing_scheduled(ssn, job) if counts[RELEASING] else 0)
+    if scheduled >= jobs.groups[job].min_member:
+        ended = counts[FAILED] + counts[SUCCEEDED]
+        return PodGroupPhase.COMPLETED if scheduled == ended else PodGroupPhase.RUNNING
+    return PodGroupPhase.INQUEUE if jobs.phase[job] == INQUEUE_PHASE else PodGroupPhase.PENDING
+
+
+def releasing_scheduled(ssn: Session, job: int) -> int:
+    """Releasing tasks that are on a node."""
+    tables = ssn.tables
+    if not tables.jobs.counts[job, RELEASING]:
+        return 0
+    rows = tables.jobs.tasks[job]
+    return int(np.count_nonzero((tables.tasks.status[rows] == RELEASING) & (tables.tasks.node[rows] >= 0)))
+
+
+def queue_status(ssn: Session) -> dict[str, Resource]:
+    """status.allocated of queues where it changed. A job directly in ``root`` counts twice in root, as in Volcano."""
+    queues, axis, held = ssn.tables.queues, ssn.tables.axis, queue_amounts_now(ssn).allocated
+    rests_on = (held.tobytes(), axis.unoffered, *ground(queues["names"], queues["parent"]))
+    sums = ssn.memo.get("what queues hold", rests_on, lambda: _summed_up(ssn, held.copy()))
+    differ = np.logical_or.reduce(sums != queues.stated, axis=1).nonzero()[0].tolist()
+    return {queues.names[row]: axis.resource(sums[row]) for row in differ}
+
+
+def _summed_up(ssn: Session, sums: F64) -> F64:
+    """What queues state that they hold, from what their own jobs do (Q, R)."""
+    queues, axis = ssn.tables.queues, ssn.tables.axis
+    if axis.unoffered >= 0:
+        sums[:, axis.unoffered] = 0.0  # it has no name to be stated by
+    root = queues.row_of.get("root", -1)
+    if root >= 0:
+        own = sums[root].copy()
+        tree = ssn.memo.get("tree of queues", ground(queues["parent"]), lambda: QueueTree.of(queues))
+        sums = tree.summed_up(sums)
+        sums[root] += own
+    return sums

@@ -1,0 +1,167 @@
+"""The texts that users read about tasks that found no node, and about their jobs.
+
+Source: Volcano FitErrors, job fit errors, TaskSchedulingReason (texts kept byte for byte).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.counting import ALLOCATED, PENDING, PIPELINED, ready_in
+from pumice.columns.tables import Tables
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.trace import Story
+from pumice.framework.plugin.filter_result import FitErrors
+from pumice.model.decisions import PodNotice
+from pumice.model.status import TaskStatus
+
+UNSCHEDULABLE, SCHEDULABLE = "Unschedulable", "Schedulable"
+_WAITING = (TaskStatus.PENDING, TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+
+
+class Fared(NamedTuple):
+    """``placed``: pending tasks that an undone try had placed. ``text``: the job's text up to the origin."""
+
+    placed: int
+    text: str
+
+
+class Told(NamedTuple):
+    """Where a task stands: its state, its node (-1: none), and whether an eviction happened for it. Of the operation
+    that was taken back last, else as it is."""
+
+    status: int
+    node: int
+    evicted: bool
+
+
+def error_text(tables: Tables, row: int, errors: FitErrors) -> str:
+    """``0/6 nodes are unavailable: 6 Insufficient cpu.``"""
+    if errors.skipped:
+        pod = tables.tasks.pods[row]
+        return f"Task {pod.name} with role spec {pod.role} has already predicated failed, skip"
+    head = errors.message or f"0/{errors.node_count} nodes are unavailable"
+    if errors.histogram:
+        reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in errors.histogram.items()))
+        head = f"{head}: {reasons}."
+    return f"In hyperNode {errors.hypernode}: {head}" if errors.hypernode else head
+
+
+class FitTexts:
+    """Texts about the jobs of one session, from what its story tells."""
+
+    def __init__(self, tables: Tables, story: Story) -> None:
+        self._tables, self._story = tables, story
+
+    def told(self, row: int) -> Told:
+        tasks, job = self._tables.tasks, int(self._tables.tasks.job[row])
+        trace = self._story.undone_of(job)
+        if trace is not None:
+            at = int((self._tables.jobs.tasks[job] == row).argmax())
+            if trace.status[at] >= 0:
+                return Told(int(trace.status[at]), int(trace.node[at]), bool(trace.evicted[at]))
+        return Told(int(tasks.status[row]), int(tasks.node[row]), bool(tasks.evicted_for[row]))
+
+    def task_reason(self, row: int) -> tuple[str, str, str]:
+        """(reason, message, nominated node) for one task. Source: Volcano TaskSchedulingReason."""
+        tables, told = self._tables, self.told(row)
+        key = tables.tasks.pods[row].key
+        name = tables.nodes.facts.names[told.node] if told.node >= 0 else ""
+        if told.status == TaskStatus.ALLOCATED:
+            return SCHEDULABLE, f"Pod {key} can possibly be assigned to {name}, once minAvailable is satisfied", ""
+        if told.status == TaskStatus.PIPELINED:
+            message = (
+                f"Pod {key} can possibly be assigned to {name}, once resource is released and minAvailable is satisfied"
+            )
+            return UNSCHEDULABLE, message, name if told.evicted else ""
+        if told.status == TaskStatus.PENDING:
+            errors = self._story.errors_of(int(tables.tasks.job[row])).get(row)
+            return UNSCHEDULABLE, error_text(tables, row, errors) if errors else "", ""
+        return TaskStatus(told.status).label, "", ""
+
+    def job_text(self, job: int) -> str:
+        """``pod group is not ready, 8 Pending, 8 minAvailable; Pending: …. Origin reason is …``
+
+        The origin is the first failing task in task order, where Volcano takes any.
+        """
+        return self.fared(job).text + self.origin(job)
+
+    def origin(self, job: int) -> str:
+        """The end of the job's text, empty when none of its tasks failed."""
+        first = self._story.first_error_of(job)
+        if first is None:
+            return ""
+        row, errors = first
+        return f". Origin reason is {self._tables.tasks.pods[row].name}: {error_text(self._tables, row, errors)}"
+
+    def fared(self, job: int) -> Fared:
+        """How a job's tasks fared."""
+        tasks, jobs, trace = self._tables.tasks, self._tables.jobs, self._story.undone_of(job)
+        counts: list[int] = jobs.counts[job].tolist()
+        least, undone = int(jobs.min_available[job]), b"\xff" * counts[PENDING]
+        if trace is not None:
+            undone = trace.status[tasks.status[jobs.tasks[job]] == PENDING].tobytes()
+        return _fared(tuple(counts), undone, least, ready_in(counts) + int(jobs.best_effort[job]) >= least)
+
+
+@lru_cache(maxsize=1024)
+def _fared(counts: tuple[int, ...], undone: bytes, min_available: int, ready: bool) -> Fared:
+    """``counts``: tasks by state. ``undone``: for each pending task the state of the last undone try, a byte each; -1
+    for none."""
+    parts = sorted(
+        [f"{count} {TaskStatus(s).label}" for s, count in enumerate(counts) if count]
+        + [f"{min_available} minAvailable"]
+    )
+    text = ", ".join(["pod group is ready" if ready else "pod group is not ready", *parts])
+    lasts = np.frombuffer(undone, dtype=np.int8).tolist()
+    if lasts:
+        reasons = Counter(map(_pending_label, lasts))
+        text += "; Pending: " + ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
+    return Fared(lasts.count(ALLOCATED), text)
+
+
+def _pending_label(last: int) -> str:
+    if last == ALLOCATED:
+        return SCHEDULABLE
+    if last in (-1, TaskStatus.PENDING, TaskStatus.PIPELINED):
+        return UNSCHEDULABLE
+    return TaskStatus(last).label
+
+
+def nominations(outcome: Outcome) -> Iterator[PodNotice]:
+    """Of the notices, those that nominate a pod to a node: others were evicted there for it, also where that was taken
+    back."""
+    tables, tasks = outcome.tables, outcome.tables.tasks
+    standing, undone = tasks.evicted_for.nonzero()[0], outcome.story.undone_promises()
+    if not len(standing) and not len(undone):
+        return
+    promised = np.union1d(standing[tasks.status[standing] == PIPELINED], undone)
+    promised = promised[np.isin(tasks.status[promised], _WAITING) & (tasks.job[promised] >= 0)]
+    texts, live = FitTexts(tables, outcome.story), np.zeros(tables.jobs.capacity, dtype=bool)
+    live[outcome.live_jobs] = True
+    for row in promised.tolist():
+        pod = tasks.pods[row]
+        if live[tasks.job[row]] and not pod.gates:
+            reason, message, nominated = texts.task_reason(row)
+            if nominated:
+                yield PodNotice(pod.key, pod.uid, reason, message, nominated)
+
+
+def notices(outcome: Outcome) -> Iterator[PodNotice]:
+    """For every waiting pod of the session that is not gated: why it waits."""
+    tables, texts = outcome.tables, FitTexts(outcome.tables, outcome.story)
+    tasks = tables.tasks
+    waiting = np.isin(tasks.status, _WAITING)
+    for job in outcome.live_jobs.tolist():
+        rows = tables.jobs.tasks[job]
+        rows = [r for r in rows[waiting[rows]].tolist() if not tasks.pods[r].gates]
+        text = texts.job_text(job) if rows else ""
+        for row in rows:
+            reason, message, nominated = texts.task_reason(row)
+            pod = tasks.pods[row]
+            yield PodNotice(pod.key, pod.uid, reason, message or text or "all nodes are unavailable", nominated)

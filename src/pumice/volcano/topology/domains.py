@@ -1,0 +1,324 @@
+"""Allocating a job inside the best hypernode: a trial a domain, the best plan recovered. Source: Volcano allocate
+(spec 03 §2.4, §2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
+
+import numpy as np
+
+from pumice.columns.column import Column
+from pumice.columns.dtypes import AnyArray
+from pumice.columns.placement import Placement
+from pumice.columns.rows import TaskRows
+from pumice.columns.views import Job, Queue, SubJob, Task
+from pumice.framework.cycle.session import Session
+from pumice.framework.cycle.statement import Mark, Plan, Statement
+from pumice.framework.cycle.trace import Kind, Operation
+from pumice.framework.plugin.filter_result import FitErrors
+from pumice.volcano import points
+from pumice.volcano.failures.trials import Trials
+from pumice.volcano.gangs.attempt import Trying
+from pumice.volcano.gangs.pending_tasks import Sheet, Worksheet
+from pumice.volcano.gangs.readiness import job_missing, job_pipelined, job_ready
+from pumice.volcano.gangs.sub_job import Domain, allocate_tasks, try_nomination
+from pumice.volcano.topology.rules import has_hard, job_bound, sub_bound
+
+ALLOCATE, EVICT = "allocate", "evict"
+
+#: What a trial asks about the job and its sub-jobs.
+ASKS = (
+    points.job_ready,
+    points.sub_job_ready,
+    points.job_pipelined,
+    points.sub_job_pipelined,
+    points.hyper_node_order,
+    points.hyper_node_gradient_for_sub_job,
+)
+
+
+def gradients_for_job(ssn: Session, job: int, purpose: str) -> list[list[int]]:
+    """Hypernodes to try for a job, in groups of falling preference."""
+    top = ssn.tables.tree.top
+    if not ssn.has(points.hyper_node_gradient_for_job):
+        return [[top]]
+    return ssn.ask(points.hyper_node_gradient_for_job, Job(ssn.tables, job), top, purpose) or []
+
+
+def gradients_for_sub_job(ssn: Session, sub: int, start: int, purpose: str) -> list[list[int]]:
+    """The same for a sub-job, below ``start``."""
+    if not ssn.has(points.hyper_node_gradient_for_sub_job):
+        return [[start]]
+    return ssn.ask(points.hyper_node_gradient_for_sub_job, SubJob(ssn.tables, sub), start, purpose) or []
+
+
+def hypernode_scores(ssn: Session, sub: int, hypernodes: list[int]) -> AnyArray:
+    """Sum of what plugins say about each hypernode for the sub-job."""
+    rows = np.array(hypernodes, dtype=np.int32)
+    return np.zeros(len(rows)) + ssn.ask(points.hyper_node_order, SubJob(ssn.tables, sub), rows)
+
+
+class Placed(NamedTuple):
+    """What was found for a job in a domain: the plan, what is left of the worksheet, and the hypernodes that its
+    sub-jobs took."""
+
+    plan: Plan
+    worksheet: Worksheet
+    subs: dict[int, int]
+
+
+class Candidate(NamedTuple):
+    """One domain in which the job could be placed, if that ``works``; ``found`` gives what was found there."""
+
+    hypernode: int
+    score: float
+    works: bool
+    found: Callable[[], Placed]
+
+
+class Known(NamedTuple):
+    """A candidate without its job: tasks by their position in the sheet. ``plan`` was found, ``undone`` and ``errors``
+    are what the trial left, ``touched`` the tasks of which something was undone; ``taken`` is the hypernode that its
+    sub-job took, ``position`` where the sheet stood."""
+
+    plan: Plan
+    undone: Plan
+    touched: frozenset[int]
+    errors: tuple[tuple[int, FitErrors], ...]
+    position: int
+    score: float
+    works: bool
+    taken: int
+
+
+class JobTrials:
+    """The trials of one job, domain by domain; those that an equal job has had already are recalled.
+
+    ``kind`` names all that a trial depends on besides the domain; None: on too much for another job to be alike.
+    """
+
+    def __init__(self, ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, trying: Trying) -> None:
+        self.ssn, self.stmt, self.job, self.worksheet, self.trying = ssn, stmt, job, worksheet, trying
+        self.known: Trials = ssn.shared(Trials, lambda: Trials(ssn.world, ssn.hooks, ssn.memo, ASKS))
+        self.columns: list[Column[AnyArray]] = []
+        self.kind = self._kind()
+        self._last: Known | None = None  # recalled last: what it left undone is still to be noted
+
+    def _kind(self) -> Hashable:
+        ssn, tables, job = self.ssn, self.ssn.tables, self.job
+        sheets = self.worksheet.sheets
+        if len(sheets) != 1 or not ssn.placing.feasible.at_once or "task" in ssn.hooks.forms(points.allocatable):
+            return None
+        ((sub, sheet),) = sheets.items()
+        rows, jobs = sheet.rows, tables.jobs
+        fresh = sheet.position == 0 and len(rows) == jobs.size[job] and tables.subs.hypernode[sub] < 0
+        if not fresh or not sheet.is_one_run or jobs.has_policy[job] or jobs.hypernode[job] >= 0:
+            return None
+        if (tables.tasks.nominated[rows] >= 0).any() or tables.tasks.gate[rows].any():
+            return None
+        known = self.known.rest_on(Task(tables, rows[0]), ssn.placing.feasible.all_nodes)
+        if known is None:
+            return None
+        self.columns, alike = known
+        missing, queue = job_missing(ssn, job), Queue(tables, int(jobs.queue[job]))
+        cls = int(tables.tasks.cls[rows[0]])
+        return (
+            "trial",
+            alike,
+            tables.classes.identity(cls),
+            tables.tasks.pods[rows[0]].role,
+            len(rows),
+            missing,
+            ssn.ask(points.tasks_allowed, queue, TaskRows(tables, np.array(rows[: max(1, missing)]))).tasks,
+            job_bound(tables, job),
+            sub_bound(tables, sub),
+            tuple(sorted(jobs.groups[job].min_task_member.items())),
+            int(jobs.min_available[job]),
+        )
+
+    def of(self, hypernode: int) -> Candidate:
+        """What comes of the job in one domain: known already, or tried now and undone. Call ``end`` after the last
+        one."""
+        if self.kind is None:
+            return self._try(hypernode)
+        question, nodes = (self.kind, hypernode), self.ssn.tables.tree.nodes[hypernode]
+        known: Known | None = self.known.recall(question, self.columns, nodes)
+        if known is not None:
+            return self._recalled(hypernode, known)
+        self.end()
+        before, told = len(self.stmt.undone), len(self.trying.told)
+        candidate = self._try(hypernode)
+        if len(self.trying.told) > told:  # something about the queue, which other jobs may not share
+            return candidate
+        ((sub, sheet),) = self.worksheet.sheets.items()
+        position, found = {row: i for i, row in enumerate(sheet.rows)}, candidate.found()
+        undone = _moved(tuple(self.stmt.undone[before:]), position.__getitem__)
+        known = Known(
+            _moved(found.plan, position.__getitem__),
+            undone,
+            frozenset(at for op in undone for at in op.placement.rows),
+            tuple((position[row], errors) for row, errors in self.trying.errors.items()),
+            found.worksheet.sheets[sub].position,
+            candidate.score,
+            candidate.works,
+            found.subs.get(sub, -1),
+        )
+        self.known.keep(question, self.columns, nodes, known)
+        return candidate
+
+    def end(self) -> None:
+        """Note what the trial that was recalled last left undone. Of a task what was undone last counts: so of those
+        before nothing is noted that a later one says anew."""
+        if self._last is not None:
+            ((_, sheet),) = self.worksheet.sheets.items()
+            self.stmt.undone += _moved(self._last.undone, sheet.rows.__getitem__)
+            self._last = None
+
+    def _recalled(self, hypernode: int, known: Known) -> Candidate:
+        if self._last is not None and not self._last.touched <= known.touched:
+            self.end()
+        self._last = known
+        ((_, sheet),) = self.worksheet.sheets.items()
+        self.trying.errors = {sheet.rows[at]: errors for at, errors in known.errors}
+        return Candidate(hypernode, known.score, known.works, lambda: self._carried_over(known))
+
+    def _carried_over(self, known: Known) -> Placed:
+        """What was found for another job, for this one."""
+        ((sub, sheet),) = self.worksheet.sheets.items()
+        left = self.worksheet.copy()
+        left.pop()
+        left.sheets[sub].position = known.position
+        if left.sheets[sub]:
+            left.push(sub)
+        return Placed(_moved(known.plan, sheet.rows.__getitem__), left, {sub: known.taken})
+
+    def _try(self, hypernode: int) -> Candidate:
+        """Place the job in one domain, see what came of it, and undo it."""
+        ssn, stmt, job = self.ssn, self.stmt, self.job
+        self.trying.errors = {}
+        mark, left = stmt.mark(), self.worksheet.copy()
+        score, subs = self._place_sub_jobs(left, hypernode)
+        plan = stmt.save(mark)
+        works = bool(plan) and (job_ready(ssn, job) or job_pipelined(ssn, job))
+        if plan:
+            stmt.rollback(mark)
+        found = Placed(plan, left, subs)
+        return Candidate(hypernode, score, works, lambda: found)
+
+    def _place_sub_jobs(self, worksheet: Worksheet, hypernode: int) -> tuple[float, dict[int, int]]:
+        """Place sub-jobs until the job is ready; one that fails is dropped. Sum of scores, and the hypernode of each
+        placed sub-job."""
+        score = 0.0
+        subs: dict[int, int] = {}
+        while worksheet:
+            sub = worksheet.pop()
+            before = len(self.stmt.operations)
+            gained = self._place_sub_job(sub, worksheet, hypernode)
+            if gained is None or len(self.stmt.operations) == before:
+                continue
+            score += gained
+            subs[sub] = int(self.ssn.tables.subs.hypernode[sub])
+            if worksheet.sheets[sub]:
+                worksheet.push(sub)
+            if job_ready(self.ssn, self.job):
+                break
+        return score, subs
+
+    def _place_sub_job(self, sub: int, worksheet: Worksheet, start: int) -> float | None:
+        """Place one sub-job in the best hypernode below ``start``. Its score, None when none would do."""
+        ssn, stmt, sheet = self.ssn, self.stmt, worksheet.sheets[sub]
+        if not sheet:
+            return None
+        if ssn.tables.subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sheet, self.trying):
+            return 0.0
+        for gradient in gradients_for_sub_job(ssn, sub, start, ALLOCATE):
+            tried: list[tuple[int, Plan, Sheet]] = []
+            for hypernode in gradient:
+                self.trying.forget(sub)
+                mark, own = stmt.mark(), sheet.copy()
+                allocate_tasks(ssn, stmt, sub, own, Domain(ssn, hypernode), self.trying)
+                if len(stmt.operations) > mark.operations:
+                    tried.append((hypernode, stmt.save(mark), own))
+                stmt.rollback(mark)
+            if tried:
+                scores = hypernode_scores(ssn, sub, [h for h, _, _ in tried])
+                best = int(scores.argmax())
+                hypernode, plan, own = tried[best]
+                if stmt.recover(plan) is not None:
+                    return None
+                worksheet.sheets[sub] = own
+                tree, subs = ssn.tables.tree, ssn.tables.subs
+                ssn.journal.put(subs["hypernode"], sub, tree.lca(int(subs.hypernode[sub]), hypernode))
+                return float(scores[best])
+        return None
+
+
+def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, trying: Trying) -> Worksheet | None:
+    """Place the job in the best domain of the first gradient that has one.
+
+    Returns the worksheet that is left of it, None when no domain would do (then nothing has been placed).
+    """
+    if not worksheet:
+        return None
+    trials = JobTrials(ssn, stmt, job, worksheet, trying)
+    for gradient in gradients_for_job(ssn, job, ALLOCATE):
+        working = [candidate for hypernode in gradient if (candidate := trials.of(hypernode)).works]
+        trials.end()
+        if not working:
+            continue
+        best = max(working, key=lambda candidate: candidate.score)  # of equals the first in the gradient
+        found = best.found()
+        if stmt.recover(found.plan) is not None:
+            return None
+        _decide(ssn, job, best.hypernode, found.subs)
+        return found.worksheet
+    return None
+
+
+def is_for_allocate(ssn: Session, job: int) -> bool:
+    """Whether ``allocate``, which comes later in the cycle, has room for the job as things are, so that nobody has to
+    leave. A promise would keep it from being placed there, in every cycle anew (decision 0141)."""
+    if not ssn.policy.comes_after(ssn.story.action, "allocate"):
+        return False
+    with ssn.statement() as trial:
+        left = allocate_for_job(ssn, trial, job, Worksheet(ssn, job), Trying(ssn, job))
+        return left is not None and job_ready(ssn, job)
+
+
+def is_let_in(ssn: Session, stmt: Statement, start: Mark, job: int) -> bool:
+    """Whether a job for which others are evicted since ``start`` will be placed once they have left: where it is bound
+    to a domain, a hypernode must be found for it then, which nobody asks about who promises it node after node. The
+    statement is as before."""
+    plan = stmt.save(start)
+    evictions = tuple(op for op in plan if op.kind is Kind.EVICT)
+    if not evictions or not has_hard(ssn.tables, job):
+        return True
+    stmt.rollback(start, remember=False)
+    with ssn.statement() as gone, ssn.statement() as trial:
+        gone.recover(evictions)
+        found = allocate_for_job(ssn, trial, job, Worksheet(ssn, job), Trying(ssn, job)) is not None
+    return stmt.recover(plan) is None and found
+
+
+def _moved(plan: Plan, row_of: Callable[[int], int]) -> Plan:
+    """The same operations on other rows."""
+    return tuple(
+        Operation(
+            op.kind, Placement([row_of(row) for row in op.placement.rows], op.placement.nodes), op.reason, op.evicted
+        )
+        for op in plan
+    )
+
+
+def _decide(ssn: Session, job: int, hypernode: int, of_subs: dict[int, int]) -> None:
+    """Remember where the job and its sub-jobs are now. Source: Volcano recorder.UpdateDecision.
+
+    It is only written for good when the job is committed; the statement's caller rolls it back otherwise.
+    """
+    tables, put = ssn.tables, ssn.journal.put
+    jobs, subs = tables.jobs, tables.subs
+    put(jobs["hypernode"], job, tables.tree.lca(int(jobs.hypernode[job]), hypernode))
+    for sub, taken in of_subs.items():
+        put(subs["hypernode"], sub, tables.tree.lca(int(subs.hypernode[sub]), taken))
+        put(subs["nominated"], sub, -1)

@@ -1,0 +1,114 @@
+"""The end of a session: what plugins say then, and that one which fails costs nobody the cycle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pumice.columns.views import Queue
+from pumice.framework.cycle.outcome import Outcome
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.plugin import plugin
+from pumice.testing.build import cluster, node, podgroup, pods, run
+from pumice.volcano import points
+
+CONF = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: mine}]}]"
+
+
+def of_a_plugin(**methods: Any) -> Any:
+    """A plugin with these methods."""
+
+    class Mine:
+        def __init__(self, ssn: Session) -> None:
+            pass
+
+        def on_session_open(self, ssn: Session) -> None: ...
+
+    for name, method in methods.items():
+        setattr(Mine, name, method)
+    return plugin("mine")(Mine)
+
+
+def cycle(**methods: Any) -> Any:
+    store = cluster(node("n"), podgroup("g", 2), pods("g", 2))
+    return run(store, CONF, plugins=[of_a_plugin(**methods)])
+
+
+def test_plugins_publish_figures_and_say_when_they_will_answer_otherwise() -> None:
+    ran = cycle(figures=lambda self: {"mine.count": [1, 2]}, wakes_at=lambda self: 17.0)
+    assert ran.outcome.figures["mine.count"].tolist() == [1, 2]
+    assert isinstance(ran.outcome.figures["mine.count"], np.ndarray)
+    assert ran.outcome.wakes_at == 17.0
+
+
+def fails(self: Any, *ssn: Session) -> Any:
+    raise RuntimeError("not now")
+
+
+@points.session_close
+def fails_at_the_end(self: Any) -> None:
+    raise RuntimeError("not now")
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "problem"),
+    [
+        pytest.param("figures", fails, "RuntimeError: not now", id="figures"),
+        pytest.param("figures", lambda self: [1.0], "answered [1.0], wanted Mapping", id="figures without names"),
+        pytest.param("wakes_at", fails, "RuntimeError: not now", id="when it will answer otherwise"),
+        pytest.param("wakes_at", lambda self: "soon", "answered 'soon', wanted float | int | None", id="in words"),
+        pytest.param("on_session_close", fails, "RuntimeError: not now", id="told of the end"),
+        pytest.param("at_the_end", fails_at_the_end, "RuntimeError: not now", id="asked at the end"),
+    ],
+)
+def test_a_plugin_that_fails_at_the_end_costs_nobody_the_cycle(name: str, method: Any, problem: str) -> None:
+    ran = cycle(**{name: method})
+    assert len(ran.binds) == 2 and list(ran.phases) == ["ns/g"]
+    (fault,) = ran.outcome.faults
+    assert (fault.subject, fault.plugin, fault.problem) == ("the end of the cycle", "mine", problem)
+    assert fault.where.rpartition(":")[0] == __file__
+
+
+# -- where nothing waits
+
+
+@plugin("counting")
+class Counting:
+    """Publishes how many jobs there are, and how often it was opened."""
+
+    opened = 0
+
+    def __init__(self, ssn: Session, *, fails: bool = False) -> None:
+        if fails:
+            raise RuntimeError("not now")
+        Counting.opened += 1
+        self.jobs = len(ssn.live_jobs)
+
+    @points.overused
+    def overused(self, queue: Queue) -> bool:
+        return False
+
+    def figures(self) -> dict[str, Any]:
+        return {"counting.jobs": [self.jobs]}
+
+
+def idle(arguments: str = "") -> Outcome:
+    store = cluster(node("n"), podgroup("g", 1, phase="Running"), pods("g", 1, on="n", phase="Running"))
+    conf = f"actions: allocate\ntiers: [{{plugins: [{{name: gang}}, {{name: counting{arguments}}}]}}]"
+    outcome: Outcome = run(store, conf, plugins=[Counting]).outcome
+    return outcome
+
+
+def test_where_nothing_waits_figures_are_found_out_when_somebody_asks() -> None:
+    before = Counting.opened
+    figures = idle().figures
+    assert Counting.opened == before
+    assert figures["counting.jobs"].tolist() == [1] and "job.ready" in figures
+    assert len(figures) == len(list(figures)) and Counting.opened == before + 1
+
+
+def test_a_plugin_that_fails_then_publishes_nothing() -> None:
+    outcome = idle(", arguments: {fails: true}")
+    assert "counting.jobs" not in outcome.figures and "job.ready" in outcome.figures

@@ -1,0 +1,89 @@
+"""What filters say about nodes, row by row, and what becomes of it over all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pumice.framework.plugin.filter_result import Code, FitErrors, Unfit, Verdict, gather, histogram
+
+# -- reasons, counted
+
+
+@pytest.mark.parametrize(
+    ("nodes", "counted"),
+    [pytest.param(3, {"never": 3}, id="on every node"), pytest.param(0, {}, id="everywhere is nowhere")],
+)
+def test_one_reason_everywhere(nodes: int, counted: dict[str, int]) -> None:
+    errors = FitErrors.everywhere(Unfit("never"), nodes)
+    assert (errors.histogram, errors.node_count) == (counted, nodes)
+
+
+def test_reasons_are_counted_over_nodes() -> None:
+    both = (Unfit("a"), Unfit("b"))
+    assert histogram([(both, 2), ((Unfit("b"), Unfit("")), 3), ((), 4)]) == {"a": 2, "b": 5}
+
+
+# -- verdicts
+
+
+def reasons(verdict: Verdict) -> list[str]:
+    """What stands against each row."""
+    return [" ".join(unfit.reason for unfit in verdict.why[code]) for code in verdict.codes]
+
+
+def verdict(*per_row: str) -> Verdict:
+    """One verdict; each row's reasons, in a word each."""
+    distinct = [""] + sorted(set(per_row) - {""})
+    codes = np.array([distinct.index(each) for each in per_row], dtype=np.int32)
+    return Verdict(codes, tuple(tuple(Unfit(word) for word in each.split()) for each in distinct))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "together"),
+    [
+        pytest.param([], ["", "", ""], id="nobody"),
+        pytest.param([("a", "", "b c")], ["a", "", "b c"], id="one"),
+        pytest.param([("a", "", ""), ("x", "y", "")], ["a x", "y", ""], id="in their order"),
+        pytest.param([("x", "x", ""), ("a", "b", "b")], ["x a", "x b", "b"], id="whatever sorts first"),
+        pytest.param([("a", "", ""), ("", "", ""), ("x", "x", "a")], ["a x", "x", "a"], id="three"),
+        pytest.param([("a", "b c", ""), ("d", "d", "e f")], ["a d", "b c d", "e f"], id="several reasons each"),
+    ],
+)
+def test_gather(verdicts: list[tuple[str, ...]], together: list[str]) -> None:
+    found = gather([verdict(*each) for each in verdicts], 3)
+    assert reasons(found) == together
+    assert found.codes.dtype == np.int32
+    assert found.why[0] == ()
+
+
+def test_one_reason_against_what_does_not_fit() -> None:
+    assert reasons(Verdict.of(np.array([True, False, True]), Unfit("full"))) == ["", "full", ""]
+
+
+# -- what users read of it
+
+
+@pytest.mark.parametrize(
+    ("more", "same"),
+    [
+        pytest.param({}, True, id="nothing"),
+        pytest.param({"node_rows": np.array([1], np.int32), "codes": np.array([2], np.int8)}, True, id="which nodes"),
+        pytest.param({"skipped": True}, True, id="that it was skipped"),
+        pytest.param({"histogram": {"a": 2}}, False, id="how often"),
+        pytest.param({"histogram": {"b": 1}}, False, id="the reason"),
+        pytest.param({"node_count": 3}, False, id="of how many nodes"),
+        pytest.param({"message": "full"}, False, id="the message"),
+        pytest.param({"hypernode": "rack"}, False, id="where"),
+    ],
+)
+def test_what_is_said(more: dict[str, Any], same: bool) -> None:
+    plain = {"histogram": {"a": 1}, "node_count": 2}
+    assert (FitErrors(**plain).said == FitErrors(**{**plain, **more}).said) is same
+
+
+def test_codes_are_kube_scheduler_s() -> None:
+    assert [code.name for code in Code] == ["SUCCESS", "ERROR", "UNSCHEDULABLE", "UNRESOLVABLE", "WAIT", "SKIP"]
+    assert list(Code) == list(range(6))

@@ -1,0 +1,92 @@
+"""Which tasks of a job are tried next, and which leave next: the minimum at once, what is beyond it one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from pumice.framework.cycle.session import Session
+from pumice.kai.engine.chunks import active_tasks, chunk_of, tasks_in_order, victims_of
+from pumice.model.gang import SubGroup
+from pumice.model.pod import Pod
+from tests.unit.kai.cluster import job, node, opened, queue, rows_of, store
+
+PARTS = SubGroup("p", 1), SubGroup("q", 2)
+
+
+def session(tasks: list[str], minimum: int, **more: Any) -> Session:
+    return opened(store(node("a", 16), queue("q"), job("g", "q", tasks, minimum=minimum, **more)))
+
+
+def names(ssn: Session, rows: list[int]) -> str:
+    by_row = {row: name for name, row in rows_of(ssn).items()}
+    return " ".join(by_row[row].removeprefix("g-") for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "minimum", "more", "chunk"),
+    [
+        pytest.param(["", "", ""], 2, {}, "0 1", id="the minimum at once"),
+        pytest.param(["a", "", ""], 2, {}, "1", id="what is missing of it"),
+        pytest.param(["a", "a", "", ""], 2, {}, "2", id="then one"),
+        pytest.param(["a", "a"], 2, {}, None, id="nothing is left"),
+        pytest.param(["/p", "/p", "/q", "/q", "/q"], 3, {"sub_groups": PARTS}, "0 2 3", id="of each part its minimum"),
+        pytest.param(["a/p", "/p", "a/q", "/q", "/q"], 3, {"sub_groups": PARTS}, "3", id="of the part that is short"),
+        pytest.param(["a/p", "a/p", "/p", "a/q", "a/q", "/q"], 3, {"sub_groups": PARTS}, "5", id="the least full"),
+    ],
+)
+def test_what_is_tried_next(tasks: list[str], minimum: int, more: dict[str, Any], chunk: str | None) -> None:
+    ssn = session(tasks, minimum, **more)
+    part = chunk_of(ssn, 0)
+    assert (None if part is None else names(ssn, part.rows)) == chunk
+
+
+def test_who_was_evicted_a_moment_ago_is_placed_again_and_who_is_gated_is_not() -> None:
+    ssn = session(["a", "a", ""], 2)
+    rows = rows_of(ssn)
+    ssn.statement().evict([rows["g-0"]], "try")
+    part = chunk_of(ssn, 0, {rows["g-0"]})
+    assert part is not None
+    assert names(ssn, part.rows) == "0"
+    objects = job("g", "q", ["", "", ""], minimum=2)
+    gated = [replace(each, gates=("wait",)) if getattr(each, "name", "") == "g-0" else each for each in objects]
+    held = opened(store(node("a"), queue("q"), gated))
+    part = chunk_of(held, 0)
+    assert part is not None
+    assert names(held, part.rows) == "1 2"
+
+
+@pytest.mark.parametrize(
+    ("tasks", "minimum", "more", "victims"),
+    [
+        pytest.param(["a", "a", "a"], 2, {}, ["2", "1 0"], id="the last that is spare, then all"),
+        pytest.param(["a", "a"], 2, {}, ["1 0"], id="all at once"),
+        pytest.param(
+            ["a/p", "a/p", "a/q", "a/q"],
+            3,
+            {"sub_groups": PARTS},
+            ["1", "3 2 0"],
+            id="of the part that can",
+        ),
+    ],
+)
+def test_who_leaves_next(tasks: list[str], minimum: int, more: dict[str, Any], victims: list[str]) -> None:
+    ssn = session(tasks, minimum, **more)
+    left, found = active_tasks(ssn, 0), list[str]()
+    while any(left.values()):
+        rows = victims_of(ssn, 0, left)
+        found.append(names(ssn, rows))
+        left = {sub: [row for row in each if row not in rows] for sub, each in left.items()}
+    assert found == victims
+
+
+def test_tasks_are_in_order_of_age_and_then_of_their_uid() -> None:
+    ages = {"g-0": 3.0, "g-1": 1.0, "g-2": 2.0, "g-3": 1.0}
+    objects = [
+        replace(each, creation=ages[each.name]) if isinstance(each, Pod) else each
+        for each in job("g", "q", [""] * 4, minimum=1)
+    ]
+    ssn = opened(store(node("a"), queue("q"), objects))
+    assert names(ssn, tasks_in_order(ssn, ssn.tables.jobs.subs[0][0])) == "1 3 2 0"

@@ -1,0 +1,94 @@
+"""Where the claims of a task can be used or be given what they ask for, and where it would have to wait."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.framework.claiming.kit import asking, claiming, nodes, on, one, opened, task, world
+
+from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.filter_result import Unfit
+from pumice.model.claims import CLAIM_USERS_MAX, AllocatedDevice, Allocation, ResourceClaim
+from pumice.model.pod import Pod
+from pumice.placing.claims.filter import ELSEWHERE, NO_DEVICES, USED_UP
+from pumice.placing.claims.ledger import claim_ledger
+from pumice.placing.claims.questions import Claiming
+from pumice.testing.build import pod
+from pumice.testing.devices import claim, offered
+
+Against = list[tuple[Unfit, ...]]
+
+
+def against(ssn: Session, name: str = "a") -> Against:
+    """What stands against n1 and n2."""
+    found = Claiming(claim_ledger(ssn)).verdict(task(ssn, name), nodes(ssn))
+    assert found is not None
+    return [found.why[code] for code in found.codes.tolist()]
+
+
+def held(name: str, node_name: str, users: int = 0) -> ResourceClaim:
+    """A claim that has the first device of a node."""
+    allocation = Allocation((AllocatedDevice("r0", "gpu.com", node_name, "0"),), on(node_name))
+    reserved = tuple(map(str, range(users)))
+    return ResourceClaim("ns", name, claim(name, gpu_com=1).requests, allocation=allocation, reserved_for=reserved)
+
+
+NO, OUT = (NO_DEVICES,), (ELSEWHERE,)
+SLICES = offered("n1", 1), offered("n2", 3)
+
+
+@pytest.mark.parametrize(
+    ("claims", "names", "found"),
+    [
+        pytest.param([claim("c", gpu_com=1)], ["c"], [(), ()], id="enough"),
+        pytest.param([claim("c", gpu_com=2)], ["c"], [NO, ()], id="enough on one"),
+        pytest.param([claim("c", gpu_com=4)], ["c"], [NO, NO], id="on none"),
+        pytest.param([claim("c", gpu_com=1), claim("d", gpu_com=1)], ["c", "d"], [NO, ()], id="two want one"),
+        pytest.param([asking(one("a"), one("b"))], ["c"], [NO, ()], id="two requests want one"),
+        pytest.param([held("c", "n2")], ["c"], [OUT, ()], id="where it is"),
+        pytest.param([held("c", "n1"), claim("d", gpu_com=1)], ["c", "d"], [NO, OUT], id="and where the other can be"),
+        pytest.param([held("c", "n2", CLAIM_USERS_MAX - 1)], ["c"], [OUT, ()], id="one more user"),
+        pytest.param([held("c", "n2", CLAIM_USERS_MAX)], ["c"], [(USED_UP,)] * 2, id="no more users"),
+    ],
+)
+def test_where_claims_can_be_used(claims: list[ResourceClaim], names: list[str], found: Against) -> None:
+    assert against(opened(world(SLICES, claims, claiming("a", *names)))) == found
+
+
+def test_a_task_without_claims_is_not_looked_at() -> None:
+    ssn = opened(world(SLICES, claim("c", gpu_com=1), claiming("b", "c"), pod("a", "a"), names="ab"))
+    claims = Claiming(claim_ledger(ssn))
+    assert (claims.verdict(task(ssn, "a"), nodes(ssn)), claims.waits(task(ssn, "a"), nodes(ssn))) == (None, None)
+
+
+def leaving(*more: Pod) -> Session:
+    """``x`` has the device of n1; ``a`` and ``b`` want one each."""
+    claims = held("old", "n1"), claim("new", gpu_com=1), claim("other", gpu_com=1)
+    pods = claiming("x", "old", on="n1"), claiming("a", "new"), claiming("b", "other"), *more
+    return opened(world(offered("n1", 1), claims, pods, names="xab"))
+
+
+def test_devices_of_those_who_leave_are_waited_for_and_promised_once() -> None:
+    ssn = leaving()
+    claims = Claiming(claim_ledger(ssn))
+    assert against(ssn) == [NO, NO]
+    with ssn.statement() as stmt:
+        stmt.evict([task(ssn, "x").row], "make room")
+        assert against(ssn) == [(), NO]
+        assert claims.verdict(task(ssn, "a"), nodes(ssn)) is not None
+        waits = claims.waits(task(ssn, "a"), nodes(ssn))
+        assert waits is not None
+        assert waits.tolist() == [True, True]
+        assert stmt.pipeline([task(ssn, "a").row], [0]) is None
+        assert against(ssn, "b") == [NO, NO], "nobody else is promised it"
+    assert claims.waits(task(ssn, "a"), nodes(ssn)) is None
+
+
+def test_one_who_leaves_does_not_come_back_to_what_was_promised_away() -> None:
+    """Not even where another device of the node is free."""
+    claims = held("old", "n1"), claim("new", gpu_com=1)
+    ssn = opened(world(offered("n1", 2), claims, claiming("x", "old", on="n1"), claiming("a", "new"), names="xa"))
+    with ssn.statement() as stmt:
+        stmt.evict([task(ssn, "x").row], "make room")
+        assert against(ssn, "x")[0] == ()
+        stmt.pipeline([task(ssn, "a").row], [0])
+        assert against(ssn, "x")[0] == NO

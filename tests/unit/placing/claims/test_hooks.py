@@ -1,0 +1,19 @@
+"""What plugins share of claims: nothing where nobody claims, and one and the same for all."""
+
+from __future__ import annotations
+
+from tests.unit.framework.claiming.kit import claiming, opened, world
+
+from pumice.placing.claims.hooks import claiming_in
+from pumice.testing.build import pod
+from pumice.testing.devices import claim, offered
+
+
+def test_nothing_is_looked_at_where_no_pod_claims() -> None:
+    assert claiming_in(opened(world(offered("n1", 1), claim("c", gpu_com=1), pod("a", "a")))) is None
+
+
+def test_two_plugins_share_what_is_known_of_a_session() -> None:
+    ssn = opened(world(offered("n1", 1), claim("c", gpu_com=1), claiming("a", "c")))
+    assert claiming_in(ssn) is not None
+    assert claiming_in(ssn) is claiming_in(ssn)

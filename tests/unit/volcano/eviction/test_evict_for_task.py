@@ -1,0 +1,93 @@
+"""Room is made for a job task by task, all or nothing, and not asked for twice in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from pumice.api import Session, points
+from pumice.framework.cycle.statement import Statement
+from pumice.testing.build import cluster, node, podgroup, pods, session
+from pumice.volcano.eviction.evict_for_task import RoomMaking, WhyNot
+
+CONF = "tiers: [{plugins: [{name: gang}, {name: predicates}]}]"
+
+
+class World:
+    """A gang of ``minimum`` out of four that wait: two small ones, then two large ones. ``room``: of how many tasks."""
+
+    def __init__(self, minimum: int, room: int = 9, at_once: int = 1) -> None:
+        members = [*pods("g", 2, cpu=1, priority=2), *pods("g", 2, first=2, cpu=2, priority=1)]
+        store = cluster(node("n", 99), podgroup("g", minimum, phase="Inqueue"), members)
+        self.ssn: Session = session(store, CONF)
+        self.making = RoomMaking(self.ssn, "take", "take", points.preemptable)
+        self.job = list(self.ssn.tables.jobs.uids).index("ns/g")
+        self.room, self.at_once, self.asked = room, at_once, list[list[str]]()
+
+    def names(self, rows: Sequence[int]) -> list[str]:
+        return [self.ssn.tables.tasks.pods[row].name for row in rows]
+
+    def make_room(self, stmt: Statement, rows: Sequence[int]) -> int | WhyNot:
+        self.asked.append(self.names(rows))
+        count = min(self.room, self.at_once, len(rows))
+        if not count:
+            return lambda: "all are busy"
+        self.room -= count
+        assert stmt.pipeline(list(rows)[:count], [0] * count) is None
+        return count
+
+    def run(self) -> bool:
+        return self.making.for_job(self.job, self.make_room)
+
+    def promised(self) -> list[str]:
+        tasks = self.ssn.tables.tasks
+        return self.names([row for row in self.ssn.tables.jobs.tasks[self.job].tolist() if tasks.node[row] >= 0])
+
+
+def test_as_far_as_the_job_starves_and_no_further() -> None:
+    world = World(3)
+    assert world.run() is False
+    assert world.promised() == ["g-0", "g-1", "g-2"]
+    assert world.asked == [["g-0", "g-1"], ["g-1"], ["g-2", "g-3"]], "equal ones together, and after that the next"
+
+
+def test_as_many_are_decided_about_at_once_as_the_maker_wants() -> None:
+    world = World(3, at_once=2)
+    world.run()
+    assert world.asked == [["g-0", "g-1"], ["g-2", "g-3"]]
+    assert world.promised() == ["g-0", "g-1", "g-2", "g-3"]
+
+
+@pytest.mark.parametrize(
+    ("room", "said"),
+    [
+        pytest.param(0, "all are busy", id="none"),
+        pytest.param(2, "2 of 4 pods could be promised a node; then all are busy", id="not enough"),
+    ],
+)
+def test_not_enough_is_nothing_and_is_told(room: int, said: str) -> None:
+    world = World(3, room)
+    before = world.ssn.world.digest()
+    assert world.run() is True
+    assert world.promised() == []
+    assert world.ssn.world.digest() == before
+    assert [(entry.what, entry.detail) for entry in world.ssn.story.told] == [("cannot take", said)]  # type: ignore[union-attr]
+
+
+def test_tasks_like_one_for_which_there_was_none_are_not_asked_about() -> None:
+    world = World(3, 0)
+    world.run()
+    assert world.asked == [["g-0", "g-1"], ["g-2", "g-3"]], "one of each kind"
+    world.run()
+    assert len(world.asked) == 2, "nor is the job, again"
+
+
+def test_they_are_once_something_has_changed() -> None:
+    world = World(3, 0)
+    world.run()
+    world.room = 9
+    (free,) = [row for row in world.ssn.tables.jobs.tasks[world.job].tolist() if world.names([row]) == ["g-3"]]
+    world.ssn.statement().pipeline([free], [0])
+    assert world.run() is False
+    assert len(world.asked) > 2

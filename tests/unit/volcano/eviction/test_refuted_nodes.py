@@ -1,0 +1,147 @@
+"""Nodes where victims would not be enough are not asked about again, while nothing changes that was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pumice.api import ROWS, SIGNATURE, Bool, Candidates, Session, Task, plugin, points
+from pumice.columns.counting import PENDING
+from pumice.testing.build import cluster, node, session
+from pumice.volcano.eviction.refuted_nodes import Known, Refuted
+from tests.unit.volcano.evicting import LEVELS, gang
+
+
+def nobody(ssn: Session, preemptor: Task, candidates: Candidates) -> Bool:
+    return np.zeros(len(candidates), dtype=bool)
+
+
+@plugin("like")
+@points.preemptable(reads=(ROWS, SIGNATURE))
+def like(ssn: Session, preemptor: Task, candidates: Candidates) -> Bool:
+    return nobody(ssn, preemptor, candidates)
+
+
+@plugin("unlike")
+@points.preemptable
+def unlike(ssn: Session, preemptor: Task, candidates: Candidates) -> Bool:
+    return nobody(ssn, preemptor, candidates)
+
+
+@plugin("rows")
+@points.preemptable(reads=(ROWS,))
+def rows_alone(ssn: Session, preemptor: Task, candidates: Candidates) -> Bool:
+    return nobody(ssn, preemptor, candidates)
+
+
+class World:
+    """``x`` runs on n0 and n1, ``y`` on n1; ``a`` to ``d`` wait, ``c`` and ``d`` with a higher rank, of ``d`` the
+    job alone."""
+
+    def __init__(self, hook: str = "like") -> None:
+        nodes = [node(f"n{i}", 4, creation=float(i)) for i in range(3)]
+        waiting = [gang("a", 2, 2), gang("b", 2, 2, creation=1.0), gang("c", 2, 2, level="high", creation=2.0)]
+        waiting.append(gang("d", 2, 2, level="high", creation=3.0, priority=1))
+        runs = [*gang("x", 1, on="n0"), *gang("x", 2, on="n1")[2:], *gang("y", 1, on="n1")]
+        conf = f"tiers: [{{plugins: [{{name: gang, enablePreemptable: false}}, {{name: {hook}}}]}}]"
+        self.ssn = session(cluster(LEVELS, nodes, *waiting, runs), conf, plugins=[like, unlike, rows_alone])
+        self.tasks = self.ssn.tables.tasks
+        rows = np.array([self.row(name) for name in ("x-0", "x-1", "y-0")])
+        self.refuted = Refuted(self.ssn.world, self.ssn.hooks, points.preemptable, rows, self.tasks.node[rows])
+
+    def row(self, name: str) -> int:
+        return next(row for row, each in enumerate(self.tasks.pods) if each is not None and each.name == name)
+
+    def job(self, name: str) -> int:
+        return list(self.ssn.tables.jobs.uids).index(f"ns/{name}")
+
+    def of(self, name: str, *more: str) -> Known:
+        return self.refuted.of(Task(self.ssn.tables, self.row(name)), *more)
+
+    def nodes(self, name: str, *more: str) -> list[int]:
+        """Nodes that are known to be refuted for a task."""
+        return [int(n) for n in self.of(name, *more).refuted.nonzero()[0]]
+
+    def refute(self, name: str, *nodes: int) -> None:
+        self.refuted.add(self.of(name), np.array(nodes, dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    ("hook", "alike"),
+    [
+        pytest.param("like", {"a-1", "b-0"}, id="hooks that read the signature say it of all that are alike"),
+        pytest.param("rows", set(), id="hooks that read what the signature does not say of one alone"),
+        pytest.param("unlike", set(), id="and those that do not say what they read"),
+    ],
+)
+def test_of_whom_it_is_known(hook: str, alike: set[str]) -> None:
+    world = World(hook)
+    world.refute("a-0", 0, 1)
+    assert world.nodes("a-0") == [0, 1]
+    assert {name for name in ("a-1", "b-0", "c-0", "d-0") if world.nodes(name)} == alike
+    assert world.nodes("a-0", "another question") == []
+
+
+def evict(world: World, name: str) -> None:
+    world.ssn.statement().evict([world.row(name)], "go")
+
+
+def place(world: World, name: str, node_row: int) -> None:
+    world.ssn.statement().allocate([world.row(name)], [node_row])
+
+
+@pytest.mark.parametrize("hook", ["like", "unlike"])
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        pytest.param(lambda world: None, [0, 1, 2], id="nothing"),
+        pytest.param(lambda world: evict(world, "y-0"), [0, 2], id="a node on which somebody left"),
+        pytest.param(lambda world: evict(world, "x-0"), [2], id="all nodes of a job that lost one"),
+        pytest.param(lambda world: place(world, "b-0", 2), [0, 1], id="a node where somebody came"),
+    ],
+)
+def test_how_long_it_is_known(hook: str, change: Callable[[World], None], left: list[int]) -> None:
+    world = World(hook)
+    world.refute("a-0", 0, 1, 2)
+    change(world)
+    assert world.nodes("a-0") == left
+
+
+def test_a_rollback_makes_it_known_again_only_if_it_was_not_asked_in_between() -> None:
+    world = World()
+    world.refute("a-0", 0, 1, 2)
+    with world.ssn.statement():
+        pass
+    with world.ssn.statement() as stmt:
+        stmt.evict([world.row("y-0")], "go")
+    assert world.nodes("a-0") == [0, 1, 2], "nobody looked, and all is as it was"
+    with world.ssn.statement() as stmt:
+        stmt.evict([world.row("y-0")], "go")
+        assert world.nodes("a-0") == [0, 2]
+    assert world.nodes("a-0") == [0, 2]
+
+
+def test_what_was_promised_to_others_of_its_job_tells_a_task_apart() -> None:
+    """After one promise ``a`` is another kind; what was found of that kind is known ahead, once it was found."""
+    world = World()
+    task, nodes = Task(world.ssn.tables, world.row("a-1")), np.array([0, 1])
+    assert not world.refuted.are_known(nodes, task, 1)
+    with world.ssn.statement() as stmt:
+        stmt.pipeline([world.row("b-0")], [2])
+        world.refute("b-1", 0, 1)
+        assert int(world.ssn.tables.jobs.counts[world.job("b"), PENDING]) == 1
+    assert world.refuted.are_known(nodes, task, 1)
+    assert not world.refuted.are_known(np.array([0, 2]), task, 1), "of one of them it is not"
+    assert not world.refuted.are_known(nodes, task, 0), "nor without the promise"
+    assert world.refuted.are_known(nodes[:0], task, 5), "of no nodes everything is"
+
+
+def test_on_which_jobs_it_rests() -> None:
+    world = World()
+    touches: Any = world.refuted.touches
+    found = {name: [n for n in range(3) if touches(world.job(name), np.array([n]))] for name in "xya"}
+    assert found == {"x": [0, 1], "y": [1], "a": []}
+    assert not touches(world.job("x"), np.array([], dtype=np.int64))
