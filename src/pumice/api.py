@@ -20,11 +20,11 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import MayGo, Vote
 from pumice.framework.plugin.errors import PluginError, PluginFault, PolicyError
 from pumice.framework.plugin.filter_result import Code, Invalid, Unfit, Verdict
+from pumice.framework.plugin.incremental import FilterInTurn, ScoreInTurn
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import BY_JOB, COUNTS_DOWN, JOBS, NOBODY_NEW, NOW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.model.decisions import Refusal
 from pumice.model.status import PodGroupPhase, TaskStatus
-from pumice.placing.incremental import FilterInTurn, ScoreInTurn
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 

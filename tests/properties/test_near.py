@@ -26,6 +26,7 @@ from pumice.model.pod import (
     Requirement,
     TopologySpreadConstraint,
 )
+from pumice.placing.choose import placing_of
 from pumice.testing.build import NAMESPACE, cluster, node, pod, podgroup, session
 
 HOST = "kubernetes.io/hostname"
@@ -141,7 +142,7 @@ def one_by_one(ssn: Session, rows: list[int], among: NodeRows, open_to: dict[int
 def chosen(ssn: Session, row: int, among: NodeRows, open_to: dict[int, Bool] | None) -> int:
     role = int(ssn.tables.tasks.role[row])
     mask = open_to.get(role) if open_to is not None else None
-    choice = ssn.placing.choose(row, among, open_to=mask, explain=False)
+    choice = placing_of(ssn).choose(row, among, open_to=mask, explain=False)
     if choice.node < 0 or not choice.idle:
         return -1
     if open_to is not None and role:
@@ -155,7 +156,7 @@ def in_runs(ssn: Session, rows: list[int], among: NodeRows, open_to: dict[int, B
     with ssn.statement() as stmt:
         while len(picked) < len(rows):
             left = rows[len(picked) :]
-            found = ssn.placing.run(left, among, open_to)
+            found = placing_of(ssn).run(left, among, open_to)
             if not found:
                 found = [one for one in [chosen(ssn, left[0], among, open_to)] if one >= 0]
             if not found or stmt.allocate(left[: len(found)], found) is not None:
@@ -192,7 +193,7 @@ def test_tasks_with_terms_about_pods_are_placed_together_as_in_turn(
     store = cluster(nodes, podgroup("old"), there, podgroup("g", len(gang)), gang)
     ssn = session(store, conf, plugins=(coarse, picky))
     rows = [row for row, each in enumerate(ssn.tables.tasks.pods) if each is not None and each.name.startswith("g-")]
-    among = ssn.placing.feasible.all_nodes
+    among = placing_of(ssn).feasible.all_nodes
     if data.draw(st.booleans()):
         chosen_ones = data.draw(st.sets(st.integers(0, len(nodes) - 1), min_size=1))
         among = NodeRows(ssn.tables, np.array(sorted(chosen_ones), dtype=np.int64))

@@ -18,7 +18,7 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import Unfit, Verdict
 from pumice.framework.plugin.plugin import plugin
 from pumice.model.events import Object
-from pumice.placing.choose import Placing
+from pumice.placing.choose import Placing, placing_of
 from pumice.testing.build import Ran, cluster, node, pod, podgroup, pods, run, session
 
 
@@ -67,7 +67,7 @@ def one_by_one(ssn: Session, cls: int, rows: list[int], among: NodeRows) -> list
     picked = []
     stmt = ssn.statement()
     for row in rows:
-        look = ssn.placing.feasible.look(cls, NodeRows(ssn.tables, among.rows))
+        look = placing_of(ssn).feasible.look(cls, NodeRows(ssn.tables, among.rows))
         open_rows = [i for i in range(len(among)) if look.allowed[i] and look.idle_fits[i]]
         if not open_rows:
             break
@@ -85,24 +85,24 @@ def test_a_run_is_its_tasks_in_turn(
     scores: str, shapes: list[tuple[int, int, int, int]], ask: tuple[object, ...], count: int, data: st.DataObject
 ) -> None:
     ssn = opened(shapes, ask, count, scores)
-    among = ssn.placing.feasible.all_nodes
+    among = placing_of(ssn).feasible.all_nodes
     if data.draw(st.booleans()):
         chosen = data.draw(st.sets(st.integers(0, len(shapes) - 1), min_size=1))
         among = NodeRows(ssn.tables, np.array(sorted(chosen), dtype=np.int64))
     rows = ssn.tables.jobs.tasks[0].tolist()
     wanted = one_by_one(ssn, int(ssn.tables.tasks.cls[rows[0]]), rows, among)
-    assert ssn.placing.run(rows, among) == wanted
+    assert placing_of(ssn).run(rows, among) == wanted
     stmt = ssn.statement()
     done = 0
     while done < len(rows):  # and in parts, which go on where the last one ended, or look ahead in vain
         asked = data.draw(st.integers(1, len(rows) - done))
-        found = ssn.placing.run(rows[done : done + asked], among)
+        found = placing_of(ssn).run(rows[done : done + asked], among)
         assert found == wanted[done : done + asked]
         taken = found[: data.draw(st.integers(0, len(found)))]
         if taken:
             stmt.allocate(rows[done : done + len(taken)], taken)
         if len(taken) == len(found) == asked:
-            ssn.placing.took(len(taken))
+            placing_of(ssn).took(len(taken))
         done += len(taken)
         if not taken:
             break
@@ -130,7 +130,7 @@ def in_turn(ssn: Session, rows: list[int], among: NodeRows, open_to: dict[int, B
     for row in rows:
         role = int(ssn.tables.tasks.role[row])
         mask = open_to.get(role) if open_to is not None else None
-        choice = ssn.placing.choose(row, NodeRows(ssn.tables, among.rows), open_to=mask, explain=False)
+        choice = placing_of(ssn).choose(row, NodeRows(ssn.tables, among.rows), open_to=mask, explain=False)
         if choice.node < 0 or not choice.idle:
             break
         if open_to is not None and role:
@@ -157,12 +157,12 @@ def test_tasks_that_differ_are_placed_together_as_in_turn(
     conf = f"tiers: [{{plugins: [{scores}]}}]"
     ssn = session(cluster(nodes, podgroup("g", len(tasks)), tasks, leaving), conf, plugins=(coarse, picky))
     rows = [row for row, each in enumerate(ssn.tables.tasks.pods) if each is not None and each.name.startswith("g-")]
-    among = ssn.placing.feasible.all_nodes
+    among = placing_of(ssn).feasible.all_nodes
     wanted_open: dict[int, Bool] | None = {} if by_role else None
     found_open: dict[int, Bool] | None = {} if by_role else None
     before = ssn.world.digest()
     wanted = in_turn(ssn, rows, among, wanted_open)
-    assert ssn.placing.run(rows, among, found_open) == wanted
+    assert placing_of(ssn).run(rows, among, found_open) == wanted
     assert ssn.world.digest() == before
     assert _lists(found_open) == _lists(wanted_open)
 

@@ -48,7 +48,7 @@ def test_every_page_of_the_guide_is_listed() -> None:
 
 
 def test_paths_on_the_map_are_there() -> None:
-    """By their end, as the map writes them: ``table.py`` is that of some room, ``framework/plugin/combine`` a module."""
+    """By their end, as the map writes them: ``table.py`` is that of some room, ``plugin/combine`` a module."""
     names = set(re.findall(r"`([\w./-]+(?:/|\.py|\.md)|[a-z]+/[\w-]+)`", repo.text(repo.ROOT / "ARCHITECTURE.md")))
     there = {f"/{repo.name(path)}" for path in repo.files()}
     there |= {path.removesuffix(".py") for path in there}

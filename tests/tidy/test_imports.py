@@ -18,7 +18,7 @@ CORE = (
     "state",
     "framework",
     "api.py",
-    "scenario",
+    "placing",
     "volcano",
     "kai",
     "cycle.py",

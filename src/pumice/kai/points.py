@@ -7,6 +7,7 @@ from pumice.framework.plugin.point import Question
 from pumice.framework.plugin.points import (
     batch_node_order,
     bind_context,
+    consolidate_victims,
     job_order,
     node_order,
     on_allocate,
@@ -19,7 +20,6 @@ from pumice.framework.plugin.points import (
 )
 from pumice.kai.engine.points import (
     consolidate_valid,
-    consolidate_victims,
     device_order,
     may_reclaim,
     may_take,

@@ -22,6 +22,7 @@ from pumice.columns.placement import Placement
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task, TaskClass
+from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Memo
 from pumice.framework.plugin import points
@@ -435,3 +436,12 @@ def _who_looks_at_nodes(at: At) -> tuple[set[str], bool]:
     hooks = at(*_ABOUT_NODES)
     looks_beyond = any(hook.reads is not None and not {QUEUES, JOBS}.isdisjoint(hook.reads) for hook in hooks)
     return {hook.plugin for hook in hooks}, looks_beyond
+
+
+def placing_of(ssn: Session) -> Placing:
+    """Where tasks of the session can go: made by the first that asks."""
+
+    def build() -> Placing:
+        return Placing(ssn.world, ssn.hooks, ssn.memo, Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard))
+
+    return ssn.shared(Placing, build)

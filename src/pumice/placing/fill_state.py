@@ -19,8 +19,8 @@ from pumice.columns.rows import NodeRows, TaskRows
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault, WrongAnswer
 from pumice.framework.plugin.hooks import Hooks
+from pumice.framework.plugin.incremental import FilterInTurn, Hook, InTurn, ScoreInTurn
 from pumice.placing.feasibility import Feasibility
-from pumice.placing.incremental import FilterInTurn, Hook, InTurn, ScoreInTurn
 
 #: Hypothetical rows that are looked at in one call; and of one node at first, where few get several tasks.
 _LOOK_MAX = 256

@@ -14,6 +14,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Attempt
 from pumice.framework.plugin.filter_result import Code, FitErrors, Unfit, Verdict
 from pumice.model.pod import Pod
+from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods
 from pumice.volcano.eviction.node_search import NodeSearch
 from pumice.volcano.status.fit_errors import FitTexts, error_text
@@ -32,7 +33,9 @@ def _errors(
     nodes = NodeRows(ssn.tables, np.array([ssn.tables.nodes.facts.row_of[name] for name in reasons], dtype=np.int64))
     why = ((), *(tuple(Unfit(reason, code) for reason in each) for each in reasons.values()))
     objections = Verdict(np.arange(1, len(why), dtype=np.int32), why)
-    return ssn.placing.feasible.errors_of(Task(ssn.tables, task).cls, nodes, (objections,), hypernode, resources=False)
+    return placing_of(ssn).feasible.errors_of(
+        Task(ssn.tables, task).cls, nodes, (objections,), hypernode, resources=False
+    )
 
 
 @table("api/TestFitErrors.yaml")

@@ -15,6 +15,7 @@ from pumice.columns.views import SubJob, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.plugin import plugin
 from pumice.model.decisions import Bind
+from pumice.placing.choose import placing_of
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano import points
@@ -54,11 +55,11 @@ def best_node(row: Row) -> str | None:
 
     ssn = session(cluster(map(node, wish), podgroup("g"), pods("g", 1)), _DOUBLE, plugins=[Scores])
     task, names = row_of(ssn, "g-0"), ssn.tables.nodes.facts.names
-    choice = ssn.placing.choose(task, ssn.placing.feasible.all_nodes)
+    choice = placing_of(ssn).choose(task, placing_of(ssn).feasible.all_nodes)
     expected = [each["Name"] if each else "" for each in row["ExpectedNodes"]]
     if choice.node < 0:
         return disagreement((0, [""]), (row.get("ExpectedScore", 0), expected))
-    scores = ssn.placing.feasible.of(int(ssn.tables.tasks.cls[task])).score
+    scores = placing_of(ssn).feasible.of(int(ssn.tables.tasks.cls[task])).score
     best = float(scores[choice.node])
     equals = sorted(name for name, score in zip(names, scores.tolist(), strict=True) if score == best)
     return disagreement((best, equals), (row.get("ExpectedScore", 0), sorted(expected)))
@@ -109,15 +110,14 @@ def nodes_by_shard(row: Row) -> str | None:
     if mode != "none" and mine is not None:
         store.shard = Shard(frozenset(names if mode == "hard" else mine), mode == "hard")
     ssn = opened(store)
-    mask = (
-        np.ones(len(names), dtype=bool) if ssn.placing.feasible.shard_mask is None else ssn.placing.feasible.shard_mask
-    )
+    shard = placing_of(ssn).feasible.shard_mask
+    mask = np.ones(len(names), dtype=bool) if shard is None else shard
     inside, outside = ([names[i] for i in np.flatnonzero(each).tolist()] for each in (mask, ~mask))
     with ssn.statement() as stmt:
         order = []
         for i in range(len(names)):
             task = row_of(ssn, f"g-{i}")
-            chosen = ssn.placing.choose(task, ssn.placing.feasible.all_nodes).node
+            chosen = placing_of(ssn).choose(task, placing_of(ssn).feasible.all_nodes).node
             stmt.allocate([task], [chosen])
             order.append(names[chosen])
     return disagreement(order, inside + outside) or disagreement(

@@ -36,6 +36,7 @@ from pumice.framework.plugin.filter_result import Unfit, Verdict
 from pumice.framework.plugin.plugin import plugin
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.pod import Pod
+from pumice.placing.choose import placing_of
 from pumice.testing.build import Ran, cluster, hypernode, node, pod, podgroup, pods, queue, resource, run, session
 from pumice.volcano import points
 from pumice.volcano.failures.failures import Failures
@@ -147,7 +148,7 @@ def test_4_a_question_leaves_nothing_behind() -> None:
     known = []
     for number in range(1000):
         with ssn.statement() as stmt:
-            nodes = ssn.placing.run([0, 1], ssn.placing.feasible.all_nodes)
+            nodes = placing_of(ssn).run([0, 1], placing_of(ssn).feasible.all_nodes)
             stmt.allocate([0, 1], nodes)
         if number in (9, 999):
             known.append((len(memo._young), len(memo._older), ssn.journal.mark(), len(ssn.world.columns)))
@@ -321,9 +322,9 @@ def test_9_a_hook_about_single_nodes_leaves_gangs_placed_in_one_go() -> None:
 
     store = cluster([node(f"n{i}", 32) for i in range(3)], podgroup("g", 30), pods("g", 30))
     ssn = session(store, conf("node-by-node"), plugins=[node_by_node])
-    assert ssn.placing.feasible.at_once
+    assert placing_of(ssn).feasible.at_once
     rows = ssn.tables.jobs.tasks[0].tolist()
-    assert sorted(ssn.placing.run(rows, ssn.placing.feasible.all_nodes)) == [0] * 10 + [1] * 10 + [2] * 10
+    assert sorted(placing_of(ssn).run(rows, placing_of(ssn).feasible.all_nodes)) == [0] * 10 + [1] * 10 + [2] * 10
 
 
 # -- 10

@@ -8,6 +8,7 @@ import pytest
 
 from pumice.api import PODS, ROWS, NodeRows, PluginFault, Session, Task, TaskClass, Unfit, Verdict, plugin, points
 from pumice.framework.memo import Memo
+from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, policy, run, session
 
 CONF = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: nodeorder}, {name: WHO}]}]"
@@ -82,7 +83,7 @@ def gangs() -> Any:
 def test_for_which_classes(who: str, minded: list[bool]) -> None:
     under = policy(CONF.replace("WHO", who), plugins=(of_classes, of_tasks, of_some([])))
     ssn = session(gangs(), under)
-    assert [ssn.placing.about_tasks.mind(cls) for cls in range(2)] == minded
+    assert [placing_of(ssn).about_tasks.mind(cls) for cls in range(2)] == minded
 
 
 def test_of_tasks_of_other_classes_it_is_not_asked() -> None:
@@ -100,6 +101,6 @@ def test_of_tasks_of_other_classes_it_is_not_asked() -> None:
 def test_one_that_cannot_say_costs_the_job_its_turn() -> None:
     under = policy(CONF.replace("WHO", "of-some"), plugins=[Breaks])
     with pytest.raises(PluginFault, match="KeyError"):
-        session(gangs(), under).placing.about_tasks.mind(0)
+        placing_of(session(gangs(), under)).about_tasks.mind(0)
     faults = run(gangs(), under).outcome.faults
     assert {(fault.plugin, fault.subject) for fault in faults} == {("of-some", f"ns/{job}") for job in "abcd"}

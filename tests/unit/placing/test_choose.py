@@ -16,6 +16,7 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.filter_result import Unfit, Verdict
 from pumice.framework.plugin.plugin import plugin
+from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 
 #: Scores of nodes for a class, by name.
@@ -73,14 +74,14 @@ def row_of(ssn: Session, name: str) -> int:
 
 
 def chosen(ssn: Session, name: str = "g-0", **how: Any) -> tuple[str, bool]:
-    choice = ssn.placing.choose(row_of(ssn, name), ssn.placing.feasible.all_nodes, **how)
+    choice = placing_of(ssn).choose(row_of(ssn, name), placing_of(ssn).feasible.all_nodes, **how)
     return ("" if choice.node < 0 else ssn.tables.nodes.facts.names[choice.node]), choice.idle
 
 
 def run_of(ssn: Session, *names: str) -> str:
     """Nodes that tasks are given together."""
     rows = [row_of(ssn, name) for name in names or ("g-0", "g-1")]
-    found = ssn.placing.run(rows, ssn.placing.feasible.all_nodes)
+    found = placing_of(ssn).run(rows, placing_of(ssn).feasible.all_nodes)
     return " ".join(ssn.tables.nodes.facts.names[row] for row in found)
 
 
@@ -126,10 +127,10 @@ def test_a_nomination_comes_before_scores() -> None:
 
 def test_why_a_task_finds_none_is_said_to_whom_it_may_concern() -> None:
     ssn = opened(node("high"), FULL)
-    row, nodes = row_of(ssn, "g-0"), ssn.placing.feasible.all_nodes
-    errors = ssn.placing.choose(row, nodes).errors
+    row, nodes = row_of(ssn, "g-0"), placing_of(ssn).feasible.all_nodes
+    errors = placing_of(ssn).choose(row, nodes).errors
     assert errors is not None and errors.histogram == {"Insufficient cpu": 1}
-    assert ssn.placing.choose(row, nodes, explain=False).errors is None
+    assert placing_of(ssn).choose(row, nodes, explain=False).errors is None
 
 
 def test_a_score_that_is_no_number_is_the_fault_of_whose_it_is() -> None:
@@ -163,8 +164,8 @@ def test_tasks_that_differ_are_placed_in_turn_and_nothing_stays_booked() -> None
 
 def test_a_task_of_which_a_plugin_speaks_is_not_like_the_others() -> None:
     ssn = opened(node("high"), node("low"), plugins="only-one")
-    nodes = ssn.placing.feasible.all_nodes
-    assert [ssn.placing.is_plain(Task(ssn.tables, row_of(ssn, name)), nodes) for name in ("g-0", "g-1")] == [
+    nodes = placing_of(ssn).feasible.all_nodes
+    assert [placing_of(ssn).is_plain(Task(ssn.tables, row_of(ssn, name)), nodes) for name in ("g-0", "g-1")] == [
         True,
         False,
     ]
@@ -176,5 +177,5 @@ def test_the_next_gang_sees_what_was_taken() -> None:
     ssn.statement().allocate(
         [row_of(ssn, name) for name in ("g-0", "g-1")], [ssn.tables.nodes.facts.row_of["high"]] * 2
     )
-    ssn.placing.took(2)
+    placing_of(ssn).took(2)
     assert run_of(ssn, "h-0", "h-1") == "low low"

@@ -18,6 +18,7 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.filter_result import Code, FitErrors, Unfit, Verdict
 from pumice.framework.plugin.plugin import plugin
+from pumice.placing.choose import placing_of
 from pumice.placing.feasibility import Ahead
 from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, podgroup, pods, policy, session
@@ -28,7 +29,7 @@ NOBODY = "tiers: []"
 
 def errors_of(ssn: Session, nodes: NodeRows | None = None, *more: Any, **how: Any) -> FitErrors:
     """Why the class of the first task finds no node."""
-    feasible = ssn.placing.feasible
+    feasible = placing_of(ssn).feasible
     return feasible.errors_of(Task(ssn.tables, 0).cls, feasible.all_nodes if nodes is None else nodes, *more, **how)
 
 
@@ -88,7 +89,9 @@ def test_a_device_that_others_hold_is_short_by_its_name() -> None:
     state = cluster(node("n", gpu=1), pods("old", 1, gpu=1, on="n"), podgroup("g"), pods("g", 1, gpu=1))
     ssn = session(state, NOBODY)
     row = next(r for r, p in enumerate(ssn.tables.tasks.pods) if p is not None and p.name == "g-0")
-    assert ssn.placing.feasible.errors(int(ssn.tables.tasks.cls[row])).histogram == {"Insufficient nvidia.com/gpu": 1}
+    assert placing_of(ssn).feasible.errors(int(ssn.tables.tasks.cls[row])).histogram == {
+        "Insufficient nvidia.com/gpu": 1
+    }
 
 
 @pytest.mark.parametrize(
@@ -130,7 +133,7 @@ def counted(*, conf: str = "tiers: [{plugins: [{name: counting}]}]", memo: Memo 
 
 def test_a_class_is_asked_about_once_and_then_only_about_what_changed() -> None:
     ssn = counted()
-    feasible = ssn.placing.feasible
+    feasible = placing_of(ssn).feasible
     first = feasible.of(0)
     assert feasible.of(0) is first and Counting.asked == [10]
     stmt = ssn.statement()
@@ -148,7 +151,7 @@ def test_a_class_is_asked_about_once_and_then_only_about_what_changed() -> None:
 @pytest.mark.parametrize("ahead", Ahead)
 def test_what_was_kept_is_what_asking_anew_would_give(ahead: Ahead) -> None:
     ssn = counted()
-    feasible = ssn.placing.feasible
+    feasible = placing_of(ssn).feasible
     feasible.of(0, ahead)
     stmt = ssn.statement()
     for row, at in ((0, 3), (1, 3), (2, 5)):
@@ -164,7 +167,7 @@ def test_what_was_kept_is_what_asking_anew_would_give(ahead: Ahead) -> None:
 
 def test_a_task_that_went_where_it_was_foreseen_costs_no_question() -> None:
     ssn = counted()
-    feasible = ssn.placing.feasible
+    feasible = placing_of(ssn).feasible
     fit = feasible.of(0, Ahead.ALL)
     assert Counting.asked == [20], "as it is, and after one more"
     ssn.statement().allocate([0], [4])
@@ -180,7 +183,7 @@ def test_the_next_cycle_asks_about_what_changed_since() -> None:
     for _ in range(2):
         ssn = Session(store.snapshot(), conf, 0.0, ListPlanner(), memo)
         ssn.open()
-        ssn.placing.feasible.of(0)
+        placing_of(ssn).feasible.of(0)
         memo.end(ssn.world)
     assert Counting.asked == [10], "nothing changed in between"
 
@@ -201,9 +204,9 @@ def test_what_could_not_be_found_out_is_not_kept(ahead: Ahead) -> None:
     ssn = session(state, "tiers: [{plugins: [{name: moody}]}]", plugins=[moody])
     for _ in range(2):
         with pytest.raises(PluginFault):
-            ssn.placing.feasible.of(0, ahead)
+            placing_of(ssn).feasible.of(0, ahead)
     fails[0] = False
-    assert ssn.placing.feasible.of(0, ahead).allowed.tolist() == [False, True]
+    assert placing_of(ssn).feasible.of(0, ahead).allowed.tolist() == [False, True]
 
 
 # -- when a gang may be placed in one go
@@ -260,7 +263,7 @@ def test_when_a_gang_may_be_placed_in_one_go(plugins: list[Any], at_once: bool) 
     made = [make() for make in plugins]
     conf = "tiers: [{plugins: [{name: mine}]}]" if made else NOBODY
     ssn = session(cluster(node("n"), podgroup("g"), pods("g", 1)), conf, plugins=made)
-    assert ssn.placing.feasible.at_once is at_once
+    assert placing_of(ssn).feasible.at_once is at_once
 
 
 def test_with_a_shard_tasks_are_placed_one_by_one() -> None:

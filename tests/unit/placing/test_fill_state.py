@@ -14,9 +14,10 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.filter_result import Verdict
+from pumice.framework.plugin.incremental import FilterInTurn, ScoreInTurn
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import PODS, ROWS
-from pumice.placing.incremental import FilterInTurn, ScoreInTurn
+from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 
 
@@ -111,7 +112,7 @@ def gang(ssn: Session) -> list[int]:
 def run_of(ssn: Session, **how: Any) -> str:
     """Nodes that the gang is given together."""
     before = ssn.world.digest()
-    found = ssn.placing.run(gang(ssn), ssn.placing.feasible.all_nodes, **how)
+    found = placing_of(ssn).run(gang(ssn), placing_of(ssn).feasible.all_nodes, **how)
     assert ssn.world.digest() == before
     return "".join(ssn.tables.nodes.facts.names[row] for row in found)
 

@@ -14,6 +14,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.plugin import plugin
+from pumice.placing.choose import placing_of
 from pumice.placing.speculative import LOOK_MAX, TASKS_MAX, tasks_at_once
 from pumice.testing.build import cluster, node, pod, podgroup, session
 
@@ -65,7 +66,7 @@ def opened(plugins: str, *machines: int) -> Session:
 def run_of(ssn: Session, **how: Any) -> str:
     """Nodes that the gang is given together."""
     rows = ssn.tables.jobs.tasks[0].tolist()
-    found = ssn.placing.run(rows, ssn.placing.feasible.all_nodes, **how)
+    found = placing_of(ssn).run(rows, placing_of(ssn).feasible.all_nodes, **how)
     return "".join(ssn.tables.nodes.facts.names[row] for row in found)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from pumice.columns.views import TaskClass
 from pumice.framework.plugin import points
+from pumice.placing.choose import placing_of
 from pumice.testing.build import GPU, cluster, node, pod, podgroup, session
 
 #: Half of ``half``'s cpu is in use, and a quarter of its memory; ``gpu`` is empty.
@@ -19,7 +20,7 @@ def scores(asked: dict[str, Any], **arguments: Any) -> dict[str, float]:
     conf = f"tiers: [{{plugins: [{{name: binpack, arguments: {arguments}}}]}}]"
     ssn = session(cluster(NODES, THERE, podgroup("g"), pod("p", "g", **asked)), conf)
     row = next(row for row, each in enumerate(ssn.tables.tasks.pods) if each is not None and each.name == "p")
-    nodes = ssn.placing.feasible.all_nodes
+    nodes = placing_of(ssn).feasible.all_nodes
     found = ssn.ask(points.class_scores, TaskClass(ssn.tables, int(ssn.tables.tasks.cls[row])), nodes)
     return dict(zip(ssn.tables.nodes.facts.names, found.tolist(), strict=True))
 

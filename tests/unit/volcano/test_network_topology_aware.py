@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.framework.plugin.plugin import FLOAT_MAX
+from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, hypernode, node, podgroup, pods, run, session
 from pumice.volcano.plugins.network_topology_aware import tier_weights
 
@@ -42,7 +43,7 @@ def test_any_tiers_give_scores(tiers: tuple[int, int], fading: float) -> None:
         pods("g", 1),
     )
     ssn = session(state, conf(fading))
-    scores = ssn.placing.feasible.of(int(ssn.tables.tasks.cls[0])).score
+    scores = placing_of(ssn).feasible.of(int(ssn.tables.tasks.cls[0])).score
     assert np.isfinite(scores).all() and (scores >= 0).all() and (scores <= 100).all()
 
 

@@ -21,8 +21,6 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin.errors import PluginError
 from pumice.framework.plugin.hooks import Hooks
 from pumice.framework.plugin.policy_file import Policy
-from pumice.placing.choose import Placing
-from pumice.placing.feasibility import Feasibility
 
 V = TypeVar("V")
 
@@ -37,7 +35,7 @@ class Session:
     have together. ``published``: of a session that finds what the last one did, which did nothing: as much as
     was asked of what plugins publish. ``ask``
     puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
-    goes first, ``placing`` where tasks go, ``story`` is what is told of all that, ``notes`` go into the next snapshot.
+    goes first, ``story`` is what is told of all that, ``notes`` go into the next snapshot.
     ``opened_at``: versions above it are of later writes. ``outside``: whom plugins may ask.
     """
 
@@ -97,11 +95,6 @@ class Session:
         return self._shared[key]  # type: ignore[no-any-return]
 
     # -- for actions --------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def placing(self) -> Placing:
-        feasible = Feasibility(self.world, self.hooks, self.memo, self.snapshot.shard)
-        return Placing(self.world, self.hooks, self.memo, feasible)
 
     def statement(self) -> Statement:
         """A set of operations that is committed or leaves no trace."""

@@ -17,11 +17,11 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework.plugin import combine
+from pumice.framework.plugin import incremental as in_turn
 from pumice.framework.plugin.combine import Allowed
 from pumice.framework.plugin.filter_result import Invalid, Unfit, Verdict
 from pumice.framework.plugin.point import Asked, P, Point, Question, Reads, TwoForms, as_it_is
 from pumice.model.decisions import Refusal
-from pumice.placing import incremental as in_turn
 
 OverRows = TypeVar("OverRows")
 OnNode = TypeVar("OnNode")
@@ -400,4 +400,11 @@ task_refused: Asked[[Task], Unfit | None] = Asked(
 )
 tasks_allowed: Asked[[Queue, TaskRows], Allowed] = Asked(
     (allocatable,), {"run": as_it_is, "task": first_of_run}, combine.fewest
+)
+consolidate_victims: Point[[Job, JobRows], Bool, Bool] = Point(
+    "consolidate_victims",
+    "Which jobs may be moved for the job? A mask; all plugins must agree.",
+    "when consolidation begins for a job",
+    combine.every_mask,
+    {("Job", "JobRows"): "jobs"},
 )

@@ -10,7 +10,7 @@ from pumice.columns.dtypes import EPS
 from pumice.columns.jobs import PENDING_PHASE
 from pumice.columns.nodes import FUTURE
 from pumice.framework.cycle.session import Session
-from pumice.kai import points
+from pumice.framework.plugin.points import consolidate_victims
 from pumice.kai.amounts import gpu_column
 from pumice.kai.engine.parts import Part
 from pumice.kai.engine.points import consolidate_valid
@@ -71,7 +71,7 @@ def _may_be_moved(ssn: Session, job: int) -> bool:
 def _may_leave(ssn: Session, job: int, *, most: int) -> Callable[[int], bool]:
     """At most so many jobs, those that would leave first. KAI takes those that its hash map gives first, and one more
     than the limit."""
-    allowed = let_through(ssn, job, points.consolidate_victims, lambda row: _may_be_moved(ssn, row))
+    allowed = let_through(ssn, job, consolidate_victims, lambda row: _may_be_moved(ssn, row))
     if most < 0:
         return allowed
     rows = [row for row in preemptible_jobs(ssn).tolist() if allowed(row)]

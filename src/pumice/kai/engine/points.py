@@ -62,13 +62,6 @@ preempt_victims: Point[[Job, JobRows], Bool, Bool] = Point(
     combine.every_mask,
     _VICTIMS,
 )
-consolidate_victims: Point[[Job, JobRows], Bool, Bool] = Point(
-    "consolidate_victims",
-    "Which jobs may be moved for the job? A mask; all plugins must agree.",
-    "when consolidation begins for a job",
-    combine.every_mask,
-    _VICTIMS,
-)
 _VALID: Mapping[tuple[str, ...], str] = {("Scenario",): "scenario"}
 reclaim_valid: Point[[Scenario], bool, bool] = Point(
     "reclaim_valid",

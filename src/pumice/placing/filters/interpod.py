@@ -18,10 +18,10 @@ from pumice.columns.nodes import LabelColumn
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.incremental import FilterInTurn, length_alike
 from pumice.model.pod import Pod, PodAffinityTerm, PodSpec
 from pumice.placing.filters.existing_terms import Looks, StandingTerms, Weighted
 from pumice.placing.filters.pods import PodIndex, PodSet, means
-from pumice.placing.incremental import FilterInTurn, length_alike
 
 AFFINITY = Unfit("node(s) didn't match pod affinity rules", Code.UNRESOLVABLE)
 ANTI_AFFINITY = Unfit("node(s) didn't match pod anti-affinity rules")

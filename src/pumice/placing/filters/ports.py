@@ -8,9 +8,9 @@ from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.incremental import FilterInTurn
 from pumice.model.pod import HostPort
 from pumice.placing.filters.pods import PodIndex, PodSet, classes_where
-from pumice.placing.incremental import FilterInTurn
 
 TAKEN = Unfit("node(s) didn't have free ports for the requested pod ports")
 EVERY_ADDRESS = "0.0.0.0"

@@ -14,10 +14,10 @@ import numpy as np
 from pumice.columns.dtypes import F64, I64, AnyArray
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
+from pumice.framework.plugin.incremental import ScoreInTurn, length_alike
 from pumice.model.pod import PodSpec
 from pumice.placing.filters.existing_terms import Looks, StandingTerms, Weighted
 from pumice.placing.filters.pods import PodIndex, PodSet
-from pumice.placing.incremental import ScoreInTurn, length_alike
 
 #: kube-scheduler's default.
 HARD_POD_AFFINITY_WEIGHT = 1

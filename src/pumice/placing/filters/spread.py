@@ -18,11 +18,11 @@ from pumice.columns.dtypes import I32, I64, Bool
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
 from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.incremental import FilterInTurn
 from pumice.model.pod import Pod, PodSpec, TopologySpreadConstraint
 from pumice.placing.derived import Derived
 from pumice.placing.filters.nodes import node_affinity, tolerated
 from pumice.placing.filters.pods import PodIndex, PodSet
-from pumice.placing.incremental import FilterInTurn
 
 SKEWED = Unfit("node(s) didn't match pod topology spread constraints")
 NO_LABEL = Unfit("node(s) didn't match pod topology spread constraints (missing required label)", Code.UNRESOLVABLE)

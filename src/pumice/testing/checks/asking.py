@@ -14,8 +14,9 @@ from pumice.columns.views import Job, Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.filter_result import Verdict
 from pumice.framework.plugin.hooks import Hook
+from pumice.framework.plugin.incremental import FilterInTurn, InTurn, ScoreInTurn
 from pumice.framework.plugin.point import ROWS, SIGNATURE
-from pumice.placing.incremental import FilterInTurn, InTurn, ScoreInTurn
+from pumice.placing.choose import placing_of
 from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row, rows_at, said
 from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.questions import Question, Subject
@@ -244,7 +245,7 @@ def rows_after_more_are_what_they_will_be(asking: Asking, dice: Random) -> None:
     """What is said of a node as it would be with more tasks of a class on it, is said when they are there. Only where
     gangs are placed in one go. Raises: Breach."""
     ssn, runs = asking.ssn, [run for run in placeable(asking.ssn) if len(run) > 1]
-    if not runs or not ssn.placing.feasible.at_once:
+    if not runs or not placing_of(ssn).feasible.at_once:
         return
     rows = dice.choice(runs)
     rows = rows[: dice.randint(1, len(rows) - 1)]

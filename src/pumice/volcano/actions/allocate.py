@@ -17,6 +17,7 @@ from pumice.framework.cycle.statement import Statement
 from pumice.framework.cycle.trace import Attempt
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.framework.plugin.on_demand import imported
+from pumice.placing.choose import placing_of
 from pumice.volcano import points
 from pumice.volcano.failures.equivalence import Alike
 from pumice.volcano.failures.failures import Failures
@@ -89,7 +90,7 @@ class _Allocation:
     def take_turns(self, rows: AnyArray) -> None:
         """Go on until no queue has a job that can still get something."""
         ssn = self.ssn
-        failures = Failures(ssn.world, ssn.hooks, ssn.memo, ssn.placing, ssn.story, "allocate", ASKS)
+        failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.story, "allocate", ASKS)
         self.gated = gated_jobs(ssn)
         self.alike = Alike(ssn, failures, tried=self.gated)
         if self.promised_first:

@@ -17,6 +17,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Kind, Operation
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.status import TaskStatus
+from pumice.placing.choose import placing_of
 from pumice.volcano import points
 from pumice.volcano.gangs.readiness import job_ready
 
@@ -43,12 +44,12 @@ def _open_to(tables: Tables, row: int, held: AnyArray) -> Bool:
 
 
 def _place(ssn: Session, row: int, open_to: Bool | None) -> None:
-    nodes = ssn.placing.feasible.all_nodes
+    nodes = placing_of(ssn).feasible.all_nodes
     unfit = ssn.ask(points.task_refused, Task(ssn.tables, row))
     if unfit is not None:
         ssn.story.note(row, FitErrors.everywhere(unfit, len(nodes)))
         return
-    choice = ssn.placing.choose(row, nodes, open_to=open_to, resources=False)
+    choice = placing_of(ssn).choose(row, nodes, open_to=open_to, resources=False)
     if choice.errors is not None:
         ssn.story.note(row, choice.errors)
     elif choice.node >= 0:

@@ -24,6 +24,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Mark, Statement
 from pumice.framework.cycle.trace import Kind
 from pumice.framework.plugin.point import Asked
+from pumice.placing.choose import placing_of
 from pumice.volcano import points
 from pumice.volcano.eviction.node_search import Found, Victims
 from pumice.volcano.eviction.stable_votes import Ballot
@@ -51,7 +52,7 @@ class Exchanges:
         self._ssn, self._tables, self._reason = ssn, ssn.tables, reason
         self._ballot = Ballot(ssn, votes)
         self._usable: bool = (
-            ssn.placing.feasible.at_once
+            placing_of(ssn).feasible.at_once
             and not ssn.has(points.node_reduce)
             and ssn.ledger.devices is None
             and self._ballot.can_tell
@@ -96,7 +97,7 @@ class Exchanges:
         if first < 0 or not rows or not self._is_as_before(before):
             return []
         task = Task(self._tables, rows[0])
-        if not self._ssn.placing.is_plain(task, self._ssn.placing.feasible.all_nodes):
+        if not placing_of(self._ssn).is_plain(task, placing_of(self._ssn).feasible.all_nodes):
             return []
         leaving, named = self._next(task, victims, before, first, len(rows))
         if not leaving:

@@ -11,6 +11,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.memo import Ground, ground
 from pumice.framework.plugin.point import Question
+from pumice.placing.choose import placing_of
 from pumice.volcano.eviction.node_search import waiting_tasks
 from pumice.volcano.failures.evictions import alike_failures, everything, note_failure
 from pumice.volcano.gangs.attempt import discarded, promised
@@ -81,7 +82,7 @@ class RoomMaking:
         return int(tasks.cls[row]), int(tasks.role[row]), int(tasks.priority[row]), tasks.pods[row].nominated_node
 
     def _now(self) -> Ground:
-        return (*self._ssn.placing.feasible.everything(), *ground(*self._rest_on))
+        return (*placing_of(self._ssn).feasible.everything(), *ground(*self._rest_on))
 
 
 #: Why others stay although the job would have had room.

@@ -17,6 +17,7 @@ from pumice.columns.views import Job, Queue, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Plan, Statement
 from pumice.framework.cycle.trace import Kind, Operation
+from pumice.placing.choose import placing_of
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
@@ -100,8 +101,9 @@ class GangSearch:
     def _victims(self, job: int, hypernode: int, need: F64) -> Iterator[list[int]]:
         """Whom to evict in a domain: ever more bundles, from where there could be enough room."""
         ssn, nodes = self._ssn, Domain(self._ssn, hypernode).nodes.rows
-        if ssn.placing.feasible.outside is not None:  # who leaves a node of another shard leaves it for nothing
-            nodes = nodes[~ssn.placing.feasible.outside[nodes]]
+        outside = placing_of(ssn).feasible.outside
+        if outside is not None:  # an eviction on a node of another shard frees nothing here
+            nodes = nodes[~outside[nodes]]
         if not len(nodes):
             return
         candidates = self._candidates(job, nodes)
@@ -216,7 +218,7 @@ class GangSearch:
     def _best_node(self, task: Task, nodes: NodeRows) -> int:
         """Of nodes with room once those that leave have left: one with room now rather, the own shard's rather, and of
         these the best to which no filter objects: nobody else leaves. -1 for none."""
-        placing, rows = self._ssn.placing, nodes.rows
+        placing, rows = placing_of(self._ssn), nodes.rows
         reachable = self._nodes.reachable(task)
         fit = placing.feasible.of(task.cls.row)
         candidates = rows[reachable[rows] & fit.future_fits[rows]]

@@ -22,6 +22,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Named
 from pumice.framework.plugin.filter_result import Code
 from pumice.framework.plugin.point import Asked
+from pumice.placing.choose import placing_of
 from pumice.placing.feasibility import can_mend
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, amounts_by_node
@@ -65,7 +66,7 @@ class NodeSearch:
 
     def reachable(self, task: Task) -> Bool:
         """Nodes against which nothing stands that others' leaving cannot mend. Shape (N,)."""
-        ssn, feasible, cls = self._ssn, self._ssn.placing.feasible, int(self._tables.tasks.cls[task.row])
+        ssn, feasible, cls = self._ssn, placing_of(self._ssn).feasible, int(self._tables.tasks.cls[task.row])
         self._tried.add(task.row)
         found = feasible.of(cls).allowed.copy() if self._by_score else feasible.mendable(cls).copy()
         if self._by_score and not found.all():
@@ -136,7 +137,7 @@ class NodeSearch:
 
     def best_first(self, task: Task, mask: Bool) -> Iterator[I64]:
         """Nodes by falling score, own shard first, of equal ones the first row: one, then more and more at a time."""
-        placing, fit = self._ssn.placing, None
+        placing, fit = placing_of(self._ssn), None
         for part in self.by_shard(mask):
             rows = part.nonzero()[0]
             fit = fit or placing.feasible.of(int(self._tables.tasks.cls[task.row]))
@@ -155,7 +156,7 @@ class NodeSearch:
 
     def by_shard(self, mask: Bool) -> Iterator[Bool]:
         """The nodes of the own shard, then the others; those of them there are."""
-        own = self._ssn.placing.feasible.shard_mask
+        own = placing_of(self._ssn).feasible.shard_mask
         parts = (mask,) if own is None else (mask & own, mask & ~own)
         return (part for part in parts if part.any())
 

@@ -12,6 +12,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Attempt, Failure
 from pumice.framework.plugin.filter_result import Code
 from pumice.framework.plugin.point import NOW, Question
+from pumice.placing.choose import placing_of
 from pumice.volcano import points
 from pumice.volcano.failures.equivalence import Alike
 from pumice.volcano.failures.failures import Failures
@@ -44,7 +45,7 @@ def alike_failures(ssn: Session, what: str, asks: Question) -> Alike:
         ssn.world,
         ssn.hooks,
         ssn.memo,
-        ssn.placing,
+        placing_of(ssn),
         ssn.story,
         what,
         (*_ASKS, asks),

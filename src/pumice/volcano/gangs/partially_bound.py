@@ -14,6 +14,7 @@ from pumice.columns.dtypes import EPS, AnyArray
 from pumice.columns.nodes import FUTURE
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
+from pumice.placing.choose import placing_of
 from pumice.volcano import points
 
 
@@ -64,7 +65,7 @@ def _would_be_whole(ssn: Session, job: int, room: AnyArray) -> bool:
     classes = distinct(tables.tasks.cls[rows[tables.tasks.status[rows] == PENDING]])
     if len(classes) != 1 or ssn.ask(points.job_valid, Job(tables, job)) is not None:
         return False
-    allowed, req = ssn.placing.feasible.of(int(classes[0])).allowed, tables.classes.req[classes[0]]
+    allowed, req = placing_of(ssn).feasible.of(int(classes[0])).allowed, tables.classes.req[classes[0]]
     asked = tables.classes.compared[classes[0]] & (req >= EPS)
     if not asked.any():
         return False

@@ -17,7 +17,7 @@ from pumice.framework.plugin.filter_result import FitErrors
 from pumice.framework.plugin.hooks import At
 from pumice.framework.plugin.point import Question
 from pumice.model.status import TaskStatus
-from pumice.placing.choose import Choice
+from pumice.placing.choose import Choice, placing_of
 from pumice.volcano import points
 from pumice.volcano.gangs.attempt import Trying
 from pumice.volcano.gangs.pending_tasks import Sheet
@@ -34,7 +34,7 @@ class Domain:
         self.hypernode = hypernode
         self.is_top = hypernode == len(tree.names) - 1
         self.nodes = (
-            ssn.placing.feasible.all_nodes
+            placing_of(ssn).feasible.all_nodes
             if self.is_top
             else NodeRows(ssn.tables, tree.nodes[hypernode].astype(np.int64))
         )
@@ -134,7 +134,7 @@ class _Placer:
         ssn, sheet, row = self.ssn, self.sheet, rows[0]
         unfit = ssn.ask(points.task_refused, Task(ssn.tables, row))
         if unfit is not None:
-            self.trying.errors[row] = FitErrors.everywhere(unfit, len(ssn.placing.feasible.all_nodes))
+            self.trying.errors[row] = FitErrors.everywhere(unfit, len(placing_of(ssn).feasible.all_nodes))
             sheet.position += 1
             return False
         if self.has_topology:
@@ -142,11 +142,11 @@ class _Placer:
         rows = self._together(rows)
         open_to = None if self.open_to is None else dict(self.open_to)
         between = self._held_between if self.has_topology else None
-        nodes = ssn.placing.run(rows, self.domain.nodes, open_to, between) if rows else []
+        nodes = placing_of(ssn).run(rows, self.domain.nodes, open_to, between) if rows else []
         if 0 < len(nodes) < self.missing and self._cannot_stand(rows, nodes):
             return True
         if nodes and self.stmt.allocate(rows[: len(nodes)], nodes) is None:
-            ssn.placing.took(len(nodes))
+            placing_of(ssn).took(len(nodes))
             self.open_to = open_to
             sheet.position += len(nodes)
             self._hold(nodes)
@@ -158,7 +158,7 @@ class _Placer:
         """Whether it is known that the gang is lost with what was found for the first of some tasks. Then nothing of it
         is placed, and what would have come of that is noted: it would have been taken back, and the next task would
         have found no node."""
-        placed, placing = len(nodes), self.ssn.placing
+        placed, placing = len(nodes), placing_of(self.ssn)
         if not self._is_foreseeable():
             return False
         if placed < len(rows) and not (self._needs_all() and placing.are_all(placed)):
@@ -180,7 +180,7 @@ class _Placer:
         return (
             sheet.is_one_run
             and not (sheet.position or sheet.nominated or self.trying.errors or self.stmt.operations)
-            and self.domain.nodes is ssn.placing.feasible.all_nodes
+            and self.domain.nodes is placing_of(ssn).feasible.all_nodes
             and bool(tables.jobs.counts[self.job, PENDING] == tables.jobs.size[self.job])
             and ssn.hooks.known("for equal tasks", tuple(_AS_TASKS_ARE_PLACED), _answer_for_equal_tasks)
         )
@@ -217,7 +217,7 @@ class _Placer:
     def _place_one(self, row: int) -> bool:
         ssn, role = self.ssn, int(self.ssn.tables.tasks.role[row])
         open_to = self.open_to.get(role) if self.open_to is not None else None
-        choice = ssn.placing.choose(row, self.domain.nodes, open_to=open_to, hypernode=self.domain.name)
+        choice = placing_of(ssn).choose(row, self.domain.nodes, open_to=open_to, hypernode=self.domain.name)
         if self.open_to is not None and role:
             self.open_to[role] = choice.passed
         if choice.errors is not None:
@@ -320,7 +320,7 @@ def _nominated_within(ssn: Session, stmt: Statement, sub: int, rows: list[int], 
         if not trying.allowed(queue, [row], stmt).tasks or node not in inside:
             return False
         one = NodeRows(tables, np.array([node]))
-        if ssn.ask(points.task_refused, Task(tables, row)) or ssn.placing.choose(row, one).node < 0:
+        if ssn.ask(points.task_refused, Task(tables, row)) or placing_of(ssn).choose(row, one).node < 0:
             return False
     return True
 
@@ -330,7 +330,7 @@ def _place_nominated(ssn: Session, stmt: Statement, rows: list[int], pinned: int
     for row in rows:
         if pinned >= 0:
             ssn.journal.put(tables.tasks["job_hypernode"], row, pinned)
-        choice = ssn.placing.choose(row, NodeRows(tables, np.array([int(tables.tasks.nominated[row])])))
+        choice = placing_of(ssn).choose(row, NodeRows(tables, np.array([int(tables.tasks.nominated[row])])))
         if choice.node < 0:
             return False
         place = stmt.allocate if choice.idle else stmt.pipeline

@@ -10,7 +10,7 @@ from pumice.columns.views import Job, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import BY_JOB, JOBS, PODS, ROWS, SIGNATURE
-from pumice.kai.engine.points import consolidate_victims
+from pumice.framework.plugin.points import consolidate_victims
 from pumice.volcano import points
 from pumice.volcano.eviction.context import EvictionContext
 

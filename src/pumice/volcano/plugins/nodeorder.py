@@ -15,12 +15,12 @@ from pumice.columns.dtypes import F64, I64, AnyArray
 from pumice.columns.rows import ClassRows, NodeRows, TaskRows
 from pumice.columns.views import Task, TaskClass
 from pumice.framework.cycle.session import Session
+from pumice.framework.plugin.incremental import ScoreInTurn, WeightedSum
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import PODS, ROWS
 from pumice.model.pod import PodSpec
 from pumice.placing.derived import Derived, derived
 from pumice.placing.filters.pods import classes_where, has_pod_terms, made_of_pods
-from pumice.placing.incremental import ScoreInTurn, WeightedSum
 from pumice.volcano import points
 from pumice.volcano.scorers.allocation import Allocation
 from pumice.volcano.scorers.images import image_scores, known_images

@@ -21,6 +21,7 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.filter_result import Code, Unfit, Verdict, gather
+from pumice.framework.plugin.incremental import FilterInTurn, Filters
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import PODS, ROWS
 from pumice.placing.claims.hooks import CLAIM_POINTS, claiming_in
@@ -28,7 +29,6 @@ from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import STABLE_REASONS, Stable, names_conflict, stable_codes
 from pumice.placing.filters.pod_view import View
 from pumice.placing.filters.pods import classes_where, has_pod_terms, made_of_pods
-from pumice.placing.incremental import FilterInTurn, Filters
 from pumice.placing.volumes.filters import BINDING, LIMITS, VOLUME_POINTS, ZONE, register_volumes
 from pumice.volcano import points
 

@@ -17,10 +17,10 @@ from pumice.algorithms.groups import distinct
 from pumice.columns.dtypes import F64, I64, AnyArray
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
+from pumice.framework.plugin.incremental import ScoreInTurn
 from pumice.model.pod import Pod
 from pumice.placing.filters.pods import PodIndex, PodSet
 from pumice.placing.filters.spread import SOFT, Prepared, prepare
-from pumice.placing.incremental import ScoreInTurn
 
 HOSTNAME = "kubernetes.io/hostname"
 

@@ -17,6 +17,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Mark, Plan, Statement
 from pumice.framework.cycle.trace import Kind, Operation
 from pumice.framework.plugin.filter_result import FitErrors
+from pumice.placing.choose import placing_of
 from pumice.volcano import points
 from pumice.volcano.failures.trials import Trials
 from pumice.volcano.gangs.attempt import Trying
@@ -108,7 +109,7 @@ class JobTrials:
     def _kind(self) -> Hashable:
         ssn, tables, job = self.ssn, self.ssn.tables, self.job
         sheets = self.worksheet.sheets
-        if len(sheets) != 1 or not ssn.placing.feasible.at_once or "task" in ssn.hooks.forms(points.allocatable):
+        if len(sheets) != 1 or not placing_of(ssn).feasible.at_once or "task" in ssn.hooks.forms(points.allocatable):
             return None
         ((sub, sheet),) = sheets.items()
         rows, jobs = sheet.rows, tables.jobs
@@ -117,7 +118,7 @@ class JobTrials:
             return None
         if (tables.tasks.nominated[rows] >= 0).any() or tables.tasks.gate[rows].any():
             return None
-        known = self.known.rest_on(Task(tables, rows[0]), ssn.placing.feasible.all_nodes)
+        known = self.known.rest_on(Task(tables, rows[0]), placing_of(ssn).feasible.all_nodes)
         if known is None:
             return None
         self.columns, alike = known

@@ -15,6 +15,7 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginError, PluginFault
 from pumice.framework.plugin.filter_result import Unfit, Verdict
 from pumice.framework.plugin.plugin import plugin
+from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, queue, run, session
 from tests.unit.framework.kit import anew
 
@@ -32,7 +33,7 @@ def opened(hook: Any, point: Any) -> Session:
 
 
 def all_nodes(ssn: Session) -> NodeRows:
-    return ssn.placing.feasible.all_nodes
+    return placing_of(ssn).feasible.all_nodes
 
 
 # -- filters

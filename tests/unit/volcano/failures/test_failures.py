@@ -14,6 +14,7 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import SIGNATURE
+from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, queue, session
 from pumice.volcano.failures.failures import Failures
 from tests.unit.framework.kit import anew
@@ -42,7 +43,7 @@ class World:
         conf = "tiers: [{plugins: [{name: mine}]}]"
         self.ssn = ssn = session(cluster(objects), conf, plugins=[plugin("mine")(Mine)])
         asks = (points.job_ready,)
-        self.failures = Failures(ssn.world, ssn.hooks, ssn.memo, ssn.placing, ssn.story, "place", asks)
+        self.failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.story, "place", asks)
         first = self.row("first")
         rows = tuple(ssn.tables.jobs.tasks[first].tolist())
         attempt = Attempt(errors=((rows[1], NO_ROOM),))

@@ -17,6 +17,7 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import Unfit, Verdict
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import SIGNATURE
+from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, session
 from pumice.volcano.failures.trials import Trials
 from tests.unit.framework.kit import anew
@@ -68,7 +69,7 @@ def trials(ssn: Session) -> Trials:
 )
 def test_what_a_trial_rests_on(point: Any, hook: Any, mark: dict[str, Any], columns: int | None) -> None:
     ssn = opened(point, hook, **mark)
-    found = trials(ssn).rest_on(Task(ssn.tables, 0), ssn.placing.feasible.all_nodes)
+    found = trials(ssn).rest_on(Task(ssn.tables, 0), placing_of(ssn).feasible.all_nodes)
     assert (found if found is None else len(found[0])) == columns
 
 

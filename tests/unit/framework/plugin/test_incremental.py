@@ -12,7 +12,7 @@ from pumice.columns.rows import NodeRows, TaskRows
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import WrongAnswer
 from pumice.framework.plugin.filter_result import Unfit, Verdict
-from pumice.placing.incremental import (
+from pumice.framework.plugin.incremental import (
     FilterInTurn,
     Filters,
     InTurn,
@@ -22,6 +22,7 @@ from pumice.placing.incremental import (
     length_alike,
     scores_of,
 )
+from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, session
 
 
@@ -96,7 +97,7 @@ SOMEWHERE = Verdict.of(np.array([True, False]), Unfit("not here"))
 
 def asked() -> tuple[TaskRows, NodeRows]:
     ssn = session(cluster(node("a"), node("b"), podgroup("g", 2), pods("g", 2)), "tiers: []")
-    return TaskRows(ssn.tables, ssn.tables.jobs.tasks[0]), ssn.placing.feasible.all_nodes
+    return TaskRows(ssn.tables, ssn.tables.jobs.tasks[0]), placing_of(ssn).feasible.all_nodes
 
 
 @pytest.mark.parametrize(
