@@ -269,4 +269,4 @@ def test_when_a_gang_may_be_placed_in_one_go(plugins: list[Any], at_once: bool) 
 def test_with_a_shard_tasks_are_placed_one_by_one() -> None:
     store = cluster(node("n"), podgroup("g"), pods("g", 1))
     store.shard = Shard(frozenset({"n"}), False)
-    assert not session(store, NOBODY).placing.feasible.at_once
+    assert not placing_of(session(store, NOBODY)).feasible.at_once

@@ -20,7 +20,7 @@ from pumice.model.decisions import Refusal
 from pumice.volcano import points
 from tests.unit.framework.kit import anew
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def over_rows(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Any: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.framework.claiming.kit import CONF, asking, binds, claiming, on, one, opened, world
 
 from pumice.model.claims import (
     CLAIM_DEVICES_MAX,
@@ -19,6 +18,7 @@ from pumice.placing.claims.allocator import STEPS_MAX, allocate, can_never
 from pumice.placing.claims.offers import offers_of
 from pumice.testing.build import run
 from pumice.testing.devices import claim, offered
+from tests.unit.placing.claims.kit import CONF, asking, binds, claiming, on, one, opened, world
 
 NUMA = ({"numa": 0, "model": "x"}, {"numa": 1, "model": "x"}, {"numa": 1, "model": "y"})
 SAME = (SameAttribute("gpu.com/numa"),)

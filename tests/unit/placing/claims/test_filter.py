@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.framework.claiming.kit import asking, claiming, nodes, on, one, opened, task, world
 
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.filter_result import Unfit
@@ -14,6 +13,7 @@ from pumice.placing.claims.ledger import claim_ledger
 from pumice.placing.claims.questions import Claiming
 from pumice.testing.build import pod
 from pumice.testing.devices import claim, offered
+from tests.unit.placing.claims.kit import asking, claiming, nodes, on, one, opened, task, world
 
 Against = list[tuple[Unfit, ...]]
 

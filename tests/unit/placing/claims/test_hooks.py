@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tests.unit.framework.claiming.kit import claiming, opened, world
-
 from pumice.placing.claims.hooks import claiming_in
 from pumice.testing.build import pod
 from pumice.testing.devices import claim, offered
+from tests.unit.placing.claims.kit import claiming, opened, world
 
 
 def test_nothing_is_looked_at_where_no_pod_claims() -> None:

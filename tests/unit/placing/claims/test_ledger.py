@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.framework.claiming.kit import CONF, binds, claiming, given, on, world
 
 from pumice.model.claims import (
     AllocatedDevice,
@@ -18,6 +17,7 @@ from pumice.placing.claims.ledger import ClaimLedger, claim_ledger
 from pumice.state.store import Store
 from pumice.testing.build import podgroup, run, session
 from pumice.testing.devices import claim, claim_template, offered
+from tests.unit.placing.claims.kit import CONF, binds, claiming, given, on, world
 
 
 def test_a_claim_goes_where_its_devices_are() -> None:

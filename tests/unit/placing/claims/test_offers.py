@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.framework.claiming.kit import CONF, binds, claiming, on, opened, world
 
 from pumice.framework.memo import Memo
 from pumice.model.claims import Device, DeviceClass, DeviceOption, DeviceTaint, ResourceSlice
@@ -15,6 +14,7 @@ from pumice.model.pod import Toleration
 from pumice.placing.claims.offers import offers_of, qualified
 from pumice.testing.build import policy, session
 from pumice.testing.devices import claim, offered
+from tests.unit.placing.claims.kit import CONF, binds, claiming, on, opened, world
 
 
 @pytest.mark.parametrize(

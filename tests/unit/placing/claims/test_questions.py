@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from tests.unit.framework.claiming.kit import claiming, opened, task, world
-
 from pumice.columns.views import Node
 from pumice.framework.plugin.filter_result import Code, Unfit
 from pumice.model.decisions import CLAIMS, ClaimGrant
 from pumice.placing.claims.hooks import claiming_in
 from pumice.testing.build import pod
 from pumice.testing.devices import claim, offered
+from tests.unit.placing.claims.kit import claiming, opened, task, world
 
 
 def test_no_eviction_helps_where_nothing_can_ever_be_given() -> None:

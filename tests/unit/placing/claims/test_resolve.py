@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.framework.claiming.kit import claiming, given, opened, task, world
 
 from pumice.model.claims import AllocatedDevice, Allocation, ResourceClaim
 from pumice.model.pod import Pod
 from pumice.placing.claims.resolve import claim_keys, claiming_tasks, resolved_claims
 from pumice.testing.build import pod
 from pumice.testing.devices import claim, claim_template, offered
+from tests.unit.placing.claims.kit import claiming, given, opened, task, world
 
 
 def test_each_pod_of_a_template_has_devices_of_its_own() -> None:

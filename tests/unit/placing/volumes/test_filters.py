@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.unit.framework.volumes.kit import CONF, FAST, GI, at, binds, bound, pv, pvc, using, why, world, zone
-from tests.unit.framework.volumes.kit import ZONE as LABEL
 
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
@@ -18,6 +16,8 @@ from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume
 from pumice.placing.volumes.filters import BINDING, LIMITS, ZONE, VolumeFilters
 from pumice.placing.volumes.ledger import volume_ledger
 from pumice.testing.build import pod, run, session
+from tests.unit.placing.volumes.kit import CONF, FAST, GI, at, binds, bound, pv, pvc, using, why, world, zone
+from tests.unit.placing.volumes.kit import ZONE as LABEL
 
 
 @pytest.mark.parametrize(

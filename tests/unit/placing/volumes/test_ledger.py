@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.framework.volumes.kit import CONF, FAST, GI, LOCAL, ZONE, at, binds, pv, pvc, using, world, zone
 
 from pumice.kube.objects_out import object_of
 from pumice.model.decisions import VOLUMES, Bind, VolumeGrant
@@ -15,6 +14,7 @@ from pumice.model.manifest import Decoder
 from pumice.model.pod import LabelSelector, Pod, Requirement
 from pumice.model.volumes import CSINode, CSIStorageCapacity, PersistentVolume
 from pumice.testing.build import node, run, session
+from tests.unit.placing.volumes.kit import CONF, FAST, GI, LOCAL, ZONE, at, binds, pv, pvc, using, world, zone
 
 
 @pytest.mark.parametrize(

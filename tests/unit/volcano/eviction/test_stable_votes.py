@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.volcano.test_exchanges import one_each, random_world
 
 from pumice.api import BY_JOB, COUNTS_DOWN, NOBODY_NEW, AnyArray, Bool, Candidates, Session, Task, points
 from pumice.framework.plugin.hooks import Hook
@@ -15,6 +14,7 @@ from pumice.volcano.eviction.candidates import RUNNING, Supply, evictable
 from pumice.volcano.eviction.node_search import waiting_tasks
 from pumice.volcano.eviction.stable_votes import Ballot
 from tests.unit.volcano.evicting import LEVELS, gang
+from tests.unit.volcano.eviction.test_equal_swaps import one_each, random_world
 
 TIERS = """
 actions: "preempt, reclaim"
