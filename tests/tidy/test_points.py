@@ -22,7 +22,7 @@ def test_every_point_is_on_it() -> None:
 
 #: Points that nobody asks by name: some for want of the actions, as the page says; those of victims are asked by the
 #: search, which is told which of them.
-ASKED_BY_NOBODY = {"cluster_order", "preemptable", "reclaimable", "reserved_nodes", "target_job"}
+ASKED_BY_NOBODY = {"cluster_order", "consolidate_victims", "preemptable", "reclaimable", "reserved_nodes", "target_job"}
 #: Points whose hooks are called one by one, not through the combinator, with the file that does.
 ONE_BY_ONE = {
     "session_close": "framework/cycle/closing.py",  # a plugin that fails at the end keeps no other from hearing of it
