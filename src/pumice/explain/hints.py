@@ -45,7 +45,7 @@ class _Hints:
         waits = (jobs.counts[live, TaskStatus.PENDING] > 0) | (jobs.counts[live, TaskStatus.PIPELINED] > 0)
         live = live[waits | (jobs.phase[live] == PENDING_PHASE)]
         for job in (live if only is None else live[only[live]]).tolist():
-            said = "" if jobs.barred[job] else self._known_or_new(job)
+            said = "" if jobs.barred[job] else gangs.promised(self.view, job) or self._known_or_new(job)
             if said:
                 yield jobs.uids[job], shortened(said)
 
@@ -68,7 +68,7 @@ class _Hints:
             return queues.not_admitted(view, job)
         if jobs.uids[job] in self.invalid:
             return gangs.incomplete(view, job) or gangs.held_back(view, job)
-        said = gangs.promised(view, job) or gangs.held_back(view, job)
+        said = gangs.held_back(view, job)
         if said:
             return said
         row = view.first_failed(job)

@@ -8,12 +8,19 @@ import pytest
 
 from pumice.explain.hints import LENGTH_MAX, shortened
 from pumice.explain.words import amount, joined, meant, names
+from pumice.model.queue import PriorityClass
 from pumice.runtime.conf import policy_of
 from pumice.runtime.one_cycle import schedule_once
 from pumice.testing.build import node, pod, podgroup, policy, queue
 from pumice.testing.clusters import small_cluster
 from pumice.volcano.table import volcano_registry
 from tests.simulation.scenes import POLICIES
+
+PREEMPT = """
+actions: "allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: predicates}]
+"""
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
@@ -39,6 +46,20 @@ def test_equal_jobs_have_one_hint() -> None:
     answer = schedule_once([node("n", cpu=4), queue(), *groups, *pods], policy(), 1_000.0)
     assert set(answer.hints.values()) == {"asks for 99 cores a pod; the largest node has 4"}
     assert len(answer.hints) == 3
+
+
+def test_a_gang_is_not_given_the_promise_of_another() -> None:
+    """Four equal gangs fail alike in allocate; preempt evicts for two of them, and the other two find no victim."""
+    classes = [PriorityClass("high", 1000), PriorityClass("low", 1)]
+    nodes = [node(f"n{i}", cpu=2) for i in range(3)]
+    old = [podgroup("old", 1, phase="Running", priority_class="low")]
+    running = [pod(f"old-{i}", "old", cpu=2, priority=1, on=f"n{i}") for i in range(3)]
+    groups = [podgroup(f"g{i}", 1, phase="Inqueue", priority_class="high") for i in range(4)]
+    pods = [pod(f"g{i}-0", f"g{i}", cpu=2, priority=1000) for i in range(4)]
+    answer = schedule_once([*nodes, queue(), *classes, *old, *running, *groups, *pods], policy(PREEMPT), 1_000.0)
+    reserved = {pod.rpartition("-")[0] for pod in answer.pipelined}
+    assert len(reserved) == 2 and len(answer.hints) == 4
+    assert {key for key, hint in answer.hints.items() if "old" in hint} == reserved
 
 
 @pytest.mark.parametrize(
