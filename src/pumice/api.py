@@ -19,7 +19,7 @@ from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import MayGo, Vote
 from pumice.framework.plugin.errors import PluginError, PluginFault, PolicyError
-from pumice.framework.plugin.filter_result import Code, Invalid, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Invalid, Unfit
 from pumice.framework.plugin.incremental import FilterInTurn, ScoreInTurn
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import BY_JOB, COUNTS_DOWN, JOBS, NOBODY_NEW, NOW, PODS, QUEUES, ROWS, SIGNATURE
@@ -52,6 +52,7 @@ __all__ = [
     "EvictionContext",
     "EvictionKind",
     "FilterInTurn",
+    "FilterResult",
     "Invalid",
     "Job",
     "JobRows",
@@ -73,7 +74,6 @@ __all__ = [
     "TaskRun",
     "TaskStatus",
     "Unfit",
-    "Verdict",
     "Vote",
     "plugin",
     "points",

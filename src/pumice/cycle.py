@@ -47,10 +47,10 @@ def run_cycle(
         ssn.open(observe)
     except PluginFault as fault:
         ready = False
-        ssn.story.blame("the cycle", fault)
+        ssn.trace.blame("the cycle", fault)
     for action in policy.actions if ready else ():
         observe(action.name)
-        ssn.story.action = action.name
+        ssn.trace.action = action.name
         with ssn.turn(f"action {action.name}"):
             action.run(ssn, **action.arguments)
     observe("close")

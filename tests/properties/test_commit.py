@@ -69,4 +69,4 @@ def test_decisions_are_submitted_in_order_and_once() -> None:
     stmt.allocate(rows, [0, 0, 0])
     assert stmt.commit() == ["ns/g-1"]
     assert planner.taken == [Bind(f"ns/g-{i}", f"ns-g-{i}", "n", "ns/g") for i in (0, 2)]
-    assert [entry[1:3] for entry in ssn.story.entries] == [("ns/g-1", "bind refused")]
+    assert [entry[1:3] for entry in ssn.trace.entries] == [("ns/g-1", "bind refused")]

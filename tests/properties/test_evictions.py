@@ -154,7 +154,7 @@ class Plain:
             if job_pipelined(self.ssn, job):
                 stmt.commit()
             elif (attempt := discarded(self.ssn, job, stmt)).undone:
-                self.ssn.story.take(job, attempt)
+                self.ssn.trace.take(job, attempt)
 
     def for_preemptor(self, of: int, job: int) -> Callable[[Statement, int], bool]:
         """``of`` -1: within the job."""
@@ -207,12 +207,12 @@ class Plain:
 
     def reasons(self, task: Task, there: int) -> list[Code]:
         one = NodeRows(self.tables, np.array([there]))
-        verdicts = self.ssn.ask(shared.class_filters, TaskClass(self.tables, task.cls.row), one)
-        verdicts = verdicts + self.ssn.ask(shared.task_filters, task, one)
-        return [unfit.code for verdict in verdicts for unfit in verdict.why[verdict.codes[0]]]
+        filter_results = self.ssn.ask(shared.class_filters, TaskClass(self.tables, task.cls.row), one)
+        filter_results = filter_results + self.ssn.ask(shared.task_filters, task, one)
+        return [unfit.code for filter_result in filter_results for unfit in filter_result.why[filter_result.codes[0]]]
 
     def nodes(self, task: Task, *, cached: bool) -> list[int]:
-        errors = self.ssn.story.errors_of(task.job.row).get(task.row)
+        errors = self.ssn.trace.errors_of(task.job.row).get(task.row)
         given_up = set()
         if errors is not None and errors.node_rows is not None and errors.codes is not None:
             given_up = set(errors.node_rows[errors.codes == Code.UNRESOLVABLE].tolist())

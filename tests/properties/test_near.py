@@ -14,7 +14,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
-from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.model.node import Node, Taint
 from pumice.model.pod import (
@@ -41,10 +41,10 @@ def coarse(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64:
 
 @plugin("picky")
 @points.predicate
-def picky(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict:
+def picky(ssn: Session, cls: TaskClass, nodes: NodeRows) -> FilterResult:
     """Objects while a node is used in the middle range: it may open up again as it fills."""
     used = nodes.used[:, 0]
-    return Verdict.of((used < 2000) | (used >= 3000), Unfit("half full"))
+    return FilterResult.of((used < 2000) | (used >= 3000), Unfit("half full"))
 
 
 POLICIES = {

@@ -14,7 +14,7 @@ from pumice.kai.engine.job_order import Standing
 from pumice.kai.engine.parts import Part, Scenario
 from pumice.kai.engine.place_part import Placer
 from pumice.kai.engine.points import solution_start
-from pumice.kai.engine.replacement import Contest, Waiting
+from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.single_task import Following
 from pumice.kai.engine.solve import Refuted, Rules, Solution, evict_all, with_devices
 from pumice.kai.engine.victim_candidates import Candidates
@@ -65,7 +65,7 @@ def _grow(
         within[tasks.node[evicted]] = True
         with stmt.trial() as trial:
             evict_all(ssn, stmt, [*recorded, *evicted], rules.reason)
-            placed = Contest(ssn, stmt, part, [*recorded, *evicted], waiting, within).run()
+            placed = Replacement(ssn, stmt, part, [*recorded, *evicted], waiting, within).run()
             scenario = Scenario(part, [*recorded, *evicted])
             lost = rules.every_victim_placed and scenario.gone(ssn.tables)
             if placed and not lost and ssn.ask(rules.valid, scenario):
@@ -121,7 +121,7 @@ def test_the_search_finds_what_the_obvious_one_finds(seed: int, monkeypatch: pyt
     monkeypatch.setattr(following, "solve", slow_solve)
     monkeypatch.setattr(Following, "_is_led", lambda *_: False)
     monkeypatch.setattr(Placer, "_sole", lambda *_: -1)
-    monkeypatch.setattr(Contest, "_pass_over_alike", lambda *_: None)
+    monkeypatch.setattr(Replacement, "_pass_over_alike", lambda *_: None)
     monkeypatch.setattr(Alike, "failed", lambda *_: False)
     slow = cycle(crowded(seed), policy())
     assert quick.decisions == slow.decisions

@@ -1,6 +1,6 @@
 """A hint for each job that waits: one sentence with numbers, about the blocker that is nearest to its being placed.
 
-Beside Volcano's texts, which stay as they are. What a hint names, changed as it says, changes the verdict
+Beside Volcano's texts, which stay as they are. What a hint names, changed as it says, changes the filter_result
 (docs/decisions/0055; ``tests/cases/hints`` holds each to that).
 """
 
@@ -36,8 +36,8 @@ def hints(outcome: Outcome, only: Bool | None = None) -> dict[str, str]:
 class _Hints:
     def __init__(self, outcome: Outcome) -> None:
         self.view = View(outcome)
-        self.invalid = {e.subject for e in outcome.story.entries if e.what in ("invalid", "hypernodes not ready")}
-        self.turned_away = {e.subject for e in outcome.story.entries if e.what == "queue overused"}
+        self.invalid = {e.subject for e in outcome.trace.entries if e.what in ("invalid", "hypernodes not ready")}
+        self.turned_away = {e.subject for e in outcome.trace.entries if e.what == "queue overused"}
         self._known: dict[tuple[object, ...], str] = {}
 
     def of_jobs(self, only: Bool | None) -> Iterable[tuple[str, str]]:
@@ -51,11 +51,11 @@ class _Hints:
 
     def _known_or_new(self, job: int) -> str:
         """Jobs that failed as one, or ask alike for admission to one queue, wait for the same."""
-        jobs, story = self.view.tables.jobs, self.view.story
+        jobs, trace = self.view.tables.jobs, self.view.trace
         if jobs.phase[job] == PENDING_PHASE:
             kind: tuple[object, ...] = (int(jobs.queue[job]), jobs.min_resources[job].tobytes())
-        elif story.failed_as[job] and jobs.signature[job] >= 0:
-            kind = (int(jobs.queue[job]), int(story.failed_as[job]), int(jobs.signature[job]))
+        elif trace.failed_as[job] and jobs.signature[job] >= 0:
+            kind = (int(jobs.queue[job]), int(trace.failed_as[job]), int(jobs.signature[job]))
         else:
             return self._hint(job)
         if kind not in self._known:
@@ -125,10 +125,10 @@ class _Hints:
 
     def _placed(self, job: int) -> list[int]:
         """Nodes of the tasks that the last try had placed, before it was undone."""
-        trace = self.view.story.undone_of(job)
-        if trace is None:
+        last_trial = self.view.trace.undone_of(job)
+        if last_trial is None:
             return []
-        found: list[int] = trace.node[trace.status == TaskStatus.ALLOCATED].tolist()
+        found: list[int] = last_trial.node[last_trial.status == TaskStatus.ALLOCATED].tolist()
         return found
 
 

@@ -24,11 +24,11 @@ class View:
     """Shapes: N nodes, J jobs, Q queues, R resources. Nothing here is written."""
 
     def __init__(self, outcome: Outcome) -> None:
-        self.outcome, self.tables, self.story = outcome, outcome.tables, outcome.story
+        self.outcome, self.tables, self.trace = outcome, outcome.tables, outcome.trace
         self.axis = outcome.tables.axis
         self.facts = outcome.tables.nodes.facts
         self.derived = Derived(self.facts, Memo())
-        self.texts = FitTexts(outcome.tables, outcome.story)
+        self.texts = FitTexts(outcome.tables, outcome.trace)
 
     # -- names --------------------------------------------------------------------------------------------------------
 
@@ -99,7 +99,7 @@ class View:
 
     def first_failed(self, job: int) -> int | None:
         """The first task that nodes were looked at for in vain."""
-        errors = self.story.errors_of(job)
+        errors = self.trace.errors_of(job)
         return next((row for row, error in errors.items() if not error.skipped), None)
 
     def spec(self, row: int) -> PodSpec:

@@ -17,7 +17,7 @@ from pumice.columns.dtypes import I64, AnyArray
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.outcome import Outcome
 from pumice.framework.cycle.session import Session
-from pumice.framework.cycle.trace import JobsEntry, Story
+from pumice.framework.cycle.trace import CycleTrace, JobsEntry
 from pumice.kai.engine.budget import CUT_OFF
 from pumice.kai.engine.tree_order import QueueTree, queue_tree
 from pumice.kai.stale import stale_jobs, will_be_whole
@@ -39,7 +39,7 @@ NUMBERS_STAND_S = 60.0
 
 def close(ssn: Session) -> Writes:
     """What should be written."""
-    why = why_not_placed(ssn.story) | why_not_tried(ssn.tables, queue_tree(ssn))
+    why = why_not_placed(ssn.trace) | why_not_tried(ssn.tables, queue_tree(ssn))
     words = Words(ssn.tables, queue_tree(ssn))
     rows = _jobs_to_close(ssn, words, why)
     amounts = amounts_of(ssn.tables)
@@ -50,9 +50,9 @@ def close(ssn: Session) -> Writes:
     return Writes(groups=tuple(groups), queues=allocated, usages=usages, notes=ssn.notes)
 
 
-def why_not_placed(story: Story) -> dict[int, Waits]:
+def why_not_placed(trace: CycleTrace) -> dict[int, Waits]:
     """What the first try to place a job came to, by row, for those that found no place, and which were cut off."""
-    entries = [told for told in story.told if isinstance(told, JobsEntry)]
+    entries = [told for told in trace.told if isinstance(told, JobsEntry)]
     cuts: dict[int, list[str]] = {}
     for told in entries:
         if told.what == CUT_OFF:
@@ -94,7 +94,7 @@ def notices(outcome: Outcome) -> Iterator[PodNotice]:
     tables = outcome.tables
     tree, tasks = QueueTree(tables), tables.tasks
     words = Words(tables, tree)
-    for job, why in (why_not_placed(outcome.story) | why_not_tried(tables, tree)).items():
+    for job, why in (why_not_placed(outcome.trace) | why_not_tried(tables, tree)).items():
         group = tables.jobs.groups[job]
         if group is None or (group.gang is not None and not group.gang.mark_unschedulable):
             continue

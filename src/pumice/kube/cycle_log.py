@@ -1,7 +1,7 @@
 """What a cycle did, logged when it is over, in the words of Volcano's log and at its levels.
 
 Read from what the cycle leaves behind, so that the core says nothing while it works: what it tried and took back is in
-the notes of tasks, what stood against them in the fit notes, the rest in the story.
+the notes of tasks, what stood against them in the fit notes, the rest in the trace.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Telling:
             yield from self._rejected()
         elif name == "allocate":
             yield V3, f"Try to allocate resource to {queues} Queues"
-        for entry in self._story:
+        for entry in self._trace:
             if entry.action == name:
                 yield self._told(entry)
         if name == "allocate":
@@ -99,7 +99,7 @@ class _Telling:
 
     def _rejected(self) -> Iterator[Line]:
         if self.detailed:
-            for rows, text in self.outcome.story.rejected:
+            for rows, text in self.outcome.trace.rejected:
                 for row in rows.tolist():
                     yield V4, f"{self._job(row)} skip enqueue, reason: {text}"
 
@@ -119,7 +119,7 @@ class _Telling:
         return f"Job <{jobs.uids[row]}> Queue <{self.tables.queues.names[jobs.queue[row]]}>"
 
     @cached_property
-    def _story(self) -> list[Entry]:
+    def _trace(self) -> list[Entry]:
         return self.outcome.entries
 
     @cached_property
@@ -131,12 +131,12 @@ class _Telling:
 
     def _statements(self) -> Iterator[Line]:
         """Who got its nodes, who was promised some, and who had to give back what it had been given."""
-        tasks, count, story = self.tables.tasks, len(self.tables.nodes.facts), self.outcome.story
+        tasks, count, trace = self.tables.tasks, len(self.tables.nodes.facts), self.outcome.trace
         committed = Counter(decision.job for decision in self.decisions if isinstance(decision, Bind))
         promised = self._by_job(tasks.alive & (tasks.status == TaskStatus.PIPELINED))
         for row in self.outcome.live_jobs.tolist():
             job = self.tables.jobs.uids[row]
-            bound, errors, undone = committed.get(job, 0), story.errors_of(row), self._undone(row)
+            bound, errors, undone = committed.get(job, 0), trace.errors_of(row), self._undone(row)
             if not (bound or undone or row in promised or errors):
                 continue
             yield V3, f"There are <{count}> nodes for Job <{job}>"
@@ -155,11 +155,11 @@ class _Telling:
 
     def _undone(self, job: int) -> list[tuple[int, int]]:
         """Tasks of a job that had been placed, and where."""
-        trace = self.outcome.story.undone_of(job)
-        if trace is None:
+        last_trial = self.outcome.trace.undone_of(job)
+        if last_trial is None:
             return []
-        there = (trace.status >= 0).nonzero()[0]
-        return list(zip(self.tables.jobs.tasks[job][there].tolist(), trace.node[there].tolist(), strict=True))
+        there = (last_trial.status >= 0).nonzero()[0]
+        return list(zip(self.tables.jobs.tasks[job][there].tolist(), last_trial.node[there].tolist(), strict=True))
 
     def _by_job(self, chosen: Any) -> dict[int, list[int]]:
         """Rows of tasks, by the row of their job."""

@@ -26,15 +26,15 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Memo
 from pumice.framework.plugin import points
-from pumice.framework.plugin.filter_result import FitErrors, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, FitErrors
 from pumice.framework.plugin.hooks import At, Hook, Hooks
 from pumice.framework.plugin.point import JOBS, QUEUES
 from pumice.placing.about_tasks import AboutTasks
 from pumice.placing.feasibility import Ahead, ClassFit, Feasibility
 from pumice.placing.fill_state import Filling, Said, Turns, said_of
-from pumice.placing.k_best import Ladder
-from pumice.placing.prefetch import Picks
-from pumice.placing.speculative import Guesses, portions, tasks_at_once
+from pumice.placing.k_best import KBestMerge
+from pumice.placing.prefetch import PrefetchedPlacements
+from pumice.placing.speculative import SpeculativeBatch, portions, tasks_at_once
 
 _ABOUT_NODES: tuple[Any, ...] = (
     points.predicate,
@@ -81,7 +81,7 @@ class Placing:
     def __init__(self, world: World, hooks: Hooks, memo: Memo, feasible: Feasibility) -> None:
         self._world, self._tables, self._hooks, self.feasible = world, world.tables, hooks, feasible
         self.about_tasks = AboutTasks(world.tables, hooks)
-        self._picks = Picks(memo, feasible, to_the_last=True)
+        self._picks = PrefetchedPlacements(memo, feasible, to_the_last=True)
         self._by_class = feasible.at_once and not hooks.has(points.node_reduce)
         self._reduces, self._names_best = hooks.has(points.node_reduce), hooks.has(points.best_node)
         self._asked, looks_beyond = hooks.known("placing", _ABOUT_NODES, _who_looks_at_nodes)
@@ -227,7 +227,9 @@ class Placing:
             alike.append(same)
         if len(alike) < 2 or not self.feasible.fits_some(int(self._tables.tasks.cls[rows[0]]), nodes):
             return []
-        return Guesses(self.feasible, nodes, rows[: len(alike)], alike, open_to).choose(self._world.journal, self._hold)
+        return SpeculativeBatch(self.feasible, nodes, rows[: len(alike)], alike, open_to).choose(
+            self._world.journal, self._hold
+        )
 
     def _one_by_one(
         self,
@@ -286,7 +288,7 @@ class Placing:
         if isnan(sum(second)):  # one was placed there meanwhile
             second = score_after(rows, np.ones(len(rows))).tolist()
         steps = [list(both) for both in zip(scores, second, strict=True)]
-        return Ladder(rows, rows, steps, count, score_after).climb()
+        return KBestMerge(rows, rows, steps, count, score_after).climb()
 
     def _nowhere(self, fit: ClassFit) -> list[int]:
         """No node takes a task of the class. Raises: PluginFault where that is for a score that is no number."""
@@ -337,8 +339,8 @@ class Placing:
         """
         task, every, rows = Task(self._tables, row), nodes is self.feasible.all_nodes, nodes.rows
         cls = int(self._tables.tasks.cls[row])
-        verdicts = self._hooks.ask(points.task_filters, task, nodes) if self.about_tasks.mind(cls) else ()
-        if every and resources and not verdicts and self._none_is_left(cls):
+        filter_results = self._hooks.ask(points.task_filters, task, nodes) if self.about_tasks.mind(cls) else ()
+        if every and resources and not filter_results and self._none_is_left(cls):
             choice = Choice(None, np.zeros(len(nodes), dtype=bool))
             choice.errors = self._errors(task, nodes, (), hypernode, resources) if explain else None
             return choice
@@ -348,8 +350,8 @@ class Placing:
             passes = fits if every else fits[rows]
         else:
             passes = fit.allowed.copy() if every else fit.allowed[rows]
-        for verdict in verdicts:
-            passes &= verdict.codes == 0
+        for filter_result in filter_results:
+            passes &= filter_result.codes == 0
         if self.feasible.outside is not None:
             passes &= ~self.feasible.outside[rows]
         if open_to is not None:
@@ -361,7 +363,7 @@ class Placing:
         candidates = passes.nonzero()[0] if every else rows[passes]
         if not len(candidates):
             if explain:
-                choice.errors = self._errors(task, nodes, tuple(verdicts), hypernode, resources)
+                choice.errors = self._errors(task, nodes, tuple(filter_results), hypernode, resources)
             return choice
         for idle, group in self._groups(task, fit, candidates, resources):
             choice.node, choice.idle = self.best(task, fit, group), idle
@@ -374,11 +376,11 @@ class Placing:
         return not self._world.futures_differ and self._picks.none_is_left(self._run_of(cls))
 
     def _errors(
-        self, task: Task, nodes: NodeRows, verdicts: tuple[Verdict, ...], hypernode: str, resources: bool
+        self, task: Task, nodes: NodeRows, filter_results: tuple[FilterResult, ...], hypernode: str, resources: bool
     ) -> FitErrors:
-        if nodes is self.feasible.all_nodes and resources and not verdicts and not hypernode:
+        if nodes is self.feasible.all_nodes and resources and not filter_results and not hypernode:
             return self.feasible.errors(task.cls.row)
-        return self.feasible.errors_of(task.cls, nodes, verdicts, hypernode, resources=resources)
+        return self.feasible.errors_of(task.cls, nodes, filter_results, hypernode, resources=resources)
 
     def _groups(
         self, task: Task, fit: ClassFit, candidates: AnyArray, resources: bool

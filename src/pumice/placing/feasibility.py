@@ -22,7 +22,7 @@ from pumice.columns.views import Task, TaskClass
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Ground, Memo, ground
 from pumice.framework.plugin import points
-from pumice.framework.plugin.filter_result import Code, FitErrors, Unfit, Verdict, histogram
+from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Unfit, histogram
 from pumice.framework.plugin.hooks import At, Hooks
 from pumice.framework.plugin.point import ROWS
 from pumice.framework.plugin.resolution import Reading
@@ -248,8 +248,8 @@ class Feasibility:
             future_fits = nodes.has_room(cls, FUTURE)
             idle_fits &= future_fits
         allowed = self._tables.nodes.barred_by[nodes.rows] == 0
-        for verdict in ask(points.class_filters, handle, nodes):
-            allowed &= verdict.codes == 0
+        for filter_result in ask(points.class_filters, handle, nodes):
+            allowed &= filter_result.codes == 0
         score = ask(points.class_scores, handle, nodes)
         return Look(
             allowed, idle_fits, future_fits, score if isinstance(score, np.ndarray) else np.full(len(nodes), score)
@@ -297,8 +297,8 @@ class Feasibility:
 
     def _mendable(self, cls: int, rows: AnyArray) -> Bool:
         nodes = NodeRows(self._tables, rows)
-        verdicts = self._hooks.ask(points.class_filters, TaskClass(self._tables, cls), nodes)
-        found: Bool = can_mend(verdicts, len(nodes)) & (self._tables.nodes.barred_by[rows] == 0)
+        filter_results = self._hooks.ask(points.class_filters, TaskClass(self._tables, cls), nodes)
+        found: Bool = can_mend(filter_results, len(nodes)) & (self._tables.nodes.barred_by[rows] == 0)
         return found
 
     def capacity(self, cls: int) -> F64:
@@ -329,8 +329,8 @@ class Feasibility:
                 np.minimum(found, np.floor((room + EPS) / req[dimension]), out=found)
             np.maximum(found, 0.0, out=found)
         found[tables.nodes.barred_by[rows] > 0] = -1.0
-        for verdict in self._hooks.ask(points.class_filters, TaskClass(tables, cls), nodes):
-            found[verdict.codes != 0] = -1.0
+        for filter_result in self._hooks.ask(points.class_filters, TaskClass(tables, cls), nodes):
+            found[filter_result.codes != 0] = -1.0
         return found
 
     # -- why not ------------------------------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ class Feasibility:
         self,
         cls: TaskClass,
         nodes: NodeRows,
-        task_verdicts: tuple[Verdict, ...] = (),
+        task_verdicts: tuple[FilterResult, ...] = (),
         hypernode: str = "",
         *,
         resources: bool = True,
@@ -366,22 +366,22 @@ class Feasibility:
         ``task_verdicts`` are the answers of hooks that look at the single task, for the same rows. ``resources`` False:
         nobody looked at them (backfill).
         """
-        verdicts = [*self._hooks.ask(points.class_filters, cls, nodes), *task_verdicts]
+        filter_results = [*self._hooks.ask(points.class_filters, cls, nodes), *task_verdicts]
         if resources:
-            verdicts.insert(0, shortage(cls, nodes))
+            filter_results.insert(0, shortage(cls, nodes))
         barred = self._tables.nodes.barred_by[nodes.rows] > 0
         if barred.any():
-            verdicts.insert(0, Verdict.of(~barred, _BARRED))
+            filter_results.insert(0, FilterResult.of(~barred, _BARRED))
         if self.outside is not None:
-            verdicts.insert(0, Verdict.of(~self.outside[nodes.rows], _OTHER_SHARD))
+            filter_results.insert(0, FilterResult.of(~self.outside[nodes.rows], _OTHER_SHARD))
         first = np.zeros(len(nodes), dtype=np.int64)
         code = np.zeros(len(nodes), dtype=np.int64)
         why: list[tuple[Unfit, ...]] = [()]
-        for verdict in verdicts:
-            fresh = (first == 0) & (verdict.codes > 0)
-            code[fresh] = verdict.codes[fresh] + len(why) - 1
+        for filter_result in filter_results:
+            fresh = (first == 0) & (filter_result.codes > 0)
+            code[fresh] = filter_result.codes[fresh] + len(why) - 1
             first[fresh] = 1
-            why += verdict.why[1:]
+            why += filter_result.why[1:]
         counts = np.bincount(code, minlength=len(why)).tolist()
         worst = np.array([_worst(reasons) for reasons in why], dtype=np.int8)
         return FitErrors(
@@ -407,13 +407,13 @@ def _none_then_one(count: int) -> F64:
     return read_only(np.repeat([0.0, 1.0], count))
 
 
-def shortage(cls: TaskClass, nodes: NodeRows) -> Verdict:
+def shortage(cls: TaskClass, nodes: NodeRows) -> FilterResult:
     """Which dimension is short first, against what will be free. Shape (rows,)."""
     short = (cls.req - nodes.future >= EPS) & cls.tables.classes.compared[cls.row]
     first = np.where(short.any(axis=1), short.argmax(axis=1) + 1, 0)
     axis = cls.tables.axis
     asked = cls.spec.request if axis.unoffered >= 0 and cls.req[axis.unoffered] else None
-    return Verdict(first.astype(np.int32), _shortages(axis, asked))
+    return FilterResult(first.astype(np.int32), _shortages(axis, asked))
 
 
 @lru_cache(maxsize=64)
@@ -423,13 +423,13 @@ def _shortages(axis: ResourceAxis, asked: Resource | None) -> tuple[tuple[Unfit,
     return ((), *((Unfit(_FIT_REASON.format(name)),) for name in names))
 
 
-def can_mend(verdicts: Iterable[Verdict], count: int) -> Bool:
-    """Rows of which no verdict says what others' leaving cannot mend: a reason that is not plainly unschedulable. Shape
+def can_mend(filter_results: Iterable[FilterResult], count: int) -> Bool:
+    """Rows where the departure of other pods could help: no filter gives a reason other than Unschedulable. Shape
     (count,)."""
     found = np.ones(count, dtype=bool)
-    for verdict in verdicts:
-        final = [any(unfit.code not in _MENDABLE for unfit in reasons) for reasons in verdict.why]
-        found &= ~np.array(final)[verdict.codes]
+    for filter_result in filter_results:
+        final = [any(unfit.code not in _MENDABLE for unfit in reasons) for reasons in filter_result.why]
+        found &= ~np.array(final)[filter_result.codes]
     return found
 
 

@@ -21,7 +21,7 @@ LOOK_MAX = 256
 ScoreAfter = Callable[[AnyArray, F64], F64]
 
 
-class Ladder:
+class KBestMerge:
     """For each of the best nodes the score after 0, 1, 2 … more tasks, made as far as needed. ``places``: of equal
     nodes the one with the lower place goes first. ``steps``: the scores that are known, as many of each."""
 

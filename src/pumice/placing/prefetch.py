@@ -9,7 +9,7 @@ from pumice.framework.memo import Memo
 from pumice.placing.feasibility import Feasibility
 from pumice.placing.k_best import LOOK_MAX
 
-#: Picks that were used up are followed by so many times as many, up to ``LOOK_MAX``.
+#: PrefetchedPlacements that were used up are followed by so many times as many, up to ``LOOK_MAX``.
 _FURTHER = 4
 
 
@@ -25,9 +25,9 @@ class Chosen(NamedTuple):
 _NOBODY = Chosen(0, [], all_there_are=False)
 
 
-class Picks:
-    """Picks hold for as long as nothing moves on nodes but by taking them. ``to_the_last``: who chooses gives fewer
-    than are wanted only where no node is left."""
+class PrefetchedPlacements:
+    """Placements chosen ahead of need. They hold as long as only taking them changes nodes. ``to_the_last``: the caller
+    gives fewer than are wanted only where no node is left."""
 
     __slots__ = ("_feasible", "_memo", "_taking", "_to_the_last")
 

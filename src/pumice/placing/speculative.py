@@ -53,7 +53,7 @@ def portions(classes: Sequence[int], *, mixes: bool, roles_matter: bool) -> Iter
         yield range(begin, end)
 
 
-class Guesses:
+class SpeculativeBatch:
     """K tasks (rows) over some nodes, P of them.
 
     ``extra`` (K,): what each one's score has on top of its class's, on all nodes alike. ``roles`` (K,): a node that

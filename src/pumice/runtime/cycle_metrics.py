@@ -165,7 +165,7 @@ def _report_amounts(metrics: Metrics, outcome: Outcome, kind: str, matrix: F64) 
 
 
 def _report_evictions(metrics: Metrics, outcome: Outcome) -> None:
-    counts = outcome.story.counts
+    counts = outcome.trace.counts
     if counts[PREEMPTIONS_TRIED]:
         metrics.add("total_preemption_attempts", float(counts[PREEMPTIONS_TRIED]))
         metrics.put("pod_preemption_victims", float(counts[VICTIMS_LOOKED_AT]))

@@ -98,7 +98,7 @@ def report_usage_asked(metrics: Metrics, seconds: float) -> None:
 
 def _report_work(metrics: Metrics, outcome: Outcome) -> None:
     """What actions did, whether or not anything came of it."""
-    counts = outcome.story.counts
+    counts = outcome.trace.counts
     for name, (what, _) in _TALLIES.items():
         for action, count in tallies(counts, what).items():
             metrics.add(f"{PREFIX}{name}", float(count), action)

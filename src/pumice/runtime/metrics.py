@@ -75,7 +75,7 @@ FAMILIES: Mapping[str, Family] = {
         Family("action_scheduling_latency_milliseconds", "histogram", "Time of an action", ("action",), _ACTION),
         Family("task_scheduling_latency_milliseconds", "histogram", "A pod's way to a node", ("stage",), _TASK),
         Family("scheduling_stage_duration_milliseconds", "histogram", "Time of a stage", ("stage",), _STAGE),
-        Family("schedule_attempts_total", "counter", "Tries to schedule a pod, by result", ("result",)),
+        Family("schedule_attempts_total", "counter", "SearchBudget to schedule a pod, by result", ("result",)),
         Family("pod_preemption_victims", "gauge", "Victims of the last preemption that was looked at"),
         Family("total_preemption_attempts", "counter", "Preemptions tried"),
         Family("eviction_transactions_total", "counter", "Committed statements that evict", ("action",)),

@@ -63,10 +63,10 @@ def why_pods_wait(outcome: Outcome) -> dict[str, str]:
 
 class _Reader:
     def __init__(self, outcome: Outcome) -> None:
-        self.outcome, self.tables, self.story = outcome, outcome.tables, outcome.story
-        self.texts = FitTexts(outcome.tables, outcome.story)
-        self.said = {event.job: event.message for event in self.story.events}
-        rejected = sorted(self.story.rejected, key=lambda told: told[1])  # of several texts the last counts
+        self.outcome, self.tables, self.trace = outcome, outcome.tables, outcome.trace
+        self.texts = FitTexts(outcome.tables, outcome.trace)
+        self.said = {event.job: event.message for event in self.trace.events}
+        rejected = sorted(self.trace.rejected, key=lambda told: told[1])  # of several texts the last counts
         self.rejected: dict[int, str] = {row: text for rows, text in rejected for row in rows.tolist()}
         self.is_open: list[bool] = outcome.tables.queues.open.tolist()
         self.invalid: dict[str, str] = {}
@@ -107,11 +107,11 @@ class _Reader:
 
     def was_tried(self, job: int) -> bool:
         """Whether nodes were looked at for the job in this cycle."""
-        return bool(self.story.errors_of(job)) or self._was_undone(job)
+        return bool(self.trace.errors_of(job)) or self._was_undone(job)
 
     def _was_undone(self, job: int) -> bool:
-        trace = self.story.undone_of(job)
-        return trace is not None and bool((trace.status >= 0).any())
+        last_trial = self.trace.undone_of(job)
+        return last_trial is not None and bool((last_trial.status >= 0).any())
 
     def _why(self, job: int) -> Why:
         tables = self.tables
@@ -119,7 +119,7 @@ class _Reader:
         key, queue = jobs.uids[job], tables.queues.names[jobs.queue[job]]
         if key in self.invalid:
             return Why(f"invalid: {self.invalid[key].partition(', valid:')[0]}", self.invalid[key])
-        errors = self.story.errors_of(job)
+        errors = self.trace.errors_of(job)
         if errors:
             row, first = next(iter(errors.items()))
             text = error_text(tables, row, first)

@@ -12,7 +12,7 @@ from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.views import Job, SubJob, Task
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict, gather
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit, gather
 from pumice.framework.plugin.point import Asked
 from pumice.framework.plugin.points import class_scores, task_scores
 from pumice.framework.plugin.registry import Registry
@@ -155,8 +155,8 @@ def _pending_and_nodes(cast: Cast) -> Iterator[tuple[Task, NodeRows]]:
         task = Task(ssn.tables, row)
         if task.job.row < 0:
             continue
-        verdicts = ssn.ask(points.class_filters, task.cls, every) + ssn.ask(points.task_filters, task, every)
-        passes = np.logical_and.reduce([verdict.codes == 0 for verdict in verdicts], axis=0)
+        filter_results = ssn.ask(points.class_filters, task.cls, every) + ssn.ask(points.task_filters, task, every)
+        passes = np.logical_and.reduce([filter_result.codes == 0 for filter_result in filter_results], axis=0)
         yield task, NodeRows(ssn.tables, every.rows[np.broadcast_to(passes, len(every))])
 
 
@@ -202,8 +202,12 @@ def _predicate_codes(cast: Cast, call: Raw, found: Differences) -> None:
         task = Task(ssn.tables, row)
         if task.job.row < 0:
             continue
-        verdicts = ssn.ask(points.class_filters, task.cls, every) + ssn.ask(points.task_filters, task, every)
-        whole = gather(verdicts, len(every)) if verdicts else Verdict(np.zeros(len(every), dtype=np.int32), ((),))
+        filter_results = ssn.ask(points.class_filters, task.cls, every) + ssn.ask(points.task_filters, task, every)
+        whole = (
+            gather(filter_results, len(every))
+            if filter_results
+            else FilterResult(np.zeros(len(every), dtype=np.int32), ((),))
+        )
         for node, code in zip(ssn.tables.nodes.facts.names, whole.codes.tolist(), strict=True):
             reason = next(iter(whole.why[code]), Unfit("", Code.SUCCESS))
             if "statuses" in expect:

@@ -76,11 +76,11 @@ class _Harness:
         tables = outcome.tables
         tasks, names = tables.tasks, tables.nodes.facts.names
         for job in outcome.live_jobs.tolist():
-            trace = outcome.story.undone_of(job)
-            if trace is None:
+            last_trial = outcome.trace.undone_of(job)
+            if last_trial is None:
                 continue
-            for at in (trace.status == TaskStatus.ALLOCATED).nonzero()[0].tolist():
-                self.left_behind[tasks.pods[tables.jobs.tasks[job][at]].key] = names[trace.node[at]]
+            for at in (last_trial.status == TaskStatus.ALLOCATED).nonzero()[0].tolist():
+                self.left_behind[tasks.pods[tables.jobs.tasks[job][at]].key] = names[last_trial.node[at]]
         for row in (tasks.status == TaskStatus.ALLOCATED).nonzero()[0].tolist():
             self.left_behind[tasks.pods[row].key] = names[tasks.node[row]]
 

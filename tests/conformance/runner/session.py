@@ -51,7 +51,7 @@ class Opened(Struct, frozen=True):
         """Run steps of the policy, in this order."""
         steps = {step.name: step for step in self.ssn.policy.actions}
         for name in actions:
-            self.ssn.story.action = name
+            self.ssn.trace.action = name
             steps[name].run(self.ssn, **steps[name].arguments)
 
     def close(self) -> Outcome:

@@ -59,7 +59,7 @@ def _comparable(amount: Resource) -> tuple[float, float, dict[str, float], int]:
 
 
 def named(found: tuple[bool, Collection[str]], wanted: bool, names: Collection[str]) -> str | None:
-    """A verdict with the names behind it, whose order in the recording is that of a Go map."""
+    """A filter_result with the names behind it, whose order in the recording is that of a Go map."""
     return disagreement((found[0], sorted(found[1])), (wanted, sorted(names)))
 
 

@@ -204,8 +204,8 @@ def card_has_a_pod_of_the_group(row: Row) -> str | None:
     plugin = _plugin(cluster(shared_gpus("n"), there, waiting))
     tables = plugin.ssn.tables
     task = next(i for i in tables.tasks.alive.nonzero()[0].tolist() if tables.tasks.pods[i].name == "waits")
-    verdict = plugin.apart(Task(tables, task), NodeRows(tables, np.array([0])))
-    return disagreement(verdict is not None and bool(verdict.codes[0]), row.get("want", False))
+    filter_result = plugin.apart(Task(tables, task), NodeRows(tables, np.array([0])))
+    return disagreement(filter_result is not None and bool(filter_result.codes[0]), row.get("want", False))
 
 
 @table(f"{_VGPU}/TestHAMICoreFactory_AddPod.yaml")

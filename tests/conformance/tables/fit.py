@@ -12,7 +12,7 @@ from pumice.columns.views import Task
 from pumice.framework.cycle.closing import close_session
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.trace import Attempt
-from pumice.framework.plugin.filter_result import Code, FitErrors, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Unfit
 from pumice.model.pod import Pod
 from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods
@@ -32,7 +32,7 @@ def _errors(
     """The fit errors of a task on nodes that all object, each for its reasons."""
     nodes = NodeRows(ssn.tables, np.array([ssn.tables.nodes.facts.row_of[name] for name in reasons], dtype=np.int64))
     why = ((), *(tuple(Unfit(reason, code) for reason in each) for each in reasons.values()))
-    objections = Verdict(np.arange(1, len(why), dtype=np.int32), why)
+    objections = FilterResult(np.arange(1, len(why), dtype=np.int32), why)
     return placing_of(ssn).feasible.errors_of(
         Task(ssn.tables, task).cls, nodes, (objections,), hypernode, resources=False
     )
@@ -66,12 +66,12 @@ def reasons_of_a_waiting_gang(row: Row) -> str | None:
             if pod.node_name:
                 stmt.allocate([row_of(ssn, pod.uid)], [ssn.tables.nodes.facts.row_of[pod.node_name]])
         stmt.discard()
-        ssn.story.take(job, Attempt(undone=tuple(stmt.undone)))
+        ssn.trace.take(job, Attempt(undone=tuple(stmt.undone)))
     for uid, nodes in refused.items():
         task = row_of(ssn, uid)
         reasons = {each: [s["Reason"] for s in errors["Status"]] for each, errors in nodes.items()}
-        ssn.story.note(task, _errors(ssn, task, reasons))
-    text = FitTexts(ssn.tables, ssn.story).job_text(job)
+        ssn.trace.note(task, _errors(ssn, task, reasons))
+    text = FitTexts(ssn.tables, ssn.trace).job_text(job)
     notices = {notice.uid: notice.message for notice in close_session(ssn).notices()}
     return difference({**notices, "pg": text}, expected)
 
@@ -86,7 +86,7 @@ def nodes_where_evictions_may_help(row: Row) -> str | None:
         reasons = {error["NodeName"]: [status["Reason"] for status in error["Status"]]}
         code = max(Code(status["Code"]) for status in error["Status"])
         task = row_of(ssn, uid)
-        ssn.story.note(task, _errors(ssn, task, reasons, code=code))
+        ssn.trace.note(task, _errors(ssn, task, reasons, code=code))
     found = {}
     for pod in (each for each in given if isinstance(each, Pod)):
         mask = search.not_given_up(Task(ssn.tables, row_of(ssn, pod.uid)))

@@ -20,8 +20,8 @@ from pumice.runtime.loop import ListPlanner
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano import points
 from pumice.volcano.actions.backfill import tasks_in_order
-from pumice.volcano.gangs.attempt import Trying
-from pumice.volcano.gangs.pending_tasks import Worksheet
+from pumice.volcano.gangs.attempt import OpenAttempt
+from pumice.volcano.gangs.pending_tasks import PendingTasks
 from pumice.volcano.gangs.sub_job import try_nomination
 from pumice.volcano.topology.domains import hypernode_scores
 from tests.conformance.tables.objects import decoded, job_row, opened, row_of
@@ -140,7 +140,7 @@ def nomination(row: Row) -> str | None:
     (sub,) = ssn.tables.jobs.subs[job]
     ssn.journal.put(ssn.tables.subs["nominated"], sub, ssn.tables.tree.row_of["leaf"])
     with ssn.statement() as stmt:
-        found = try_nomination(ssn, stmt, sub, Worksheet(ssn, job).sheets[sub], Trying(ssn, job))
+        found = try_nomination(ssn, stmt, sub, PendingTasks(ssn, job).sheets[sub], OpenAttempt(ssn, job))
         placed = ssn.tables.tasks.node[row_of(ssn, "t")] >= 0
     return disagreement((found, bool(placed)), (row.get("expected", False),) * 2)
 

@@ -103,6 +103,6 @@ def left_beside_devices(row: Row) -> str | None:
     asked = resource(args["task"]["Resreq"])
     ssn = _session(resource(args["node"]["Idle"]), Resource(), asked, {"proportional": wanted}, {})
     task = Task(ssn.tables, row_of(ssn, "waits"))
-    (verdict, *_) = [*ssn.ask(points.class_filters, task.cls, NodeRows(ssn.tables, np.arange(1))), None]
-    found = verdict.why[verdict.codes[0]][0].code if verdict is not None else 0
+    (filter_result, *_) = [*ssn.ask(points.class_filters, task.cls, NodeRows(ssn.tables, np.arange(1))), None]
+    found = filter_result.why[filter_result.codes[0]][0].code if filter_result is not None else 0
     return disagreement((int(found), found != 0), (row.get("want", 0), row.get("wantErr", False)))

@@ -32,7 +32,7 @@ from pumice.framework.cycle.trace import Attempt
 from pumice.framework.memo import Memo
 from pumice.framework.plugin.combine import Vote
 from pumice.framework.plugin.errors import PluginError
-from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.model.events import Gone, Object, Seen
 from pumice.model.pod import Pod
@@ -211,16 +211,16 @@ def test_7_questions_that_take_turns_are_each_answered_once() -> None:
 # -- 8
 
 
-def raises(ssn: Session, task: Task, nodes: NodeRows) -> Verdict:
+def raises(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult:
     if task.pod.group_key == "ns/bad":
         raise RuntimeError("out of\nluck")
-    return Verdict.of(np.ones(len(nodes), dtype=bool), Unfit("no"))
+    return FilterResult.of(np.ones(len(nodes), dtype=bool), Unfit("no"))
 
 
-def says_false(ssn: Session, task: Task, nodes: NodeRows) -> Verdict:
+def says_false(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult:
     if task.pod.group_key == "ns/bad":
         return False  # type: ignore[return-value]
-    return Verdict.of(np.ones(len(nodes), dtype=bool), Unfit("no"))
+    return FilterResult.of(np.ones(len(nodes), dtype=bool), Unfit("no"))
 
 
 def no_number(ssn: Session, task: Task, nodes: NodeRows) -> F64:
@@ -237,7 +237,7 @@ def class_no_number(ssn: Session, cls: TaskClass, nodes: NodeRows) -> F64:
 
 FAULTS = [
     pytest.param(points.predicate, raises, "RuntimeError: out of", id="raises"),
-    pytest.param(points.predicate, says_false, "answered False, wanted a Verdict", id="answers False"),
+    pytest.param(points.predicate, says_false, "answered False, wanted a FilterResult", id="answers False"),
     pytest.param(points.node_order, no_number, "wanted finite numbers", id="a score that is no number"),
     pytest.param(points.node_order, class_no_number, "wanted finite numbers", id="a class's score that is no number"),
     pytest.param(points.node_order, too_many, "wanted one number for each of", id="scores of other rows"),
@@ -361,7 +361,7 @@ def test_10_admission_costs_as_much_as_there_are_jobs() -> None:
     (few, _), (many, ran) = cost_of_admission(100), cost_of_admission(400)
     assert many < 5 * few
     assert not any(phase == "Inqueue" for phase in ran.phases.values())
-    assert sum(len(rows) for rows, _ in ran.outcome.story.rejected) <= 400
+    assert sum(len(rows) for rows, _ in ran.outcome.trace.rejected) <= 400
 
 
 def test_10_jobs_are_handed_to_hooks_about_many_together() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.api import PODS, ROWS, NodeRows, PluginFault, Session, Task, TaskClass, Unfit, Verdict, plugin, points
+from pumice.api import PODS, ROWS, FilterResult, NodeRows, PluginFault, Session, Task, TaskClass, Unfit, plugin, points
 from pumice.framework.memo import Memo
 from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, policy, run, session
@@ -16,13 +16,13 @@ CONF = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, 
 
 @plugin("of-classes")
 @points.predicate
-def of_classes(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+def of_classes(ssn: Session, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
     return None
 
 
 @plugin("of-tasks")
 @points.predicate(reads=(ROWS,))
-def of_tasks(ssn: Session, task: Task, nodes: NodeRows) -> Verdict | None:
+def of_tasks(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult | None:
     return None
 
 
@@ -35,9 +35,9 @@ class OfSome:
     def large(self, cls: TaskClass) -> bool:
         return bool(cls.req[0] >= 2000.0)
 
-    def _answer(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def _answer(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         self.asked.append(task.key)
-        return Verdict.of(nodes.rows > 0, Unfit("it is the first one")) if self.large(task.cls) else None
+        return FilterResult.of(nodes.rows > 0, Unfit("it is the first one")) if self.large(task.cls) else None
 
     asked: list[str]
 
@@ -46,7 +46,7 @@ def of_some(asked: list[str]) -> Any:
     @plugin("of-some")
     class Found(OfSome):
         @points.predicate(reads=(ROWS, PODS), concerns="large")
-        def keeps_off(self, task: Task, nodes: NodeRows) -> Verdict | None:
+        def keeps_off(self, task: Task, nodes: NodeRows) -> FilterResult | None:
             return self._answer(task, nodes)
 
     Found.asked = asked

@@ -14,7 +14,7 @@ from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
-from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
@@ -43,9 +43,9 @@ def last_word(ssn: Session, task: Task, nodes: NodeRows, scores: F64) -> int | N
 
 @plugin("only-one")
 @points.predicate
-def only_one(ssn: Session, task: Task, nodes: NodeRows) -> Verdict | None:
+def only_one(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult | None:
     """Has something to say about one task."""
-    return Verdict.of(nodes.rows == 1, Unfit("not here")) if task.pod.name == "g-1" else None
+    return FilterResult.of(nodes.rows == 1, Unfit("not here")) if task.pod.name == "g-1" else None
 
 
 @plugin("mapped")

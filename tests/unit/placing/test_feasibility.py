@@ -16,7 +16,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
-from pumice.framework.plugin.filter_result import Code, FitErrors, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.placing.choose import placing_of
 from pumice.placing.feasibility import Ahead
@@ -54,7 +54,7 @@ def test_the_first_filter_that_objects_counts_and_room_comes_before_all() -> Non
     ssn = session(cluster(machines, podgroup("g"), pods("g", 1)), conf, plugins=plugins)
     names = ssn.tables.nodes.facts.names
     two = (Unfit("late", Code.UNRESOLVABLE), Unfit("long"))
-    late = Verdict(np.array([name in ("a", "ab") for name in names], dtype=np.int32), ((), two))
+    late = FilterResult(np.array([name in ("a", "ab") for name in names], dtype=np.int32), ((), two))
     errors = errors_of(ssn, None, (late,))
     assert errors.histogram == {"late": 1, "long": 1, "no b": 1, "no a": 2, "Insufficient cpu": 1}
     assert errors.node_rows is not None and errors.codes is not None
@@ -195,10 +195,10 @@ def test_what_could_not_be_found_out_is_not_kept(ahead: Ahead) -> None:
 
     @plugin("moody")
     @points.predicate
-    def moody(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict:
+    def moody(ssn: Session, cls: TaskClass, nodes: NodeRows) -> FilterResult:
         if fails[0]:
             raise RuntimeError("not now")
-        return Verdict.of(nodes.rows > 0, Unfit("no"))
+        return FilterResult.of(nodes.rows > 0, Unfit("no"))
 
     state = cluster(node("n0"), node("n1"), podgroup("g"), pods("g", 1))
     ssn = session(state, "tiers: [{plugins: [{name: moody}]}]", plugins=[moody])

@@ -13,7 +13,7 @@ from pumice.columns.views import Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
-from pumice.framework.plugin.filter_result import Verdict
+from pumice.framework.plugin.filter_result import FilterResult
 from pumice.framework.plugin.incremental import FilterInTurn, ScoreInTurn
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import PODS, ROWS
@@ -56,7 +56,7 @@ class OneTaskEach:
         self.count = count
 
     @points.predicate(reads=(ROWS, PODS), several="in_turn")
-    def alone(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def alone(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         raise AssertionError("asked about one task")
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn | None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pumice.columns.dtypes import F64, AnyArray
-from pumice.placing.k_best import LOOK_MAX, Ladder
+from pumice.placing.k_best import LOOK_MAX, KBestMerge
 
 ROOM = np.array([3.0, 0.0, 40.0, 5.0, 5.0, 1.0])
 
@@ -46,7 +46,7 @@ def test_a_ladder_picks_what_one_after_the_other_would(
 ) -> None:
     rows = np.arange(len(ROOM))
     steps = np.array([score_after(rows, np.full(len(rows), float(after))) for after in range(known)]).T.tolist()  # type: ignore[operator]
-    ladder = Ladder(rows, np.array(places), steps, count, score_after)  # type: ignore[arg-type]
+    ladder = KBestMerge(rows, np.array(places), steps, count, score_after)  # type: ignore[arg-type]
     assert ladder.climb() == one_by_one(score_after, places, count)
 
 
@@ -59,6 +59,8 @@ def test_no_call_looks_at_more_rows_than_pay() -> None:
 
     rows = np.arange(LOOK_MAX)
     steps = [[0.0, 1.0] for _ in rows]
-    assert Ladder(rows, rows, steps, LOOK_MAX, score_after).climb() == np.repeat(np.arange(LOOK_MAX // 8), 8).tolist()
+    assert (
+        KBestMerge(rows, rows, steps, LOOK_MAX, score_after).climb() == np.repeat(np.arange(LOOK_MAX // 8), 8).tolist()
+    )
     assert max(asked) <= LOOK_MAX
     assert len(asked) < LOOK_MAX // 8  # the neighbours of a node that fills up are looked at with it

@@ -6,7 +6,7 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.memo import Memo
 from pumice.placing.choose import placing_of
 from pumice.placing.k_best import LOOK_MAX
-from pumice.placing.prefetch import Picks
+from pumice.placing.prefetch import PrefetchedPlacements
 from pumice.testing.build import cluster, node, pods, session
 
 
@@ -21,9 +21,9 @@ class Chooser:
         return list(range(min(count, self.nodes)))
 
 
-def opened() -> tuple[Session, Picks]:
+def opened() -> tuple[Session, PrefetchedPlacements]:
     ssn = session(cluster(node("n"), pods("g", 2)))
-    return ssn, Picks(ssn.memo, placing_of(ssn).feasible)
+    return ssn, PrefetchedPlacements(ssn.memo, placing_of(ssn).feasible)
 
 
 def test_what_is_taken_is_not_given_again() -> None:
@@ -89,7 +89,7 @@ def test_once_no_node_is_left_nobody_looks_for_one_again() -> None:
     ssn, _ = opened()
     for to_the_last, asked in ((True, [3]), (False, [3, 12])):
         chooser = Chooser(nodes=2)
-        picks = Picks(Memo(), placing_of(ssn).feasible, to_the_last=to_the_last)
+        picks = PrefetchedPlacements(Memo(), placing_of(ssn).feasible, to_the_last=to_the_last)
         assert picks.next("q", 3, chooser.choose) == [0, 1] and not picks.none_is_left("q"), "two are"
         picks.took(2)
         assert picks.none_is_left("q") is to_the_last

@@ -18,6 +18,7 @@ from pumice.api import (
     Candidates,
     ClassRows,
     FilterInTurn,
+    FilterResult,
     Invalid,
     Job,
     JobRows,
@@ -30,7 +31,6 @@ from pumice.api import (
     TaskRows,
     TaskRun,
     Unfit,
-    Verdict,
     Vote,
     plugin,
     points,
@@ -63,11 +63,11 @@ def other_jobs(ssn: Session, job: Job) -> Invalid | None:
 
 @plugin("other-pods")
 @points.predicate
-def other_pods(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict:
+def other_pods(ssn: Session, cls: TaskClass, nodes: NodeRows) -> FilterResult:
     """Nowhere, as long as a pod has the label app: c."""
     tasks = ssn.tables.tasks
     there = any(tasks.pods[row].labels.get("app") == "c" for row in tasks.alive.nonzero()[0].tolist())
-    return Verdict.of(np.full(len(nodes), not there), Unfit("c is there"))
+    return FilterResult.of(np.full(len(nodes), not there), Unfit("c is there"))
 
 
 @plugin("other-nodes")
@@ -160,12 +160,12 @@ class Unforeseen:
 
 @plugin("second-thoughts")
 @points.predicate
-def second_thoughts(ssn: Session, task: Task, nodes: NodeRows) -> Verdict | None:
+def second_thoughts(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult | None:
     """Has nothing to say of the first task of a class in a job, and objects to the next ones."""
     tasks, rows = ssn.tables.tasks, task.job.tasks
     if not (tasks.node[rows[tasks.cls[rows] == tasks.cls[task.row]]] >= 0).any():
         return None
-    return Verdict.of(np.zeros(len(nodes), dtype=bool), Unfit("one is enough"))
+    return FilterResult.of(np.zeros(len(nodes), dtype=bool), Unfit("one is enough"))
 
 
 @plugin("waits-for-others")
@@ -213,8 +213,8 @@ class StandsStill:
     def __init__(self, ssn: Session) -> None: ...
 
     @points.predicate(reads=(ROWS, PODS), several="in_turn")
-    def apart(self, task: Task, nodes: NodeRows) -> Verdict:
-        return Verdict.of(self._free(task, nodes), Unfit("one of its job is there"))
+    def apart(self, task: Task, nodes: NodeRows) -> FilterResult:
+        return FilterResult.of(self._free(task, nodes), Unfit("one of its job is there"))
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
         return Apart(self._free(next(iter(tasks)), nodes), len(tasks))
@@ -233,8 +233,8 @@ class Meddler:
         return bool(cls.req.max() > 1e12)
 
     @points.predicate(reads=(ROWS,), concerns="large")
-    def even_only(self, task: Task, nodes: NodeRows) -> Verdict:
-        return Verdict.of(nodes.rows % 2 == 0, Unfit("its number is odd"))
+    def even_only(self, task: Task, nodes: NodeRows) -> FilterResult:
+        return FilterResult.of(nodes.rows % 2 == 0, Unfit("its number is odd"))
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------

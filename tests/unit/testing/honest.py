@@ -12,6 +12,7 @@ from pumice.api import (
     PODS,
     QUEUES,
     ROWS,
+    FilterResult,
     Invalid,
     Job,
     JobRows,
@@ -23,7 +24,6 @@ from pumice.api import (
     TaskRows,
     TaskRun,
     Unfit,
-    Verdict,
     plugin,
     points,
 )
@@ -31,8 +31,8 @@ from pumice.api import (
 EARLY = Unfit("too early")
 
 
-def _all(nodes: NodeRows, fits: bool, why: Unfit) -> Verdict:
-    return Verdict.of(np.full(len(nodes), fits), why)
+def _all(nodes: NodeRows, fits: bool, why: Unfit) -> FilterResult:
+    return FilterResult.of(np.full(len(nodes), fits), why)
 
 
 class _Sleeps:
@@ -52,14 +52,14 @@ class _Sleeps:
 @plugin("hours-for-classes")
 class HoursForClasses(_Sleeps):
     @points.predicate(reads=(ROWS, NOW))
-    def fits(self, cls: TaskClass, nodes: NodeRows) -> Verdict:
+    def fits(self, cls: TaskClass, nodes: NodeRows) -> FilterResult:
         return _all(nodes, self.is_odd, EARLY)
 
 
 @plugin("hours-for-tasks")
 class HoursForTasks(_Sleeps):
     @points.predicate(reads=(ROWS, NOW))
-    def fits(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def fits(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         return None if self.is_odd else _all(nodes, False, EARLY)
 
 
@@ -94,7 +94,7 @@ def heavy_queues_only(ssn: Session, job: Job) -> Invalid | None:
 
 @plugin("heavy-queues-fit")
 @points.predicate(reads=(ROWS, QUEUES))
-def heavy_queues_fit(ssn: Session, task: Task, nodes: NodeRows) -> Verdict | None:
+def heavy_queues_fit(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult | None:
     weight = ssn.tables.queues.weight
     return None if weight[task.job.queue] == weight.max() else _all(nodes, False, Unfit("a heavier queue is there"))
 
@@ -131,20 +131,20 @@ def highest_only(ssn: Session, job: Job) -> Invalid | None:
 
 @plugin("highest-fits")
 @points.predicate(reads=(ROWS, JOBS))
-def highest_fits(ssn: Session, task: Task, nodes: NodeRows) -> Verdict | None:
+def highest_fits(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult | None:
     jobs = ssn.tables.jobs
     return None if task.job.priority >= jobs.priority[jobs.live].max() else _all(nodes, False, Unfit("others first"))
 
 
 @plugin("not-while-c-runs")
 @points.predicate(reads=(ROWS, PODS))
-def not_while_c_runs(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict:
+def not_while_c_runs(ssn: Session, cls: TaskClass, nodes: NodeRows) -> FilterResult:
     return _all(nodes, not _is_there(ssn, "c"), Unfit("c is there"))
 
 
 @plugin("one-app-at-a-time")
 @points.predicate(reads=(ROWS, PODS))
-def one_app_at_a_time(ssn: Session, task: Task, nodes: NodeRows) -> Verdict:
+def one_app_at_a_time(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult:
     other = {"a": "b", "b": "a"}.get(task.pod.labels.get("app", ""), "c")
     return _all(nodes, not _is_there(ssn, other), Unfit(f"{other} runs"))  # None would stand for its whole gang
 

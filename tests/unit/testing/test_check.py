@@ -51,7 +51,7 @@ FOUND = {
     "module-state": ("module_state at job_order: answers otherwise", "left in a module"),
     "raises": ("raises at predicate: raised KeyError: 'example.com/disk'", "broken.py:"),
     "not-a-number": ("not_a_number at node_order: answered array(", "broken.py:"),
-    "says-false": ("says_false at predicate: answered False, wanted a Verdict", "docs/points.md"),
+    "says-false": ("says_false at predicate: answered False, wanted a FilterResult", "docs/points.md"),
     "maybe": ("maybe at overused: answered 'perhaps', wanted True or False", "docs/points.md"),
     "cannot-open": ("at opening: ValueError: too many values to unpack", "stops every cycle"),
     "fragile-told": ("FragileTold.came at on_allocate: KeyError", "has to cope"),

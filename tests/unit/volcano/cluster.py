@@ -122,12 +122,14 @@ class Cluster:
     def reasons(self, name: str, *nodes: str) -> dict[str, list[str]]:
         """What all filters say against each node, for nodes with any reason."""
         task, rows = self.task(name), self.rows(*nodes)
-        verdicts = self.ssn.ask(points.class_filters, task.cls, rows) + self.ssn.ask(points.task_filters, task, rows)
+        filter_results = self.ssn.ask(points.class_filters, task.cls, rows) + self.ssn.ask(
+            points.task_filters, task, rows
+        )
         found: dict[str, list[str]] = {}
-        for verdict in verdicts:
-            for row, code in zip(rows.rows.tolist(), verdict.codes.tolist(), strict=True):
+        for filter_result in filter_results:
+            for row, code in zip(rows.rows.tolist(), filter_result.codes.tolist(), strict=True):
                 if code:
-                    found.setdefault(self.names[row], []).extend(unfit.reason for unfit in verdict.why[code])
+                    found.setdefault(self.names[row], []).extend(unfit.reason for unfit in filter_result.why[code])
         return found
 
     def scores(self, name: str, *nodes: str) -> dict[str, float]:

@@ -61,7 +61,7 @@ def test_without_a_tree_nothing_is_admitted_placed_or_taken(queues: list[Any], i
     admits, places = capacity.job_enqueueable(of, resource_vector(ssn, 1)), capacity.allocatable(of, tasks)
     if problem:
         assert (admits, places, capacity.preemptive(of, tasks)) == (Vote.REJECT, Unfit(problem), False)
-        told = [(entry.what, entry.detail) for entry in ssn.story.entries]
+        told = [(entry.what, entry.detail) for entry in ssn.trace.entries]
         assert ("no hierarchy", problem) in told
     else:
         assert (admits, places) == (Vote.PERMIT, 1)

@@ -33,11 +33,11 @@ def opened(*queues: Queue, strict: bool = True, hierarchy: bool = False) -> Sess
 def against(ssn: Session) -> list[str]:
     """What stands against a, b and the node without a group."""
     row = next(row for row, each in enumerate(ssn.tables.tasks.pods) if each is not None and each.name == "w")
-    verdicts = ssn.ask(task_filters, Task(ssn.tables, row), NodeRows(ssn.tables, np.arange(3)))
-    if not verdicts:
+    filter_results = ssn.ask(task_filters, Task(ssn.tables, row), NodeRows(ssn.tables, np.arange(3)))
+    if not filter_results:
         return ["", "", ""]
-    (verdict,) = verdicts
-    return [verdict.why[code][0].reason if code else "" for code in verdict.codes.tolist()]
+    (filter_result,) = filter_results
+    return [filter_result.why[code][0].reason if code else "" for code in filter_result.codes.tolist()]
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,8 @@ def opened(topology: Numatopology | None, waits: Pod, *there: Pod) -> Session:
 
 def against(ssn: Session) -> str:
     row = next(row for row, each in enumerate(ssn.tables.tasks.pods) if each is not None and each.name == "w")
-    verdicts = ssn.ask(class_filters, Task(ssn.tables, row).cls, NodeRows(ssn.tables, np.arange(1)))
-    return next((v.why[v.codes[0]][0].reason for v in verdicts if v.codes[0]), "")
+    filter_results = ssn.ask(class_filters, Task(ssn.tables, row).cls, NodeRows(ssn.tables, np.arange(1)))
+    return next((v.why[v.codes[0]][0].reason for v in filter_results if v.codes[0]), "")
 
 
 STATIC = Numatopology("n", "static", SINGLE, CPUS, tuple(range(8)))

@@ -20,7 +20,7 @@ VOLCANO = {
     "task_order": ("TaskOrder", "first_nonzero"),
     "sub_job_order": ("SubJobOrder", "first_nonzero"),
     "cluster_order": ("ClusterOrder", "first_nonzero"),
-    "predicate": ("Predicate", "verdicts"),
+    "predicate": ("Predicate", "filter_results"),
     "pre_predicate": ("Predicate", "first_failure"),
     "node_order": ("NodeOrder", "total"),
     "batch_node_order": ("NodeOrder", "total"),

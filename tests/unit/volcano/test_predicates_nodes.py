@@ -52,8 +52,10 @@ def test_a_full_node_is_said_before_what_else_is_wrong() -> None:
     there = [pod("a", "full"), pod("b", "full-tainted"), pod("c", "free")]
     cluster = Cluster(nodes, [*there, pod("p")], "predicates")
     assert cluster.reasons("p") == {"full": [FULL], "full-tainted": [FULL, TAINTED], "none": [FULL]}
-    verdict = cluster.plugin("predicates").node_filters(cluster.task("p").cls, cluster.rows("full", "full-tainted"))
-    codes = [[unfit.code for unfit in verdict.why[c]] for c in verdict.codes]
+    filter_result = cluster.plugin("predicates").node_filters(
+        cluster.task("p").cls, cluster.rows("full", "full-tainted")
+    )
+    codes = [[unfit.code for unfit in filter_result.why[c]] for c in filter_result.codes]
     assert codes == [[Code.UNSCHEDULABLE], [Code.UNSCHEDULABLE, Code.UNRESOLVABLE]]
 
 
@@ -65,7 +67,9 @@ def test_a_node_fills_up_while_pods_are_placed() -> None:
     ahead = NodeRows(cluster.tables, rows.rows, after=np.array([1.0]), cls=cls.row)
     node_filters = cluster.plugin("predicates").node_filters
     assert node_filters(cls, rows) is None, "nothing is against any node"
-    assert [verdict.why[code] for verdict in [node_filters(cls, ahead)] for code in verdict.codes] == [(TOO_MANY_PODS,)]
+    assert [
+        filter_result.why[code] for filter_result in [node_filters(cls, ahead)] for code in filter_result.codes
+    ] == [(TOO_MANY_PODS,)]
     cluster.place("b", "n")
     assert cluster.reasons("p") == {"n": [FULL]}
 

@@ -135,7 +135,7 @@ def test_nobody_is_reclaimed_from_for_a_gang_that_no_hypernode_takes() -> None:
     assert run(state, TIER, actions="reclaim").evicted == ["ns/old-2"], "where no plugin knows of hypernodes"
     found = run(state, bound, actions="reclaim")
     assert found.evicted == []
-    assert "no hypernode within its bound" in str(found.outcome.story.told)
+    assert "no hypernode within its bound" in str(found.outcome.trace.told)
 
 
 def test_pods_of_a_gang_that_cannot_be_whole_hold_no_idle_room_before_allocate() -> None:

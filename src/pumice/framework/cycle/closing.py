@@ -25,7 +25,7 @@ MOMENT = float | int | None
 def close_session(ssn: Session, *, ready: bool = True, observe: Observer = nobody) -> Outcome:
     """Tell the plugins, the last one first, and hand everything back. Not ``ready``: not all of them could be opened,
     so nothing is known that should be written. ``observe`` is told before each plugin, and when that is over."""
-    ssn.story.action = "close"
+    ssn.trace.action = "close"
     writes, wakes_at = NOTHING, None
     if ssn.published is None:
         if ready:
@@ -34,7 +34,7 @@ def close_session(ssn: Session, *, ready: bool = True, observe: Observer = nobod
         moments = _said(ssn, ssn.policy.waking, "wakes_at", MOMENT)
         wakes_at = min((at for at in moments if at is not None), default=None)
     outcome = Outcome(
-        ssn.uid, ssn.now, ssn.policy, ssn.tables, ssn.story, writes, _figures(ssn, writes, wakes_at), wakes_at
+        ssn.uid, ssn.now, ssn.policy, ssn.tables, ssn.trace, writes, _figures(ssn, writes, wakes_at), wakes_at
     )
     ssn.close()
     return outcome
@@ -49,7 +49,7 @@ def _figures(ssn: Session, writes: Writes, wakes_at: float | None) -> Figures:
     snapshot, policy, now, found = ssn.snapshot, ssn.policy, ssn.now, ssn.published
     if found is None:
         found = {}
-        if writes == NOTHING and wakes_at is None and not ssn.story.faults:
+        if writes == NOTHING and wakes_at is None and not ssn.trace.faults:
             ssn.memo.keep(PUBLISHED, (ssn.tables.version,), found)
 
     def find() -> Given:

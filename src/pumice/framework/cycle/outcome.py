@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from pumice.columns.dtypes import AnyArray
 from pumice.columns.tables import Tables
-from pumice.framework.cycle.trace import Entry, Fault, GroupEvent, Story
+from pumice.framework.cycle.trace import CycleTrace, Entry, Fault, GroupEvent
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.decisions import GateRemoval, PodGroupUpdate, PodNotice, Writes
 from pumice.model.resources import Resource
@@ -26,7 +26,7 @@ class Outcome(Struct, frozen=True):
     now: float
     policy: Policy
     tables: Tables
-    story: Story
+    trace: CycleTrace
     writes: Writes
     figures: Mapping[str, AnyArray]
     wakes_at: float | None
@@ -47,17 +47,17 @@ class Outcome(Struct, frozen=True):
     @property
     def entries(self) -> list[Entry]:
         """What was tried, in order."""
-        return list(self.story.entries)
+        return list(self.trace.entries)
 
     @property
     def events(self) -> list[GroupEvent]:
         """Messages for users of pod groups."""
-        return self.story.messages
+        return self.trace.messages
 
     @property
     def faults(self) -> list[Fault]:
         """What plugins did wrong."""
-        return self.story.faults
+        return self.trace.faults
 
     @property
     def live_jobs(self) -> AnyArray:

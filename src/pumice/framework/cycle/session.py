@@ -15,7 +15,7 @@ from pumice.framework.cycle.observer import Observer, nobody
 from pumice.framework.cycle.ordering import Ordering
 from pumice.framework.cycle.ports import NOBODY, Outside
 from pumice.framework.cycle.statement import Planner, Statement, Turn
-from pumice.framework.cycle.trace import Story
+from pumice.framework.cycle.trace import CycleTrace
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Memo
 from pumice.framework.plugin.errors import PluginError
@@ -35,7 +35,7 @@ class Session:
     have together. ``published``: of a session that finds what the last one did, which did nothing: as much as
     was asked of what plugins publish. ``ask``
     puts a question to the plugins, ``has`` whether any answers it. ``memo`` keeps answers that hold, ``order`` says who
-    goes first, ``story`` is what is told of all that, ``notes`` go into the next snapshot.
+    goes first, ``trace`` is what is told of all that, ``notes`` go into the next snapshot.
     ``opened_at``: versions above it are of later writes. ``outside``: whom plugins may ask.
     """
 
@@ -52,7 +52,7 @@ class Session:
         )
         self.tables, self.journal, self.ledger = self.world.tables, self.world.journal, self.world.ledger
         self.total: F64 = self.tables.nodes.facts.total
-        self.story, self.hooks = Story(self.tables), Hooks(policy)
+        self.trace, self.hooks = CycleTrace(self.tables), Hooks(policy)
         self.ask, self.has, self.add = self.hooks.ask, self.hooks.has, self.hooks.add
         self.order = Ordering(self.tables, self.hooks)
         self.notes: dict[str, float] = {}
@@ -98,11 +98,11 @@ class Session:
 
     def statement(self) -> Statement:
         """A set of operations that is committed or leaves no trace."""
-        return Statement(self.world, self.hooks, self.planner, self.story)
+        return Statement(self.world, self.hooks, self.planner, self.trace)
 
     def turn(self, subject: str) -> Turn:
         """Somebody's turn: what a plugin does wrong in it costs this one the turn, and nobody else anything."""
-        return Turn(self.journal, self.story, subject)
+        return Turn(self.journal, self.trace, subject)
 
     @cached_property
     def live_jobs(self) -> AnyArray:

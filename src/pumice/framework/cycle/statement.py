@@ -19,7 +19,7 @@ from pumice.columns.journal import Journal
 from pumice.columns.placement import Placement
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task
-from pumice.framework.cycle.trace import AFTER, Kind, Operation, Story
+from pumice.framework.cycle.trace import AFTER, CycleTrace, Kind, Operation
 from pumice.framework.cycle.world import World
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginFault
@@ -66,22 +66,22 @@ class Trial:
 class Turn:
     """A block in which a plugin's fault takes back what was done, is told of ``subject``, and ends there."""
 
-    __slots__ = ("_journal", "_mark", "_statements", "_story", "_subject")
+    __slots__ = ("_journal", "_mark", "_statements", "_subject", "_trace")
 
-    def __init__(self, journal: Journal, story: Story, subject: str) -> None:
-        self._journal, self._story, self._subject = journal, story, subject
+    def __init__(self, journal: Journal, trace: CycleTrace, subject: str) -> None:
+        self._journal, self._trace, self._subject = journal, trace, subject
 
     def __enter__(self) -> None:
         self._mark, self._statements = self._journal.mark(), self._journal.open_statements
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
         if not isinstance(error, PluginFault):
             return False
         self._journal.rollback(self._mark)
         self._journal.open_statements = self._statements
-        self._story.blame(self._subject, error)
+        self._trace.blame(self._subject, error)
         return True
 
 
@@ -91,10 +91,10 @@ class Statement:
     ``operations`` are those that stand, ``undone`` those that were taken back, in the order of that.
     """
 
-    __slots__ = ("_closed", "_hooks", "_planner", "_revised", "_start", "_story", "_world", "operations", "undone")
+    __slots__ = ("_closed", "_hooks", "_planner", "_revised", "_start", "_trace", "_world", "operations", "undone")
 
-    def __init__(self, world: World, hooks: Hooks, planner: Planner, story: Story) -> None:
-        self._world, self._hooks, self._planner, self._story = world, hooks, planner, story
+    def __init__(self, world: World, hooks: Hooks, planner: Planner, trace: CycleTrace) -> None:
+        self._world, self._hooks, self._planner, self._trace = world, hooks, planner, trace
         self.operations: list[Operation] = []
         self.undone: list[Operation] = []
         self._start = Mark(world.journal.mark(), 0)
@@ -105,7 +105,7 @@ class Statement:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if not self._closed:
             self.discard()
@@ -323,7 +323,7 @@ class Statement:
         refusals = self._planner.submit(decisions)
         binds = op.kind is Kind.ALLOCATE
         for i in sorted(refusals):
-            self._story.tell(decisions[i].pod, "bind refused" if binds else "evict refused", refusals[i].reason)
+            self._trace.tell(decisions[i].pod, "bind refused" if binds else "evict refused", refusals[i].reason)
         if binds and len(refusals) < len(rows):
             taken = op.placement
             if refusals:
@@ -351,7 +351,7 @@ class Statement:
         try:
             self._hooks.ask(points.on_deallocate if kind is Kind.ALLOCATE else points.on_allocate, run)
         except PluginFault as fault:
-            self._story.blame(tables.tasks.pods[row].key, fault)
+            self._trace.blame(tables.tasks.pods[row].key, fault)
 
     def _close(self) -> None:
         assert not self._closed, "a statement ends once"

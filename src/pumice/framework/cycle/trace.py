@@ -1,6 +1,6 @@
 """What a cycle tried and what stood against it: written while it runs, read by explanations and reports.
 
-``Attempt`` is what one try to place a job comes to. Whoever tries returns it; the story takes it in.
+``Attempt`` is what one try to place a job comes to. Whoever tries returns it; the trace takes it in.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Question(NamedTuple):
 class Attempt(NamedTuple):
     """``placed``: operations that stand. ``undone``: those that were taken back, in the order of that. ``errors``: task
     rows that found no node, in the order of trying. ``asked``: what was asked of the queue before anything stood;
-    ``asked_again``: it was asked later too, and may have answered by what stood. ``told``: what the story should say of
+    ``asked_again``: it was asked later too, and may have answered by what stood. ``told``: what the trace should say of
     the job, as (what, detail)."""
 
     placed: tuple[Operation, ...] = ()
@@ -114,7 +114,7 @@ class Fault(NamedTuple):
         return f"plugin {self.plugin}, {self.hook} at {self.point} ({self.where}): {self.problem}"
 
 
-class Trace(NamedTuple):
+class LastTrial(NamedTuple):
     """For each of some tasks where the operation that was taken back last had put it (tasks,): its state (-1: nothing
     was taken back), its node, and whether somebody was evicted for it."""
 
@@ -123,12 +123,12 @@ class Trace(NamedTuple):
     evicted: Bool
 
     @staticmethod
-    def of(count: int, operations: Sequence[Operation] = (), position: Mapping[int, int] | None = None) -> Trace:
+    def of(count: int, operations: Sequence[Operation] = (), position: Mapping[int, int] | None = None) -> LastTrial:
         """Of operations in the order in which they were taken back; ``position`` of each row among the tasks, the row
         itself without."""
-        trace = Trace(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count, dtype=bool))
-        trace.take(operations, position)
-        return trace
+        last_trial = LastTrial(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count, dtype=bool))
+        last_trial.take(operations, position)
+        return last_trial
 
     def promises(self) -> AnyArray:
         """Which of them it was a promise for that somebody was evicted for (rows,), rising."""
@@ -146,12 +146,12 @@ class Trace(NamedTuple):
 
 class Failure(NamedTuple):
     """A failed attempt without its job: tasks by their position in it. ``number``: equal for failures that say the
-    same. ``trace`` None: nothing was undone. ``queue``: versions of what the queue's answers rest on; ``asked_again``:
-    these were not all given before anything stood. ``alone``: the queue took on none of the tasks, and no node was
-    looked at."""
+    same. ``last_trial`` None: nothing was undone. ``queue``: versions of what the queue's answers rest on;
+    ``asked_again``: these were not all given before anything stood. ``alone``: the queue took on none of the tasks, and
+    no node was looked at."""
 
     number: int
-    trace: Trace | None
+    last_trial: LastTrial | None
     errors: tuple[tuple[int, FitErrors], ...]
     asked: tuple[Question, ...]
     asked_again: bool
@@ -161,8 +161,8 @@ class Failure(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What an action that moved nothing left in the story: entries, rejections at admission, and the failures that
-    befell jobs: ``failed`` their rows, ``failed_as`` and ``failed_with`` as in the story."""
+    """What an action that moved nothing left in the trace: entries, rejections at admission, and the failures that
+    befell jobs: ``failed`` their rows, ``failed_as`` and ``failed_with`` as in the trace."""
 
     told: tuple[Entry | JobsEntry, ...]
     rejected: tuple[tuple[AnyArray, str], ...]
@@ -172,7 +172,7 @@ class Said(NamedTuple):
     failed_with: I32
 
 
-class Story:
+class CycleTrace:
     """Everything told in one cycle. ``action`` is the one that runs.
 
     ``failed_as`` (J,): the number of the failure that befell a job, 0 without one; which one it was, ``failure_of``
@@ -195,7 +195,7 @@ class Story:
         self.counts: Counter[str] = Counter()
         self.moved: set[int] = set()
         self.tried: set[int] = set()
-        self._undone: Trace | None = None  # of all tasks, made when something is undone
+        self._undone: LastTrial | None = None  # of all tasks, made when something is undone
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class Story:
             self._unfail(job)
         if attempt.undone:
             if self._undone is None:
-                self._undone = Trace.of(self._tables.tasks.capacity)
+                self._undone = LastTrial.of(self._tables.tasks.capacity)
             self._undone.take(attempt.undone)
         if self._undone is not None:
             for op in attempt.placed:
@@ -235,11 +235,11 @@ class Story:
 
     def _unfail(self, job: int) -> None:
         """The job was tried again after it had failed like others: from now on it has notes of its own."""
-        trace, rows = self.failure_of(job).trace, self._tables.jobs.tasks[job]
-        if trace is not None:
+        last_trial, rows = self.failure_of(job).last_trial, self._tables.jobs.tasks[job]
+        if last_trial is not None:
             if self._undone is None:
-                self._undone = Trace.of(self._tables.tasks.capacity)
-            self._undone.status[rows], self._undone.node[rows], self._undone.evicted[rows] = trace
+                self._undone = LastTrial.of(self._tables.tasks.capacity)
+            self._undone.status[rows], self._undone.node[rows], self._undone.evicted[rows] = last_trial
         self.failed_as[job] = 0
 
     def fail(self, jobs: AnyArray, failure: Failure) -> None:
@@ -252,7 +252,7 @@ class Story:
     # -- again --------------------------------------------------------------------------------------------------------
 
     def mark(self) -> tuple[int, ...]:
-        """Where the story is."""
+        """Where the trace is."""
         return len(self.told), len(self.rejected), len(self._failures), *self._beside()
 
     def _beside(self) -> tuple[int, ...]:
@@ -306,23 +306,23 @@ class Story:
         position, first = min(errors, key=itemgetter(0))
         return int(rows[position]), first
 
-    def undone_of(self, job: int) -> Trace | None:
+    def undone_of(self, job: int) -> LastTrial | None:
         """What was taken back of the tasks of a job, in their order; None where nothing was."""
         if self.failed_as[job]:
-            return self.failure_of(job).trace
+            return self.failure_of(job).last_trial
         undone = self._undone
         if undone is None:
             return None
         rows = self._tables.jobs.tasks[job]
         if not (undone.status[rows] >= 0).any():
             return None
-        return Trace(undone.status[rows], undone.node[rows], undone.evicted[rows])
+        return LastTrial(undone.status[rows], undone.node[rows], undone.evicted[rows])
 
     def undone_promises(self) -> AnyArray:
         """Rows of the tasks of which a promise that others were evicted for was taken back last."""
         found = [] if self._undone is None else [self._undone.promises()]
         for number, failure in enumerate(self._failures):
-            promised = failure.trace.promises() if failure.trace is not None else ()
+            promised = failure.last_trial.promises() if failure.last_trial is not None else ()
             if len(promised):
                 jobs = ((self.failed_as > 0) & (self._failed_with == number)).nonzero()[0].tolist()
                 found += [self._tables.jobs.tasks[job][promised] for job in jobs]

@@ -16,7 +16,7 @@ import numpy as np
 from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import Candidates
 from pumice.framework.plugin.errors import WrongAnswer
-from pumice.framework.plugin.filter_result import Invalid, Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Invalid, Unfit
 from pumice.model.decisions import Refusal
 
 Hook = Callable[..., Any]
@@ -279,7 +279,7 @@ def first_answer(tiers: Tiers, *args: object) -> Any:
     return None
 
 
-def verdicts(tiers: Tiers, subject: object, rows: Sized) -> list[Verdict]:
+def filter_results(tiers: Tiers, subject: object, rows: Sized) -> list[FilterResult]:
     """Every filter's reasons against some rows, in order; those that have nothing to say are left out."""
     found = []
     for tier in tiers:
@@ -287,8 +287,8 @@ def verdicts(tiers: Tiers, subject: object, rows: Sized) -> list[Verdict]:
             answer = hook(subject, rows)
             if answer is None:
                 continue
-            if not isinstance(answer, Verdict) or len(answer.codes) != len(rows):
-                raise WrongAnswer(hook, answer, f"a Verdict about {len(rows)} rows")
+            if not isinstance(answer, FilterResult) or len(answer.codes) != len(rows):
+                raise WrongAnswer(hook, answer, f"a FilterResult about {len(rows)} rows")
             found.append(answer)
     return found
 

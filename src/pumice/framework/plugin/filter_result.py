@@ -38,37 +38,37 @@ class Invalid(Struct, frozen=True):
     message: str
 
 
-class Verdict(Struct, frozen=True):
+class FilterResult(Struct, frozen=True):
     """Reasons per node: ``why[codes[i]]`` stands against node i; code 0 is none. Shape (rows,)."""
 
     codes: I32
     why: tuple[tuple[Unfit, ...], ...]
 
     @staticmethod
-    def of(fits: Bool, unfit: Unfit) -> Verdict:
+    def of(fits: Bool, unfit: Unfit) -> FilterResult:
         """One reason against every row where ``fits`` is False."""
-        return Verdict((~fits).astype(np.int32), ((), (unfit,)))
+        return FilterResult((~fits).astype(np.int32), ((), (unfit,)))
 
 
-def gather(verdicts: Sequence[Verdict], count: int) -> Verdict:
+def gather(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
     """All reasons of several filters together, in their order. Shape (count,)."""
-    if len(verdicts) == 1:
-        return verdicts[0]
+    if len(filter_results) == 1:
+        return filter_results[0]
     codes = np.zeros(count, dtype=np.int64)
-    for verdict in verdicts:
-        codes = codes * len(verdict.why) + verdict.codes
+    for filter_result in filter_results:
+        codes = codes * len(filter_result.why) + filter_result.codes
     distinct, inverse = np.unique(codes, return_inverse=True)
     why: list[tuple[Unfit, ...]] = [()]
     renumber = np.zeros(len(distinct), dtype=np.int32)
     for i, mixed in enumerate(distinct.tolist()):
         reasons: tuple[Unfit, ...] = ()
-        for verdict in reversed(verdicts):
-            mixed, code = divmod(mixed, len(verdict.why))
-            reasons = verdict.why[code] + reasons
+        for filter_result in reversed(filter_results):
+            mixed, code = divmod(mixed, len(filter_result.why))
+            reasons = filter_result.why[code] + reasons
         if reasons:
             renumber[i] = len(why)
             why.append(reasons)
-    return Verdict(renumber[inverse].astype(np.int32), tuple(why))
+    return FilterResult(renumber[inverse].astype(np.int32), tuple(why))
 
 
 class FitErrors(Struct, frozen=True, eq=False):
@@ -105,10 +105,10 @@ class FitErrors(Struct, frozen=True, eq=False):
 _COMPARED = attrgetter("histogram", "node_count", "message", "hypernode", "skipped")
 
 
-def histogram(verdicts: Iterable[tuple[tuple[Unfit, ...], int]]) -> Counter[str]:
+def histogram(filter_results: Iterable[tuple[tuple[Unfit, ...], int]]) -> Counter[str]:
     """Reasons counted over nodes, from (reasons, number of nodes) pairs."""
     counts: Counter[str] = Counter()
-    for reasons, times in verdicts:
+    for reasons, times in filter_results:
         for unfit in reasons:
             if unfit.reason:
                 counts[unfit.reason] += times

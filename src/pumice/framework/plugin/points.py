@@ -19,7 +19,7 @@ from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework.plugin import combine
 from pumice.framework.plugin import incremental as in_turn
 from pumice.framework.plugin.combine import Allowed
-from pumice.framework.plugin.filter_result import Invalid, Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Invalid, Unfit
 from pumice.framework.plugin.point import Asked, P, Point, Question, Reads, TwoForms, as_it_is
 from pumice.model.decisions import Refusal
 
@@ -99,15 +99,15 @@ task_order: TwoForms[[TaskRows], AnyArray, [Task, Task], int, int] = TwoForms(
     {("TaskRows",): "key", ("Task", "Task"): "compare"},
     switch="TaskOrder",
 )
-predicate: OverNodes[Verdict | None, Unfit | None] = OverNodes(
+predicate: OverNodes[FilterResult | None, Unfit | None] = OverNodes(
     "predicate",
-    "May the task run on the node? Rows answer a Verdict; one node answers None or Unfit. None over rows: no objection"
-    " to this task, nor to further ones of its class, wherever others of its job go. A hook may name a method for"
-    " several (`several=`): about classes a mask, classes by nodes, or None; about tasks a FilterInTurn, which follows"
-    " their placements, or None. One about tasks may name a method that takes a TaskClass and says whether it concerns"
-    " its tasks at all (`concerns=`).",
+    "May the task run on the node? Rows answer a FilterResult; one node answers None or Unfit. None over rows: no"
+    " objection to this task, nor to further ones of its class, wherever others of its job go. A hook may name a method"
+    " for several (`several=`): about classes a mask, classes by nodes, or None; about tasks a FilterInTurn, which"
+    " follows their placements, or None. One about tasks may name a method that takes a TaskClass and says whether it"
+    " concerns its tasks at all (`concerns=`).",
     "before a task is placed: for a class once, and then for rows that changed; for a task each time",
-    combine.verdicts,
+    combine.filter_results,
     _OVER_NODES,
     switch="Predicate",
 )
@@ -269,10 +269,10 @@ def pair_of_single_keys(of_one: Callable[[Subject], Any]) -> Callable[[Subject, 
     return compare
 
 
-def filter_node_by_node(hook: Callable[[Subject, Node], Unfit | None]) -> Callable[[Subject, NodeRows], Verdict]:
+def filter_node_by_node(hook: Callable[[Subject, Node], Unfit | None]) -> Callable[[Subject, NodeRows], FilterResult]:
     """A filter of one node, over rows."""
 
-    def over_rows(subject: Subject, nodes: NodeRows) -> Verdict:
+    def over_rows(subject: Subject, nodes: NodeRows) -> FilterResult:
         why: list[tuple[Unfit, ...]] = [()]
         codes = np.zeros(len(nodes), dtype=np.int32)
         for i, node in enumerate(nodes):
@@ -282,7 +282,7 @@ def filter_node_by_node(hook: Callable[[Subject, Node], Unfit | None]) -> Callab
                     raise combine.WrongAnswer(hook, unfit, "None or an Unfit")
                 codes[i] = len(why)
                 why.append((unfit,))
-        return Verdict(codes, tuple(why))
+        return FilterResult(codes, tuple(why))
 
     return over_rows
 
@@ -296,14 +296,14 @@ def score_node_by_node(hook: Callable[[Subject, Node], float]) -> Callable[[Subj
     return over_rows
 
 
-def masks_of_each(hook: Callable[[TaskClass, NodeRows], Verdict | None]) -> Callable[[ClassRows, NodeRows], Bool]:
+def masks_of_each(hook: Callable[[TaskClass, NodeRows], FilterResult | None]) -> Callable[[ClassRows, NodeRows], Bool]:
     """A filter about one class, asked about several: to which nodes it does not object."""
 
     def of_several(classes: ClassRows, nodes: NodeRows) -> Bool:
         found = np.ones((len(classes), len(nodes)), dtype=bool)
         for i, cls in enumerate(classes):
-            for verdict in combine.verdicts(((hook,),), cls, nodes):
-                found[i] = verdict.codes == 0
+            for filter_result in combine.filter_results(((hook,),), cls, nodes):
+                found[i] = filter_result.codes == 0
         return found
 
     return of_several
@@ -345,11 +345,11 @@ tasks_compared: Asked[[Task, Task], int] = Asked(
     (task_order,), {"key": lambda hook: pair_of_keys(hook, TaskRows), "compare": as_it_is}, combine.first_nonzero
 )
 tasks_keyed: Asked[[TaskRows], list[AnyArray]] = Asked((task_order,), {"key": as_it_is}, combine.keys)
-class_filters: Asked[[TaskClass, NodeRows], list[Verdict]] = Asked(
-    (predicate,), {"class": as_it_is, "class_node": filter_node_by_node}, combine.verdicts
+class_filters: Asked[[TaskClass, NodeRows], list[FilterResult]] = Asked(
+    (predicate,), {"class": as_it_is, "class_node": filter_node_by_node}, combine.filter_results
 )
-task_filters: Asked[[Task, NodeRows], list[Verdict]] = Asked(
-    (predicate,), {"task": as_it_is, "task_node": filter_node_by_node}, combine.verdicts
+task_filters: Asked[[Task, NodeRows], list[FilterResult]] = Asked(
+    (predicate,), {"task": as_it_is, "task_node": filter_node_by_node}, combine.filter_results
 )
 _CLASS_SCORES = {"class": as_it_is, "class_node": score_node_by_node}
 _TASK_SCORES = {"task": as_it_is, "task_node": score_node_by_node}

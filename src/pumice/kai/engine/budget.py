@@ -11,15 +11,15 @@ import numpy as np
 from pumice.framework.cycle.session import Session
 from pumice.kai.engine.parts import Part
 
-#: Tries of one job in one turn; all that jobs of one queue may take in an action where nothing comes of it.
+#: SearchBudget of one job in one turn; all that jobs of one queue may take in an action where nothing comes of it.
 TRIES_MAX, QUEUE_TRIES_MAX = 4096, 8192
 #: What a job may always take, whatever its queue has left: so many, and so many for each task and sub-group.
 _ALWAYS, _FOR_EACH = 64, 4
-#: What the story says of a job whose search ended before it was through.
+#: What the trace says of a job whose search ended before it was through.
 CUT_OFF = "cut off"
 
 
-class Tries:
+class SearchBudget:
     """Of one session. ``cut``: the job under way asked for more than it may have, so that nothing is proven of it.
 
     A job may have half of what its queue has left in the action: one tenant's trees are at nobody else's cost, and the
@@ -55,7 +55,7 @@ class Tries:
             pot = self._pot(part)
             self._left[pot] = max(self._left.get(pot, QUEUE_TRIES_MAX) - above, 0)
         if self.cut:
-            self._ssn.story.tell_of_jobs(np.array([part.job]), CUT_OFF, f"after {self._taken} tries")
+            self._ssn.trace.tell_of_jobs(np.array([part.job]), CUT_OFF, f"after {self._taken} tries")
 
     def _allow(self, part: Part) -> None:
         """How much the job may have, asked when it takes the first one: most jobs take none."""
@@ -65,9 +65,9 @@ class Tries:
         self._most = max(self._floor, min(TRIES_MAX, self._left.get(self._pot(part), QUEUE_TRIES_MAX) // 2))
 
     def _pot(self, part: Part) -> tuple[str, int]:
-        return self._ssn.story.action, int(self._ssn.tables.jobs.queue[part.job])
+        return self._ssn.trace.action, int(self._ssn.tables.jobs.queue[part.job])
 
 
-def tries(ssn: Session) -> Tries:
+def tries(ssn: Session) -> SearchBudget:
     """Those of this session."""
-    return ssn.shared(Tries, lambda: Tries(ssn))
+    return ssn.shared(SearchBudget, lambda: SearchBudget(ssn))

@@ -20,7 +20,7 @@ class Tally(StrEnum):
 
 def tally(ssn: Session, what: Tally, times: int = 1) -> None:
     """Count for the action that runs."""
-    ssn.story.counts[f"{what} {ssn.story.action}"] += times
+    ssn.trace.counts[f"{what} {ssn.trace.action}"] += times
 
 
 def tallies(counts: Counter[str], what: Tally) -> dict[str, int]:

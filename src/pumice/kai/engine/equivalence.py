@@ -70,9 +70,9 @@ class Alike:
         self._why.clear()
 
     def tell(self) -> None:
-        """Put all of it into the story, an entry for each reason."""
+        """Put all of it into the trace, an entry for each reason."""
         by_reason: dict[str, list[int]] = {}
         for job, why in self._told:
             by_reason.setdefault(why, []).append(job)
         for why, jobs in by_reason.items():
-            self._ssn.story.tell_of_jobs(np.array(jobs), "not placed", why)
+            self._ssn.trace.tell_of_jobs(np.array(jobs), "not placed", why)

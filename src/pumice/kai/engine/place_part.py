@@ -31,8 +31,8 @@ from pumice.model.gpu import GPU_RESOURCE, GpuShare
 from pumice.model.status import TaskStatus
 from pumice.placing.derived import derived
 from pumice.placing.feasibility import ClassFit, Feasibility
-from pumice.placing.k_best import Ladder
-from pumice.placing.prefetch import Picks
+from pumice.placing.k_best import KBestMerge
+from pumice.placing.prefetch import PrefetchedPlacements
 
 _RELEASING, _ALLOCATED = int(TaskStatus.RELEASING), int(TaskStatus.ALLOCATED)
 _ANYWHERE = Subset()
@@ -47,7 +47,7 @@ class Placer:
     def __init__(self, ssn: Session) -> None:
         self.ssn, self.why, self.as_promised = ssn, "", False
         self.feasible = Feasibility(ssn.world, ssn.hooks, ssn.memo, ssn.snapshot.shard)
-        self._picks = Picks(ssn.memo, self.feasible)
+        self._picks = PrefetchedPlacements(ssn.memo, self.feasible)
         self._by_name = nodes_by_name(ssn)
         self._single = ssn.hooks.answers(points.task_filters) or ssn.hooks.answers(points.task_scores)
         self._outside = self.feasible.outside
@@ -328,8 +328,8 @@ class Placer:
     def _of_task(self, row: int, fits: Bool, fit: ClassFit) -> tuple[Bool, F64]:
         """What hooks say that look at the single task."""
         ssn, task, nodes = self.ssn, Task(self.ssn.tables, row), self.feasible.all_nodes
-        for verdict in ssn.ask(points.task_filters, task, nodes):
-            fits = fits & (verdict.codes == 0)
+        for filter_result in ssn.ask(points.task_filters, task, nodes):
+            fits = fits & (filter_result.codes == 0)
         score = ssn.ask(points.task_scores, task, nodes, fit.score)
         return fits, np.broadcast_to(score, fits.shape)
 
@@ -345,7 +345,7 @@ class Placer:
             score = look.score if within.score is None else look.score + within.score[rows]
             return np.where(look.allowed & look.future_fits, score, -np.inf)
 
-        picked = Ladder(rows, places, [[score] for score in key[rows].tolist()], count, score_after).climb()
+        picked = KBestMerge(rows, places, [[score] for score in key[rows].tolist()], count, score_after).climb()
         return picked[: self._as_the_first(cls, fit, picked)]
 
     def _as_the_first(self, cls: int, fit: ClassFit, picked: list[int]) -> int:

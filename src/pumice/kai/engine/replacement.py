@@ -75,7 +75,7 @@ class Waiting:
             self._standing.key(job)  # as it is now, and not in a simulation in which the job may have to leave
 
 
-class Contest:
+class Replacement:
     """``evicted``: rows that left; ``within`` (N,): where all are placed."""
 
     def __init__(

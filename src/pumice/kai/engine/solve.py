@@ -30,7 +30,7 @@ from pumice.kai.engine.job_order import Standing
 from pumice.kai.engine.parts import Chunk, Part, Scenario
 from pumice.kai.engine.place_part import placer
 from pumice.kai.engine.points import solution_start
-from pumice.kai.engine.replacement import Contest, Waiting
+from pumice.kai.engine.replacement import Replacement, Waiting
 from pumice.kai.engine.tree_order import may_have_missed_its_turn
 from pumice.kai.engine.victim_candidates import Candidates
 from pumice.model.gpu import GPU_RESOURCE
@@ -170,7 +170,7 @@ class _Search:
         with self.stmt.trial() as trial:
             evict_all(ssn, self.stmt, [row for row in rows if row not in self._standing], self.rules.reason)
             self._evicted = self.stmt.mark()
-            placed = Contest(ssn, self.stmt, part, rows, self.waiting, within).run()
+            placed = Replacement(ssn, self.stmt, part, rows, self.waiting, within).run()
             if not placed or self._allowed.cut:  # then others may have lost their place for that
                 return None, False
             if not self._is_valid(Scenario(part, list(rows))):

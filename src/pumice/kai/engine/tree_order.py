@@ -129,7 +129,7 @@ class Turns:
 
     def __init__(self, ssn: Session, rows: AnyArray) -> None:
         self._ssn = ssn
-        depth = ssn.policy.section(QUEUE_DEPTH).get(ssn.story.action)
+        depth = ssn.policy.section(QUEUE_DEPTH).get(ssn.trace.action)
         self._lines = ssn.order.lines(rows, depth)
         self._turns: dict[int, tuple[Turn, int, Part | None]] = {}  # of a queue, with its job's stamp and part
 

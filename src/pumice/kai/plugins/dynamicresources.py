@@ -8,7 +8,7 @@ from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task, TaskClass
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import ROWS
 from pumice.kai import points
@@ -48,11 +48,11 @@ class DynamicResources:
         return found if found.any() else None
 
     @points.predicate(reads=(ROWS,))
-    def keeps_apart(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+    def keeps_apart(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Pods that ask for GPUs as a resource do not go where they are claimed. Shape (rows,)."""
         if self._by_claims is None or not asks_for_gpus(cls, self._gpu):
             return None
-        return Verdict.of(~nodes.pick(self._by_claims), _OTHER_GPUS)
+        return FilterResult.of(~nodes.pick(self._by_claims), _OTHER_GPUS)
 
 
 class _Refusing:

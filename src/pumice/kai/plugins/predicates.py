@@ -13,7 +13,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task, TaskClass
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict, gather
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit, gather
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import PODS, ROWS
 from pumice.kai import points
@@ -60,11 +60,11 @@ class Predicates:
         ssn.add(points.on_allocate, on_allocate)
         ssn.add(points.on_deallocate, on_deallocate)
 
-    def pod_filters(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def pod_filters(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """Host ports, then inter-pod affinity, as far as they matter to the task's class. Shape (rows,)."""
         cls = int(self.ssn.tables.tasks.cls[task.row])
-        verdicts = [each.verdict(task, nodes) for each in self._filters if each.concerns(cls)]
-        return gather(verdicts, len(nodes)) if verdicts else None
+        filter_results = [each.filter_result(task, nodes) for each in self._filters if each.concerns(cls)]
+        return gather(filter_results, len(nodes)) if filter_results else None
 
     @points.pre_predicate
     def not_yet(self, cls: TaskClass) -> Unfit | None:
@@ -81,7 +81,7 @@ class Predicates:
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
     @points.predicate(reads=(ROWS,))
-    def node_filters(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+    def node_filters(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """The first filter that objects. Shape (rows,)."""
         known = self._codes.get(cls.row)
         if known is None:
@@ -90,7 +90,7 @@ class Predicates:
             codes = np.where(against & (codes == 0), len(_WHY) - 1, codes).astype(np.int32)
             known = self._codes[cls.row] = codes, bool(codes.any())
         codes, objects = known
-        return Verdict(nodes.pick(codes), _WHY) if objects else None
+        return FilterResult(nodes.pick(codes), _WHY) if objects else None
 
 
 def asks_for_parts(spec: PodSpec) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from pumice.columns.dtypes import AnyArray, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.model.claims import CLAIM_USERS_MAX, ResourceClaim
 from pumice.model.status import TaskStatus
 from pumice.placing.claims.ledger import ClaimLedger, Free
@@ -31,14 +31,14 @@ class ClaimFilter:
         self._room: dict[Hashable, Bool] = {}
         self._room_of: Free | None = None
 
-    def verdict(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """Why nodes cannot take the task for its claims; None where it has none. Shape (rows,)."""
         ledger, row = self._ledger, task.row
         numbers = ledger.of_task.get(row)
         if not numbers:
             return None
         if any(ledger.reserved(number) >= CLAIM_USERS_MAX for number in numbers if row not in ledger.users(number)):
-            return Verdict.of(np.zeros(len(nodes), dtype=bool), USED_UP)
+            return FilterResult.of(np.zeros(len(nodes), dtype=bool), USED_UP)
         codes = np.zeros(len(nodes), dtype=np.int32)
         codes[~self._has_room(row, numbers, soon=True)[nodes.rows]] = 1
         tasks = ledger.tables.tasks
@@ -47,7 +47,7 @@ class ClaimFilter:
         for number in numbers:
             if ledger.is_given(row, number):
                 codes[~ledger.nodes_of(number)[nodes.rows]] = 2
-        return Verdict(codes, ((), (NO_DEVICES,), (ELSEWHERE,)))
+        return FilterResult(codes, ((), (NO_DEVICES,), (ELSEWHERE,)))
 
     def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
         """Nodes on which the task would have to wait for devices that others still have. Shape (rows,)."""

@@ -9,7 +9,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.views import Node, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.point import PODS, ROWS
 from pumice.model.decisions import CLAIMS
 from pumice.placing.claims.filter import ClaimFilter
@@ -30,7 +30,7 @@ class Claiming:
         """Have it asked in the name of the plugin that is being opened. Where no pod claims devices nobody pays for
         that."""
         ssn.add(points.pre_predicate, refused, CLAIM_READS)
-        ssn.add(points.predicate, self.verdict, CLAIM_READS)
+        ssn.add(points.predicate, self.filter_result, CLAIM_READS)
         ssn.add(points.waits, self.waits, CLAIM_READS)
         ssn.add(points.on_allocate, self.ledger.placed)
         ssn.add(points.on_deallocate, self.ledger.left)
@@ -41,9 +41,9 @@ class Claiming:
         problem = self.ledger.problem(task.row)
         return Unfit(prefix + problem, Code.UNRESOLVABLE) if problem else None
 
-    def verdict(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """What its claims have against nodes; None for a task without claims. Shape (rows,)."""
-        return self._filter.verdict(task, nodes)
+        return self._filter.filter_result(task, nodes)
 
     def waits(self, task: Task, nodes: NodeRows) -> Bool | None:
         """Nodes on which it would have to wait for devices; None for none. Shape (rows,)."""

@@ -17,7 +17,7 @@ from pumice.columns.dtypes import I32, Bool
 from pumice.columns.nodes import LabelColumn
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.incremental import FilterInTurn, length_alike
 from pumice.model.pod import Pod, PodAffinityTerm, PodSpec
 from pumice.placing.filters.existing_terms import Looks, StandingTerms, Weighted
@@ -66,7 +66,7 @@ class InterPodFilter:
         affinity = self._index.tables.classes.specs[cls].affinity
         return bool(affinity.pod_required or affinity.anti_required) or self._standing.about_class(cls)
 
-    def verdict(self, task: Task, nodes: NodeRows) -> Verdict:
+    def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult:
         """The rule that a node breaks: affinity, then anti-affinity, then that of others. Shape (rows,)."""
         cls = task.cls
         rules = self._rules_for(cls.row, task.row, self._standing.looks(task.row))
@@ -81,7 +81,7 @@ class InterPodFilter:
                 by_domain[-1 if is_first else near.per_domain(each.key) == 0] = _AFFINITY
             found = by_domain[nodes.pick(each.label.codes)]
             codes = found if codes is None else np.maximum(codes, found)
-        return Verdict(np.zeros(len(nodes), dtype=np.int32) if codes is None else codes, WHY)
+        return FilterResult(np.zeros(len(nodes), dtype=np.int32) if codes is None else codes, WHY)
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
         """Whether a node breaks none, for tasks of one class that are placed one after the other."""

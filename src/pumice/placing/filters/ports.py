@@ -7,7 +7,7 @@ import numpy as np
 from pumice.columns.dtypes import Bool
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
-from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.incremental import FilterInTurn
 from pumice.model.pod import HostPort
 from pumice.placing.filters.pods import PodIndex, PodSet, classes_where
@@ -26,10 +26,10 @@ class PortFilter:
     def concerns(self, cls: int) -> bool:
         return bool(self._index.tables.classes.specs[cls].host_ports)
 
-    def verdict(self, task: Task, nodes: NodeRows) -> Verdict:
+    def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult:
         """Nodes with a pod whose ports clash are out. Shape (rows,)."""
         taken = self._holders_of(task.cls.row).per_node()[nodes.rows] > 0
-        return Verdict(taken.astype(np.int32), ((), (TAKEN,)))
+        return FilterResult(taken.astype(np.int32), ((), (TAKEN,)))
 
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn:
         """The same for tasks of one class that are placed one after the other."""

@@ -17,7 +17,7 @@ from pumice.algorithms.selectors import matches
 from pumice.columns.dtypes import I32, I64, Bool
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Task
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.incremental import FilterInTurn
 from pumice.model.pod import Pod, PodSpec, TopologySpreadConstraint
 from pumice.placing.derived import Derived
@@ -83,7 +83,7 @@ class SpreadFilter:
     def concerns(self, cls: int) -> bool:
         return bool(self._of(cls))
 
-    def verdict(self, task: Task, nodes: NodeRows) -> Verdict:
+    def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult:
         """The first constraint that a node breaks: no such label, or one more pod is too many. Shape (rows,)."""
         cls, pod = task.cls.row, task.pod
         codes: I32 | None = None
@@ -92,7 +92,7 @@ class SpreadFilter:
             by_domain[-1] = 2
             found = by_domain[nodes.pick(prepared.codes)]
             codes = found if codes is None else np.where(codes > 0, codes, found)
-        return Verdict(np.zeros(len(nodes), dtype=np.int32) if codes is None else codes, WHY)
+        return FilterResult(np.zeros(len(nodes), dtype=np.int32) if codes is None else codes, WHY)
 
     def _of(self, cls: int) -> tuple[Prepared, ...]:
         found = self._prepared.get(cls)

@@ -12,7 +12,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.views import Node, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.point import PODS, ROWS
 from pumice.model.decisions import VOLUMES
 from pumice.placing.derived import Derived, derived
@@ -64,14 +64,14 @@ class VolumeFilters:
                 return Unfit(f"plugin {BINDING} pre-predicates failed {problem}", Code.UNRESOLVABLE)
         return None
 
-    def verdict(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """What stands against nodes for the volumes of a task; None for one without. Shape (rows,)."""
         row = task.row
         if not self._ledger.of_task.get(row):
             return None
         if self._ledger.others_use_alone(row):
-            return Verdict.of(np.zeros(len(nodes), dtype=bool), _USED)
-        return Verdict(self._codes(row)[nodes.rows], _WHY)
+            return FilterResult.of(np.zeros(len(nodes), dtype=bool), _USED)
+        return FilterResult(self._codes(row)[nodes.rows], _WHY)
 
     def _codes(self, row: int) -> I32:
         """The first filter that objects, for all nodes (N,): the same for all tasks that name the same claims."""
@@ -186,7 +186,7 @@ def register_volumes(ssn: Session, on: tuple[str, ...] = (BINDING, ZONE, LIMITS)
         return {VOLUMES: found} if found else None
 
     ssn.add(points.pre_predicate, filters.refused, VOLUME_READS)
-    ssn.add(points.predicate, filters.verdict, VOLUME_READS)
+    ssn.add(points.predicate, filters.filter_result, VOLUME_READS)
     ssn.add(points.on_allocate, ledger.placed)
     ssn.add(points.on_deallocate, ledger.left)
     ssn.add(points.bind_context, granted)

@@ -43,7 +43,7 @@ class Request(Struct, frozen=True):
     since: float = 0.0
 
 
-class Verdict(Struct, frozen=True):
+class FilterResult(Struct, frozen=True):
     """The action to take now, and ``why``; for a targeted one with whom it is about; and what is to be asked again
     after a time."""
 
@@ -151,7 +151,7 @@ def _since(pod: Obj) -> float:
 # -- what to make of it
 
 
-def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float) -> Verdict:
+def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float) -> FilterResult:
     """The action that all requests together come to: an order before a policy, the whole job before parts of it.
 
     Of several that concern the whole job the first counts; it ends what the others were about.
@@ -171,11 +171,11 @@ def judge(job: VolcanoJob, version: int, requests: Sequence[Request], now: float
         elif whole is None:
             whole = action, request
     if whole is not None:
-        return Verdict(whole[0], why=_why(whole[1]))
+        return FilterResult(whole[0], why=_why(whole[1]))
     if targets:
         aims = tuple(_target(action, request) for action, request in targets)
-        return Verdict(targets[0][0], aims, _why(targets[0][1], len(targets) - 1), tuple(later))
-    return Verdict(later=tuple(later))
+        return FilterResult(targets[0][0], aims, _why(targets[0][1], len(targets) - 1), tuple(later))
+    return FilterResult(later=tuple(later))
 
 
 def _why(request: Request, others: int = 0) -> str:

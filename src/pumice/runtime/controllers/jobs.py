@@ -38,8 +38,8 @@ from pumice.runtime.controllers.job_plugins import plugins_of, pod_name, unknown
 from pumice.runtime.controllers.job_pods import controlled_resources, pod_objects, supporting_objects
 from pumice.runtime.controllers.job_policies import (
     OUT_OF_SYNC,
+    FilterResult,
     Request,
-    Verdict,
     happened,
     is_current,
     is_target,
@@ -183,7 +183,7 @@ def _check_order(job: VolcanoJob) -> None:
         raise FieldError("spec.tasks", f"{', '.join(waits)}, which wait for each other", "dependsOn without a circle")
 
 
-def _verdict(case: _Case, view: JobView) -> tuple[Verdict, list[Write]]:
+def _verdict(case: _Case, view: JobView) -> tuple[FilterResult, list[Write]]:
     """What to do, and when to ask again. Events count while pods are made, orders always."""
     version = case.standing.version
     requests = [
@@ -204,7 +204,7 @@ def _verdict(case: _Case, view: JobView) -> tuple[Verdict, list[Write]]:
 # -- an action
 
 
-def _moved(case: _Case, to: Move, verdict: Verdict) -> list[Write]:
+def _moved(case: _Case, to: Move, verdict: FilterResult) -> list[Write]:
     """The phase first. A part of the job is then killed here, the whole of it by what its new phase asks for."""
     old = case.standing
     retries = old.retries + to.retry

@@ -14,7 +14,7 @@ from pumice.columns.rows import JobRows, NodeRows, TaskRows
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import combine
 from pumice.framework.plugin.errors import WrongAnswer
-from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.hooks import Hook, Hooks
 from pumice.kai.engine.groups import Subset
 from pumice.testing.checks.breach import Breach
@@ -98,7 +98,7 @@ _RAISES = "In a cycle this costs the job that was asked about its turn. Answer, 
 def said(answer: Any) -> Hashable:
     """An answer as a value: equal values are equal answers, to the last bit. A verdict against no row is None."""
     match answer:
-        case Verdict():
+        case FilterResult():
             against = tuple(answer.why[code] or None for code in answer.codes.tolist())
             return against if any(against) else None
         case Subset():

@@ -20,10 +20,10 @@ VALUES: Mapping[str, tuple[Any, ...]] = {
 ANY: tuple[Any, ...] = (None, 0, -1.5, "x", [], [1, "x"], {}, {"x": 1})
 WRONG: tuple[Any, ...] = ([1], {"x": 1})
 
-Trying = Callable[[Mapping[str, Any]], None]  # a policy with these arguments, and a cluster under it
+OpenAttempt = Callable[[Mapping[str, Any]], None]  # a policy with these arguments, and a cluster under it
 
 
-def check_arguments(spec: PluginSpec, read: Trying, live: Trying) -> None:
+def check_arguments(spec: PluginSpec, read: OpenAttempt, live: OpenAttempt) -> None:
     """``read`` raises PolicyError for arguments that are refused, ``live`` Breach where a plugin fails under them.
 
     Raises: Breach.

@@ -12,7 +12,7 @@ import numpy as np
 from pumice.columns.rows import Candidates, ClassRows, JobRows, NodeRows, TaskRows
 from pumice.columns.views import Job, Task, TaskClass
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Verdict
+from pumice.framework.plugin.filter_result import FilterResult
 from pumice.framework.plugin.hooks import Hook
 from pumice.framework.plugin.incremental import FilterInTurn, InTurn, ScoreInTurn
 from pumice.framework.plugin.point import ROWS, SIGNATURE
@@ -68,7 +68,7 @@ def several_are_each(asking: Asking, questions: Iterable[Question]) -> None:
         together = asking.call(hook._replace(call=hook.several), question, [classes, *arguments[1:]])
         for i, cls in enumerate(classes):
             alone = asking.call(hook, question, [cls, *arguments[1:]])
-            wanted = alone.codes == 0 if isinstance(alone, Verdict) else alone
+            wanted = alone.codes == 0 if isinstance(alone, FilterResult) else alone
             if not _is_the_same(together, i, wanted):
                 facts = [("asked", question.text), ("about the class", cls.row), ("alone", said(wanted))]
                 facts.append(("together", said(None if together is None else together[i])))
@@ -419,5 +419,5 @@ def _stays_silent(
 
 _SILENCE = (
     "None, or one number, stands for all tasks of the class, wherever others of the job go: they are placed together"
-    " then. Answer an array (or a Verdict) over the nodes where the single task, or where others are, may matter."
+    " then. Answer an array (or a FilterResult) over the nodes where the single task, or where others are, may matter."
 )

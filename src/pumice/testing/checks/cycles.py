@@ -71,7 +71,7 @@ def told(found: Cycle) -> dict[str, Any]:
         "statuses": outcome.groups,
         "queues": outcome.queues,
         "notices": tuple(outcome.notices()),
-        "story": outcome.entries,
+        "trace": outcome.entries,
         "events": outcome.events,
         "figures": {name: value.tobytes() for name, value in outcome.figures.items()},
         "wakes at": outcome.wakes_at,

@@ -22,8 +22,8 @@ from pumice.volcano import points
 from pumice.volcano.failures.equivalence import Alike
 from pumice.volcano.failures.failures import Failures
 from pumice.volcano.failures.skip_unchanged import act
-from pumice.volcano.gangs.attempt import Trying
-from pumice.volcano.gangs.pending_tasks import Worksheet
+from pumice.volcano.gangs.attempt import OpenAttempt
+from pumice.volcano.gangs.pending_tasks import PendingTasks
 from pumice.volcano.gangs.readiness import job_ready
 from pumice.volcano.gangs.sub_job import Domain, Reached, allocate_tasks, try_nomination
 from pumice.volcano.queues.gates import gated_jobs, take_gates_off
@@ -48,7 +48,7 @@ NEVER_ASKED = (
     points.simulate_predicate,
     points.simulate_allocatable,
 )
-_Placed = Callable[[Session, Statement, int, Worksheet, Trying], Worksheet | None]
+_Placed = Callable[[Session, Statement, int, PendingTasks, OpenAttempt], PendingTasks | None]
 MAY_ASK = tuple(point for point in points.POINTS.values() if point not in NEVER_ASKED)
 
 
@@ -68,7 +68,7 @@ def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFi
 class _Allocation:
     def __init__(self, ssn: Session, *, cached: bool, promised_first: bool) -> None:
         self.ssn, self.cached, self.promised_first = ssn, cached, promised_first
-        self.worksheets: dict[int, Worksheet] = {}
+        self.pending: dict[int, PendingTasks] = {}
         self.failed = False  # whether the last turn ended in a failure that changed nothing
 
     def waiting(self) -> AnyArray:
@@ -90,7 +90,7 @@ class _Allocation:
     def take_turns(self, rows: AnyArray) -> None:
         """Go on until no queue has a job that can still get something."""
         ssn = self.ssn
-        failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.story, "allocate", ASKS)
+        failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.trace, "allocate", ASKS)
         self.gated = gated_jobs(ssn)
         self.alike = Alike(ssn, failures, tried=self.gated)
         if self.promised_first:
@@ -100,7 +100,7 @@ class _Allocation:
         while queues:
             queue = queues.pop()
             if ssn.ask(points.overused, Queue(ssn.tables, queue)):
-                ssn.story.tell(ssn.tables.queues.names[queue], "queue overused")
+                ssn.trace.tell(ssn.tables.queues.names[queue], "queue overused")
                 continue
             if not lines[queue]:
                 continue
@@ -138,8 +138,8 @@ class _Allocation:
 
     def _allocate(self, job: int) -> bool:
         ssn = self.ssn
-        worksheet = self.worksheets.get(job)
-        if worksheet is None:
+        pending_tasks = self.pending.get(job)
+        if pending_tasks is None:
             if self.alike.fails(job):
                 self.failed = True
                 return False
@@ -147,22 +147,26 @@ class _Allocation:
                 return False
             if job in self.gated:
                 take_gates_off(ssn, job)
-            worksheet = Worksheet(ssn, job)
+            pending_tasks = PendingTasks(ssn, job)
         in_domain = bool(ssn.tables.jobs.has_policy[job]) or has_hard(ssn.tables, job)
-        if not worksheet:
+        if not pending_tasks:
             self._look_again(job, in_domain=in_domain)
             return False
         with ssn.statement() as stmt:
-            return self._in_best_domain(stmt, job, worksheet) if in_domain else self._anywhere(stmt, job, worksheet)
+            return (
+                self._in_best_domain(stmt, job, pending_tasks)
+                if in_domain
+                else self._anywhere(stmt, job, pending_tasks)
+            )
 
     def _eligible(self, job: int) -> bool:
         ssn, uid = self.ssn, self.ssn.tables.jobs.uids[job]
         invalid = ssn.ask(points.job_valid, Job(ssn.tables, job))
         if invalid is not None:
-            ssn.story.tell(uid, "invalid", invalid.message)
+            ssn.trace.tell(uid, "invalid", invalid.message)
             return False
         if not ssn.tables.tree.ready and ssn.tables.jobs.has_topology[job]:
-            ssn.story.tell(uid, "hypernodes not ready")
+            ssn.trace.tell(uid, "hypernodes not ready")
             return False
         return True
 
@@ -170,7 +174,7 @@ class _Allocation:
         """All of the job is promised a node. That stands; what is said of it follows Volcano, which goes through such
         pods once more: in domains it forgets what stood against them before, else they count as tried (decision
         0140)."""
-        ssn, trying = self.ssn, Trying(self.ssn, job)
+        ssn, trying = self.ssn, OpenAttempt(self.ssn, job)
         if not trying.errors:
             return
         if in_domain:
@@ -181,10 +185,10 @@ class _Allocation:
                     trying.errors[row] = FitErrors(skipped=True)
         self._note(job, Attempt(errors=tuple(trying.errors.items())))
 
-    def _in_best_domain(self, stmt: Statement, job: int, worksheet: Worksheet) -> bool:
-        ssn, trying = self.ssn, Trying(self.ssn, job)
+    def _in_best_domain(self, stmt: Statement, job: int, pending_tasks: PendingTasks) -> bool:
+        ssn, trying = self.ssn, OpenAttempt(self.ssn, job)
         placed: _Placed = imported("pumice.volcano.topology.domains:allocate_for_job")  # few gangs are bound to domains
-        left = placed(ssn, stmt, job, worksheet, trying)
+        left = placed(ssn, stmt, job, pending_tasks, trying)
         if left is None:
             stmt.discard()
             self._note(job, trying.end(stmt))
@@ -194,16 +198,16 @@ class _Allocation:
             self._note(job, trying.end(stmt))
             return False
         self._commit(stmt, job, trying)
-        ssn.story.moved.add(job)
-        self.worksheets[job] = left
+        ssn.trace.moved.add(job)
+        self.pending[job] = left
         return bool(left)
 
-    def _anywhere(self, stmt: Statement, job: int, worksheet: Worksheet) -> bool:
+    def _anywhere(self, stmt: Statement, job: int, pending_tasks: PendingTasks) -> bool:
         ssn, subs = self.ssn, self.ssn.tables.subs
-        sub = next((s for s in worksheet.sheets if subs.uids[s] == ssn.tables.jobs.uids[job]), -1)
+        sub = next((s for s in pending_tasks.sheets if subs.uids[s] == ssn.tables.jobs.uids[job]), -1)
         if sub < 0:
             return False
-        sheet, trying = worksheet.sheets[sub], Trying(ssn, job)
+        sheet, trying = pending_tasks.sheets[sub], OpenAttempt(ssn, job)
         reached = Reached.NOTHING
         if subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sheet, trying):
             reached = Reached.READY if job_ready(ssn, job) else Reached.PIPELINED
@@ -221,17 +225,17 @@ class _Allocation:
         self._commit(stmt, job, trying)
         if subs.nominated[sub] >= 0:
             ssn.journal.put(subs["nominated"], sub, -1)
-        self.worksheets[job] = worksheet
+        self.pending[job] = pending_tasks
         return bool(sheet)
 
-    def _commit(self, stmt: Statement, job: int, trying: Trying) -> None:
+    def _commit(self, stmt: Statement, job: int, trying: OpenAttempt) -> None:
         placed = stmt.save()
         stmt.commit()
         attempt = trying.end(stmt, placed)
         if attempt.undone or attempt.errors or attempt.told:
             self._note(job, attempt)
 
-    def _failed(self, job: int, trying: Trying, attempt: Attempt) -> None:
+    def _failed(self, job: int, trying: OpenAttempt, attempt: Attempt) -> None:
         """Nothing was placed, and nothing changed. Where nothing of the job stood before, others may fail like it."""
         self.failed = not trying.unlike_others
         if self.failed and self.alike.is_fresh(job):
@@ -240,6 +244,6 @@ class _Allocation:
             self._note(job, attempt)
 
     def _note(self, job: int, attempt: Attempt) -> None:
-        self.ssn.story.take(job, attempt)
+        self.ssn.trace.take(job, attempt)
         for what, detail in attempt.told:
-            self.ssn.story.tell(self.ssn.tables.jobs.uids[job], what, detail)
+            self.ssn.trace.tell(self.ssn.tables.jobs.uids[job], what, detail)

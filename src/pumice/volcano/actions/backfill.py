@@ -47,11 +47,11 @@ def _place(ssn: Session, row: int, open_to: Bool | None) -> None:
     nodes = placing_of(ssn).feasible.all_nodes
     unfit = ssn.ask(points.task_refused, Task(ssn.tables, row))
     if unfit is not None:
-        ssn.story.note(row, FitErrors.everywhere(unfit, len(nodes)))
+        ssn.trace.note(row, FitErrors.everywhere(unfit, len(nodes)))
         return
     choice = placing_of(ssn).choose(row, nodes, open_to=open_to, resources=False)
     if choice.errors is not None:
-        ssn.story.note(row, choice.errors)
+        ssn.trace.note(row, choice.errors)
     elif choice.node >= 0:
         _allocate_directly(ssn, row, choice.node)
 
@@ -94,7 +94,7 @@ def _allocate_directly(ssn: Session, row: int, node: int) -> None:
     with ssn.statement() as stmt:
         refusal = stmt.allocate([row], [node])
         if refusal is not None:
-            ssn.story.note(row, FitErrors(message=refusal.reason))
+            ssn.trace.note(row, FitErrors(message=refusal.reason))
             return
         ready = job_ready(ssn, job)
         stmt.leave_standing()

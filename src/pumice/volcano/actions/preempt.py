@@ -16,8 +16,8 @@ from pumice.framework.cycle.statement import Statement
 from pumice.framework.cycle.trace import Kind
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import Supply, evictable
-from pumice.volcano.eviction.equal_swaps import Before, Exchanges
-from pumice.volcano.eviction.evict_for_task import RoomMaking, WhyNot
+from pumice.volcano.eviction.equal_swaps import Before, EqualSwaps
+from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
 from pumice.volcano.eviction.node_search import Found, NodeSearch, Victims, waiting_tasks
 from pumice.volcano.eviction.nominations import promised_again, why_not_eligible
 from pumice.volcano.eviction.topology_aware import Limits, least_harmful_first
@@ -86,8 +86,8 @@ class _Preemption:
         self.allocatable_asked = allocatable_asked
         self.votes = points.preemptable_agreed if all_must_agree else points.preemptable_victims
         kind = f"{REASON} {compare} {promised_kept} {all_must_agree} {allocatable_asked}"
-        self.making = RoomMaking(ssn, REASON, kind, points.preemptable)
-        self.exchanges = Exchanges(ssn, REASON, self.votes)
+        self.making = EvictForTask(ssn, REASON, kind, points.preemptable)
+        self.exchanges = EqualSwaps(ssn, REASON, self.votes)
         self.within = alike_failures(ssn, f"{kind} within", points.preemptable)
         self.allocate_follows = ssn.policy.comes_after(REASON, "allocate")
 
@@ -217,7 +217,7 @@ class _Preemption:
         return trial.kept
 
     def _count(self, victims: int) -> None:
-        counts = self.ssn.story.counts
+        counts = self.ssn.trace.counts
         counts[PREEMPTIONS_TRIED] += 1
         counts[VICTIMS_LOOKED_AT] = victims
 

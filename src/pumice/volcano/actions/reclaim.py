@@ -14,8 +14,8 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.volcano import points
 from pumice.volcano.eviction.candidates import evictable
-from pumice.volcano.eviction.equal_swaps import Before, Exchanges
-from pumice.volcano.eviction.evict_for_task import RoomMaking, WhyNot
+from pumice.volcano.eviction.equal_swaps import Before, EqualSwaps
+from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
 from pumice.volcano.eviction.node_search import NodeSearch, Victims
 from pumice.volcano.eviction.nominations import never_preempts, promised_again
 from pumice.volcano.eviction.victim_order import eviction_order
@@ -44,8 +44,8 @@ class _Reclaiming:
         self.ssn, self.search = ssn, NodeSearch(ssn, cached=False, by_score=False)
         self.promised_kept = promised_kept
         self.votes = points.reclaimable_agreed if all_must_agree else points.reclaimable_victims
-        self.making = RoomMaking(ssn, REASON, f"{REASON} {promised_kept} {all_must_agree}", points.reclaimable)
-        self.exchanges = Exchanges(ssn, REASON, self.votes)
+        self.making = EvictForTask(ssn, REASON, f"{REASON} {promised_kept} {all_must_agree}", points.reclaimable)
+        self.exchanges = EqualSwaps(ssn, REASON, self.votes)
 
     def run(self, starving: dict[int, list[int]]) -> None:
         ssn = self.ssn
@@ -53,7 +53,7 @@ class _Reclaiming:
         while queues:
             queue = queues.pop()
             if ssn.ask(points.overused, Queue(ssn.tables, queue)):
-                ssn.story.tell(ssn.tables.queues.names[queue], "queue overused")
+                ssn.trace.tell(ssn.tables.queues.names[queue], "queue overused")
                 continue
             jobs = Heap(ssn.order.job_keys(), starving[queue])
             while jobs:

@@ -45,7 +45,7 @@ class Before(NamedTuple):
     passed_over: I64
 
 
-class Exchanges:
+class EqualSwaps:
     """Of one action, which asks for ``votes`` about victims and evicts for ``reason``."""
 
     def __init__(self, ssn: Session, reason: str, votes: Asked[[Task, Candidates], Bool]) -> None:

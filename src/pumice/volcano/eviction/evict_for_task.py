@@ -26,8 +26,8 @@ WhyNot = Callable[[], str]
 MakeRoom = Callable[[Statement, Sequence[int]], int | WhyNot]
 
 
-class RoomMaking:
-    """The attempts of one action (``name``, as the story has it), which asks for victims at ``asks``. Attempts of one
+class EvictForTask:
+    """The attempts of one action (``name``, as the trace has it), which asks for victims at ``asks``. Attempts of one
     ``kind`` fail alike."""
 
     def __init__(self, ssn: Session, name: str, kind: str, asks: Question) -> None:

@@ -43,7 +43,7 @@ class _GangEviction:
         while queues:
             queue = queues.pop()
             if self.kind is EvictionKind.GANG_RECLAIM and ssn.ask(points.overused, Queue(ssn.tables, queue)):
-                ssn.story.tell(ssn.tables.queues.names[queue], "queue overused")
+                ssn.trace.tell(ssn.tables.queues.names[queue], "queue overused")
                 continue
             jobs = Heap(ssn.order.job_keys(), starving[queue])
             while jobs:

@@ -23,7 +23,7 @@ from pumice.volcano.eviction.candidates import evictable
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 from pumice.volcano.eviction.gang_victims import amount_of, bundles_of
 from pumice.volcano.eviction.node_search import NodeSearch
-from pumice.volcano.gangs.pending_tasks import Worksheet
+from pumice.volcano.gangs.pending_tasks import PendingTasks
 from pumice.volcano.gangs.readiness import job_pipelined, job_ready, sub_missing, sub_pipelined
 from pumice.volcano.gangs.sub_job import Domain
 from pumice.volcano.topology.domains import EVICT, gradients_for_job, gradients_for_sub_job
@@ -78,7 +78,7 @@ class GangSearch:
 
     # -- what is asked for, and where ---------------------------------------------------------------------------------
 
-    def _waiting(self, job: int, sheets: Sequence[_Sheet]) -> list[int]:
+    def _waiting(self, job: int, sheets: Sequence[_SubJobQueue]) -> list[int]:
         """Tasks to be placed: all of them, of a job that is ready those of its next sub-job."""
         return [row for sheet in (sheets[:1] if job_ready(self._ssn, job) else sheets) for row in sheet.rows]
 
@@ -135,7 +135,7 @@ class GangSearch:
     # ----------------------------------------------------------------------------------------------------
 
     def _plan(
-        self, stmt: Statement, job: int, sheets: Sequence[_Sheet], hypernode: int, victims: list[int]
+        self, stmt: Statement, job: int, sheets: Sequence[_SubJobQueue], hypernode: int, victims: list[int]
     ) -> _Plan | None:
         """Evict the victims and place the job in the domain, in a trial. None where it does not become complete."""
         ssn, found = self._ssn, None
@@ -156,7 +156,7 @@ class GangSearch:
                 found = _Plan(_joined(ssn, stmt.save(mark)), hypernodes)
         return found
 
-    def _place_sub_job(self, stmt: Statement, job: int, sheet: _Sheet, hypernode: int, *, evicts: bool) -> int:
+    def _place_sub_job(self, stmt: Statement, job: int, sheet: _SubJobQueue, hypernode: int, *, evicts: bool) -> int:
         """Place a sub-job in the first hypernode of the domain that takes all of it. That one, -1 for none."""
         ssn = self._ssn
         for each in self._trials(job, sheet.sub, hypernode):
@@ -182,7 +182,7 @@ class GangSearch:
         np.add.at(future, tables.tasks.node[victims], tables.classes.req[tables.tasks.cls[victims]])
         return future
 
-    def _could_place(self, job: int, sheets: Sequence[_Sheet], hypernode: int, future: F64) -> bool:
+    def _could_place(self, job: int, sheets: Sequence[_SubJobQueue], hypernode: int, future: F64) -> bool:
         """Whether every sub-job that is needed has a hypernode in the domain that would have room for it alone."""
         tree = self._ssn.tables.tree
         needed = sheets if not self._ssn.tables.jobs.has_policy[job] else sheets[:1]
@@ -191,7 +191,7 @@ class GangSearch:
             for sheet in needed
         )
 
-    def _could_hold(self, nodes: AnyArray, sheet: _Sheet, future: F64) -> bool:
+    def _could_hold(self, nodes: AnyArray, sheet: _SubJobQueue, future: F64) -> bool:
         """Whether nodes would have room for all of the tasks, whatever filters say: class by class, as many as each
         node could take of that class alone. ``future`` (N, R): what will be idle."""
         future = future[nodes]
@@ -256,7 +256,7 @@ class _Plan(NamedTuple):
     hypernodes: dict[int, int]
 
 
-class _Sheet(NamedTuple):
+class _SubJobQueue(NamedTuple):
     """The tasks of a sub-job that are to be placed, in order. ``wanted``: of each class how many, and what one of them
     asks for: (dimension, amount), of which there is any."""
 
@@ -265,9 +265,9 @@ class _Sheet(NamedTuple):
     wanted: list[tuple[int, list[tuple[int, float]]]]
 
 
-def _sheets_of(ssn: Session, job: int) -> Iterator[_Sheet]:
+def _sheets_of(ssn: Session, job: int) -> Iterator[_SubJobQueue]:
     """The sub-jobs of a job that have tasks to place, in order, without those that a gate holds."""
-    tables, left = ssn.tables, Worksheet(ssn, job)
+    tables, left = ssn.tables, PendingTasks(ssn, job)
     while left:
         sub = left.pop()
         sheet = left.sheets[sub]
@@ -275,7 +275,7 @@ def _sheets_of(ssn: Session, job: int) -> Iterator[_Sheet]:
         if rows:
             classes, counts = np.unique(tables.tasks.cls[rows], return_counts=True)
             asks = [list(_asked(tables.classes.req[cls])) for cls in classes.tolist()]
-            yield _Sheet(sub, rows, list(zip(counts.tolist(), asks, strict=True)))
+            yield _SubJobQueue(sub, rows, list(zip(counts.tolist(), asks, strict=True)))
 
 
 def _asked(req: F64) -> Iterator[tuple[int, float]]:

@@ -24,18 +24,18 @@ from pumice.volcano.eviction.context import EvictionContext, EvictionKind
 from pumice.volcano.gangs.readiness import sub_missing
 
 
-class BundleKind(IntEnum):
+class VictimSetKind(IntEnum):
     """``SAFE``: the job stays ready, or is not so anyway. ``WHOLE``: it breaks."""
 
     SAFE = 0
     WHOLE = 1
 
 
-class Bundle(NamedTuple):
+class VictimSet(NamedTuple):
     """Tasks of one job that are evicted together. ``freed`` (R,): what they ask for. ``gain``: how much of what is
     asked for that is, over how much of it is lost all over the cluster; infinite where nothing more is lost."""
 
-    kind: BundleKind
+    kind: VictimSetKind
     job: int
     rows: tuple[int, ...]
     freed: F64
@@ -44,13 +44,13 @@ class Bundle(NamedTuple):
 
 def bundles_of(
     ssn: Session, context: EvictionContext, candidates: TaskRows, need: F64, *, whole: bool, agreed: bool = False
-) -> list[Bundle]:
+) -> list[VictimSet]:
     """Bundles of a domain, the first one to be evicted first. ``candidates``: who may be thought of there at all.
     ``need`` (R,): what the gang asks for. Not ``whole``: no job is broken. ``agreed``: no plugin's vote is lost
     (decision 0237)."""
     found = _in_order(ssn, context.kind, context.job.row, list(_split(ssn, candidates, need)))
     found = _allowed(ssn, context, found, agreed=agreed)
-    return [bundle for bundle in found if whole or bundle.kind is BundleKind.SAFE]
+    return [bundle for bundle in found if whole or bundle.kind is VictimSetKind.SAFE]
 
 
 def may_be_evicted(group: PodGroup) -> bool:
@@ -62,7 +62,7 @@ def may_be_evicted(group: PodGroup) -> bool:
 # -- what a job can spare
 
 
-def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[Bundle]:
+def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[VictimSet]:
     tables = ssn.tables
     job = candidates.job
     order = np.lexsort((_by_uid(ssn)[candidates.rows], candidates.priority, job))
@@ -81,7 +81,7 @@ def _split(ssn: Session, candidates: TaskRows, need: F64) -> Iterator[Bundle]:
     gain = _gains(ssn, job[starts], whole[starts], freed, need)
     listed, ends = rows.tolist(), [*starts[1:].tolist(), len(rows)]
     for i, (start, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
-        yield Bundle(BundleKind(int(whole[start])), int(job[start]), tuple(listed[start:end]), freed[i], gain[i])
+        yield VictimSet(VictimSetKind(int(whole[start])), int(job[start]), tuple(listed[start:end]), freed[i], gain[i])
 
 
 def _by_uid(ssn: Session) -> I64:
@@ -192,7 +192,7 @@ def _gains(ssn: Session, job: AnyArray, whole: Bool, freed: F64, need: F64) -> l
 # -- in which order
 
 
-def _in_order(ssn: Session, kind: EvictionKind, job: int, bundles: list[Bundle]) -> list[Bundle]:
+def _in_order(ssn: Session, kind: EvictionKind, job: int, bundles: list[VictimSet]) -> list[VictimSet]:
     """Safe ones first; then by job, the one that would go last (or by queue, with the gang's own in mind); then by
     gain; of equal ones by name."""
     if not bundles:
@@ -237,7 +237,7 @@ def _compare_queues(ssn: Session, own: int) -> Callable[[int, int], int]:
 # -- what plugins allow
 
 
-def _allowed(ssn: Session, context: EvictionContext, bundles: list[Bundle], *, agreed: bool) -> list[Bundle]:
+def _allowed(ssn: Session, context: EvictionContext, bundles: list[VictimSet], *, agreed: bool) -> list[VictimSet]:
     """Of a safe bundle what plugins let go; a whole one only if that is all of it."""
     rows = [row for bundle in bundles for row in bundle.rows]
     if not rows:
@@ -251,6 +251,6 @@ def _allowed(ssn: Session, context: EvictionContext, bundles: list[Bundle], *, a
         kept = tuple(row for row in bundle.rows if row in allowed)
         if len(kept) == len(bundle.rows):
             found.append(bundle)
-        elif kept and bundle.kind is BundleKind.SAFE:
+        elif kept and bundle.kind is VictimSetKind.SAFE:
             found.append(bundle._replace(rows=kept, freed=amount_of(ssn, kept)))
     return found

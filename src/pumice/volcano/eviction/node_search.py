@@ -42,7 +42,7 @@ class Found(NamedTuple):
     sure: Candidates | None = None
 
 
-class Census(NamedTuple):
+class EvictionStatistics(NamedTuple):
     """``asked``: tasks that might have been evicted; ``named``: those that plugins together allow to be; ``spared``:
     how many of them each plugin does not; ``enough``: nodes on which those that are allowed would be enough."""
 
@@ -71,9 +71,9 @@ class NodeSearch:
         found = feasible.of(cls).allowed.copy() if self._by_score else feasible.mendable(cls).copy()
         if self._by_score and not found.all():
             found |= feasible.mendable(cls)
-        verdicts = ssn.ask(points.task_filters, task, feasible.all_nodes)
-        if verdicts:
-            found &= can_mend(verdicts, len(found))
+        filter_results = ssn.ask(points.task_filters, task, feasible.all_nodes)
+        if filter_results:
+            found &= can_mend(filter_results, len(found))
         if feasible.outside is not None:
             found &= ~feasible.outside
         looked_at = self.not_given_up(task)
@@ -92,7 +92,7 @@ class NodeSearch:
 
     def not_given_up(self, task: Task) -> Bool | None:
         """Nodes of which no earlier action found that the task can never run there, (N,); None for all."""
-        errors = self._ssn.story.errors_of(int(self._tables.tasks.job[task.row])).get(task.row)
+        errors = self._ssn.trace.errors_of(int(self._tables.tasks.job[task.row])).get(task.row)
         if errors is None or errors.node_rows is None or errors.codes is None:
             return None
         given_up = errors.node_rows[errors.codes == Code.UNRESOLVABLE]
@@ -108,11 +108,11 @@ class NodeSearch:
 
     def was_tried(self, task: Task) -> bool:
         """Whether nodes have been looked at for the task in this session."""
-        job, story = int(self._tables.tasks.job[task.row]), self._ssn.story
-        errors, trace = story.errors_of(job).get(task.row), story.undone_of(job)
+        job, trace = int(self._tables.tasks.job[task.row]), self._ssn.trace
+        errors, last_trial = trace.errors_of(job).get(task.row), trace.undone_of(job)
         if task.row in self._tried or (errors is not None and not errors.skipped):
             return True
-        return trace is not None and bool((trace.status[self._tables.jobs.tasks[job] == task.row] >= 0).any())
+        return last_trial is not None and bool((last_trial.status[self._tables.jobs.tasks[job] == task.row] >= 0).any())
 
     def passes(self, task: Task, node: int) -> bool:
         """Whether no filter objects to the node as it is now."""
@@ -121,11 +121,11 @@ class NodeSearch:
     def passing(self, task: Task, nodes: AnyArray) -> Bool:
         """To which nodes no filter objects as they are now. Shape (nodes,)."""
         ssn, rows, found = self._ssn, NodeRows(self._tables, nodes), np.ones(len(nodes), dtype=bool)
-        for verdict in ssn.ask(points.class_filters, task.cls, rows):
-            found &= verdict.codes == 0
+        for filter_result in ssn.ask(points.class_filters, task.cls, rows):
+            found &= filter_result.codes == 0
         if found.any():
-            for verdict in ssn.ask(points.task_filters, task, rows):
-                found &= verdict.codes == 0
+            for filter_result in ssn.ask(points.task_filters, task, rows):
+                found &= filter_result.codes == 0
         return found
 
     def has_room(self, task: Task, node: int) -> bool:
@@ -242,7 +242,7 @@ class Victims:
         """Who is asked about on some nodes, as things are now."""
         return self._supply.on(nodes, but_job=self._but_job, only_best_effort=self._only_best_effort)
 
-    def census(self, nodes: I64) -> Census:
+    def census(self, nodes: I64) -> EvictionStatistics:
         """Who was asked about on some nodes, and what came of it."""
         candidates = self.candidates(nodes)
         victims = self._ssn.ask(self._votes, self._task, candidates)
@@ -252,7 +252,7 @@ class Victims:
                 named = answer.victims if isinstance(answer, Named) else answer
                 spared.append((plugin, len(candidates) - int(named.sum())))
         enough = int(self._enough(nodes, candidates, victims).sum())
-        return Census(len(candidates), int(victims.sum()), tuple(spared), enough)
+        return EvictionStatistics(len(candidates), int(victims.sum()), tuple(spared), enough)
 
     def _enough(self, nodes: I64, candidates: Candidates, victims: Bool) -> Bool:
         future = self._ssn.tables.nodes.books[nodes, FUTURE]

@@ -62,8 +62,8 @@ def promised_again(stmt: Statement, task: Task, fits: Callable[[Task, int], bool
 def _reasons(ssn: Session, task: Task, node: int) -> list[Unfit]:
     """What filters say against one node."""
     one = NodeRows(ssn.tables, np.array([node]))
-    verdicts = ssn.ask(points.class_filters, task.cls, one) + ssn.ask(points.task_filters, task, one)
-    return [unfit for verdict in verdicts for unfit in verdict.why[verdict.codes[0]]]
+    filter_results = ssn.ask(points.class_filters, task.cls, one) + ssn.ask(points.task_filters, task, one)
+    return [unfit for filter_result in filter_results for unfit in filter_result.why[filter_result.codes[0]]]
 
 
 def _makes_room(ssn: Session, task: Task, node: int) -> bool:

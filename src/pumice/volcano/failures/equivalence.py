@@ -42,7 +42,7 @@ class Alike:
         """The attempt of a job that was fresh before has failed, and changed nothing."""
         self._failures.keep(job, attempt)
         for what, detail in attempt.told:
-            self._ssn.story.tell(self._ssn.tables.jobs.uids[job], what, detail)
+            self._ssn.trace.tell(self._ssn.tables.jobs.uids[job], what, detail)
 
     def fails(self, job: int) -> bool:
         """Let the job fail as one like it did, if it would; False when it has to be tried."""
@@ -51,9 +51,9 @@ class Alike:
         failure = self._failures.of(job) if self._failures.is_fresh(job) else None
         if failure is None:
             return False
-        self._ssn.story.fail(np.array([job]), failure)
+        self._ssn.trace.fail(np.array([job]), failure)
         for what, detail in failure.told:
-            self._ssn.story.tell(self._ssn.tables.jobs.uids[job], what, detail)
+            self._ssn.trace.tell(self._ssn.tables.jobs.uids[job], what, detail)
         return True
 
     def go_on(self, jobs: Heap | Line) -> None:
@@ -87,14 +87,14 @@ class Alike:
 
     def _fail_all(self, rows: list[int], known: list[tuple[AnyArray, Failure]]) -> None:
         """``rows``: the same jobs, in their order."""
-        story, told = self._ssn.story, known[0][1].told
+        trace, told = self._ssn.trace, known[0][1].told
         for jobs, failure in known:
-            story.fail(jobs, failure)
+            trace.fail(jobs, failure)
         if len(told) <= 1 and all(failure.told == told for _, failure in known):
             for what, detail in told:
-                story.tell_of_jobs(np.array(rows), what, detail)
+                trace.tell_of_jobs(np.array(rows), what, detail)
             return
         said = {row: failure.told for jobs, failure in known for row in jobs.tolist()}
         for row in rows:  # of several things all are told of one job before the next
             for what, detail in said[row]:
-                story.tell(self._ssn.tables.jobs.uids[row], what, detail)
+                trace.tell(self._ssn.tables.jobs.uids[row], what, detail)

@@ -46,13 +46,13 @@ def alike_failures(ssn: Session, what: str, asks: Question) -> Alike:
         ssn.hooks,
         ssn.memo,
         placing_of(ssn),
-        ssn.story,
+        ssn.trace,
         what,
         (*_ASKS, asks),
         rest_on=everything(ssn, asks),
         like=lambda job: (int(jobs.priority[job]), found_before.of(job)),
     )
-    return Alike(ssn, failures, lambda rows: [jobs.signature[rows], jobs.priority[rows], ssn.story.failed_with(rows)])
+    return Alike(ssn, failures, lambda rows: [jobs.signature[rows], jobs.priority[rows], ssn.trace.failed_with(rows)])
 
 
 def note_failure(ssn: Session, alike: Alike, job: int, attempt: Attempt, *, fresh: bool) -> None:
@@ -61,9 +61,9 @@ def note_failure(ssn: Session, alike: Alike, job: int, attempt: Attempt, *, fres
         alike.keep(job, attempt)
         return
     if attempt.undone:
-        ssn.story.take(job, attempt)
+        ssn.trace.take(job, attempt)
     for what, detail in attempt.told:
-        ssn.story.tell(ssn.tables.jobs.uids[job], what, detail)
+        ssn.trace.tell(ssn.tables.jobs.uids[job], what, detail)
 
 
 def everything(ssn: Session, asks: Question) -> list[Column[AnyArray]]:
@@ -81,20 +81,20 @@ class _FoundBefore:
     """What earlier actions of the session found of a job, as a value."""
 
     def __init__(self, ssn: Session) -> None:
-        self._story = ssn.story
+        self._trace = ssn.trace
         self._known: dict[int, Hashable] = {}  # by the number of the failure in this cycle
 
     def of(self, job: int) -> Hashable:
-        number = int(self._story.failed_with(np.array([job]))[0])
+        number = int(self._trace.failed_with(np.array([job]))[0])
         if number < 0:
             return None
         if number not in self._known:
-            self._known[number] = _value(self._story.failure_of(job))
+            self._known[number] = _value(self._trace.failure_of(job))
         return self._known[number]
 
 
 def _value(failure: Failure) -> Hashable:
-    where = None if failure.trace is None else failure.trace.node.tobytes()
+    where = None if failure.last_trial is None else failure.last_trial.node.tobytes()
     given_up = tuple(
         (position, each.message, _given_up(each.node_rows, each.codes)) for position, each in failure.errors
     )

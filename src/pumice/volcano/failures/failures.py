@@ -20,7 +20,7 @@ from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray, Bool, some
 from pumice.columns.rows import JobRows, TaskRows
 from pumice.columns.views import Queue, Task
-from pumice.framework.cycle.trace import Attempt, Failure, Story, Trace
+from pumice.framework.cycle.trace import Attempt, CycleTrace, Failure, LastTrial
 from pumice.framework.cycle.world import World
 from pumice.framework.memo import Ground, Memo, ground
 from pumice.framework.plugin import point, points
@@ -71,14 +71,14 @@ class Failures:
         hooks: Hooks,
         memo: Memo,
         placing: Placing,
-        story: Story,
+        trace: CycleTrace,
         what: str,
         asks: tuple[point.Question, ...],
         rest_on: Iterable[Column[Any]] = (),
         like: Callable[[int], Hashable] | None = None,
     ) -> None:
         self._world, self._tables, self._hooks, self._memo = world, world.tables, hooks, memo
-        self._placing, self._story = placing, story
+        self._placing, self._trace = placing, trace
         self._what, self._like = what, like
         asked = (*ABOUT_NODES, points.pre_predicate, points.allocatable, *asks)
         reads = self._reads = hooks.known(("failures", asks), asked, lambda at: _Reads.of(at, asks))
@@ -94,25 +94,25 @@ class Failures:
 
     def is_fresh(self, job: int) -> bool:
         """Whether nothing of the job is placed, tried or promised: then it can fail like others."""
-        table, story = self._tables.jobs, self._story
+        table, trace = self._tables.jobs, self._trace
         return (
             self._usable
             and bool(table.signature[job] >= 0)
             and bool(table.counts[job, PENDING] == table.size[job])
-            and not (self._like is None and story.failed_as[job])
-            and job not in story.errors
+            and not (self._like is None and trace.failed_as[job])
+            and job not in trace.errors
             and not (self._nominations and (self._tables.tasks.nominated[table.tasks[job]] >= 0).any())
         )
 
     def are_alike(self, jobs: AnyArray) -> bool:
         """Whether several jobs are all fresh, and those of one queue and signature fail alike."""
-        table, story, errors = self._tables.jobs, self._story, self._story.errors
+        table, trace, errors = self._tables.jobs, self._trace, self._trace.errors
         signatures = table.signature[jobs]
         if not self._usable or some(signatures < 0) or (self._about_one and some(self._concerned(jobs))):
             return False
         if some(table.counts[jobs, PENDING] != table.size[jobs]):
             return False
-        if self._like is None and np.count_nonzero(story.failed_as[jobs]):
+        if self._like is None and np.count_nonzero(trace.failed_as[jobs]):
             return False
         listed = jobs.tolist()
         if errors and not errors.keys().isdisjoint(listed):
@@ -187,14 +187,16 @@ class Failures:
         """Keep how the attempt of a job that was fresh before it failed; it befalls the job."""
         rows = self._tables.jobs.tasks[job].tolist()
         position = {row: i for i, row in enumerate(rows)}
-        trace = Trace.of(len(rows), attempt.undone, position) if attempt.undone else None
+        last_trial = LastTrial.of(len(rows), attempt.undone, position) if attempt.undone else None
         errors = tuple((position[row], each) for row, each in attempt.errors)
         asked = tuple(each._replace(tasks=tuple(position[row] for row in each.tasks)) for each in attempt.asked)
-        alone = trace is None and not errors and bool(asked) and not any(question.allowed for question in asked)
-        said = (b"", b"") if trace is None else (trace.status.tobytes(), trace.evicted.tobytes())
+        alone = last_trial is None and not errors and bool(asked) and not any(question.allowed for question in asked)
+        said = (b"", b"") if last_trial is None else (last_trial.status.tobytes(), last_trial.evicted.tobytes())
         content = ("said", *said, tuple((at, each.skipped, each.said) for at, each in errors))
         number = self._memo.get(content, (), self._tables.versions.next)
-        failure = Failure(number, trace, errors, asked, attempt.asked_again, self._queue_now(job), attempt.told, alone)
+        failure = Failure(
+            number, last_trial, errors, asked, attempt.asked_again, self._queue_now(job), attempt.told, alone
+        )
         single = self._is_single(job)
         question, rests_on = (
             self._question(job, single=single, alone=alone),
@@ -203,7 +205,7 @@ class Failures:
         self._memo.keep(question, rests_on, failure)
         kind = self._kind(job)
         self._memo.keep(kind, (), tuple(sorted({alone, *(self._memo.recall(kind, ()) or ())})))
-        self._story.fail(np.array([job]), failure)
+        self._trace.fail(np.array([job]), failure)
 
     def of(self, job: int) -> Failure | None:
         """How a fresh job would fail, None where it has to be tried."""

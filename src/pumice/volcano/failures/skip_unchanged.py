@@ -25,19 +25,19 @@ def act(ssn: Session, what: str, rows: AnyArray, asks: tuple[Question, ...], run
 
     It is not run where it changed nothing when all was the same: what it told then is told again.
     """
-    story = ssn.story
-    noted = np.count_nonzero(story.failed_as[rows]) or not story.errors.keys().isdisjoint(rows.tolist())
+    trace = ssn.trace
+    noted = np.count_nonzero(trace.failed_as[rows]) or not trace.errors.keys().isdisjoint(rows.tolist())
     if noted or ssn.policy.python_plugins:  # an action goes by what earlier ones found; plugins may keep anything
         run()
         return
     rests_on = _rests_on(ssn, rows, ssn.hooks.reading(*asks, rows=True))
     known: Said | None = ssn.memo.recall(("in vain", what), rests_on)
     if known is not None:
-        story.say_again(known)
+        trace.say_again(known)
         return
-    mark, begun = story.mark(), ssn.tables.versions.next()
+    mark, begun = trace.mark(), ssn.tables.versions.next()
     run()
-    said = story.said_since(mark)
+    said = trace.said_since(mark)
     if said is not None and not _has_written(ssn, begun):
         ssn.memo.keep(("in vain", what), rests_on, said)
 

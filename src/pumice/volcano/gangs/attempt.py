@@ -17,14 +17,14 @@ from pumice.framework.plugin.combine import Allowed
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.volcano import points
 
-#: What the story says of a job for which others are evicted: one entry a committed statement.
+#: What the trace says of a job for which others are evicted: one entry a committed statement.
 MAKES_ROOM = "others make room"
 #: What it counts: nodes on which evictions were tried, and the victims there were on the last one.
 PREEMPTIONS_TRIED, VICTIMS_LOOKED_AT = "preemptions tried", "victims looked at"
 
 
 @dataclass(slots=True)
-class Trying:
+class OpenAttempt:
     """``errors``: by task row, with those that earlier attempts in this session left. ``asked_again``: the queue was
     asked again later, and what it answered did not follow from what it had said before anything stood.
     ``unlike_others``: something happened that says nothing about jobs like this one."""
@@ -38,7 +38,7 @@ class Trying:
     unlike_others: bool = False
 
     def __post_init__(self) -> None:
-        self.errors = dict(self.ssn.story.errors_of(self.job))
+        self.errors = dict(self.ssn.trace.errors_of(self.job))
 
     def allowed(self, queue: int, rows: list[int], stmt: Statement) -> Allowed:
         """How many of the next tasks the queue may take on."""
@@ -80,10 +80,10 @@ def promised(ssn: Session, job: int, stmt: Statement) -> None:
     evicted = sum(len(op.placement.rows) for op in stmt.operations if op.kind is Kind.EVICT)
     if evicted:
         pods = sum(len(op.placement.rows) for op in placed)
-        ssn.story.tell(ssn.tables.jobs.uids[job], MAKES_ROOM, f"{evicted} pods are evicted for {pods}")
+        ssn.trace.tell(ssn.tables.jobs.uids[job], MAKES_ROOM, f"{evicted} pods are evicted for {pods}")
     stmt.commit()
-    if placed and ssn.story.undone_of(job) is not None:
-        ssn.story.take(job, Attempt(placed, errors=tuple(ssn.story.errors_of(job).items())))
+    if placed and ssn.trace.undone_of(job) is not None:
+        ssn.trace.take(job, Attempt(placed, errors=tuple(ssn.trace.errors_of(job).items())))
 
 
 def discarded(ssn: Session, job: int, stmt: Statement, told: tuple[tuple[str, str], ...] = ()) -> Attempt:
@@ -91,16 +91,20 @@ def discarded(ssn: Session, job: int, stmt: Statement, told: tuple[tuple[str, st
     were promised is remembered, and what stood against them before."""
     stmt.discard()
     own = [op for op in stmt.undone if op.kind is Kind.PIPELINE]
-    return Attempt(undone=(*_undone_before(ssn, job), *own), errors=tuple(ssn.story.errors_of(job).items()), told=told)
+    return Attempt(undone=(*_undone_before(ssn, job), *own), errors=tuple(ssn.trace.errors_of(job).items()), told=told)
 
 
 def _undone_before(ssn: Session, job: int) -> Iterator[Operation]:
     """What earlier attempts in this session left undone, as operations."""
-    trace = ssn.story.undone_of(job)
-    if trace is None:
+    last_trial = ssn.trace.undone_of(job)
+    if last_trial is None:
         return
     each = zip(
-        ssn.tables.jobs.tasks[job].tolist(), trace.status.tolist(), trace.node.tolist(), trace.evicted, strict=True
+        ssn.tables.jobs.tasks[job].tolist(),
+        last_trial.status.tolist(),
+        last_trial.node.tolist(),
+        last_trial.evicted,
+        strict=True,
     )
     for row, status, node, evicted in each:
         if status >= 0:

@@ -16,7 +16,7 @@ from pumice.volcano import points
 from pumice.volcano.gangs.readiness import sub_missing
 
 
-class Sheet:
+class SubJobQueue:
     """Task rows of one sub-job in order; ``position`` is the next one."""
 
     __slots__ = ("_ends", "_gated", "classes", "nominated", "position", "rows", "uniform_roles")
@@ -42,10 +42,10 @@ class Sheet:
     def __bool__(self) -> bool:
         return self.position < len(self.rows)
 
-    def copy(self) -> Sheet:
+    def copy(self) -> SubJobQueue:
         """The same with a position of its own."""
-        twin = object.__new__(Sheet)
-        for name in Sheet.__slots__:
+        twin = object.__new__(SubJobQueue)
+        for name in SubJobQueue.__slots__:
             setattr(twin, name, getattr(self, name))
         return twin
 
@@ -71,20 +71,20 @@ class Sheet:
         return len(self._ends) == 1
 
 
-class Worksheet:
+class PendingTasks:
     """Sub-jobs that have tasks to place: those that must become ready for the job first, then in sub-job order."""
 
     __slots__ = ("_heap", "_job", "_ssn", "sheets")
 
     def __init__(self, ssn: Session, job: int) -> None:
         self._ssn, self._job = ssn, job
-        self.sheets: dict[int, Sheet] = {}
+        self.sheets: dict[int, SubJobQueue] = {}
         jobs, subs = ssn.tables.jobs, ssn.tables.subs
         all_wait = jobs.waits[job] == jobs.size[job]
         for sub in jobs.subs[job]:
             rows = subs.tasks[sub] if all_wait else placeable(ssn, subs.tasks[sub])
             if len(rows):
-                self.sheets[sub] = Sheet(ssn, ssn.order.sorted_tasks(rows))
+                self.sheets[sub] = SubJobQueue(ssn, ssn.order.sorted_tasks(rows))
         self._heap: Heap | None = None  # made when somebody asks for the order
 
     def __bool__(self) -> bool:
@@ -102,9 +102,9 @@ class Worksheet:
     def push(self, sub: int) -> None:
         self._ordered().push(sub)
 
-    def copy(self) -> Worksheet:
+    def copy(self) -> PendingTasks:
         """The same with sheets of its own."""
-        twin = object.__new__(Worksheet)
+        twin = object.__new__(PendingTasks)
         twin._ssn, twin._job = self._ssn, self._job
         twin.sheets = {sub: sheet.copy() for sub, sheet in self.sheets.items()}
         twin._heap = self._ordered().copy()

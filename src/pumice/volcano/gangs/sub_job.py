@@ -19,8 +19,8 @@ from pumice.framework.plugin.point import Question
 from pumice.model.status import TaskStatus
 from pumice.placing.choose import Choice, placing_of
 from pumice.volcano import points
-from pumice.volcano.gangs.attempt import Trying
-from pumice.volcano.gangs.pending_tasks import Sheet
+from pumice.volcano.gangs.attempt import OpenAttempt
+from pumice.volcano.gangs.pending_tasks import SubJobQueue
 from pumice.volcano.gangs.readiness import Lost, sub_missing, sub_pipelined
 
 
@@ -50,7 +50,14 @@ class Reached(IntEnum):
 
 
 def allocate_tasks(
-    ssn: Session, stmt: Statement, sub: int, sheet: Sheet, domain: Domain, trying: Trying, *, cached: bool = True
+    ssn: Session,
+    stmt: Statement,
+    sub: int,
+    sheet: SubJobQueue,
+    domain: Domain,
+    trying: OpenAttempt,
+    *,
+    cached: bool = True,
 ) -> Reached:
     """Place tasks of the sheet until the sub-job is ready or no more can be placed.
 
@@ -77,7 +84,14 @@ class _Placer:
     tasks it needs at least. ``is_in_vain``: too few of them find a node, so none was placed (decision 0246)."""
 
     def __init__(
-        self, ssn: Session, stmt: Statement, sub: int, sheet: Sheet, domain: Domain, trying: Trying, cached: bool
+        self,
+        ssn: Session,
+        stmt: Statement,
+        sub: int,
+        sheet: SubJobQueue,
+        domain: Domain,
+        trying: OpenAttempt,
+        cached: bool,
     ) -> None:
         self.ssn, self.stmt, self.sub, self.sheet, self.domain, self.trying = ssn, stmt, sub, sheet, domain, trying
         self.job = int(ssn.tables.subs.job[sub])
@@ -232,7 +246,7 @@ class _Placer:
         refusal = place([row], [choice.node])
         if refusal is not None:
             self.trying.unlike_others = True
-            self.ssn.story.tell(self.ssn.tables.tasks.pods[row].key, "placement refused", refusal.reason)
+            self.ssn.trace.tell(self.ssn.tables.tasks.pods[row].key, "placement refused", refusal.reason)
         else:
             self._hold([choice.node])
 
@@ -287,7 +301,7 @@ def _answer_for_equal_tasks(at: At) -> bool:
     return all(hook.form == form for point, form in _AS_TASKS_ARE_PLACED.items() for hook in at(point))
 
 
-def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: Sheet, trying: Trying) -> bool:
+def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: SubJobQueue, trying: OpenAttempt) -> bool:
     """Place every task of the sheet on the node it is nominated to, inside the hypernode that was pinned for the
     sub-job.
 
@@ -311,7 +325,9 @@ def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: Sheet, trying
     return True
 
 
-def _nominated_within(ssn: Session, stmt: Statement, sub: int, rows: list[int], domain: Domain, trying: Trying) -> bool:
+def _nominated_within(
+    ssn: Session, stmt: Statement, sub: int, rows: list[int], domain: Domain, trying: OpenAttempt
+) -> bool:
     tables = ssn.tables
     inside = set(domain.nodes.rows.tolist())
     queue = int(tables.jobs.queue[tables.subs.job[sub]])

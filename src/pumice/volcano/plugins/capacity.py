@@ -26,8 +26,8 @@ from pumice.volcano.queues.admitted import exceeded, fitting, minimum
 from pumice.volcano.queues.amounts import queue_amounts
 from pumice.volcano.queues.device_quota import EXCEEDED, DeviceQuota, limited_classes
 from pumice.volcano.queues.entitlements import Entitlements, in_tree, side_by_side
-from pumice.volcano.queues.reclaimable import GivingBack
-from pumice.volcano.queues.reserved_room import KeptRoom, asks_anybody
+from pumice.volcano.queues.reclaimable import Reclaimable
+from pumice.volcano.queues.reserved_room import ReservedRoom, asks_anybody
 from pumice.volcano.queues.tree import QueueTree
 
 #: What the order of victims rests on, which every plugin may have a say in.
@@ -80,7 +80,7 @@ class Capacity:
         self.allocated = ssn.column("capacity.allocated", "queue", values=allocated)
         self.inqueue = ssn.column("capacity.inqueue", "queue", values=up(amounts.inqueue))
         self.share = ssn.column("capacity.share", "queue", values=self.of.share(allocated))
-        self.kept = KeptRoom(ssn, self.tree) if asks_anybody(ssn) else None
+        self.kept = ReservedRoom(ssn, self.tree) if asks_anybody(ssn) else None
         self.works = ssn.column("capacity.works", values=np.array([not self.problem]))
         self._empty: list[bool] = self.of.deserves_nothing().tolist()
         self._rank = list(zip((-queues.priority).tolist(), (~self.tree.is_leaf).tolist(), strict=True))
@@ -93,7 +93,7 @@ class Capacity:
             *(() if self.kept else ("gate_taken_off",)),
         )
         if self.problem:
-            ssn.story.tell("queues", "no hierarchy", self.problem)
+            ssn.trace.tell("queues", "no hierarchy", self.problem)
 
     @staticmethod
     def problems(*, capacity_DRAConsumableCapacityEnable: bool, **others: Any) -> Iterator[str]:
@@ -245,8 +245,8 @@ class Capacity:
         due = [any(row not in self.tree.line(other) for row in within) for other in found.tolist()]
         return np.array(due, dtype=bool)[inverse]
 
-    def _giving_back(self) -> GivingBack:
-        return GivingBack(self.tree, self.of, self.allocated.array)
+    def _giving_back(self) -> Reclaimable:
+        return Reclaimable(self.tree, self.of, self.allocated.array)
 
     # -- admission ----------------------------------------------------------------------------------------------------
 

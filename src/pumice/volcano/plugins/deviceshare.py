@@ -16,7 +16,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import NOW, PODS, ROWS
 from pumice.model.decisions import DEVICES, Refusal
@@ -139,13 +139,13 @@ class DeviceShare:
     # -- filters ------------------------------------------------------------------------------------------------------
 
     @points.predicate(reads=(ROWS,))
-    def fits(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+    def fits(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Nodes with cards for a pod, whoever the others on them are. Shape (rows,)."""
         assert self._ledger is not None
         return self._verdict(self._ledger, cls.row, nodes, -1)
 
     @points.predicate(reads=(ROWS,))
-    def free(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+    def free(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Nodes to whose cards nobody is on the way. Shape (rows,)."""
         assert self._ledger is not None and self._locks is not None
         families = self._ledger.families_of(cls.row)
@@ -153,17 +153,17 @@ class DeviceShare:
             return None
         further = np.zeros(len(nodes), dtype=bool) if nodes.further is None else nodes.further > 0
         held = self._locks.bars(nodes, families, further)
-        return Verdict(held.astype(np.int32), ((), (LOCKED_NODE,)))
+        return FilterResult(held.astype(np.int32), ((), (LOCKED_NODE,)))
 
     @points.predicate(reads=_OTHERS)
-    def apart(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def apart(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """The same for a pod that keeps away from some of the pods on them. Shape (rows,)."""
         assert self._ledger is not None
         return (
             self._verdict(self._ledger, task.cls.row, nodes, task.row) if self._ledger.keeps_apart(task.row) else None
         )
 
-    def _verdict(self, ledger: CardLedger, cls: int, nodes: NodeRows, task: int) -> Verdict | None:
+    def _verdict(self, ledger: CardLedger, cls: int, nodes: NodeRows, task: int) -> FilterResult | None:
         if not ledger.asks[cls]:
             return None
         why: dict[Unfit, int] = {}
@@ -174,7 +174,7 @@ class DeviceShare:
             found = ledger.fit(cls, node, soon[i], task, int(further[i]))
             if isinstance(found, Unfit):
                 codes[i] = why.setdefault(found, len(why) + 1)
-        return Verdict(codes, ((), *((unfit,) for unfit in why)))
+        return FilterResult(codes, ((), *((unfit,) for unfit in why)))
 
     @points.waits(reads=_OTHERS)
     def waits(self, task: Task, nodes: NodeRows) -> Bool | None:

@@ -20,7 +20,7 @@ from pumice.columns.views import Job, Queue, Task
 from pumice.framework.cycle.ports import OutsideError
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import NOW, PODS, ROWS
 from pumice.model.decisions import Refusal
@@ -137,7 +137,7 @@ class Extender:
     # -- hooks --------------------------------------------------------------------------------------------------------
 
     @points.predicate(reads=(ROWS, PODS, NOW))
-    def predicate(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """What it has against nodes, asked one by one until there is no answer. Shape (rows,)."""
         if not self._concerns(task):
             return None
@@ -156,7 +156,7 @@ class Extender:
                 unfit = Unfit(lost, Code.ERROR)
             if unfit is not None:
                 codes[i] = why.setdefault(unfit, len(why) + 1)
-        return Verdict(codes, ((), *((unfit,) for unfit in why)))
+        return FilterResult(codes, ((), *((unfit,) for unfit in why)))
 
     @points.batch_node_order(reads=(ROWS, PODS, NOW))
     def prioritize(self, task: Task, nodes: NodeRows) -> F64 | None:

@@ -152,7 +152,7 @@ class Gang:
     def close(self) -> None:
         """Say for each job whether its gang is ready, and if not, what stands in the way."""
         ssn = self.ssn
-        texts, said = FitTexts(ssn.tables, ssn.story), conditions(ssn)
+        texts, said = FitTexts(ssn.tables, ssn.trace), conditions(ssn)
         for job in (Job(ssn.tables, row) for row in jobs_to_close(ssn)):
             if not job.size:
                 continue

@@ -16,7 +16,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import QUEUES, ROWS, Question
 from pumice.model.queue import NodeGroupAffinity, Queue
@@ -136,7 +136,7 @@ class NodeGroup:
     # -- hooks --------------------------------------------------------------------------------------------------------
 
     @points.predicate(reads=(ROWS, "nodegroup.allocated", QUEUES))
-    def predicate(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """Nodes of groups that the queue may use, as long as it holds no more of the group than it may. Where a
         group has a limit an answer is given even while nothing stands against any node: it may, after one more task."""
         queue = _queue_of(task)
@@ -148,7 +148,7 @@ class NodeGroup:
             over = self.allocated.array[rows] + task.req - self.limits[rows] >= MIN_RESOURCE
             by_group[limited[(over & (task.req >= MIN_RESOURCE)).any(axis=1)]] = _EXCEEDED
         codes = nodes.pick(by_group[self._group_of])
-        return Verdict(codes, _WHY) if len(limited) or codes.any() else None
+        return FilterResult(codes, _WHY) if len(limited) or codes.any() else None
 
     @points.node_order(reads=(ROWS, QUEUES))
     def node_order(self, task: Task, nodes: NodeRows) -> F64 | None:

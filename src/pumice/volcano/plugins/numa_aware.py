@@ -17,7 +17,7 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.views import Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import ROWS, Question
 from pumice.model.numa import NONE, NumaAsk, Numatopology
@@ -137,7 +137,7 @@ class NumaAware:
     # -- hooks --------------------------------------------------------------------------------------------------------
 
     @points.predicate(reads=(ROWS,))
-    def predicate(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+    def predicate(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Nodes whose kubelet would find CPUs for every container. Shape (rows,)."""
         ask = self._asks[cls.row]
         if ask is None:
@@ -150,7 +150,7 @@ class NumaAware:
             unfit = self._unfit(ask, node, free[i].astype(bool), int(more[i]))
             if unfit is not None:
                 codes[i] = why.setdefault(unfit, len(why) + 1)
-        return Verdict(codes, ((), *((unfit,) for unfit in why))) if why else None
+        return FilterResult(codes, ((), *((unfit,) for unfit in why))) if why else None
 
     def _unfit(self, ask: NumaAsk, node: int, free: Bool, further: int) -> Unfit | None:
         """What stands against one more such pod, after that many ``further`` ones."""

@@ -20,7 +20,7 @@ from pumice.columns.rows import ClassRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Node, Task, TaskClass
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict, gather
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit, gather
 from pumice.framework.plugin.incremental import FilterInTurn, Filters
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import PODS, ROWS
@@ -50,7 +50,7 @@ class Filter(Protocol):
     """A filter that looks at other pods, for one task, and for several that are placed one after the other."""
 
     def concerns(self, cls: int) -> bool: ...
-    def verdict(self, task: Task, nodes: NodeRows) -> Verdict: ...
+    def filter_result(self, task: Task, nodes: NodeRows) -> FilterResult: ...
     def in_turn(self, tasks: TaskRows, nodes: NodeRows) -> FilterInTurn: ...
 
 
@@ -97,7 +97,7 @@ class Predicates:
         self._cls = ssn.tables.tasks.cls
         self._stable: dict[int, Stable] = {}  # by class
         self._filters: dict[int, tuple[Filter, ...]] = {}
-        self._last: tuple[int, int, NodeRows, Verdict] | None = None
+        self._last: tuple[int, int, NodeRows, FilterResult] | None = None
         _register_claims(ssn)
         register_volumes(ssn, on)
 
@@ -112,13 +112,13 @@ class Predicates:
         return None
 
     @points.predicate(reads=(ROWS,), several="open_nodes")
-    def node_filters(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+    def node_filters(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """The number of pods, then the first stable filter that objects. Shape (rows,)."""
         codes, objects = self._stable.get(cls.row) or self._stable_of(cls.row)
         full = nodes.view_pods >= nodes.pick(self._max_pods)
         if some(full):
-            return Verdict(nodes.pick(codes) + _FULL * full, _WHY)
-        return Verdict(nodes.pick(codes), _WHY) if objects else None
+            return FilterResult(nodes.pick(codes) + _FULL * full, _WHY)
+        return FilterResult(nodes.pick(codes), _WHY) if objects else None
 
     def open_nodes(self, classes: ClassRows, nodes: NodeRows) -> Bool | None:
         """Where neither of the two objects, for several classes; None: nowhere. Shape (classes, rows)."""
@@ -135,7 +135,7 @@ class Predicates:
         return found
 
     @points.predicate(reads=(ROWS, PODS), concerns="pods_matter_to", several="pod_filters_in_turn")
-    def pod_filters(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def pod_filters(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """Host ports, inter-pod affinity, topology spread, as far as they matter to the task's class. Shape (rows,)."""
         filters = self._filters_for(int(self._cls[task.row]))
         if not filters:
@@ -143,9 +143,9 @@ class Predicates:
         version, last = self.ssn.tables.tasks["view_node"].version, self._last
         if last is not None and last[0] == task.row and last[1] == version and last[2] is nodes:
             return last[3]
-        verdict = run_in_turn([each.verdict(task, nodes) for each in filters], len(nodes))
-        self._last = (task.row, version, nodes, verdict)
-        return verdict
+        filter_result = run_in_turn([each.filter_result(task, nodes) for each in filters], len(nodes))
+        self._last = (task.row, version, nodes, filter_result)
+        return filter_result
 
     def pods_matter_to(self, cls: TaskClass) -> bool:
         """Whether one of them has something to say about tasks of the class."""
@@ -201,8 +201,8 @@ class Predicates:
         pods: Filter = made_of_pods(self.ssn, _INTER_POD)
         if not pods.concerns(int(self._cls[task.row])):
             return None
-        verdict = pods.verdict(task, NodeRows(self.ssn.tables, np.array([node.row])))
-        return next(iter(verdict.why[verdict.codes[0]]), None)
+        filter_result = pods.filter_result(task, NodeRows(self.ssn.tables, np.array([node.row])))
+        return next(iter(filter_result.why[filter_result.codes[0]]), None)
 
     # -- the view ------------------------------------------------------------------------------------------------------
 
@@ -227,14 +227,16 @@ def _register_claims(ssn: Session) -> None:
     claiming.register(ssn, refused)
 
 
-def run_in_turn(verdicts: Sequence[Verdict], count: int) -> Verdict:
+def run_in_turn(filter_results: Sequence[FilterResult], count: int) -> FilterResult:
     """Reasons of filters that run one after the other; one that evictions cannot mend ends the search on its node."""
-    if len(verdicts) == 1:
-        return verdicts[0]
+    if len(filter_results) == 1:
+        return filter_results[0]
     ended = np.zeros(count, dtype=bool)
     kept = []
-    for verdict in verdicts:
-        kept.append(Verdict(np.where(ended, 0, verdict.codes), verdict.why) if ended.any() else verdict)
-        ends = np.array([any(unfit.code in _ENDS_SEARCH for unfit in reasons) for reasons in verdict.why])
-        ended |= ends[verdict.codes]
+    for filter_result in filter_results:
+        kept.append(
+            FilterResult(np.where(ended, 0, filter_result.codes), filter_result.why) if ended.any() else filter_result
+        )
+        ends = np.array([any(unfit.code in _ENDS_SEARCH for unfit in reasons) for reasons in filter_result.why])
+        ended |= ends[filter_result.codes]
     return gather(kept, count)

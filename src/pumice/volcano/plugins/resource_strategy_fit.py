@@ -14,7 +14,7 @@ from pumice.columns.dtypes import CPU, F64, MEMORY, Bool
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import Question
 from pumice.model.resources import MIN_RESOURCE
@@ -122,7 +122,7 @@ class ResourceStrategyFit:
     # -- what is left beside devices ----------------------------------------------------------------------------------
 
     @points.predicate
-    def predicate(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+    def predicate(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Whether a task that asks for no listed resource leaves enough for those that will. Shape (rows,)."""
         rates = {name: rate for name, rate in self._proportions.rates.items() if name in self._axis.column}
         if any(cls.req[self._axis.column[name]] >= MIN_RESOURCE for name in rates):
@@ -137,4 +137,4 @@ class ResourceStrategyFit:
             short &= allocatable[:, self._axis.column[name]] > 0
             why.append((Unfit(f"proportional of resource {name} check failed", Code.UNRESOLVABLE),))
             codes[(codes == 0) & short] = len(why) - 1
-        return Verdict(codes, tuple(why)) if codes.any() else None
+        return FilterResult(codes, tuple(why)) if codes.any() else None

@@ -16,7 +16,7 @@ from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
 from pumice.columns.views import Job, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import ROWS, SIGNATURE
 from pumice.model.pod import REVOCABLE_ZONE_KEY
@@ -100,16 +100,16 @@ class Tdm:
     # -- where tasks may run ------------------------------------------------------------------------------------------
 
     @points.predicate
-    def predicate(self, task: Task, nodes: NodeRows) -> Verdict | None:
+    def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """Nodes of a zone: in its hours, for tasks that may be revoked. All other nodes: no objection."""
         zone = nodes.pick(self.zone_of)
         if not self.zone_of.any():
             return None
         if task.pod.revocable_zone:
-            return Verdict(np.where(self.closed.array[zone], zone, 0), tuple(self._why))
+            return FilterResult(np.where(self.closed.array[zone], zone, 0), tuple(self._why))
         other = len(self._why)
         codes = np.where(self.closed.array[zone], zone, np.where(zone > 0, other, 0))
-        return Verdict(codes, (*self._why, (NOT_ALLOWED,)))
+        return FilterResult(codes, (*self._why, (NOT_ALLOWED,)))
 
     @points.node_order
     def node_order(self, task: Task, nodes: NodeRows) -> F64 | None:

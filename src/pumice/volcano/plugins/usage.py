@@ -17,7 +17,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import TaskClass
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.filter_result import Code, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Code, FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import ROWS
 from pumice.model.status import TaskStatus
@@ -150,12 +150,12 @@ class Usage:
     # -- hooks --------------------------------------------------------------------------------------------------------
 
     @points.predicate(reads=(ROWS,))
-    def predicate(self, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
+    def predicate(self, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
         """Nodes that are not too busy, and those of which nobody knows. Shape (rows,)."""
         measured = nodes.read(self.measured)
         over: Bool = (measured[:, :2] > self._most) & (measured[:, 2:] > 0)
         codes = np.where(over[:, 0], 1, np.where(over[:, 1], 2, 0))
-        return Verdict(codes, _WHY) if codes.any() else None
+        return FilterResult(codes, _WHY) if codes.any() else None
 
     @points.node_order(reads=(ROWS,))
     def node_order(self, cls: TaskClass, nodes: NodeRows) -> F64:

@@ -146,14 +146,14 @@ class Admission:
 
     def _tell(self, rows: AnyArray, text: str) -> None:
         if text:
-            self.ssn.story.rejected.append((rows, text))
+            self.ssn.trace.rejected.append((rows, text))
 
     def _admit(self, row: int) -> None:
         ssn, self._ground = self.ssn, None
         self._said.clear()
         ssn.ask(points.job_enqueued, Job(ssn.tables, row))
         ssn.journal.put(ssn.tables.jobs["phase"], row, INQUEUE_PHASE)
-        ssn.story.tell(ssn.tables.jobs.uids[row], "admitted")
+        ssn.trace.tell(ssn.tables.jobs.uids[row], "admitted")
 
 
 def would_answer_otherwise(ssn: Session, started: list[int]) -> bool:

@@ -12,7 +12,7 @@ from pumice.volcano.queues.entitlements import Entitlements
 from pumice.volcano.queues.tree import QueueTree
 
 
-class GivingBack:
+class Reclaimable:
     """Queues as they are while tasks are taken from them: ``allocated`` (Q, R) is what they hold now.
 
     A task can be taken while its queue keeps its guarantee, and where the queue has more than it deserves of something

@@ -24,7 +24,7 @@ def asks_anybody(ssn: Session) -> bool:
     return bool((tasks.alive & tasks.asks_queue).any())
 
 
-class KeptRoom:
+class ReservedRoom:
     """``amount`` (Q, R): what is kept in a queue and those below it; ``kept`` (T,): for whom."""
 
     def __init__(self, ssn: Session, tree: QueueTree) -> None:

@@ -98,14 +98,14 @@ class _News:
             found: list[int] = self._find().nonzero()[0].tolist()
             self._found = [row for row in found if not self._is_as_handed_out(row)]
         self._as_of = now
-        return sorted({*self._found, *ssn.story.tried, *self._told})
+        return sorted({*self._found, *ssn.trace.tried, *self._told})
 
     def _find(self) -> Bool:
         """Those that the store, the session and its failures make so (J,)."""
         ssn, settled, stamps = self._ssn, self.settled, self._ssn.tables.jobs.stamps
         assert stamps is not None
         found: Bool = self.seen != settled.seen
-        found |= ssn.story.failed_as != settled.failed_as
+        found |= ssn.trace.failed_as != settled.failed_as
         found |= stamps > ssn.opened_at
         return found
 
@@ -126,14 +126,14 @@ class _News:
     def _as_it_is(self, row: int, status: PodGroupStatus) -> HandedOut:
         stamps = self._ssn.world.before.jobs.stamps
         assert stamps is not None
-        return HandedOut(status, int(stamps[row]), int(self._ssn.story.failed_as[row]))
+        return HandedOut(status, int(stamps[row]), int(self._ssn.trace.failed_as[row]))
 
     def settle(self, rows: Iterable[int], updates: Mapping[int, PodGroupUpdate]) -> None:
         """Nothing is left to write of those of some jobs that have no update, and of others once that is written. Of
         one that the session wrote it is not known what comes of that."""
         ssn, settled, stamps = self._ssn, self.settled, self._ssn.tables.jobs.stamps
         assert stamps is not None
-        tried, failed_as = ssn.story.tried, ssn.story.failed_as
+        tried, failed_as = ssn.trace.tried, ssn.trace.failed_as
         for row in rows:
             settled.handed_out.pop(row, None)
             if row in tried or stamps[row] > ssn.opened_at:
@@ -167,7 +167,7 @@ def close(ssn: Session) -> Writes:
         if update is not None:
             updates[row] = update
     news.settle(rows, updates)
-    moved = sorted(ssn.story.moved)
+    moved = sorted(ssn.trace.moved)
     return Writes(
         groups=tuple(sorted(updates.values(), key=lambda update: update.job)),
         queues=queue_status(ssn),

@@ -15,7 +15,7 @@ import numpy as np
 from pumice.columns.counting import ALLOCATED, PENDING, PIPELINED, ready_in
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.outcome import Outcome
-from pumice.framework.cycle.trace import Story
+from pumice.framework.cycle.trace import CycleTrace
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.decisions import PodNotice
 from pumice.model.status import TaskStatus
@@ -53,18 +53,18 @@ def error_text(tables: Tables, row: int, errors: FitErrors) -> str:
 
 
 class FitTexts:
-    """Texts about the jobs of one session, from what its story tells."""
+    """Texts about the jobs of one session, from what its trace tells."""
 
-    def __init__(self, tables: Tables, story: Story) -> None:
-        self._tables, self._story = tables, story
+    def __init__(self, tables: Tables, trace: CycleTrace) -> None:
+        self._tables, self._trace = tables, trace
 
     def told(self, row: int) -> Told:
         tasks, job = self._tables.tasks, int(self._tables.tasks.job[row])
-        trace = self._story.undone_of(job)
-        if trace is not None:
+        last_trial = self._trace.undone_of(job)
+        if last_trial is not None:
             at = int((self._tables.jobs.tasks[job] == row).argmax())
-            if trace.status[at] >= 0:
-                return Told(int(trace.status[at]), int(trace.node[at]), bool(trace.evicted[at]))
+            if last_trial.status[at] >= 0:
+                return Told(int(last_trial.status[at]), int(last_trial.node[at]), bool(last_trial.evicted[at]))
         return Told(int(tasks.status[row]), int(tasks.node[row]), bool(tasks.evicted_for[row]))
 
     def task_reason(self, row: int) -> tuple[str, str, str]:
@@ -80,7 +80,7 @@ class FitTexts:
             )
             return UNSCHEDULABLE, message, name if told.evicted else ""
         if told.status == TaskStatus.PENDING:
-            errors = self._story.errors_of(int(tables.tasks.job[row])).get(row)
+            errors = self._trace.errors_of(int(tables.tasks.job[row])).get(row)
             return UNSCHEDULABLE, error_text(tables, row, errors) if errors else "", ""
         return TaskStatus(told.status).label, "", ""
 
@@ -93,7 +93,7 @@ class FitTexts:
 
     def origin(self, job: int) -> str:
         """The end of the job's text, empty when none of its tasks failed."""
-        first = self._story.first_error_of(job)
+        first = self._trace.first_error_of(job)
         if first is None:
             return ""
         row, errors = first
@@ -101,11 +101,11 @@ class FitTexts:
 
     def fared(self, job: int) -> Fared:
         """How a job's tasks fared."""
-        tasks, jobs, trace = self._tables.tasks, self._tables.jobs, self._story.undone_of(job)
+        tasks, jobs, last_trial = self._tables.tasks, self._tables.jobs, self._trace.undone_of(job)
         counts: list[int] = jobs.counts[job].tolist()
         least, undone = int(jobs.min_available[job]), b"\xff" * counts[PENDING]
-        if trace is not None:
-            undone = trace.status[tasks.status[jobs.tasks[job]] == PENDING].tobytes()
+        if last_trial is not None:
+            undone = last_trial.status[tasks.status[jobs.tasks[job]] == PENDING].tobytes()
         return _fared(tuple(counts), undone, least, ready_in(counts) + int(jobs.best_effort[job]) >= least)
 
 
@@ -137,12 +137,12 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
     """Of the notices, those that nominate a pod to a node: others were evicted there for it, also where that was taken
     back."""
     tables, tasks = outcome.tables, outcome.tables.tasks
-    standing, undone = tasks.evicted_for.nonzero()[0], outcome.story.undone_promises()
+    standing, undone = tasks.evicted_for.nonzero()[0], outcome.trace.undone_promises()
     if not len(standing) and not len(undone):
         return
     promised = np.union1d(standing[tasks.status[standing] == PIPELINED], undone)
     promised = promised[np.isin(tasks.status[promised], _WAITING) & (tasks.job[promised] >= 0)]
-    texts, live = FitTexts(tables, outcome.story), np.zeros(tables.jobs.capacity, dtype=bool)
+    texts, live = FitTexts(tables, outcome.trace), np.zeros(tables.jobs.capacity, dtype=bool)
     live[outcome.live_jobs] = True
     for row in promised.tolist():
         pod = tasks.pods[row]
@@ -154,7 +154,7 @@ def nominations(outcome: Outcome) -> Iterator[PodNotice]:
 
 def notices(outcome: Outcome) -> Iterator[PodNotice]:
     """For every waiting pod of the session that is not gated: why it waits."""
-    tables, texts = outcome.tables, FitTexts(outcome.tables, outcome.story)
+    tables, texts = outcome.tables, FitTexts(outcome.tables, outcome.trace)
     tasks = tables.tasks
     waiting = np.isin(tasks.status, _WAITING)
     for job in outcome.live_jobs.tolist():

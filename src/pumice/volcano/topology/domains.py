@@ -20,8 +20,8 @@ from pumice.framework.plugin.filter_result import FitErrors
 from pumice.placing.choose import placing_of
 from pumice.volcano import points
 from pumice.volcano.failures.trials import Trials
-from pumice.volcano.gangs.attempt import Trying
-from pumice.volcano.gangs.pending_tasks import Sheet, Worksheet
+from pumice.volcano.gangs.attempt import OpenAttempt
+from pumice.volcano.gangs.pending_tasks import PendingTasks, SubJobQueue
 from pumice.volcano.gangs.readiness import job_missing, job_pipelined, job_ready
 from pumice.volcano.gangs.sub_job import Domain, allocate_tasks, try_nomination
 from pumice.volcano.topology.rules import has_hard, job_bound, sub_bound
@@ -61,11 +61,11 @@ def hypernode_scores(ssn: Session, sub: int, hypernodes: list[int]) -> AnyArray:
 
 
 class Placed(NamedTuple):
-    """What was found for a job in a domain: the plan, what is left of the worksheet, and the hypernodes that its
+    """What was found for a job in a domain: the plan, what is left of the pending_tasks, and the hypernodes that its
     sub-jobs took."""
 
     plan: Plan
-    worksheet: Worksheet
+    pending_tasks: PendingTasks
     subs: dict[int, int]
 
 
@@ -99,8 +99,10 @@ class JobTrials:
     ``kind`` names all that a trial depends on besides the domain; None: on too much for another job to be alike.
     """
 
-    def __init__(self, ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, trying: Trying) -> None:
-        self.ssn, self.stmt, self.job, self.worksheet, self.trying = ssn, stmt, job, worksheet, trying
+    def __init__(
+        self, ssn: Session, stmt: Statement, job: int, pending_tasks: PendingTasks, trying: OpenAttempt
+    ) -> None:
+        self.ssn, self.stmt, self.job, self.pending_tasks, self.trying = ssn, stmt, job, pending_tasks, trying
         self.known: Trials = ssn.shared(Trials, lambda: Trials(ssn.world, ssn.hooks, ssn.memo, ASKS))
         self.columns: list[Column[AnyArray]] = []
         self.kind = self._kind()
@@ -108,7 +110,7 @@ class JobTrials:
 
     def _kind(self) -> Hashable:
         ssn, tables, job = self.ssn, self.ssn.tables, self.job
-        sheets = self.worksheet.sheets
+        sheets = self.pending_tasks.sheets
         if len(sheets) != 1 or not placing_of(ssn).feasible.at_once or "task" in ssn.hooks.forms(points.allocatable):
             return None
         ((sub, sheet),) = sheets.items()
@@ -152,7 +154,7 @@ class JobTrials:
         candidate = self._try(hypernode)
         if len(self.trying.told) > told:  # something about the queue, which other jobs may not share
             return candidate
-        ((sub, sheet),) = self.worksheet.sheets.items()
+        ((sub, sheet),) = self.pending_tasks.sheets.items()
         position, found = {row: i for i, row in enumerate(sheet.rows)}, candidate.found()
         undone = _moved(tuple(self.stmt.undone[before:]), position.__getitem__)
         known = Known(
@@ -160,7 +162,7 @@ class JobTrials:
             undone,
             frozenset(at for op in undone for at in op.placement.rows),
             tuple((position[row], errors) for row, errors in self.trying.errors.items()),
-            found.worksheet.sheets[sub].position,
+            found.pending_tasks.sheets[sub].position,
             candidate.score,
             candidate.works,
             found.subs.get(sub, -1),
@@ -172,7 +174,7 @@ class JobTrials:
         """Note what the trial that was recalled last left undone. Of a task what was undone last counts: so of those
         before nothing is noted that a later one says anew."""
         if self._last is not None:
-            ((_, sheet),) = self.worksheet.sheets.items()
+            ((_, sheet),) = self.pending_tasks.sheets.items()
             self.stmt.undone += _moved(self._last.undone, sheet.rows.__getitem__)
             self._last = None
 
@@ -180,14 +182,14 @@ class JobTrials:
         if self._last is not None and not self._last.touched <= known.touched:
             self.end()
         self._last = known
-        ((_, sheet),) = self.worksheet.sheets.items()
+        ((_, sheet),) = self.pending_tasks.sheets.items()
         self.trying.errors = {sheet.rows[at]: errors for at, errors in known.errors}
         return Candidate(hypernode, known.score, known.works, lambda: self._carried_over(known))
 
     def _carried_over(self, known: Known) -> Placed:
         """What was found for another job, for this one."""
-        ((sub, sheet),) = self.worksheet.sheets.items()
-        left = self.worksheet.copy()
+        ((sub, sheet),) = self.pending_tasks.sheets.items()
+        left = self.pending_tasks.copy()
         left.pop()
         left.sheets[sub].position = known.position
         if left.sheets[sub]:
@@ -198,7 +200,7 @@ class JobTrials:
         """Place the job in one domain, see what came of it, and undo it."""
         ssn, stmt, job = self.ssn, self.stmt, self.job
         self.trying.errors = {}
-        mark, left = stmt.mark(), self.worksheet.copy()
+        mark, left = stmt.mark(), self.pending_tasks.copy()
         score, subs = self._place_sub_jobs(left, hypernode)
         plan = stmt.save(mark)
         works = bool(plan) and (job_ready(ssn, job) or job_pipelined(ssn, job))
@@ -207,34 +209,34 @@ class JobTrials:
         found = Placed(plan, left, subs)
         return Candidate(hypernode, score, works, lambda: found)
 
-    def _place_sub_jobs(self, worksheet: Worksheet, hypernode: int) -> tuple[float, dict[int, int]]:
+    def _place_sub_jobs(self, pending_tasks: PendingTasks, hypernode: int) -> tuple[float, dict[int, int]]:
         """Place sub-jobs until the job is ready; one that fails is dropped. Sum of scores, and the hypernode of each
         placed sub-job."""
         score = 0.0
         subs: dict[int, int] = {}
-        while worksheet:
-            sub = worksheet.pop()
+        while pending_tasks:
+            sub = pending_tasks.pop()
             before = len(self.stmt.operations)
-            gained = self._place_sub_job(sub, worksheet, hypernode)
+            gained = self._place_sub_job(sub, pending_tasks, hypernode)
             if gained is None or len(self.stmt.operations) == before:
                 continue
             score += gained
             subs[sub] = int(self.ssn.tables.subs.hypernode[sub])
-            if worksheet.sheets[sub]:
-                worksheet.push(sub)
+            if pending_tasks.sheets[sub]:
+                pending_tasks.push(sub)
             if job_ready(self.ssn, self.job):
                 break
         return score, subs
 
-    def _place_sub_job(self, sub: int, worksheet: Worksheet, start: int) -> float | None:
+    def _place_sub_job(self, sub: int, pending_tasks: PendingTasks, start: int) -> float | None:
         """Place one sub-job in the best hypernode below ``start``. Its score, None when none would do."""
-        ssn, stmt, sheet = self.ssn, self.stmt, worksheet.sheets[sub]
+        ssn, stmt, sheet = self.ssn, self.stmt, pending_tasks.sheets[sub]
         if not sheet:
             return None
         if ssn.tables.subs.nominated[sub] >= 0 and try_nomination(ssn, stmt, sub, sheet, self.trying):
             return 0.0
         for gradient in gradients_for_sub_job(ssn, sub, start, ALLOCATE):
-            tried: list[tuple[int, Plan, Sheet]] = []
+            tried: list[tuple[int, Plan, SubJobQueue]] = []
             for hypernode in gradient:
                 self.trying.forget(sub)
                 mark, own = stmt.mark(), sheet.copy()
@@ -248,21 +250,23 @@ class JobTrials:
                 hypernode, plan, own = tried[best]
                 if stmt.recover(plan) is not None:
                     return None
-                worksheet.sheets[sub] = own
+                pending_tasks.sheets[sub] = own
                 tree, subs = ssn.tables.tree, ssn.tables.subs
                 ssn.journal.put(subs["hypernode"], sub, tree.lca(int(subs.hypernode[sub]), hypernode))
                 return float(scores[best])
         return None
 
 
-def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Worksheet, trying: Trying) -> Worksheet | None:
+def allocate_for_job(
+    ssn: Session, stmt: Statement, job: int, pending_tasks: PendingTasks, trying: OpenAttempt
+) -> PendingTasks | None:
     """Place the job in the best domain of the first gradient that has one.
 
-    Returns the worksheet that is left of it, None when no domain would do (then nothing has been placed).
+    Returns the pending_tasks that is left of it, None when no domain would do (then nothing has been placed).
     """
-    if not worksheet:
+    if not pending_tasks:
         return None
-    trials = JobTrials(ssn, stmt, job, worksheet, trying)
+    trials = JobTrials(ssn, stmt, job, pending_tasks, trying)
     for gradient in gradients_for_job(ssn, job, ALLOCATE):
         working = [candidate for hypernode in gradient if (candidate := trials.of(hypernode)).works]
         trials.end()
@@ -273,17 +277,17 @@ def allocate_for_job(ssn: Session, stmt: Statement, job: int, worksheet: Workshe
         if stmt.recover(found.plan) is not None:
             return None
         _decide(ssn, job, best.hypernode, found.subs)
-        return found.worksheet
+        return found.pending_tasks
     return None
 
 
 def is_for_allocate(ssn: Session, job: int) -> bool:
     """Whether ``allocate``, which comes later in the cycle, has room for the job as things are, so that nobody has to
     leave. A promise would keep it from being placed there, in every cycle anew (decision 0141)."""
-    if not ssn.policy.comes_after(ssn.story.action, "allocate"):
+    if not ssn.policy.comes_after(ssn.trace.action, "allocate"):
         return False
     with ssn.statement() as trial:
-        left = allocate_for_job(ssn, trial, job, Worksheet(ssn, job), Trying(ssn, job))
+        left = allocate_for_job(ssn, trial, job, PendingTasks(ssn, job), OpenAttempt(ssn, job))
         return left is not None and job_ready(ssn, job)
 
 
@@ -298,7 +302,7 @@ def is_let_in(ssn: Session, stmt: Statement, start: Mark, job: int) -> bool:
     stmt.rollback(start, remember=False)
     with ssn.statement() as gone, ssn.statement() as trial:
         gone.recover(evictions)
-        found = allocate_for_job(ssn, trial, job, Worksheet(ssn, job), Trying(ssn, job)) is not None
+        found = allocate_for_job(ssn, trial, job, PendingTasks(ssn, job), OpenAttempt(ssn, job)) is not None
     return stmt.recover(plan) is None and found
 
 

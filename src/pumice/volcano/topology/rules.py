@@ -72,7 +72,7 @@ def recover_hypernodes(ssn: Session) -> None:
     for job in (jobs.alive & (jobs.hypernode >= 0) & (held == 0)).nonzero()[0].tolist():
         put(jobs["hypernode"], job, -1)
         put(subs["hypernode"], list(jobs.subs[job]), -1)
-        ssn.story.moved.add(job)
+        ssn.trace.moved.add(job)
     for job in (jobs.alive & jobs.has_topology & (jobs.queue >= 0) & (held > 0)).nonzero()[0].tolist():
         changed = False
         for sub in jobs.subs[job]:
@@ -88,7 +88,7 @@ def recover_hypernodes(ssn: Session) -> None:
                 home = tables.tree.lca(home, int(subs.hypernode[sub]))
             if home != jobs.hypernode[job]:
                 put(jobs["hypernode"], job, home)
-                ssn.story.moved.add(job)
+                ssn.trace.moved.add(job)
     ssn.journal.forget()
 
 

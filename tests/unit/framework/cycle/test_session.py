@@ -188,9 +188,9 @@ def test_who_has_the_turn_loses_it_when_a_plugin_fails() -> None:
         failing(ssn)
     assert not differing(before, moving_bytes(ssn))
     assert ssn.journal.open_statements == 0
-    (fault,) = ssn.story.faults
+    (fault,) = ssn.trace.faults
     assert (fault.subject, fault.plugin, fault.point, fault.where) == ("ns/g", "a-plugin", "job_ready", "file.py:7")
-    (entry,) = ssn.story.entries
+    (entry,) = ssn.trace.entries
     assert (entry.subject, entry.what, entry.detail) == ("ns/g", "set aside", fault.text)
 
 

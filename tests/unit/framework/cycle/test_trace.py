@@ -10,7 +10,7 @@ import pytest
 
 from pumice.columns.placement import Placement
 from pumice.columns.tables import Tables
-from pumice.framework.cycle.trace import Attempt, Failure, GroupEvent, Kind, Operation, Question, Story, Trace
+from pumice.framework.cycle.trace import Attempt, CycleTrace, Failure, GroupEvent, Kind, LastTrial, Operation, Question
 from pumice.framework.plugin.errors import PluginFault
 from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.status import TaskStatus
@@ -24,16 +24,16 @@ def tables(*sizes: int) -> Tables:
     return cluster(node("n0"), node("n1"), groups, *members).snapshot().tables
 
 
-def story(*sizes: int) -> Story:
-    return Story(tables(*sizes))
+def trace(*sizes: int) -> CycleTrace:
+    return CycleTrace(tables(*sizes))
 
 
 def full(cpus: int) -> FitErrors:
     return FitErrors(Counter({"Insufficient cpu": cpus}), 2)
 
 
-def failure(number: int, *errors: tuple[int, FitErrors], trace: Trace | None = None) -> Failure:
-    return Failure(number, trace, errors, (), False, (), (), False)
+def failure(number: int, *errors: tuple[int, FitErrors], last_trial: LastTrial | None = None) -> Failure:
+    return Failure(number, last_trial, errors, (), False, (), (), False)
 
 
 def placed(kind: Kind, rows: list[int], nodes: list[int], **more: Any) -> Operation:
@@ -44,7 +44,7 @@ def placed(kind: Kind, rows: list[int], nodes: list[int], **more: Any) -> Operat
 
 
 def test_entries_come_in_order_with_the_action_of_the_moment() -> None:
-    told = story(1, 1)
+    told = trace(1, 1)
     told.action = "enqueue"
     told.tell("ns/g0", "admitted")
     told.action = "allocate"
@@ -56,7 +56,7 @@ def test_entries_come_in_order_with_the_action_of_the_moment() -> None:
 
 
 def test_what_is_told_of_many_jobs_is_told_of_each() -> None:
-    told = story(1, 1, 1)
+    told = trace(1, 1, 1)
     told.action = "enqueue"
     told.tell("ns/x", "looked at")
     told.tell_of_jobs(np.array([1, 2]), "rejected", "too much")
@@ -68,7 +68,7 @@ def test_what_is_told_of_many_jobs_is_told_of_each() -> None:
 
 
 def test_messages_for_users_rejections_first_and_by_job() -> None:
-    told = story(1, 1, 1)
+    told = trace(1, 1, 1)
     told.events.append(GroupEvent("ns/g1", "Warning", "Evict", "gone"))
     told.rejected.append((np.array([2]), "too much"))
     told.rejected.append((np.array([0]), "too late"))
@@ -80,7 +80,7 @@ def test_messages_for_users_rejections_first_and_by_job() -> None:
 
 
 def test_a_fault_of_a_plugin_is_told_of_who_lost_the_turn() -> None:
-    told = story(1)
+    told = trace(1)
     told.action = "allocate"
     told.blame("ns/g0", PluginFault("mine", "predicate", "Mine.fits", "mine.py:12", "KeyError: 'x'"))
     (fault,) = told.faults
@@ -92,7 +92,7 @@ def test_a_fault_of_a_plugin_is_told_of_who_lost_the_turn() -> None:
 
 
 def test_a_note_is_of_one_task_and_the_last_one_counts() -> None:
-    told = story(2, 1)
+    told = trace(2, 1)
     assert told.errors_of(0) == {}
     told.note(1, full(1))
     told.note(0, full(2))
@@ -102,7 +102,7 @@ def test_a_note_is_of_one_task_and_the_last_one_counts() -> None:
 
 
 def test_an_attempt_says_all_that_stands_against_its_job_now() -> None:
-    told = story(2)
+    told = trace(2)
     told.note(0, full(1))
     told.take(0, Attempt(errors=((1, full(2)),)))
     assert told.errors_of(0) == {1: full(2)}, "what stood against it before is gone"
@@ -112,7 +112,7 @@ def test_an_attempt_says_all_that_stands_against_its_job_now() -> None:
 
 
 def test_what_was_taken_back_last_counts() -> None:
-    told = story(3)
+    told = trace(3)
     undone = (
         placed(Kind.PIPELINE, [2], [1], evicted=True),
         placed(Kind.ALLOCATE, [0, 1], [1, 0]),
@@ -120,25 +120,27 @@ def test_what_was_taken_back_last_counts() -> None:
     )
     assert told.undone_of(0) is None
     told.take(0, Attempt(undone=undone))
-    trace = told.undone_of(0)
-    assert trace is not None
-    assert trace.status.tolist() == [TaskStatus.ALLOCATED] * 3
-    assert (trace.node.tolist(), trace.evicted.tolist()) == ([1, 0, 0], [False] * 3)
+    last_trial = told.undone_of(0)
+    assert last_trial is not None
+    assert last_trial.status.tolist() == [TaskStatus.ALLOCATED] * 3
+    assert (last_trial.node.tolist(), last_trial.evicted.tolist()) == ([1, 0, 0], [False] * 3)
 
 
 def test_what_stands_by_now_was_not_taken_back() -> None:
-    told = story(2)
+    told = trace(2)
     told.take(0, Attempt(undone=(placed(Kind.ALLOCATE, [0, 1], [1, 1]),)))
     told.take(0, Attempt(placed=(placed(Kind.ALLOCATE, [0], [0]),)))
-    trace = told.undone_of(0)
-    assert trace is not None
-    assert trace.status.tolist() == [-1, TaskStatus.ALLOCATED]
+    last_trial = told.undone_of(0)
+    assert last_trial is not None
+    assert last_trial.status.tolist() == [-1, TaskStatus.ALLOCATED]
 
 
 def test_a_trace_of_a_job_is_in_the_order_of_its_tasks() -> None:
-    trace = Trace.of(3, (placed(Kind.EVICT, [7], [4]), placed(Kind.PIPELINE, [5], [6], evicted=True)), {5: 2, 7: 0})
-    assert trace.status.tolist() == [TaskStatus.RELEASING, -1, TaskStatus.PIPELINED]
-    assert (trace.node.tolist(), trace.evicted.tolist()) == ([4, -1, 6], [False, False, True])
+    last_trial = LastTrial.of(
+        3, (placed(Kind.EVICT, [7], [4]), placed(Kind.PIPELINE, [5], [6], evicted=True)), {5: 2, 7: 0}
+    )
+    assert last_trial.status.tolist() == [TaskStatus.RELEASING, -1, TaskStatus.PIPELINED]
+    assert (last_trial.node.tolist(), last_trial.evicted.tolist()) == ([4, -1, 6], [False, False, True])
 
 
 # -- failures that several jobs share
@@ -146,41 +148,47 @@ def test_a_trace_of_a_job_is_in_the_order_of_its_tasks() -> None:
 
 def test_a_failure_befalls_several_jobs_in_one_word() -> None:
     found = tables(2, 2, 2)
-    told, rows = Story(found), found.jobs.tasks
-    told.fail(np.array([0, 2]), failure(7, (1, full(2)), trace=Trace.of(2, (placed(Kind.ALLOCATE, [0], [1]),))))
+    told, rows = CycleTrace(found), found.jobs.tasks
+    told.fail(
+        np.array([0, 2]), failure(7, (1, full(2)), last_trial=LastTrial.of(2, (placed(Kind.ALLOCATE, [0], [1]),)))
+    )
     assert told.failed_as[:3].tolist() == [7, 0, 7]
     for job in (0, 2):
         assert told.errors_of(job) == {int(rows[job][1]): full(2)}
-        trace = told.undone_of(job)
-        assert trace is not None and trace.status.tolist() == [TaskStatus.ALLOCATED, -1]
+        last_trial = told.undone_of(job)
+        assert last_trial is not None and last_trial.status.tolist() == [TaskStatus.ALLOCATED, -1]
     assert (told.errors_of(1), told.undone_of(1), told.tried) == ({}, None, set())
 
 
 def test_failures_that_say_the_same_of_jobs_keep_apart_where_tasks_would_have_gone() -> None:
     """Else a user reads of a node that another gang would have got."""
     found = tables(1, 1)
-    told = Story(found)
+    told = CycleTrace(found)
     for job, on in ((0, 4), (1, 5)):
-        told.fail(np.array([job]), failure(7, trace=Trace.of(1, (placed(Kind.ALLOCATE, [0], [on]),))))
-    nodes = [trace.node.tolist() for job in (0, 1) if (trace := told.undone_of(job)) is not None]
+        told.fail(np.array([job]), failure(7, last_trial=LastTrial.of(1, (placed(Kind.ALLOCATE, [0], [on]),))))
+    nodes = [last_trial.node.tolist() for job in (0, 1) if (last_trial := told.undone_of(job)) is not None]
     assert nodes == [[4], [5]]
 
 
 def test_a_job_that_is_tried_again_has_notes_of_its_own_from_then_on() -> None:
     found = tables(2, 2)
-    told = Story(found)
-    told.fail(np.array([0, 1]), failure(7, (0, full(1)), trace=Trace.of(2, (placed(Kind.ALLOCATE, [1], [1]),))))
+    told = CycleTrace(found)
+    told.fail(
+        np.array([0, 1]), failure(7, (0, full(1)), last_trial=LastTrial.of(2, (placed(Kind.ALLOCATE, [1], [1]),)))
+    )
     told.take(0, Attempt(errors=((0, full(2)),)))
     assert told.failed_as[:2].tolist() == [0, 7]
     assert (told.errors_of(0), told.tried) == ({0: full(2)}, {0})
-    trace = told.undone_of(0)
-    assert trace is not None and trace.status.tolist() == [-1, TaskStatus.ALLOCATED], "it was taken back nevertheless"
+    last_trial = told.undone_of(0)
+    assert last_trial is not None and last_trial.status.tolist() == [-1, TaskStatus.ALLOCATED], (
+        "it was taken back nevertheless"
+    )
     assert told.errors_of(1) == {int(found.jobs.tasks[1][0]): full(1)}
 
 
 def test_a_note_on_a_job_that_failed_like_others_keeps_what_was_known() -> None:
     found = tables(2, 2)
-    told = Story(found)
+    told = CycleTrace(found)
     told.fail(np.array([0, 1]), failure(7, (0, full(1))))
     told.note(1, full(2))
     assert told.errors_of(0) == {0: full(1), 1: full(2)}
@@ -195,5 +203,5 @@ def test_an_attempt_is_a_value() -> None:
 
 @pytest.mark.parametrize("count", [0, 3])
 def test_a_trace_of_nothing(count: int) -> None:
-    trace = Trace.of(count)
-    assert [column.tolist() for column in trace] == [[-1] * count, [-1] * count, [False] * count]
+    last_trial = LastTrial.of(count)
+    assert [column.tolist() for column in last_trial] == [[-1] * count, [-1] * count, [False] * count]

@@ -13,7 +13,7 @@ from pumice.columns.rows import Candidates
 from pumice.framework.plugin import combine
 from pumice.framework.plugin.combine import Vote
 from pumice.framework.plugin.errors import WrongAnswer
-from pumice.framework.plugin.filter_result import Invalid, Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Invalid, Unfit
 from pumice.model.decisions import Refusal
 from pumice.testing.build import cluster, session
 
@@ -358,8 +358,8 @@ def test_each(answers: Answers, wanted: list[Any], asked: list[int]) -> None:
     check(combine.each, answers, wanted, asked)
 
 
-NO_GPU = Verdict.of(np.array([True, False]), Unfit("no gpu"))
-CORDONED = Verdict.of(np.array([False, True]), Unfit("cordoned"))
+NO_GPU = FilterResult.of(np.array([True, False]), Unfit("no gpu"))
+CORDONED = FilterResult.of(np.array([False, True]), Unfit("cordoned"))
 
 
 @pytest.mark.parametrize(
@@ -371,9 +371,9 @@ CORDONED = Verdict.of(np.array([False, True]), Unfit("cordoned"))
         pytest.param([[None, CORDONED], [None]], [CORDONED], id="less those who have nothing to say"),
     ],
 )
-def test_verdicts(answers: Answers, wanted: list[Verdict]) -> None:
+def test_verdicts(answers: Answers, wanted: list[FilterResult]) -> None:
     hooks = Asked(answers)
-    found = combine.verdicts(hooks.tiers, "task", ["n0", "n1"])
+    found = combine.filter_results(hooks.tiers, "task", ["n0", "n1"])
     assert [id(each) for each in found] == [id(each) for each in wanted]
     assert len(hooks.order) == sum(len(tier) for tier in answers), "everybody is asked"
 
@@ -399,7 +399,7 @@ def test_keys_are_a_column_a_hook() -> None:
         combine.first_registered,
         combine.merge,
         combine.each,
-        combine.verdicts,
+        combine.filter_results,
         combine.total,
         combine.intersect,
         combine.notify,
@@ -441,14 +441,16 @@ TWO = ("subject", ["n0", "n1"])
         pytest.param(combine.most_missing, ("job",), None, "True, False or a whole number", id="no count"),
         pytest.param(combine.first_failure, ("job",), False, "None or a reason", id="False for a reason"),
         pytest.param(combine.first_failure, ("job",), "late", "None or a reason", id="a text for a reason"),
-        pytest.param(combine.verdicts, TWO, False, "a Verdict about 2 rows", id="False for a verdict"),
-        pytest.param(combine.verdicts, TWO, NOBODY_IN_TWO, "a Verdict about 2 rows", id="a mask for a verdict"),
+        pytest.param(combine.filter_results, TWO, False, "a FilterResult about 2 rows", id="False for a filter_result"),
         pytest.param(
-            combine.verdicts,
+            combine.filter_results, TWO, NOBODY_IN_TWO, "a FilterResult about 2 rows", id="a mask for a filter_result"
+        ),
+        pytest.param(
+            combine.filter_results,
             TWO,
-            Verdict.of(ALL_OF_THREE, Unfit("no")),
-            "a Verdict about 2 rows",
-            id="a verdict about others",
+            FilterResult.of(ALL_OF_THREE, Unfit("no")),
+            "a FilterResult about 2 rows",
+            id="a filter_result about others",
         ),
         pytest.param(combine.total, TWO, np.zeros(3), "one number for each of 2 rows", id="scores of others"),
         pytest.param(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.framework.plugin.filter_result import Code, FitErrors, Unfit, Verdict, gather, histogram
+from pumice.framework.plugin.filter_result import Code, FilterResult, FitErrors, Unfit, gather, histogram
 
 # -- reasons, counted
 
@@ -26,23 +26,23 @@ def test_reasons_are_counted_over_nodes() -> None:
     assert histogram([(both, 2), ((Unfit("b"), Unfit("")), 3), ((), 4)]) == {"a": 2, "b": 5}
 
 
-# -- verdicts
+# -- filter_results
 
 
-def reasons(verdict: Verdict) -> list[str]:
+def reasons(filter_result: FilterResult) -> list[str]:
     """What stands against each row."""
-    return [" ".join(unfit.reason for unfit in verdict.why[code]) for code in verdict.codes]
+    return [" ".join(unfit.reason for unfit in filter_result.why[code]) for code in filter_result.codes]
 
 
-def verdict(*per_row: str) -> Verdict:
-    """One verdict; each row's reasons, in a word each."""
+def filter_result(*per_row: str) -> FilterResult:
+    """One filter_result; each row's reasons, in a word each."""
     distinct = [""] + sorted(set(per_row) - {""})
     codes = np.array([distinct.index(each) for each in per_row], dtype=np.int32)
-    return Verdict(codes, tuple(tuple(Unfit(word) for word in each.split()) for each in distinct))
+    return FilterResult(codes, tuple(tuple(Unfit(word) for word in each.split()) for each in distinct))
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "together"),
+    ("filter_results", "together"),
     [
         pytest.param([], ["", "", ""], id="nobody"),
         pytest.param([("a", "", "b c")], ["a", "", "b c"], id="one"),
@@ -52,15 +52,15 @@ def verdict(*per_row: str) -> Verdict:
         pytest.param([("a", "b c", ""), ("d", "d", "e f")], ["a d", "b c d", "e f"], id="several reasons each"),
     ],
 )
-def test_gather(verdicts: list[tuple[str, ...]], together: list[str]) -> None:
-    found = gather([verdict(*each) for each in verdicts], 3)
+def test_gather(filter_results: list[tuple[str, ...]], together: list[str]) -> None:
+    found = gather([filter_result(*each) for each in filter_results], 3)
     assert reasons(found) == together
     assert found.codes.dtype == np.int32
     assert found.why[0] == ()
 
 
 def test_one_reason_against_what_does_not_fit() -> None:
-    assert reasons(Verdict.of(np.array([True, False, True]), Unfit("full"))) == ["", "full", ""]
+    assert reasons(FilterResult.of(np.array([True, False, True]), Unfit("full"))) == ["", "full", ""]
 
 
 # -- what users read of it

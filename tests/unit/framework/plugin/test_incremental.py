@@ -11,7 +11,7 @@ from pumice.columns.dtypes import F64, AnyArray, Bool
 from pumice.columns.rows import NodeRows, TaskRows
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import WrongAnswer
-from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.incremental import (
     FilterInTurn,
     Filters,
@@ -92,7 +92,7 @@ def test_nobody_follows_by_default() -> None:
 
 # -- hooks that name no method for several tasks
 
-SOMEWHERE = Verdict.of(np.array([True, False]), Unfit("not here"))
+SOMEWHERE = FilterResult.of(np.array([True, False]), Unfit("not here"))
 
 
 def asked() -> tuple[TaskRows, NodeRows]:

@@ -204,10 +204,10 @@ from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
 from pumice.framework.plugin.combine import Vote
 from pumice.framework.cycle.session import Session
 from pumice.model.decisions import Refusal
-from pumice.framework.plugin.filter_result import Invalid, Unfit, Verdict
+from pumice.framework.plugin.filter_result import Invalid, Unfit, FilterResult
 from pumice.volcano import points
 
-NOBODY = np.zeros(0, dtype=bool)
+NONE = np.zeros(0, dtype=bool)
 
 @points.job_order
 def of_rows(ssn: Session, jobs: JobRows) -> F64: return jobs.creation
@@ -222,19 +222,19 @@ def fruit(ssn: Session, banana: str) -> int: return 0
 def in_words(ssn: Session, left: Job, right: Job) -> str: return "left"
 
 @points.predicate
-def over_rows(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict: return Verdict.of(NOBODY, Unfit("no"))
+def over_rows(ssn: Session, cls: TaskClass, nodes: NodeRows) -> FilterResult: return FilterResult.of(NONE, Unfit("no"))
 
 @points.predicate
 def on_a_node(ssn: Session, task: Task, node: Node) -> Unfit | None: return None
 
 @points.predicate  # wrong: a mask for reasons
-def as_a_mask(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Bool: return NOBODY
+def as_a_mask(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Bool: return NONE
 
 @points.predicate  # wrong: False for a reason
 def yes_or_no(ssn: Session, task: Task, node: Node) -> bool: return False
 
 @points.predicate  # wrong: the other way round
-def swapped(ssn: Session, nodes: NodeRows, cls: TaskClass) -> Verdict: return Verdict.of(NOBODY, Unfit("no"))
+def swapped(ssn: Session, nodes: NodeRows, cls: TaskClass) -> FilterResult: return FilterResult.of(NONE, Unfit("no"))
 
 @points.job_valid
 def valid(ssn: Session, job: Job) -> Invalid | None: return None

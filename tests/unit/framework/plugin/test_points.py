@@ -13,7 +13,7 @@ from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PluginError, PluginFault
-from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.placing.choose import placing_of
 from pumice.testing.build import cluster, node, podgroup, pods, queue, run, session
@@ -39,12 +39,12 @@ def all_nodes(ssn: Session) -> NodeRows:
 # -- filters
 
 
-def class_over_rows(ssn: Session, cls: TaskClass, nodes: NodeRows) -> Verdict | None:
-    return Verdict.of(nodes.allocatable[:, 0] >= 4000, Unfit("small"))
+def class_over_rows(ssn: Session, cls: TaskClass, nodes: NodeRows) -> FilterResult | None:
+    return FilterResult.of(nodes.allocatable[:, 0] >= 4000, Unfit("small"))
 
 
-def task_over_rows(ssn: Session, task: Task, nodes: NodeRows) -> Verdict | None:
-    return Verdict.of(nodes.allocatable[:, 0] >= 4000, Unfit("small"))
+def task_over_rows(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult | None:
+    return FilterResult.of(nodes.allocatable[:, 0] >= 4000, Unfit("small"))
 
 
 def class_on_a_node(ssn: Session, cls: TaskClass, node: Node) -> Unfit | None:
@@ -64,8 +64,8 @@ def test_filters(form: str) -> None:
     of_class = ssn.ask(points.class_filters, Task(ssn.tables, 0).cls, all_nodes(ssn))
     of_task = ssn.ask(points.task_filters, Task(ssn.tables, 0), all_nodes(ssn))
     assert (len(of_class), len(of_task)) == ((1, 0) if "class" in form else (0, 1)), "each is asked where it belongs"
-    (verdict,) = of_class + of_task
-    assert [[unfit.reason for unfit in verdict.why[code]] for code in verdict.codes] == [["small"], [], []]
+    (filter_result,) = of_class + of_task
+    assert [[unfit.reason for unfit in filter_result.why[code]] for code in filter_result.codes] == [["small"], [], []]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from pumice.kai.engine import budget as module
-from pumice.kai.engine.budget import QUEUE_TRIES_MAX, TRIES_MAX, Tries
+from pumice.kai.engine.budget import QUEUE_TRIES_MAX, TRIES_MAX, SearchBudget
 from pumice.kai.engine.parts import Part
 from pumice.model.events import Object
 from pumice.model.gang import SubGroup, TopologyConstraint
@@ -82,7 +82,7 @@ def test_a_search_for_victims_that_was_cut_off_evicts_nobody_and_is_no_proof(mon
 
 def test_jobs_of_a_queue_share_what_may_be_tried_in_vain_and_each_may_try_something() -> None:
     ssn = opened(store(node("a"), queue("q"), queue("r"), job("x", "q", [""]), job("y", "r", [""])))
-    allowed = Tries(ssn)
+    allowed = SearchBudget(ssn)
     x, y = (Part(row, {row: [row]}) for row in range(2))
 
     def in_vain(part: Part) -> int:

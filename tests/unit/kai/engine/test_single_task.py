@@ -20,7 +20,7 @@ CONSIDERATE = (*PLUGINS, {"name": "minruntime", "arguments": {"defaultReclaimMin
 
 
 def result(ran: Ran) -> tuple[Any, ...]:
-    return ran.decisions, ran.states, list(ran.outcome.entries), ran.outcome.writes, ran.outcome.story.counts
+    return ran.decisions, ran.states, list(ran.outcome.entries), ran.outcome.writes, ran.outcome.trace.counts
 
 
 def searched_for(

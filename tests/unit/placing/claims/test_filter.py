@@ -20,7 +20,7 @@ Against = list[tuple[Unfit, ...]]
 
 def against(ssn: Session, name: str = "a") -> Against:
     """What stands against n1 and n2."""
-    found = Claiming(claim_ledger(ssn)).verdict(task(ssn, name), nodes(ssn))
+    found = Claiming(claim_ledger(ssn)).filter_result(task(ssn, name), nodes(ssn))
     assert found is not None
     return [found.why[code] for code in found.codes.tolist()]
 
@@ -57,7 +57,7 @@ def test_where_claims_can_be_used(claims: list[ResourceClaim], names: list[str],
 def test_a_task_without_claims_is_not_looked_at() -> None:
     ssn = opened(world(SLICES, claim("c", gpu_com=1), claiming("b", "c"), pod("a", "a"), names="ab"))
     claims = Claiming(claim_ledger(ssn))
-    assert (claims.verdict(task(ssn, "a"), nodes(ssn)), claims.waits(task(ssn, "a"), nodes(ssn))) == (None, None)
+    assert (claims.filter_result(task(ssn, "a"), nodes(ssn)), claims.waits(task(ssn, "a"), nodes(ssn))) == (None, None)
 
 
 def leaving(*more: Pod) -> Session:
@@ -74,7 +74,7 @@ def test_devices_of_those_who_leave_are_waited_for_and_promised_once() -> None:
     with ssn.statement() as stmt:
         stmt.evict([task(ssn, "x").row], "make room")
         assert against(ssn) == [(), NO]
-        assert claims.verdict(task(ssn, "a"), nodes(ssn)) is not None
+        assert claims.filter_result(task(ssn, "a"), nodes(ssn)) is not None
         waits = claims.waits(task(ssn, "a"), nodes(ssn))
         assert waits is not None
         assert waits.tolist() == [True, True]

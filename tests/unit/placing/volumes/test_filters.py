@@ -128,7 +128,7 @@ def test_of_several_that_object_one_is_said(on: tuple[str, ...], reasons: list[s
     (row,) = ssn.tables.tasks.alive.nonzero()[0].tolist()
     task = Task(ssn.tables, row)
     assert filters.refused(task) is None
-    found = filters.verdict(task, NodeRows(ssn.tables, np.arange(2)))
+    found = filters.filter_result(task, NodeRows(ssn.tables, np.arange(2)))
     assert found is not None
     said = [" ".join(unfit.reason for unfit in found.why[code]) for code in found.codes.tolist()]
     assert [text.removeprefix("node(s) ") for text in said] == reasons

@@ -41,7 +41,7 @@ def watched(action: str, *, by_job: bool, first: bool = False) -> tuple[Policy, 
 
 def result(ran: Ran) -> tuple[Any, ...]:
     outcome = ran.outcome
-    return ran.decisions, ran.pipelined, list(outcome.entries), list(outcome.groups), outcome.story.counts
+    return ran.decisions, ran.pipelined, list(outcome.entries), list(outcome.groups), outcome.trace.counts
 
 
 def one_each(nodes: int, of: str = "default", minimum: int = 1) -> list[Object]:

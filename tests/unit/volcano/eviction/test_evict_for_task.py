@@ -9,7 +9,7 @@ import pytest
 from pumice.api import Session, points
 from pumice.framework.cycle.statement import Statement
 from pumice.testing.build import cluster, node, podgroup, pods, session
-from pumice.volcano.eviction.evict_for_task import RoomMaking, WhyNot
+from pumice.volcano.eviction.evict_for_task import EvictForTask, WhyNot
 
 CONF = "tiers: [{plugins: [{name: gang}, {name: predicates}]}]"
 
@@ -21,7 +21,7 @@ class World:
         members = [*pods("g", 2, cpu=1, priority=2), *pods("g", 2, first=2, cpu=2, priority=1)]
         store = cluster(node("n", 99), podgroup("g", minimum, phase="Inqueue"), members)
         self.ssn: Session = session(store, CONF)
-        self.making = RoomMaking(self.ssn, "take", "take", points.preemptable)
+        self.making = EvictForTask(self.ssn, "take", "take", points.preemptable)
         self.job = list(self.ssn.tables.jobs.uids).index("ns/g")
         self.room, self.at_once, self.asked = room, at_once, list[list[str]]()
 
@@ -72,7 +72,7 @@ def test_not_enough_is_nothing_and_is_told(room: int, said: str) -> None:
     assert world.run() is True
     assert world.promised() == []
     assert world.ssn.world.digest() == before
-    assert [(entry.what, entry.detail) for entry in world.ssn.story.told] == [("cannot take", said)]  # type: ignore[union-attr]
+    assert [(entry.what, entry.detail) for entry in world.ssn.trace.told] == [("cannot take", said)]  # type: ignore[union-attr]
 
 
 def test_tasks_like_one_for_which_there_was_none_are_not_asked_about() -> None:

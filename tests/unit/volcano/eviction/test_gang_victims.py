@@ -14,7 +14,7 @@ from pumice.model.podgroup import SubGroupPolicy
 from pumice.model.queue import PriorityClass
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
 from pumice.volcano.eviction.context import EvictionContext, EvictionKind
-from pumice.volcano.eviction.gang_victims import BundleKind, bundles_of, may_be_evicted
+from pumice.volcano.eviction.gang_victims import VictimSetKind, bundles_of, may_be_evicted
 
 CONF = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: conformance}]\n- plugins: [{name: predicates}]\n"
 HIGH, LOW = PriorityClass("high", 100), PriorityClass("low", 1)
@@ -31,7 +31,7 @@ def gang(name: str, minimum: int, on: Iterable[str] = (), *, waits: int = 0, **m
 WAITING = gang("new", 1, waits=1, priority_class="high")
 
 
-def split(ssn: Session, need: float = 4.0) -> list[tuple[str, BundleKind, list[str]]]:
+def split(ssn: Session, need: float = 4.0) -> list[tuple[str, VictimSetKind, list[str]]]:
     tables = ssn.tables
     rows = (tables.tasks.alive & (tables.tasks.node >= 0)).nonzero()[0]
     job = next(row for row, uid in enumerate(tables.jobs.uids) if uid and uid.endswith("/new"))
@@ -48,13 +48,13 @@ def opened(*objects: Object | Iterable[Object]) -> Session:
 
 def test_a_job_is_split_into_what_it_can_spare_and_the_rest() -> None:
     assert split(opened(gang("old", 2, "aaa"))) == [
-        ("old", BundleKind.SAFE, ["old-0"]),
-        ("old", BundleKind.WHOLE, ["old-1", "old-2"]),
+        ("old", VictimSetKind.SAFE, ["old-0"]),
+        ("old", VictimSetKind.WHOLE, ["old-1", "old-2"]),
     ]
 
 
 def test_a_job_below_its_minimum_can_spare_all() -> None:
-    assert split(opened(gang("old", 5, "aaa"))) == [("old", BundleKind.SAFE, ["old-0", "old-1", "old-2"])]
+    assert split(opened(gang("old", 5, "aaa"))) == [("old", VictimSetKind.SAFE, ["old-0", "old-1", "old-2"])]
 
 
 def test_minima_of_roles_are_kept() -> None:
@@ -63,7 +63,7 @@ def test_minima_of_roles_are_kept() -> None:
         pod("old-m0", "old", on="a", phase="Running", role="master"),
     ]
     found = split(opened([podgroup("old", 2, roles={"worker": 1, "master": 1}, phase="Running"), *members]))
-    assert found[0] == ("old", BundleKind.SAFE, ["old-w0"])
+    assert found[0] == ("old", VictimSetKind.SAFE, ["old-w0"])
     assert set(found[1][2]) == {"old-m0", "old-w1"}
 
 
@@ -71,7 +71,7 @@ def test_as_many_groups_stay_whole_as_must() -> None:
     policy = SubGroupPolicy("part", match_label_keys=("part",), sub_group_size=1, min_sub_groups=1)
     members = [pod(f"old-{i}", "old", on="a", phase="Running", labels={"part": str(i)}) for i in range(3)]
     found = split(opened([podgroup("old", 1, phase="Running", sub_groups=[policy]), *members]))
-    assert [(kind, len(names)) for _, kind, names in found] == [(BundleKind.SAFE, 2), (BundleKind.WHOLE, 1)]
+    assert [(kind, len(names)) for _, kind, names in found] == [(VictimSetKind.SAFE, 2), (VictimSetKind.WHOLE, 1)]
 
 
 def test_of_equal_jobs_the_younger_one_goes_first() -> None:

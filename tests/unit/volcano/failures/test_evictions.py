@@ -42,7 +42,7 @@ class World:
         return int(self.ssn.tables.jobs.tasks[self.job(name)][0])
 
     def told(self) -> list[Any]:
-        return [(entry.subject, entry.what) for entry in self.ssn.story.told]  # type: ignore[union-attr]
+        return [(entry.subject, entry.what) for entry in self.ssn.trace.told]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_a_job_of_which_something_stood_before_says_nothing_of_others() -> None:
     undone = (Operation(Kind.PIPELINE, Placement([world.row("first")], [0])),)
     note_failure(world.ssn, world.alike, world.job("first"), VAIN._replace(undone=undone), fresh=False)
     assert world.told() == [("ns/first", "cannot preempt")]
-    trace = world.ssn.story.undone_of(world.job("first"))
-    assert trace is not None
-    assert trace.node.tolist() == [0]
+    last_trial = world.ssn.trace.undone_of(world.job("first"))
+    assert last_trial is not None
+    assert last_trial.node.tolist() == [0]
     assert not world.alike.fails(world.job("equal"))
 
 

@@ -43,7 +43,7 @@ class World:
         conf = "tiers: [{plugins: [{name: mine}]}]"
         self.ssn = ssn = session(cluster(objects), conf, plugins=[plugin("mine")(Mine)])
         asks = (points.job_ready,)
-        self.failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.story, "place", asks)
+        self.failures = Failures(ssn.world, ssn.hooks, ssn.memo, placing_of(ssn), ssn.trace, "place", asks)
         first = self.row("first")
         rows = tuple(ssn.tables.jobs.tasks[first].tolist())
         attempt = Attempt(errors=((rows[1], NO_ROOM),))
@@ -78,7 +78,7 @@ def test_a_failure_is_told_by_position_and_befalls_its_job() -> None:
     found = world.failures.of(world.row("equal"))
     assert found is not None and found.errors == ((1, NO_ROOM),)
     assert not found.alone
-    (second,) = world.ssn.story.errors_of(world.row("first"))
+    (second,) = world.ssn.trace.errors_of(world.row("first"))
     assert second == world.ssn.tables.jobs.tasks[world.row("first")][1]
 
 
@@ -112,7 +112,7 @@ def test_how_long_it_holds(asks_queue: bool, happens: Callable[[World], None], h
         pytest.param(lambda world: None, True, id="nothing"),
         pytest.param(lambda world: world.place("equal", 0), False, id="a task of it is placed"),
         pytest.param(
-            lambda world: world.ssn.story.take(world.row("equal"), Attempt(errors=((0, NO_ROOM),))),
+            lambda world: world.ssn.trace.take(world.row("equal"), Attempt(errors=((0, NO_ROOM),))),
             False,
             id="it was tried",
         ),

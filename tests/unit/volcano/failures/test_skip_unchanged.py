@@ -58,9 +58,9 @@ class Cycles:
 
 
 def told(outcome: Outcome) -> Any:
-    story = outcome.story
+    trace = outcome.trace
     notices = [(each.pod, each.reason, each.message) for each in outcome.notices()]
-    return outcome.entries, outcome.groups, notices, story.failed_as.tolist()
+    return outcome.entries, outcome.groups, notices, trace.failed_as.tolist()
 
 
 def test_what_changed_nothing_is_not_done_again_and_told_again() -> None:

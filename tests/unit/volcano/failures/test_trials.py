@@ -14,7 +14,7 @@ from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
-from pumice.framework.plugin.filter_result import Unfit, Verdict
+from pumice.framework.plugin.filter_result import FilterResult, Unfit
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import SIGNATURE
 from pumice.placing.choose import placing_of
@@ -31,12 +31,12 @@ def of_class(self: Any, cls: TaskClass, nodes: NodeRows) -> F64:
     return np.zeros(len(nodes))
 
 
-def silent(self: Any, task: Task, nodes: NodeRows) -> Verdict | None:
+def silent(self: Any, task: Task, nodes: NodeRows) -> FilterResult | None:
     return None
 
 
-def speaks(self: Any, task: Task, nodes: NodeRows) -> Verdict | None:
-    return Verdict.of(nodes.rows >= 0, Unfit("no"))
+def speaks(self: Any, task: Task, nodes: NodeRows) -> FilterResult | None:
+    return FilterResult.of(nodes.rows >= 0, Unfit("no"))
 
 
 def opened(point: Any, hook: Any, **mark: Any) -> Session:

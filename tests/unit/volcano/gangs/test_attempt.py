@@ -8,7 +8,7 @@ from pumice.framework.plugin.filter_result import FitErrors
 from pumice.model.podgroup import SubGroupPolicy
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, node, pod, podgroup, pods, session
-from pumice.volcano.gangs.attempt import MAKES_ROOM, Trying, discarded, promised
+from pumice.volcano.gangs.attempt import MAKES_ROOM, OpenAttempt, discarded, promised
 
 CONF = "tiers: [{plugins: [{name: gang}, {name: ALLOWS}]}]"
 ERRORS = FitErrors(message="nowhere")
@@ -44,7 +44,7 @@ def row_of(ssn: Session, name: str) -> int:
 
 def test_a_job_without_a_queue_may_have_all_it_wants() -> None:
     ssn, job, rows = opened()
-    trying = Trying(ssn, job)
+    trying = OpenAttempt(ssn, job)
     with ssn.statement() as stmt:
         assert trying.allowed(-1, rows, stmt).tasks == 4
         assert trying.end(stmt).asked == ()
@@ -53,7 +53,7 @@ def test_a_job_without_a_queue_may_have_all_it_wants() -> None:
 def test_what_the_queue_was_asked_before_anything_stood_is_remembered() -> None:
     """Asked again later for what follows it has said nothing new as long as it allows what is left of that."""
     ssn, job, rows = opened()
-    queue, trying = int(ssn.tables.jobs.queue[job]), Trying(ssn, job)
+    queue, trying = int(ssn.tables.jobs.queue[job]), OpenAttempt(ssn, job)
     with ssn.statement() as stmt:
         assert trying.allowed(queue, rows, stmt).tasks == 2
         trying.allowed(queue, rows, stmt)
@@ -68,7 +68,7 @@ def test_what_the_queue_was_asked_before_anything_stood_is_remembered() -> None:
 
 def test_an_answer_that_may_rest_on_what_stands_is_told_apart() -> None:
     ssn, job, rows = opened("two_at_once")
-    queue, trying = int(ssn.tables.jobs.queue[job]), Trying(ssn, job)
+    queue, trying = int(ssn.tables.jobs.queue[job]), OpenAttempt(ssn, job)
     with ssn.statement() as stmt:
         assert trying.allowed(queue, rows, stmt).tasks == 2
         stmt.allocate(rows[:2], [0, 0])
@@ -82,14 +82,14 @@ def test_errors_go_on_from_earlier_attempts_and_are_forgotten_by_sub_job() -> No
     ssn = session(cluster(node("n"), podgroup("g", 2, phase="Inqueue", sub_groups=subs), members))
     tasks, a, b = ssn.tables.tasks, row_of(ssn, "g-a"), row_of(ssn, "g-b")
     assert tasks.sub[a] != tasks.sub[b]
-    ssn.story.note(a, ERRORS)
-    trying = Trying(ssn, int(tasks.job[a]))
+    ssn.trace.note(a, ERRORS)
+    trying = OpenAttempt(ssn, int(tasks.job[a]))
     trying.errors[b] = ERRORS
     assert list(trying.errors) == [a, b]
     assert trying.failed_roles(int(tasks.sub[a])) == {int(tasks.role[a])}
     trying.forget(int(tasks.sub[a]))
     assert (trying.failed_roles(int(tasks.sub[a])), list(trying.errors)) == (set(), [b])
-    assert list(ssn.story.errors_of(int(tasks.job[a]))) == [a], "the story keeps its own"
+    assert list(ssn.trace.errors_of(int(tasks.job[a]))) == [a], "the trace keeps its own"
 
 
 def test_a_promise_is_committed_and_says_who_goes_for_whom() -> None:
@@ -101,7 +101,7 @@ def test_a_promise_is_committed_and_says_who_goes_for_whom() -> None:
         promised(ssn, job, stmt)
     status = ssn.tables.tasks.status
     assert [int(status[row]) for row in (old, *rows[:2])] == [TaskStatus.RELEASING, *[TaskStatus.PIPELINED] * 2]
-    said = [(entry.what, entry.detail) for entry in ssn.story.told if entry.subject == "ns/g"]  # type: ignore[union-attr]
+    said = [(entry.what, entry.detail) for entry in ssn.trace.told if entry.subject == "ns/g"]  # type: ignore[union-attr]
     assert said == [(MAKES_ROOM, "1 pods are evicted for 2")]
 
 
@@ -110,7 +110,7 @@ def test_where_nobody_goes_nobody_is_said_to() -> None:
     with ssn.statement() as stmt:
         stmt.pipeline(rows[:2], [0, 0])
         promised(ssn, job, stmt)
-    assert ssn.story.told == []
+    assert ssn.trace.told == []
 
 
 def test_what_is_taken_back_is_remembered_with_what_was_before() -> None:
@@ -118,7 +118,7 @@ def test_what_is_taken_back_is_remembered_with_what_was_before() -> None:
     before, old = ssn.world.digest(), row_of(ssn, "old-0")
     with ssn.statement() as stmt:
         stmt.pipeline(rows[:1], [0])
-        ssn.story.take(job, discarded(ssn, job, stmt))
+        ssn.trace.take(job, discarded(ssn, job, stmt))
     with ssn.statement() as stmt:
         stmt.evict([old], "make room")
         stmt.pipeline(rows[1:2], [0], evicted=True)

@@ -10,7 +10,7 @@ from pumice.framework.cycle.session import Session
 from pumice.model.pod import LabelSelector, Requirement
 from pumice.model.podgroup import SubGroupPolicy
 from pumice.testing.build import cluster, node, pod, podgroup, session
-from pumice.volcano.gangs.pending_tasks import Sheet, Worksheet
+from pumice.volcano.gangs.pending_tasks import PendingTasks, SubJobQueue
 
 GANG = "tiers: [{plugins: [{name: gang}]}]"
 
@@ -23,8 +23,8 @@ def names(ssn: Session, rows: list[int]) -> str:
     return " ".join(ssn.tables.tasks.pods[row].name for row in rows)
 
 
-def sheet_of(ssn: Session) -> Sheet:
-    (sheet,) = Worksheet(ssn, 0).sheets.values()
+def sheet_of(ssn: Session) -> SubJobQueue:
+    (sheet,) = PendingTasks(ssn, 0).sheets.values()
     return sheet
 
 
@@ -47,7 +47,7 @@ def test_which_tasks_are_left(special: dict[str, Any], listed: str) -> None:
 
 
 def test_a_job_of_which_nothing_is_left() -> None:
-    assert not Worksheet(opened(member("a", on="n")), 0)
+    assert not PendingTasks(opened(member("a", on="n")), 0)
 
 
 def test_equal_tasks_are_a_run() -> None:
@@ -94,8 +94,8 @@ def test_sub_jobs_that_must_be_ready_for_the_job_come_first() -> None:
         ),
     ]
     ssn = opened(member("a-0", labels={"part": "a"}), member("b-0", labels={"part": "b"}), sub_groups=policies)
-    worksheet = Worksheet(ssn, 0)
+    pending_tasks = PendingTasks(ssn, 0)
     order = []
-    while worksheet:
-        order.append(names(ssn, worksheet.sheets[worksheet.pop()].rows))
+    while pending_tasks:
+        order.append(names(ssn, pending_tasks.sheets[pending_tasks.pop()].rows))
     assert order == ["b-0", "a-0"]

@@ -22,7 +22,7 @@ def wants(name: str, cpu: int) -> Any:
 
 
 def rejected(found: Ran) -> list[str]:
-    return [text for rows, text in found.outcome.story.rejected for _ in rows]
+    return [text for rows, text in found.outcome.trace.rejected for _ in rows]
 
 
 @pytest.mark.parametrize(

@@ -261,11 +261,11 @@ def moved(ssn: Session) -> None:
 
 
 def tried(ssn: Session) -> None:
-    ssn.story.take(row_of(ssn, "waits"), Attempt())
+    ssn.trace.take(row_of(ssn, "waits"), Attempt())
 
 
 def failed(ssn: Session) -> None:
-    ssn.story.fail(np.array([row_of(ssn, "waits")]), Failure(5, None, (), (), False, (), (), False))
+    ssn.trace.fail(np.array([row_of(ssn, "waits")]), Failure(5, None, (), (), False, (), (), False))
 
 
 def said(ssn: Session) -> None:

@@ -23,7 +23,7 @@ def opened(count: int, minimum: int, running: int = 0) -> Session:
 
 
 def texts(ssn: Session) -> FitTexts:
-    return FitTexts(ssn.tables, ssn.story)
+    return FitTexts(ssn.tables, ssn.trace)
 
 
 def row(ssn: Session, name: str) -> int:
@@ -109,17 +109,17 @@ def test_what_a_task_is_told(operation: Any, reason: tuple[str, str, str], undon
     operation(stmt, row(ssn, "g-0"))
     if undone:
         stmt.discard()
-        ssn.story.take(0, Attempt(undone=tuple(stmt.undone)))
+        ssn.trace.take(0, Attempt(undone=tuple(stmt.undone)))
     assert texts(ssn).task_reason(row(ssn, "g-0")) == reason
-    assert list(ssn.story.undone_promises()) == ([row(ssn, "g-0")] if undone and reason[2] else [])
+    assert list(ssn.trace.undone_promises()) == ([row(ssn, "g-0")] if undone and reason[2] else [])
 
 
 def test_what_a_waiting_task_is_told_is_its_note() -> None:
     ssn = opened(2, 2)
-    ssn.story.note(row(ssn, "g-0"), full(2))
+    ssn.trace.note(row(ssn, "g-0"), full(2))
     told = ("Unschedulable", "0/2 nodes are unavailable: 2 Insufficient cpu.", "")
     assert texts(ssn).task_reason(row(ssn, "g-0")) == told
-    assert 0 in ssn.story.tried, "its job's status has to be looked at"
+    assert 0 in ssn.trace.tried, "its job's status has to be looked at"
 
 
 def test_a_task_that_runs_is_told_its_state() -> None:
@@ -179,7 +179,7 @@ def test_what_a_job_is_told(count: int, minimum: int, running: int, tried: str, 
     with ssn.statement() as stmt:
         for i, how in enumerate(tried):
             (stmt.allocate if how == "a" else stmt.pipeline)([row(ssn, f"g-{i}")], [0])
-    ssn.story.take(0, Attempt(undone=tuple(stmt.undone)))
+    ssn.trace.take(0, Attempt(undone=tuple(stmt.undone)))
     assert texts(ssn).job_text(0) == text
     assert texts(ssn).fared(0).placed == tried.count("a")
 
@@ -188,7 +188,7 @@ def test_the_origin_is_the_first_task_that_failed_in_task_order() -> None:
     ssn = opened(3, 3)
     assert texts(ssn).origin(0) == ""
     for name, cpus in (("g-2", 1), ("g-1", 2)):
-        ssn.story.note(row(ssn, name), full(cpus))
+        ssn.trace.note(row(ssn, name), full(cpus))
     assert texts(ssn).job_text(0) == (
         "pod group is not ready, 3 Pending, 3 minAvailable; Pending: 3 Unschedulable."
         " Origin reason is g-1: 0/2 nodes are unavailable: 2 Insufficient cpu."
@@ -200,7 +200,7 @@ def test_how_a_job_fared_is_not_taken_from_another_that_fared_otherwise() -> Non
     ssn = session(cluster(node("n0"), groups, [p for g in "abc" for p in pods(g, 2)]), NOBODY)
     with ssn.statement() as stmt:
         stmt.allocate(ssn.tables.jobs.tasks[1].tolist(), [0, 0])
-    ssn.story.take(1, Attempt(undone=tuple(stmt.undone)))
+    ssn.trace.take(1, Attempt(undone=tuple(stmt.undone)))
     found = {ssn.tables.jobs.uids[job]: texts(ssn).job_text(job) for job in range(3)}
     assert found == {
         "ns/a": "pod group is not ready, 2 Pending, 2 minAvailable; Pending: 2 Unschedulable",

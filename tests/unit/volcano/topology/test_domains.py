@@ -48,14 +48,14 @@ def test_of_trials_that_are_recalled_the_same_is_said_as_of_those_that_were_made
     for memo in (Memo(), Memo(keeps=False)):
         outcome = run(state, policy(BY_DOMAIN), memo=memo).outcome
         rows = [list(outcome.tables.jobs.uids).index(f"ns/{name}") for name in "abc"]
-        traces = [outcome.story.undone_of(row) for row in rows]
+        traces = [outcome.trace.undone_of(row) for row in rows]
         said.append(
             (
                 [None if each is None else [column.tolist() for column in each] for each in traces],
-                [[errors.said for errors in outcome.story.errors_of(row).values()] for row in rows],
+                [[errors.said for errors in outcome.trace.errors_of(row).values()] for row in rows],
                 outcome.entries,
                 outcome.pipelined,
             )
         )
     assert said[0] == said[1]
-    assert any(trace is not None for trace in said[0][0])
+    assert any(last_trial is not None for last_trial in said[0][0])
