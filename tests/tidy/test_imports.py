@@ -2,9 +2,11 @@
 that no two modules of the core need each other."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -95,3 +97,32 @@ def test_no_circle_of_imports() -> None:
         TopologicalSorter({name: needs(path, known) for name, path in known.items()}).prepare()
     except CycleError as error:
         raise AssertionError(f"these modules need each other: {' -> '.join(error.args[1])}") from None
+
+
+#: Tables of names, ``"module:what"``: what a name stands for is imported when a policy or a file names it. Their edges
+#: are looked at here, since import-linter and mypy cannot see them.
+TABLES = {
+    "src/pumice/volcano/table.py": ("pumice.volcano.actions.", "pumice.volcano.plugins."),
+    "src/pumice/kai/table.py": ("pumice.kai.actions.", "pumice.kai.plugins."),
+    "src/pumice/runtime/languages.py": ("pumice.volcano.table", "pumice.kai.table"),
+    "src/pumice/runtime/conf.py": ("pumice.runtime.",),
+}
+PLACE = re.compile(r"pumice(?:\.\w+)+:\w+")
+
+
+def test_no_import_hides_in_a_text() -> None:
+    """An edge that is a text is seen by no checker of imports or types, and by no reader."""
+    for path in repo.files(".py", under="src/pumice"):
+        texts = [n.value for n in ast.walk(repo.tree(path)) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        places = [text for text in texts if PLACE.fullmatch(text)]
+        allowed = TABLES.get(repo.name(path), ())
+        hidden = [place for place in places if not place.startswith(allowed or ("-",))]
+        assert not hidden, repo.listed(f"{repo.name(path)}: import it plainly, inside a function if late", hidden)
+        for place in places:
+            module, _, what = place.partition(":")
+            assert hasattr(import_module(module), what), f"{repo.name(path)}: {place} is not there"
+
+
+def test_the_tables_of_names_are_there() -> None:
+    for name in TABLES:
+        assert PLACE.search(repo.text(repo.ROOT / name)), f"{name} names no module any more: take it out of TABLES"

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pumice.framework.cycle.trace import Fault
-from pumice.framework.plugin.on_demand import imported
 
 _NAMED_MAX = 3
 
@@ -55,5 +54,7 @@ class FaultLog:
 
 
 def _log(culprit: Culprit, text: str) -> None:
-    """Write a line; the library is imported for the first: a simulation has none to write, as a rule."""
-    imported("logging:getLogger")("pumice.plugins").error("%s", text, extra={"fields": culprit._asdict()})
+    """Write a line. The library is imported for the first: most simulations write none."""
+    from logging import getLogger
+
+    getLogger("pumice.plugins").error("%s", text, extra={"fields": culprit._asdict()})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.framework.plugin.on_demand import imported
 from pumice.model.events import Object
 from pumice.model.node import Node
 from pumice.model.queue import DEFAULT_QUEUE, Queue
@@ -74,8 +73,9 @@ def read_inputs(paths: Iterable[str], nodes: str | None = None) -> Inputs:
     scenes = [_scene_of_trace(trace, cluster) for trace in traces]
     newest = 0.0
     if manifests:
-        read: Callable[[list[str]], tuple[Scene, float]] = imported("pumice.sim.manifest_files:read_manifests")
-        first, newest = read(manifests)
+        from pumice.sim.manifest_files import read_manifests  # a trace needs none of it
+
+        first, newest = read_manifests(manifests)
         scenes.insert(0, first)
     scene = _merged(scenes, cluster)
     return Inputs(replace(scene, problems=(*problems, *scene.problems)), tuple(sources), tuple(confs), newest)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
-from pumice.framework.plugin.on_demand import imported
 from pumice.framework.plugin.policy_file import Policy
 from pumice.model.queue import PriorityClass
 from pumice.runtime.memory import old_objects_left_alone, without_collector
@@ -30,7 +29,6 @@ from pumice.sim.world import Ending, SimResult, Simulation
 if TYPE_CHECKING:
     from pumice.sim.faults import Faults
     from pumice.sim.laws import Laws
-    from pumice.sim.makers import Makers
 
 #: A job needs so many periods where nothing stands in its way: one cycle admits it, one places its pods, and the first
 #: is at most a period away.
@@ -88,8 +86,9 @@ def simulate(scene: Scene, policy: Policy, settings: SimSettings = PLAIN, observ
     made: Mapping[str, Work] = {}
     if scene.makers:
         priorities = {each.name: each.value for each in scene.objects if isinstance(each, PriorityClass)}
-        makers: type[Makers] = imported("pumice.sim.makers:Makers")  # with the controllers of a cluster
-        made = makers(controller, scene.makers, priorities, settings.until).made
+        from pumice.sim.makers import Makers  # with the controllers of a cluster
+
+        made = Makers(controller, scene.makers, priorities, settings.until).made
     history = History(cluster, controller, window=settings.window, patience_s=PROMPT_PERIODS * settings.period_s)
     shell.causes.tell = history.note_causes
     laws = _laws(shell, controller, history) if settings.check_laws else None
@@ -125,13 +124,15 @@ def _faults(cluster: SimCluster, shell: Shell, settings: SimSettings) -> Faults 
     """What the cluster suffers from now on."""
     if settings.faults is None:
         return None
-    suffering: type[Faults] = imported("pumice.sim.faults:Faults")
-    return suffering(cluster, settings.faults, _dice(settings.seed), shell.restart)
+    from pumice.sim.faults import Faults
+
+    return Faults(cluster, settings.faults, _dice(settings.seed), shell.restart)
 
 
 def _laws(shell: Shell, controller: Controller, history: History) -> Laws:
     """The laws that hold under the shell's policy."""
-    laws_of: Callable[[Shell, Controller, History], Laws] = imported("pumice.sim.policy_laws:laws_of")
+    from pumice.sim.policy_laws import laws_of
+
     return laws_of(shell, controller, history)
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 V = TypeVar("V")
 
 
-def imported(place: str) -> Any:
+def _imported(place: str) -> Any:
     """What stands at a place, ``module:what``; its module is imported now if nobody has done so."""
     module, _, what = place.partition(":")
     return getattr(import_module(module), what)
@@ -32,7 +32,7 @@ class OnDemand(Mapping[str, V]):
         self._read = read
 
     def __getitem__(self, name: str) -> V:
-        return self._read(name, imported(self._places[name]))
+        return self._read(name, _imported(self._places[name]))
 
     def __contains__(self, name: object) -> bool:
         return name in self._places  # Mapping's own way would import it

@@ -14,12 +14,12 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import PODS, ROWS
 from pumice.kai import points
-from pumice.placing.filters.pods import classes_where, has_pod_terms, made_of_pods
+from pumice.placing.filters.of_session import inter_pod_score
+from pumice.placing.filters.pods import classes_where, has_pod_terms
 
 if TYPE_CHECKING:
     from pumice.placing.filters.preferred_terms import InterPodScore
 
-_WISHES = "pumice.placing.filters.preferred_terms:InterPodScore"
 SCORE = 100_000.0
 
 
@@ -30,7 +30,7 @@ class PodAffinity:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         has_terms = bool(classes_where(ssn, "pod terms", has_pod_terms))
-        self._wishes: InterPodScore | None = made_of_pods(ssn, _WISHES) if has_terms else None
+        self._wishes: InterPodScore | None = inter_pod_score(ssn) if has_terms else None
         self.unused_points = () if self._wishes is not None else (points.batch_node_order,)
 
     @points.batch_node_order(reads=(ROWS, PODS))

@@ -21,16 +21,15 @@ from pumice.kai.mig import MigRules
 from pumice.model.pod import PodSpec
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import STABLE_REASONS, stable_codes
+from pumice.placing.filters.of_session import inter_pod_filter, port_filter
 from pumice.placing.filters.pod_view import View
-from pumice.placing.filters.pods import classes_where, has_pod_terms, made_of_pods
+from pumice.placing.filters.pods import classes_where, has_pod_terms
 from pumice.placing.volumes.filters import BINDING, VOLUME_POINTS, register_volumes
 
 #: What this version cannot place, and so places nowhere: to leave it out of account would give devices away twice.
 CLAIMED = Unfit("claims of devices need the plugin dynamicresources", Code.UNRESOLVABLE)
 NO_GPUS = Unfit("no node has GPUs that could be shared", Code.UNRESOLVABLE)
 
-#: Filters that look at other pods, in order.
-_POD_FILTERS = ("pumice.placing.filters.ports:PortFilter", "pumice.placing.filters.interpod:InterPodFilter")
 _WRONG_KIND = Unfit("node(s) have another kind of GPU devices than the pod asks for")
 _WHY = (*(() if reason is None else (reason,) for reason in STABLE_REASONS), (_WRONG_KIND,))
 
@@ -48,7 +47,7 @@ class Predicates:
     def _look_at_pods(self) -> None:
         """Nobody else pays for filters that look at single tasks, and for keeping in step what they look at."""
         ssn, view = self.ssn, View(self.ssn)
-        self._filters = tuple(made_of_pods(ssn, place) for place in _POD_FILTERS)
+        self._filters = (port_filter(ssn), inter_pod_filter(ssn))
 
         def on_allocate(run: TaskRun) -> None:
             view.enter(run)

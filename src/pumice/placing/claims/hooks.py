@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
-from pumice.framework.plugin.on_demand import imported
 from pumice.placing.claims.resolve import claiming_tasks
 
 if TYPE_CHECKING:
@@ -25,5 +23,6 @@ def claiming_in(ssn: Session) -> Claiming | None:
     imported where one does."""
     if not claiming_tasks(ssn.tables):
         return None
-    claiming_of: Callable[[Session], Claiming] = imported("pumice.placing.claims.questions:claiming_of")
+    from pumice.placing.claims.questions import claiming_of
+
     return claiming_of(ssn)

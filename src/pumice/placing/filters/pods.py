@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from pumice.columns.dtypes import I64, AnyArray, Bool
 from pumice.columns.rows import TaskRows
 from pumice.columns.tables import Tables
 from pumice.framework.cycle.session import Session
-from pumice.framework.plugin.on_demand import imported
 from pumice.model.pod import LabelSelector, Pod, PodAffinityTerm, PodSpec
 from pumice.placing.derived import Derived, derived
 
@@ -172,12 +170,6 @@ class PodIndex:
 def pod_index(ssn: Session) -> PodIndex:
     """The index of this session, shared by the plugins that need it."""
     return ssn.shared("pods by label", lambda: PodIndex(ssn))
-
-
-def made_of_pods(ssn: Session, place: str) -> Any:
-    """A filter or a score that is made of the index, one for all plugins of a session: what stands at the place,
-    ``module:what``. It is imported where a pod has such terms: in most clusters none has."""
-    return ssn.shared(place, lambda: imported(place)(pod_index(ssn)))
 
 
 def classes_where(ssn: Session, what: str, wanted: Callable[[PodSpec], bool]) -> tuple[int, ...]:

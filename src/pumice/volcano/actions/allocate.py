@@ -16,7 +16,6 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.cycle.trace import Attempt
 from pumice.framework.plugin.filter_result import FitErrors
-from pumice.framework.plugin.on_demand import imported
 from pumice.placing.choose import placing_of
 from pumice.volcano import points
 from pumice.volcano.failures.equivalence import Alike
@@ -187,8 +186,9 @@ class _Allocation:
 
     def _in_best_domain(self, stmt: Statement, job: int, pending_tasks: PendingTasks) -> bool:
         ssn, trying = self.ssn, OpenAttempt(self.ssn, job)
-        placed: _Placed = imported("pumice.volcano.topology.domains:allocate_for_job")  # few gangs are bound to domains
-        left = placed(ssn, stmt, job, pending_tasks, trying)
+        from pumice.volcano.topology.domains import allocate_for_job  # few gangs are bound to domains
+
+        left = allocate_for_job(ssn, stmt, job, pending_tasks, trying)
         if left is None:
             stmt.discard()
             self._note(job, trying.end(stmt))

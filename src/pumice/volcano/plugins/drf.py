@@ -17,7 +17,6 @@ from pumice.columns.runs import TaskRun
 from pumice.columns.views import Queue, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.memo import ground
-from pumice.framework.plugin.on_demand import imported
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import JOBS, NOBODY_NEW, PODS, QUEUES, ROWS, SIGNATURE
 from pumice.volcano import points
@@ -95,8 +94,9 @@ class Drf:
 
 def _tree(ssn: Session, allocated: Column[F64]) -> ShareTree:
     """Queues by their paths, with what their jobs hold."""
-    tree: type[ShareTree] = imported("pumice.volcano.queues.share_tree:ShareTree")
-    return tree(ssn, allocated)
+    from pumice.volcano.queues.share_tree import ShareTree  # few policies share by a tree
+
+    return ShareTree(ssn, allocated)
 
 
 def _held(ssn: Session) -> tuple[F64, F64]:

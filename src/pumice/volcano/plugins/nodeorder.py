@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pumice.columns.dtypes import F64, I64, AnyArray
 from pumice.columns.rows import ClassRows, NodeRows, TaskRows
@@ -20,15 +20,15 @@ from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import PODS, ROWS
 from pumice.model.pod import PodSpec
 from pumice.placing.derived import Derived, derived
-from pumice.placing.filters.pods import classes_where, has_pod_terms, made_of_pods
+from pumice.placing.filters.of_session import inter_pod_score
+from pumice.placing.filters.pods import classes_where, has_pod_terms, pod_index
 from pumice.volcano import points
 from pumice.volcano.scorers.allocation import Allocation
 from pumice.volcano.scorers.images import image_scores, known_images
 from pumice.volcano.scorers.terms import avoided_count, preferred_weight, scaled
 
-#: Scores that count other pods.
-_WISHES = "pumice.placing.filters.preferred_terms:InterPodScore"
-_SPREAD = "pumice.volcano.scorers.spread:SpreadScore"
+if TYPE_CHECKING:
+    from pumice.volcano.scorers.spread import SpreadScore
 
 
 class _Score(Protocol):
@@ -152,11 +152,11 @@ class NodeOrder:
     def _by_pods(self, cls: int, spec: PodSpec) -> Iterator[tuple[_Score, int]]:
         """Scores that count other pods and concern the class, with their weights."""
         if self._pod_affinity and self._has_pod_terms:
-            wishes: _PodScore = made_of_pods(self.ssn, _WISHES)
+            wishes: _PodScore = inter_pod_score(self.ssn)
             if wishes.concerns(cls):
                 yield wishes, self._pod_affinity
         if self._spread and spec.spread:
-            spread: _PodScore = made_of_pods(self.ssn, _SPREAD)
+            spread: _PodScore = _spread_score(self.ssn)
             if spread.concerns(cls):
                 yield spread, self._spread
 
@@ -191,3 +191,10 @@ class _ScaledInTurn(ScoreInTurn):
 
     def placed(self, turn: int, place: int) -> bool:
         return False
+
+
+def _spread_score(ssn: Session) -> SpreadScore:
+    """The score of topology spread constraints: imported when the first pod has one."""
+    from pumice.volcano.scorers.spread import SpreadScore
+
+    return ssn.shared(SpreadScore, lambda: SpreadScore(pod_index(ssn)))

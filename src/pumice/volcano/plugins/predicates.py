@@ -27,8 +27,9 @@ from pumice.framework.plugin.point import PODS, ROWS
 from pumice.placing.claims.hooks import CLAIM_POINTS, claiming_in
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import STABLE_REASONS, Stable, names_conflict, stable_codes
+from pumice.placing.filters.of_session import inter_pod_filter, port_filter, spread_filter
 from pumice.placing.filters.pod_view import View
-from pumice.placing.filters.pods import classes_where, has_pod_terms, made_of_pods
+from pumice.placing.filters.pods import classes_where, has_pod_terms
 from pumice.placing.volumes.filters import BINDING, LIMITS, VOLUME_POINTS, ZONE, register_volumes
 from pumice.volcano import points
 
@@ -40,9 +41,6 @@ _STABLE = tuple(() if reason is None else (reason,) for reason in STABLE_REASONS
 _WHY = (*_STABLE, *((TOO_MANY_PODS, *reasons) for reasons in _STABLE))
 _FULL = len(_STABLE)
 #: Filters that look at other pods.
-_PORTS = "pumice.placing.filters.ports:PortFilter"
-_INTER_POD = "pumice.placing.filters.interpod:InterPodFilter"
-_SPREAD = "pumice.placing.filters.spread:SpreadFilter"
 _ENDS_SEARCH = (Code.ERROR, Code.UNRESOLVABLE, Code.SKIP, Code.WAIT)
 
 
@@ -175,8 +173,8 @@ class Predicates:
         pods_matter = self._pods and self._has_pod_terms
         if not (pods_matter or (self._ports and spec.host_ports) or (self._spread and spec.spread)):
             return ()
-        asked = ((self._ports, _PORTS), (pods_matter, _INTER_POD), (self._spread, _SPREAD))
-        filters: list[Filter] = [made_of_pods(self.ssn, place) for on, place in asked if on]
+        asked = ((self._ports, port_filter), (pods_matter, inter_pod_filter), (self._spread, spread_filter))
+        filters: list[Filter] = [of(self.ssn) for on, of in asked if on]
         return tuple(each for each in filters if each.concerns(cls))
 
     # -- what if: within a trial, whose rollback takes the moves back --------------------------------------------------
@@ -198,7 +196,7 @@ class Predicates:
         """Inter-pod (anti-)affinity only, as in Volcano."""
         if not self._pods:
             return None
-        pods: Filter = made_of_pods(self.ssn, _INTER_POD)
+        pods: Filter = inter_pod_filter(self.ssn)
         if not pods.concerns(int(self._cls[task.row])):
             return None
         filter_result = pods.filter_result(task, NodeRows(self.ssn.tables, np.array([node.row])))
