@@ -11,7 +11,7 @@ import pytest
 from pumice.model.gpu import GpuShare
 from pumice.sim.traces import acme, openb, philly_gavel, swf, tiresias
 from pumice.sim.traces.recognise import recognise
-from pumice.sim.traces.trace import LastTrial, TraceError
+from pumice.sim.traces.trace import Trace, TraceError
 
 PHILLY = "ResNet-18 (batch size 32)\tcmd %s\t-n\t1\t{steps}\t{at}\t{size}\n"
 RATES = {
@@ -39,9 +39,9 @@ def philly(folder: Path, **files: str) -> Path:
     return folder
 
 
-def whats(last_trial: LastTrial) -> list[str]:
+def whats(trace: Trace) -> list[str]:
     """The problems without the folder they are in."""
-    return [f"{Path(problem.where).name}: {problem.what}" for problem in last_trial.problems]
+    return [f"{Path(problem.where).name}: {problem.what}" for problem in trace.problems]
 
 
 def test_philly_durations_queues_and_sizes(tmp_path: Path) -> None:
@@ -50,25 +50,25 @@ def test_philly_durations_queues_and_sizes(tmp_path: Path) -> None:
     found = recognise(philly(tmp_path, b_1=vc1, a2=vc2))
     assert found is not None
     assert found.kind == "philly-gavel"
-    last_trial = found.read()
-    assert [(j.name, j.queue, j.size, j.min_available, j.arrival_s, j.duration_s) for j in last_trial.jobs] == [
+    trace = found.read()
+    assert [(j.name, j.queue, j.size, j.min_available, j.arrival_s, j.duration_s) for j in trace.jobs] == [
         ("a2-00001", "vc-a2", 4, 4, 7, 10),
         ("b-1-00001", "vc-b-1", 1, 1, 0, 10),
         ("b-1-00002", "vc-b-1", 2, 2, 6, 20),
     ]
-    assert [q.name for q in last_trial.queues] == ["vc-a2", "vc-b-1"]
-    assert last_trial.nodes is not None
-    assert len(last_trial.nodes) == 125
-    assert last_trial.jobs[0].tasks[0].spec is last_trial.jobs[2].tasks[0].spec
-    assert any(note.startswith("1 jobs have a gang size without a measured throughput") for note in last_trial.notes)
-    assert last_trial.problems == []
+    assert [q.name for q in trace.queues] == ["vc-a2", "vc-b-1"]
+    assert trace.nodes is not None
+    assert len(trace.nodes) == 125
+    assert trace.jobs[0].tasks[0].spec is trace.jobs[2].tasks[0].spec
+    assert any(note.startswith("1 jobs have a gang size without a measured throughput") for note in trace.notes)
+    assert trace.problems == []
 
 
 @pytest.mark.parametrize(
     ("given", "named"),
     [
         pytest.param(".", "seed0/../simulation_throughputs.json", id="folder"),
-        pytest.param("seed0/vc.last_trial", "seed0/../simulation_throughputs.json", id="file"),
+        pytest.param("seed0/vc.trace", "seed0/../simulation_throughputs.json", id="file"),
     ],
 )
 def test_philly_names_its_throughputs_as_they_were_given(
@@ -92,18 +92,18 @@ def test_philly_bad_rows_are_counted_and_named_and_the_rest_served(tmp_path: Pat
         "A3D\tcmd\t-n\t1\t100\t0\t1\n",
         "one\ttwo\n",
     ]
-    last_trial = philly_gavel.read(philly(tmp_path, vc="".join(lines)) / "seed0" / "vc.last_trial")
-    assert len(last_trial.jobs) == 1
-    assert whats(last_trial) == [
-        "vc.last_trial: 2 rows left out, total_steps is not a number: line 2 ('many'), line 3 ('nan')",
-        "vc.last_trial: 1 row left out, scale_factor is below 1: line 4 ('-2')",
-        "vc.last_trial: 1 row left out, scale_factor is above 100,000: line 5 ('1000000000000000000')",
-        "vc.last_trial: 1 row left out, total_steps take more than 100 years: line 6 ('1e+17')",
-        "vc.last_trial: 1 row left out, scale_factor is not a whole number: line 7 ('1.5')",
-        "vc.last_trial: 1 row left out, throughput of the job type is 0 on v100: line 8 ('A3C')",
-        "vc.last_trial: 1 row left out, no throughput for the job type in simulation_throughputs.json: "
+    trace = philly_gavel.read(philly(tmp_path, vc="".join(lines)) / "seed0" / "vc.trace")
+    assert len(trace.jobs) == 1
+    assert whats(trace) == [
+        "vc.trace: 2 rows left out, total_steps is not a number: line 2 ('many'), line 3 ('nan')",
+        "vc.trace: 1 row left out, scale_factor is below 1: line 4 ('-2')",
+        "vc.trace: 1 row left out, scale_factor is above 100,000: line 5 ('1000000000000000000')",
+        "vc.trace: 1 row left out, total_steps take more than 100 years: line 6 ('1e+17')",
+        "vc.trace: 1 row left out, scale_factor is not a whole number: line 7 ('1.5')",
+        "vc.trace: 1 row left out, throughput of the job type is 0 on v100: line 8 ('A3C')",
+        "vc.trace: 1 row left out, no throughput for the job type in simulation_throughputs.json: "
         "line 9 (\"A3D (did you mean 'A3C'?)\")",
-        "vc.last_trial: 1 row left out, a line does not have 7 or 10 columns: line 10 ('2 columns')",
+        "vc.trace: 1 row left out, a line does not have 7 or 10 columns: line 10 ('2 columns')",
     ]
 
 
@@ -121,7 +121,7 @@ def test_philly_bad_rows_are_counted_and_named_and_the_rest_served(tmp_path: Pat
 def test_philly_without_usable_throughputs(tmp_path: Path, rates: str | None, why: str) -> None:
     folder = tmp_path / "a" / "b" / "c" / "d" / "e"
     folder.mkdir(parents=True)
-    (folder / "x.last_trial").write_text(PHILLY.format(steps=1, at=0, size=1))
+    (folder / "x.trace").write_text(PHILLY.format(steps=1, at=0, size=1))
     if rates is not None:
         (folder / "simulation_throughputs.json").write_text(rates)
     with pytest.raises(TraceError) as error:
@@ -132,35 +132,35 @@ def test_philly_without_usable_throughputs(tmp_path: Path, rates: str | None, wh
 def test_acme(tmp_path: Path) -> None:
     file = tmp_path / "converted_kalos_trace.csv"
     file.write_text(ACME + "0,0.0,208,8,8.0,15.0,10.0\n7,313.0,156,1,1.0,120.0,19.0\n")
-    last_trial = recognise(tmp_path).read()  # type: ignore[union-attr]
-    big, small = last_trial.jobs
+    trace = recognise(tmp_path).read()  # type: ignore[union-attr]
+    big, small = trace.jobs
     assert (big.size, big.duration_s, big.tasks[0].spec.request.milli_cpu) == (8, 104, 120_000)
     assert big.tasks[0].spec.request.get("nvidia.com/gpu") == 8000
     assert (small.size, small.arrival_s, small.tasks[0].spec.request.memory) == (1, 313, 1.9e12)
-    assert last_trial.nodes is not None
-    assert len(last_trial.nodes) == 302
+    assert trace.nodes is not None
+    assert len(trace.nodes) == 302
 
 
 def test_tiresias_with_racks(tmp_path: Path) -> None:
     (tmp_path / "60_job.csv").write_text(TIRESIAS + "0,1,0,606,vgg19,164,30\n1,8,30,133,vgg11,147,23\n")
     (tmp_path / "cluster_spec.csv").write_text(CLUSTER + "2,3,4,128,254")
-    last_trial = recognise(tmp_path).read()  # type: ignore[union-attr]
-    assert [(j.size, j.arrival_s, j.duration_s) for j in last_trial.jobs] == [(1, 0, 164), (8, 30, 147)]
-    assert last_trial.nodes is not None
-    assert len(last_trial.nodes) == 6
-    assert [(h.name, [m.exact for m in h.members]) for h in last_trial.hypernodes] == [
+    trace = recognise(tmp_path).read()  # type: ignore[union-attr]
+    assert [(j.size, j.arrival_s, j.duration_s) for j in trace.jobs] == [(1, 0, 164), (8, 30, 147)]
+    assert trace.nodes is not None
+    assert len(trace.nodes) == 6
+    assert [(h.name, [m.exact for m in h.members]) for h in trace.hypernodes] == [
         ("rack-000", ["node-00000", "node-00001", "node-00002"]),
         ("rack-001", ["node-00003", "node-00004", "node-00005"]),
     ]
-    assert last_trial.nodes[5].labels["topology.kubernetes.io/rack"] == "rack-001"
+    assert trace.nodes[5].labels["topology.kubernetes.io/rack"] == "rack-001"
 
 
 def test_tiresias_without_a_cluster(tmp_path: Path) -> None:
     (tmp_path / "60_job.csv").write_text(TIRESIAS + "0,1,0,606,vgg19,164,30\n")
-    last_trial = tiresias.read(tmp_path)
-    assert last_trial.nodes is None
+    trace = tiresias.read(tmp_path)
+    assert trace.nodes is None
     with pytest.raises(TraceError, match="its cluster is not known: give --nodes"):
-        last_trial.scene()
+        trace.scene()
 
 
 @pytest.mark.parametrize(
@@ -187,14 +187,14 @@ def test_swf(tmp_path: Path) -> None:
         SWF.format(job=2, submit=1641021354, run=50, size=4, wanted=-1),
     ]
     file.write_text("".join(rows))
-    last_trial = recognise(file).read()  # type: ignore[union-attr]
-    assert [(j.name, j.size, j.arrival_s, j.duration_s, j.estimate_s) for j in last_trial.jobs] == [
+    trace = recognise(file).read()  # type: ignore[union-attr]
+    assert [(j.name, j.size, j.arrival_s, j.duration_s, j.estimate_s) for j in trace.jobs] == [
         ("job-000005", 128, 0, 100, 90),
         ("job-000006", 4, 100, 50, None),
     ]
-    assert last_trial.nodes is not None
-    assert len(last_trial.nodes) == 300
-    assert last_trial.notes[-1] == "1 jobs ran longer than they had asked for, and do so here"
+    assert trace.nodes is not None
+    assert len(trace.nodes) == 300
+    assert trace.notes[-1] == "1 jobs ran longer than they had asked for, and do so here"
 
 
 def test_swf_bad_lines(tmp_path: Path) -> None:
@@ -208,9 +208,9 @@ def test_swf_bad_lines(tmp_path: Path) -> None:
         "6 7 8\n",
     ]
     file.write_text(good + "".join(bad))
-    last_trial = swf.read(file)
-    assert len(last_trial.jobs) == 1
-    assert [problem.split(" left out, ")[1].split(":")[0] for problem in whats(last_trial)] == [
+    trace = swf.read(file)
+    assert len(trace.jobs) == 1
+    assert [problem.split(" left out, ")[1].split(":")[0] for problem in whats(trace)] == [
         "run time (field 4) is below 0",
         "neither requested nor allocated processors are at least 1",
         "submit time (field 2) is not a number",
@@ -234,25 +234,22 @@ def test_openb_reads_parts_of_gpus_and_names_what_it_leaves_out(tmp_path: Path) 
     (tmp_path / "openb_node_list_gpu_node.csv").write_text(
         OPENB_NODES + "n0,64000,262144,2,P100\nn1,32000,262144,0,\nn2,-1,1,1,\n"
     )
-    last_trial = recognise(tmp_path).read()  # type: ignore[union-attr]
-    assert [(j.name, j.arrival_s, j.duration_s) for j in last_trial.jobs] == [
+    trace = recognise(tmp_path).read()  # type: ignore[union-attr]
+    assert [(j.name, j.arrival_s, j.duration_s) for j in trace.jobs] == [
         ("p0", 0, 400),
         ("p1", 10, 10),
         ("p2", 10, 10),
         ("p3", 30, 10),
         ("p4", 10, 10),
     ]
-    assert last_trial.jobs[1].tasks[0].spec.gpu_share == GpuShare(0.46)
-    required = last_trial.jobs[3].tasks[0].spec.affinity.node_required
+    assert trace.jobs[1].tasks[0].spec.gpu_share == GpuShare(0.46)
+    required = trace.jobs[3].tasks[0].spec.affinity.node_required
     assert required is not None
     assert required[0].labels[0].values == ("G2", "V100M32")
-    assert last_trial.jobs[2].tasks[0].spec.request.get("nvidia.com/gpu") == 0
-    assert last_trial.nodes is not None
-    assert [(n.name, n.labels.get("nvidia.com/gpu.product")) for n in last_trial.nodes] == [
-        ("n0", "P100"),
-        ("n1", None),
-    ]
-    assert whats(last_trial) == [
+    assert trace.jobs[2].tasks[0].spec.request.get("nvidia.com/gpu") == 0
+    assert trace.nodes is not None
+    assert [(n.name, n.labels.get("nvidia.com/gpu.product")) for n in trace.nodes] == [("n0", "P100"), ("n1", None)]
+    assert whats(trace) == [
         "openb_pod_list_default.csv: 1 row left out, a name is there twice: line 7 ('p0')",
         "openb_pod_list_default.csv: 1 row left out, deletion_time is before the start: line 8 ('5')",
         "openb_pod_list_default.csv: 1 row left out, cpu_milli is above 1,000,000,000: line 9 ('99999999999999999999')",
@@ -263,9 +260,9 @@ def test_openb_reads_parts_of_gpus_and_names_what_it_leaves_out(tmp_path: Path) 
 def test_openb_without_times(tmp_path: Path) -> None:
     file = tmp_path / "openb_pod_list_multigpu20.csv"
     file.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,1024,1,1000\np1,1000,1024,0,0\n")
-    last_trial = openb.read(file)
-    assert [(j.arrival_s, math.isinf(j.duration_s)) for j in last_trial.jobs] == [(0, True), (1, True)]
-    assert last_trial.nodes is None
+    trace = openb.read(file)
+    assert [(j.arrival_s, math.isinf(j.duration_s)) for j in trace.jobs] == [(0, True), (1, True)]
+    assert trace.nodes is None
 
 
 @pytest.mark.parametrize(
@@ -312,7 +309,7 @@ def test_a_trace_can_be_named(tmp_path: Path) -> None:
     found = recognise(f"swf:{file}")
     assert found is not None
     assert (found.kind, found.path) == ("swf", file)
-    with pytest.raises(TraceError, match=r"found last_trial kind 'swv' \(did you mean 'swf'\?\)"):
+    with pytest.raises(TraceError, match=r"found trace kind 'swv' \(did you mean 'swf'\?\)"):
         recognise(f"swv:{file}")
     with pytest.raises(TraceError, match="no such file or folder"):
         recognise(f"swf:{file}x")
@@ -338,8 +335,8 @@ def test_folders_without_the_files_say_what_was_wanted(tmp_path: Path, read: obj
 def test_rows_of_the_wrong_length_and_quotes(tmp_path: Path) -> None:
     file = tmp_path / "converted_x_trace.csv"
     file.write_text("\ufeff" + ACME + '"1",0,2,1,1,1,1\n1,2\n\n2,0,2,1,1,1,1,9\n', encoding="utf-8")
-    last_trial = acme.read(file)
-    assert [j.name for j in last_trial.jobs] == ["kalos-00002-1"]
-    assert whats(last_trial) == [
+    trace = acme.read(file)
+    assert [j.name for j in trace.jobs] == ["kalos-00002-1"]
+    assert whats(trace) == [
         "converted_x_trace.csv: 2 rows left out, a row does not have 7 fields: line 3 ('2 fields'), line 5 ('8 fields')"
     ]
