@@ -85,9 +85,9 @@ $(VENV)/.installed: $(VENV)/.requirements pyproject.toml src/pumice/__init__.py
 LOCK := UV_PYTHON_DOWNLOADS=never uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --annotation-style line --custom-compile-command "make lock"
 lock: ## pin the requirements anew (needs uv; UPGRADE=--upgrade for newer versions)
-	$(LOCK) $(UPGRADE) --extra dev --extra kube --extra bounds --extra dra -o requirements-dev.txt
+	$(LOCK) $(UPGRADE) --extra dev --extra run --extra bounds --extra dra -o requirements-dev.txt
 	$(LOCK) -c requirements-dev.txt -o requirements.txt
-	$(LOCK) -c requirements-dev.txt --extra kube -o deploy/image/requirements.txt
+	$(LOCK) -c requirements-dev.txt --extra run -o deploy/image/requirements.txt
 
 clean: ## remove all that make and the tools made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache $(DEMO_REPORT)

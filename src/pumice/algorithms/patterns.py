@@ -3,6 +3,9 @@
 Python's ``re`` backtracks: a pattern such as ``(a+)+$`` can hold it for hours. These are matched by RE2, which Go's
 ``regexp`` is modelled on. This is the one place in the core that uses a library besides NumPy, and it is imported when
 the first pattern is met: few clusters have any. Decision 0010 has the figures, and where RE2 and Go differ.
+
+RE2 is an extra (``patterns``). Without it only plain text is matched, with ``^`` before it or ``$`` after it; every
+other pattern is refused, and the refusal names the extra.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ PATTERN_MAX = 512
 #: Bytes for one compiled pattern and what its searches keep; what needs more is refused, or searched without keeping.
 MEMORY_MAX = 256 * 1024
 _OPENING = re.compile(r"(\^?)((?:[A-Za-z0-9_-]|\\[.-])*)")
+_PLAIN = re.compile(_OPENING.pattern + r"(\$?)")
 
 
 class PatternError(ValueError):
@@ -51,7 +55,10 @@ def compile_pattern(pattern: str) -> Pattern:
     """
     if len(pattern) > PATTERN_MAX:
         raise PatternError(f"a pattern of {len(pattern)} characters, at most {PATTERN_MAX}")
-    import re2  # noqa: PLC0415, TID251 - late and here only: decision 0010
+    try:
+        import re2  # noqa: PLC0415, TID251 - late and here only: decision 0010
+    except ImportError:
+        return _plain(pattern)
 
     options = re2.Options()
     options.max_mem = MEMORY_MAX
@@ -62,6 +69,35 @@ def compile_pattern(pattern: str) -> Pattern:
     except re2.error as error:
         raise PatternError(error.args[0].decode(errors="replace")) from None
     return Pattern(*_opening(pattern), compiled)
+
+
+class _PlainText(Struct, frozen=True):
+    """A pattern of plain characters, compiled without RE2."""
+
+    text: bytes
+    at_begin: bool
+    at_end: bool
+
+    @property
+    def programsize(self) -> int:
+        return len(self.text) + 1
+
+    def search(self, text: bytes) -> Any:
+        """Return a match, here any value but None, if the text is in ``text`` at the place that is asked for."""
+        if self.at_begin and self.at_end:
+            return True if text == self.text else None
+        if self.at_begin:
+            return True if text.startswith(self.text) else None
+        return True if (text.endswith(self.text) if self.at_end else self.text in text) else None
+
+
+def _plain(pattern: str) -> Pattern:
+    """The pattern, where it is plain text. Raises: PatternError for every other pattern."""
+    found = _PLAIN.fullmatch(pattern)
+    if found is None:
+        raise PatternError("RE2 is needed for this pattern and is not installed: pip install 'pumice[patterns]'")
+    letters = found[2].replace("\\", "")
+    return Pattern(letters, bool(found[1]), _PlainText(letters.encode(), bool(found[1]), bool(found[3])))
 
 
 def _opening(pattern: str) -> tuple[str, bool]:

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
+from pumice.cli.console import Column, Console, Table
 from pumice.cli.output import console
 from pumice.model.node import Node
 from pumice.model.pod import Pod
@@ -20,8 +18,6 @@ from pumice.runtime.plugin_faults import by_culprit
 from pumice.runtime.printing import escaped
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from pumice.model.events import Object
     from pumice.runtime.one_cycle import Answer
 
@@ -55,7 +51,7 @@ def print_answer(answer: Answer, objects: Sequence[Object], conf: str) -> None:
     out.print(f"{counted(nodes, 'node')}, {counted(len(jobs), 'job')}: {counts}")
     out.print(f"policy {escaped(conf)}", style="dim")
     for _, text in by_culprit(answer.outcome.faults):
-        out.print(Text(f"a plugin failed: {text}", style="red"))
+        out.print(f"a plugin failed: {text}", style="red")
     touched = [job for job in jobs if job.waiting or job.pipelined or job.evicted or job.bound]
     touched.sort(key=lambda job: not job.waiting)
     for job in touched[:BLOCKS_SHOWN]:
@@ -90,30 +86,28 @@ def _jobs(answer: Answer, objects: Sequence[Object]) -> list[_Job]:
 
 
 def _block(out: Console, job: _Job, answer: Answer, hint: str) -> None:
-    head = Text(f"\n{escaped(job.key)}", style="bold")
+    head = [(escaped(job.key), "bold")]
     if job.group is not None:
         phase = answer.statuses[job.key].phase
         facts = f"queue {job.group.queue}, {counted(len(job.pods), 'pod')}, minMember {job.group.min_member}, {phase}"
-        head.append(f"  {escaped(facts)}", style="not bold dim")
-    out.print(head)
-    lines = Table.grid(padding=(0, 1, 0, 1))
-    lines.add_column(no_wrap=True)
-    lines.add_column(justify="right", no_wrap=True)
-    lines.add_column(overflow="fold")
+        head.append((f"  {escaped(facts)}", "dim"))
+    out.print()
+    out.print_parts(*head)
+    lines = Table(Column(wraps=False), Column(right=True, wraps=False), Column(), gap=1)
     for what, style, placed in (("bound", "green", job.bound), ("pipelined", "yellow", job.pipelined)):
         if placed:
-            lines.add_row(Text(what, style), f"{len(placed):,}", escaped(_by_node(placed)))
+            lines.add((what, style), f"{len(placed):,}", escaped(_by_node(placed)))
     for pod, where in job.evicted.items():
-        lines.add_row(Text("evicted", "red"), "1", escaped(f"{pod} from {where}"))
+        lines.add(("evicted", "red"), "1", escaped(f"{pod} from {where}"))
     for why, pods in _by_reason(job.waiting):
-        lines.add_row(Text("waiting", "red"), f"{len(pods):,}", escaped(f"{some(pods, NAMES_SHOWN)}: {why}"))
+        lines.add(("waiting", "red"), f"{len(pods):,}", escaped(f"{some(pods, NAMES_SHOWN)}: {why}"))
     if hint and (job.waiting or job.pipelined):
-        lines.add_row(Text("hint", "cyan"), "", escaped(hint))
+        lines.add(("hint", "cyan"), "", escaped(hint))
     for condition in answer.statuses[job.key].conditions if job.group is not None else ():
         if condition.type == "Unschedulable" and condition.status == "True" and job.waiting:
             said = f"{condition.type}, {condition.reason}: {condition.message}"
-            lines.add_row(Text("condition", "dim"), "", Text(escaped(said), "dim"))
-    out.print(lines)
+            lines.add(("condition", "dim"), "", (escaped(said), "dim"))
+    out.print_table(lines)
 
 
 def _by_node(placed: Mapping[str, str]) -> str:

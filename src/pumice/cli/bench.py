@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pumice.cli.console import Table
 from pumice.cli.errors import InputError
 from pumice.cli.output import console, print_json
 
@@ -126,21 +127,18 @@ def _of_kai(scenario: str, nodes: int, pods: int, gang: int) -> Figures:
 
 
 def _print(result: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    out = console()
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_row("bound", f"{result['bound']:,} of {result['pods']:,} pods")
+    out, table = console(), Table("", "")
+    table.add("bound", f"{result['bound']:,} of {result['pods']:,} pods")
     if result["evicted"] or result["pipelined"] or result["scenario"] in KAI:
-        table.add_row("evicted", f"{result['evicted']:,} pods")
-        table.add_row("pipelined", f"{result['pipelined']:,} pods")
-        table.add_row("moved", f"{result['moved']:,} pods")
-    table.add_row("wall", f"{result['wall_s']:.3f} s")
-    table.add_row("CPU", f"{result['cpu_s']:.3f} s")
+        table.add("evicted", f"{result['evicted']:,} pods")
+        table.add("pipelined", f"{result['pipelined']:,} pods")
+        table.add("moved", f"{result['moved']:,} pods")
+    table.add("wall", f"{result['wall_s']:.3f} s")
+    table.add("CPU", f"{result['cpu_s']:.3f} s")
     for phase, seconds in result["phases"].items():
-        table.add_row(f"  {phase}", f"{1000 * seconds:.1f} ms")
-    table.add_row("the next cycle", f"{result['next_cycle_ms']:.2f} ms")
-    table.add_row("a cycle with nothing new", f"{result['second_cycle_ms']:.2f} ms")
-    table.add_row("peak memory", f"{result['peak_rss_mb']:.0f} MB")
-    table.add_row("digest", result["digest"])
-    out.print(table)
+        table.add(f"  {phase}", f"{1000 * seconds:.1f} ms")
+    table.add("the next cycle", f"{result['next_cycle_ms']:.2f} ms")
+    table.add("a cycle with nothing new", f"{result['second_cycle_ms']:.2f} ms")
+    table.add("peak memory", f"{result['peak_rss_mb']:.0f} MB")
+    table.add("digest", result["digest"])
+    out.print_table(table)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pumice.cli.console import Table
 from pumice.cli.output import console, print_json, say
 from pumice.cli.params import require_there
 from pumice.cli.policies import plugins_option, registry_of
@@ -100,20 +101,16 @@ def _off(option: PluginOption) -> list[str]:
 
 
 def _print(conf: str, policy: Policy) -> None:
-    from rich.table import Table
-
     out = console()
     out.print(escaped(f"{conf}: OK"))
     out.print(f"dialect {policy.dialect.name}; actions: " + ", ".join(action.name for action in policy.actions))
     for action in policy.actions:
         for name, value in action.arguments.items():
             out.print(escaped(f"  {action.name}: {name} = {value}"))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("tier", "plugin", "arguments", "switched off"):
-        table.add_column(heading)
+    table = Table("tier", "plugin", "arguments", "switched off")
     for number, tier in enumerate(policy.tiers, 1):
         for option in tier:
             given = ((name, value) for name, value in _arguments(option).items() if value not in (None, ""))
             arguments = escaped(", ".join(f"{name} = {value}" for name, value in given))
-            table.add_row(str(number), option.spec.name, arguments, ", ".join(f"enable{s}" for s in _off(option)))
-    out.print(table)
+            table.add(str(number), option.spec.name, arguments, ", ".join(f"enable{s}" for s in _off(option)))
+    out.print_table(table)

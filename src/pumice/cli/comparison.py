@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
+from pumice.cli.console import Styled, Table, columns
 from pumice.cli.output import console
 from pumice.report.comparison import Kind
 from pumice.report.units import amount, counted, duration, percent
@@ -37,25 +35,24 @@ def print_comparison(compared: Compared) -> None:
     out.print(f"universes  {len(seeds)}, {named}{moved}")
     if compared.same:
         out.print("\nBoth decided the same in every universe.")
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for i, head in enumerate(("", "A", "B", "B - A", "95 % interval", "better")):
-        table.add_column(head, justify="right" if 0 < i < 5 else "left", overflow="fold")
+    numbers = ("A", "B", "B - A", "95 % interval")
+    table = Table(*columns(("", *numbers, "better"), right=numbers))
     for row in compared.rows:
         if row.tells:
-            table.add_row(*_cells(row))
+            table.add(*_cells(row))
     out.print()
-    out.print(table)
+    out.print_table(table)
     if len(seeds) == 1:
         out.print("\nOne universe: whether a difference is chance cannot be told. Give --repeats.")
 
 
-def _cells(row: Row) -> tuple[Text | str, ...]:
+def _cells(row: Row) -> tuple[Styled | str, ...]:
     text, by = _TEXTS[row.figure.kind], _DIFFERENCES[row.figure.kind]
     if row.difference is None or row.a is None or row.b is None:
         return (row.figure.label, "–", "–", "–", "not to be told in every run", "")
     found = row.difference
     interval = f"{_signed(found.low, by)} to {_signed(found.high, by)}" if found.size > 1 else "–"
-    better = Text(row.better.upper(), "green" if row.better == "b" else "red")
+    better = (row.better.upper(), "green" if row.better == "b" else "red")
     return (row.figure.label, text(row.a), text(row.b), _signed(found.mean, by), interval, better)
 
 

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from pumice.cli.console import Table, columns
 from pumice.cli.errors import InputError
 from pumice.cli.output import console, described, fail_for, print_json, say, tell_problems, written_whole
 
@@ -219,19 +220,15 @@ def _rows(summary: FillSummary) -> list[list[str]]:
 
 
 def _print(summary: FillSummary) -> None:
-    from rich.table import Table
-
     out = console()
     out.print(
         f"{summary.trace}: {summary.nodes:,} nodes, {summary.gpus:,} GPUs; per cent of them allocated when 100% had"
         f" been asked for, mean of {len(summary.seeds)}"
     )
-    table = Table(box=None, pad_edge=False)
-    for head in HEADS:
-        table.add_column(head, justify="left" if head in ("policy", "within") else "right")
+    table = Table(*columns(HEADS, right=set(HEADS) - {"policy", "within"}))
     for row in _rows(summary):
-        table.add_row(*row)
-    out.print(table)
+        table.add(*row)
+    out.print_table(table)
 
 
 def _write(page: IO[str], summary: FillSummary) -> None:

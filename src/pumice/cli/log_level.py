@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from pumice.cli.errors import InputError
+from pumice.cli.extras import require
 from pumice.cli.params import SPAN
 
 
@@ -32,6 +33,7 @@ def log_level(level: int | None, span: float, socket_dir: Path) -> None:
     """
     import asyncio
 
+    require("log-level", "run")
     click.echo(asyncio.run(_asked(socket_dir, level, span)))
 
 

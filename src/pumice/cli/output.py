@@ -12,15 +12,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from pumice.cli.console import Console
 from pumice.cli.errors import FAILED, InputError
 from pumice.runtime.printing import escaped, json_text
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from pumice.runtime.problems import Problem
 
-WIDTH_UNSEEN = 120  # of tables that go into a file or a pipe
 PROBLEMS_SHOWN = 50
 
 
@@ -61,12 +59,9 @@ def print_json(value: Any) -> None:
     click.echo(json_text(value, indent=2 if sys.stdout.isatty() else None))
 
 
-def console(*, err: bool = False) -> Console:
-    """Where tables go. Not a terminal: wide, so that nothing is cut."""
-    from pumice.cli.printable import printable_console
-
-    stream = sys.stderr if err else sys.stdout
-    return printable_console(stream, None if stream.isatty() else WIDTH_UNSEEN)
+def console() -> Console:
+    """Where tables go: standard output."""
+    return Console(sys.stdout)
 
 
 def say(text: str) -> None:

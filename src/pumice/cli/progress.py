@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
+from pumice.runtime.printing import escaped
 
+if TYPE_CHECKING:
     from pumice.sim.world import Progress
 
 EVERY_S = 0.1
+_BAR_CELLS = 30
 
 
 def wanted() -> bool:
-    """Whether somebody looks."""
+    """Return True if standard error is a terminal."""
     return sys.stderr.isatty()
 
 
-def _bar(*columns: str) -> Bar:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+class _Bar:
+    """One line on the terminal that is written anew, at most every ``EVERY_S`` seconds."""
 
-    return Progress(
-        SpinnerColumn(),
-        BarColumn(bar_width=30),
-        *(TextColumn(column, markup=False) for column in columns),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        refresh_per_second=8,
-    )
+    def __init__(self) -> None:
+        self._begin = monotonic()
+        self._next = self._begin
+
+    def show(self, part: float, text: str) -> None:
+        """``part``: of the work that is done, 0 to 1."""
+        clock = monotonic()
+        if clock < self._next:
+            return
+        self._next = clock + EVERY_S
+        done = round(_BAR_CELLS * min(max(part, 0.0), 1.0))
+        seconds = int(clock - self._begin)
+        passed = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        line = f"{'━' * done}{' ' * (_BAR_CELLS - done)} {passed} {escaped(text)}"
+        sys.stderr.write(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+        sys.stderr.flush()
+
+    @contextmanager
+    def drawn(self) -> Iterator[_Bar]:
+        """The line is gone at the end, whatever happens."""
+        try:
+            yield self
+        finally:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
 
 
 @contextmanager
@@ -42,13 +59,8 @@ def counting(unit: str) -> Iterator[Callable[[int, int, str], None]]:
     if not wanted():
         yield lambda done, total, what: None
         return
-    with _bar("{task.completed}/{task.total} " + unit, "{task.fields[what]}") as bar:
-        task = bar.add_task("", total=None, what="")
-
-        def show(done: int, total: int, what: str) -> None:
-            bar.update(task, completed=done, total=total, what=what)
-
-        yield show
+    with _Bar().drawn() as bar:
+        yield lambda done, total, what: bar.show(done / max(total, 1), f"{done}/{total} {unit} {what}")
 
 
 @contextmanager
@@ -59,24 +71,17 @@ def simulating(start: float, until: float | None) -> Iterator[Callable[[Progress
         return
     from pumice.report.units import duration
 
-    with _bar("{task.completed:,}/{task.total:,} jobs", "{task.fields[what]}") as bar:
-        task = bar.add_task("", total=1, what="starting")
-        next_time = 0.0
+    with _Bar().drawn() as bar:
 
         def show(now: Progress) -> None:
-            nonlocal next_time
-            clock = monotonic()
-            if clock < next_time:
-                return
-            next_time = clock + EVERY_S
             end = f" of {duration(until)}" if until is not None else ""
             parts = (
-                f"{duration(now.now - start)}{end}",
+                f"{now.ended:,}/{now.jobs:,} jobs {duration(now.now - start)}{end}",
                 f"{now.waiting:,} waiting",
                 f"{now.running:,} running",
                 f"{now.cycles:,} cycles",
             )
-            bar.update(task, completed=now.ended, total=max(now.jobs, 1), what=" · ".join(parts))
+            bar.show(now.ended / max(now.jobs, 1), " · ".join(parts))
 
         yield show
 
@@ -87,13 +92,12 @@ def sharing_out(count: int) -> Iterator[Callable[[int, float], None]]:
     if not wanted():
         yield lambda task, part: None
         return
-    with _bar("{task.percentage:.0f} %", "{task.fields[what]}") as bar:
-        shown = bar.add_task("", total=float(count), what="starting")
+    with _Bar().drawn() as bar:
         parts: dict[int, float] = {}
 
         def show(task: int, part: float) -> None:
             parts[task] = part
-            ended = sum(each >= 1.0 for each in parts.values())
-            bar.update(shown, completed=sum(parts.values()), what=f"{ended} of {count} runs")
+            ended, done = sum(each >= 1.0 for each in parts.values()), sum(parts.values()) / count
+            bar.show(done, f"{100 * done:.0f} % {ended} of {count} runs")
 
         yield show

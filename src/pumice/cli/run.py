@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from pumice import __version__
 from pumice.cli.errors import InputError
+from pumice.cli.extras import require
 from pumice.cli.params import SPAN
 from pumice.cli.policies import plugins_option, registry_of
 from pumice.cli.run_flags import REDIRECTION, VERBOSITY, gates_of, go_flag, labels_of, not_obeyed
@@ -151,6 +152,7 @@ def run(**given: Any) -> None:
       pumice run --kubeconfig pumice.kubeconfig --leader-elect=false -v 3
       pumice run --listen-address :8080 --healthz-address :11251 --log-format json
     """
+    require("run", "run")
     import asyncio
 
     from pumice.kube.errors import KubeError
@@ -268,12 +270,9 @@ async def _access(wanted: _Wanted) -> Access:
     from msgspec.structs import replace
 
     from pumice.kube.access import Access
+    from pumice.kube.credentials import find_access
     from pumice.kube.errors import AccessError
 
-    try:
-        from pumice.kube.credentials import find_access
-    except ImportError:
-        raise InputError("the package kubernetes is not installed: pip install 'pumice[kube]'") from None
     if wanted.master and not wanted.master.startswith(("http://", "https://")):
         raise InputError(f"--master: found {wanted.master[:60]!r}, wanted http:// or https:// and an address")
     try:

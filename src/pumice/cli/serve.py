@@ -20,6 +20,7 @@ import click
 from msgspec import Struct
 
 from pumice.cli.errors import InputError
+from pumice.cli.extras import require
 from pumice.cli.output import say, tell_problems
 from pumice.cli.params import require_there
 from pumice.cli.policies import plugins_option, registry_of
@@ -124,6 +125,7 @@ def serve(**given: Any) -> None:
     from pumice.apiserver.tls import AccessError
     from pumice.kube.errors import KubeError
 
+    require("serve", "serve")
     wanted = _Wanted(**given)
     require_there(wanted.manifests)
     if not wanted.kubeconfig.parent.is_dir():

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
+from pumice.cli.console import Column, Console, Table, columns
 from pumice.cli.output import console
 from pumice.report.summary import FAIRNESS_OF, SLOWDOWN_BOUND_S, left_of, waiting_groups
 from pumice.report.units import amount, counted, duration, label_of, percent, some, unit_of
@@ -15,8 +14,6 @@ from pumice.runtime.printing import escaped, escaped_lines
 from pumice.sim.window import ALWAYS
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from pumice.report.spread import Spread
     from pumice.report.summary import QueueSummary, Summary
     from pumice.sim.inputs import Inputs
@@ -51,28 +48,26 @@ def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
     rest += [f"{never:,} of them can never run"] * bool(never) + [f"{len(result.to_come):,} to come"] * bool(
         result.to_come
     )
-    table = _table("", "", heads_shown=False)
-    table.add_row("input", ", ".join(found.sources))
-    table.add_row("policy", escaped(conf))
-    table.add_row("cluster", counted(len(found.nodes), "node"))
-    table.add_row("jobs", ", ".join([f"{result.completed:,} of {result.jobs:,} done", *rest]))
-    table.add_row(
-        "simulated", f"{duration(result.simulated_s)} {ended[result.ending.value]}, in {duration(run.wall_s)}"
-    )
-    table.add_row("cycles", f"{result.cycles:,}; {result.binds:,} pods bound, {result.evictions:,} evicted")
+    table = Table("", "")
+    table.add("input", ", ".join(found.sources))
+    table.add("policy", escaped(conf))
+    table.add("cluster", counted(len(found.nodes), "node"))
+    table.add("jobs", ", ".join([f"{result.completed:,} of {result.jobs:,} done", *rest]))
+    table.add("simulated", f"{duration(result.simulated_s)} {ended[result.ending.value]}, in {duration(run.wall_s)}")
+    table.add("cycles", f"{result.cycles:,}; {result.binds:,} pods bound, {result.evictions:,} evicted")
     if summary.lost.evicted_again:
-        table.add_row("evicted again", f"{counted(summary.lost.evicted_again, 'time')} a job that had lost pods before")
+        table.add("evicted again", f"{counted(summary.lost.evicted_again, 'time')} a job that had lost pods before")
     if summary.lost.restarts:
         hours = (
             f"{amount(value)} {unit_of(name).removesuffix('s')}-hours" for name, value in summary.lost.hours.items()
         )
-        table.add_row("lost", f"{counted(summary.lost.restarts, 'gang')} started over: {', '.join(hours)} in vain")
+        table.add("lost", f"{counted(summary.lost.restarts, 'gang')} started over: {', '.join(hours)} in vain")
     if run.history.figures.window != ALWAYS:
-        table.add_row("measured", _measured(summary))
+        table.add("measured", _measured(summary))
     if run.faults:
-        table.add_row("faults", ", ".join(f"{count:,} {kind}" for kind, count in run.faults.items()))
-    table.add_row("digest", run.digest)
-    out.print(table)
+        table.add("faults", ", ".join(f"{count:,} {kind}" for kind, count in run.faults.items()))
+    table.add("digest", run.digest)
+    out.print_table(table)
 
 
 def _measured(summary: Summary) -> str:
@@ -84,14 +79,14 @@ def _measured(summary: Summary) -> str:
 def _utilisation(out: Console, summary: Summary) -> None:
     table = _table("resource", "capacity", "mean use", "while jobs waited", "peak")
     for each in summary.utilisation:
-        table.add_row(
+        table.add(
             escaped(label_of(each.resource)),
             f"{amount(each.capacity)} {each.unit}",
             percent(each.mean),
             percent(each.loaded),
             percent(each.peak),
         )
-    if table.row_count:
+    if table.rows:
         _print(out, "Utilisation", table)
 
 
@@ -105,7 +100,7 @@ def _queues(out: Console, summary: Summary) -> None:
         queues.append(("all", summary))
     counts = _table("queue", "jobs", "done", "waiting", "share", "deserved")
     for queue in shown:
-        counts.add_row(
+        counts.add(
             escaped(queue.name),
             f"{queue.jobs:,}",
             f"{queue.completed:,}",
@@ -115,9 +110,9 @@ def _queues(out: Console, summary: Summary) -> None:
         )
     waits, ends, slowdowns = (_table("queue", *spread) for _ in range(3))
     for name, each in queues:
-        waits.add_row(name, *_cells(each.wait, duration))
-        ends.add_row(name, *_cells(each.completion, duration))
-        slowdowns.add_row(name, *_cells(each.slowdown, amount))
+        waits.add(name, *_cells(each.wait, duration))
+        ends.add(name, *_cells(each.completion, duration))
+        slowdowns.add(name, *_cells(each.slowdown, amount))
     _print(out, "Queues (share of the cluster, mean over time)", counts)
     _print(out, "Waiting time: from arrival until the gang runs", waits)
     _print(out, "Completion time: from arrival to the end", ends)
@@ -153,7 +148,7 @@ def _waiting(out: Console, summary: Summary) -> None:
     if total > 0:
         table = _table("what jobs waited for", "job-hours", "of all waiting")
         for cause, seconds in list(causes.items())[:CAUSES_SHOWN]:
-            table.add_row(escaped(cause), f"{seconds / 3600:,.1f}", percent(seconds / total))
+            table.add(escaped(cause), f"{seconds / 3600:,.1f}", percent(seconds / total))
         _print(out, "Why jobs waited", table)
     _gangs(out, summary)
 
@@ -162,13 +157,12 @@ def _gangs(out: Console, summary: Summary) -> None:
     groups = waiting_groups(summary.run.waiting)
     if not groups:
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for head in ("why", "queue", "gangs", "pods", "longest", "which"):
-        table.add_column(head, justify="right" if head in ("gangs", "pods", "longest") else "left", overflow="fold")
+    numbers = ("gangs", "pods", "longest")
+    table = Table(*columns(("why", "queue", *numbers, "which"), right=numbers))
     for group in groups[:CAUSES_SHOWN]:
         counts = (f"{len(group.jobs):,}", f"{group.pods:,}", duration(group.longest_s))
         why = f"{group.why}\n→ {group.hint}" if group.hint else group.why
-        table.add_row(escaped_lines(why), escaped(group.queue), *counts, escaped(some(group.jobs, JOBS_NAMED)))
+        table.add(escaped_lines(why), escaped(group.queue), *counts, escaped(some(group.jobs, JOBS_NAMED)))
     left = sum(len(group.jobs) for group in groups[CAUSES_SHOWN:])
     count = len(summary.run.waiting)
     _print(out, f"{counted(count, 'gang')} wait{'s' if count == 1 else ''} at the end", table)
@@ -183,14 +177,11 @@ def _problems(out: Console, summary: Summary, found: Inputs) -> None:
         out.print(f"\nIn the input: {named}, named above.")
 
 
-def _table(*heads: str, left: int = 1, heads_shown: bool = True) -> Table:
-    """Names left, numbers right."""
-    table = Table(box=None, pad_edge=False, show_header=heads_shown, header_style="dim")
-    for i, head in enumerate(heads):
-        table.add_column(head, justify="left" if i < left or not heads_shown else "right", overflow="fold")
-    return table
+def _table(name: str, *numbers: str) -> Table:
+    """A table with names at the left and numbers at the right."""
+    return Table(name, *(Column(head, right=True) for head in numbers))
 
 
 def _print(out: Console, title: str, table: Table) -> None:
     out.print(f"\n{title}", style="bold")
-    out.print(table)
+    out.print_table(table)
