@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pumice.kai.table import KAI
+from pumice.ours.table import PLUGINS as OURS
 from pumice.testing.check import check_plugin
 
-PLUGINS = tuple(sorted(KAI.plugins))
+PLUGINS = tuple(sorted({*KAI.plugins, *OURS}))
 #: In which every hook is asked something: two of them speak of what few clusters have.
 SEEDS = (0, 2, 19, 28, 29, 30, 32, 49)
 #: Pages have no hook; claims are in none of these clusters.

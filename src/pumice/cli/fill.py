@@ -100,7 +100,7 @@ class _Found:
 
 
 def _policies(text: str | None) -> list[str]:
-    from pumice.kai.plugins.gpuplacement import POLICIES
+    from pumice.ours.plugins.gpuplacement import POLICIES
 
     names = list(POLICIES) if text is None else [name.strip() for name in text.split(",") if name.strip()]
     wrong = [name for name in names if name not in POLICIES]

@@ -34,7 +34,6 @@ PLUGINS = plugins_at(
         "gpusharingorder": "pumice.kai.plugins.gpusharingorder:gpusharingorder",
         "gpupack": "pumice.kai.plugins.gpupack:gpupack",
         "gpuspread": "pumice.kai.plugins.gpuspread:gpuspread",
-        "gpuplacement": "pumice.kai.plugins.gpuplacement:GpuPlacement",
         "topology": "pumice.kai.plugins.topology:TopologyPlugin",
         "kubeflow": "pumice.kai.plugins.kubeflow:kubeflow",
         "ray": "pumice.kai.plugins.ray:ray",

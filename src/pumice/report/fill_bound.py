@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from pumice.algorithms.fragments import WHOLE
-from pumice.algorithms.node_worth import PARTS
 from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
+from pumice.ours.fragments import WHOLE
+from pumice.ours.node_worth import PARTS
 from pumice.sim.fill import Arrivals, ask_of_spec
 from pumice.sim.fill_fragments import may_run, model_of
 

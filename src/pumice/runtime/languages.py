@@ -1,9 +1,10 @@
-"""All policy languages there are."""
+"""All policy languages there are, and the plugins that belong to none of them."""
 
 from __future__ import annotations
 
 from pumice.framework.plugin.on_demand import OnDemand
 from pumice.framework.plugin.registry import Dialect, Registry
+from pumice.ours.table import PLUGINS
 
 #: Each imported when a policy is written in it, or reaches into it.
 LANGUAGES: OnDemand[Dialect] = OnDemand(
@@ -13,4 +14,4 @@ LANGUAGES: OnDemand[Dialect] = OnDemand(
 
 def builtin_registry() -> Registry:
     """A registry with every built-in action and plugin."""
-    return Registry(LANGUAGES)
+    return Registry(LANGUAGES, PLUGINS)

@@ -17,13 +17,11 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pumice.algorithms.fragments import WHOLE, Ask
 from pumice.algorithms.go_random import GoRandom
 from pumice.columns.devices import SLOTS_MAX
 from pumice.columns.dtypes import F64
 from pumice.cycle import run_cycle
 from pumice.framework.plugin.policy_file import Policy
-from pumice.kai.typical_pods import TypicalPods, written
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.events import Object, Seen
 from pumice.model.gang import Gang
@@ -32,6 +30,8 @@ from pumice.model.node import Node
 from pumice.model.pod import GROUP_NAME_ANNOTATION, Pod, PodSpec
 from pumice.model.podgroup import PodGroup
 from pumice.model.queue import Queue, QueueSharing, Quota
+from pumice.ours.fragments import WHOLE, Ask
+from pumice.ours.typical_pods import TypicalPods, written
 from pumice.runtime.loop import ListPlanner
 from pumice.runtime.memory import old_objects_left_alone
 from pumice.state.store import Store

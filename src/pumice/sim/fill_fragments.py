@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pumice.algorithms.fragments import WHOLE, Room, Shape, Typical
 from pumice.columns.dtypes import F64
-from pumice.kai.typical_pods import TypicalPods
 from pumice.model.gpu import GPU_RESOURCE
 from pumice.model.node import Node
 from pumice.model.pod import PodSpec
+from pumice.ours.fragments import WHOLE, Room, Shape, Typical
+from pumice.ours.typical_pods import TypicalPods
 from pumice.sim.fill import Filled, ask_of_spec
 from pumice.sim.traces.shapes import GPU_MODEL_LABEL
 

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from pumice.columns.rows import Candidates
 from pumice.columns.views import Task
 from pumice.framework.plugin.policy_file import Policy, read_policy
-from pumice.framework.plugin.registry import Dialect
+from pumice.framework.plugin.registry import Registry
 from pumice.model.decisions import Writes
 from pumice.model.events import Object
 from pumice.model.gang import Gang
@@ -145,16 +145,16 @@ def _compare(case: Case, what: str, wanted: object, found: object) -> None:
 def policy_of(case: Case, plugins: Iterable[Callable[..., Any]] = ()) -> Policy:
     """All of its plugins in one tier. Raises: PolicyError."""
     registry = builtin_registry()
-    entries = [_entry(each, registry.dialects[case.dialect]) for each in case.plugins]
+    entries = [_entry(each, registry, case.dialect) for each in case.plugins]
     conf = {"dialect": case.dialect, "actions": case.actions, "tiers": [{"plugins": entries}]}
     return read_policy(conf, registry.with_plugins(case.dialect, plugins))
 
 
-def _entry(plugin: str | Fields, dialect: Dialect) -> Fields:
+def _entry(plugin: str | Fields, registry: Registry, dialect: str) -> Fields:
     if isinstance(plugin, str):
         return {"name": plugin}
     ((name, given),) = plugin.items()
-    built_in = dialect.plugins.get(name)
+    built_in = registry.plugin(dialect, name)
     own = built_in.arguments if built_in is not None else {}
     switches = {key: value for key, value in given.items() if key.startswith("enable") and key not in own}
     return {"name": name, **switches, "arguments": {key: value for key, value in given.items() if key not in switches}}

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from pumice.algorithms.fragments import Ask, Room, Shape, Typical
 from pumice.algorithms.go_random import GoRandom
-from pumice.kai.typical_pods import TypicalPods
 from pumice.model.pod import PodSpec
+from pumice.ours.fragments import Ask, Room, Shape, Typical
+from pumice.ours.typical_pods import TypicalPods
 from pumice.runtime.conf import policy_of
 from pumice.runtime.languages import builtin_registry
 from pumice.sim.fill import Arrivals, Filled, arrivals_of, ask_of_spec, fill, gpus_of, policy_text, typical_of

@@ -104,17 +104,22 @@ class Dialect(Struct, frozen=True):
         return {point.switch: point.default_on for point in self.points.values() if point.switch} | dict(self.features)
 
 
-class Registry:
-    """Look-ups by dialect and name; ``other/name`` reaches into another dialect."""
+#: The prefix of plugins that are Pumice's own and belong to no dialect.
+OURS = "ours"
 
-    def __init__(self, dialects: Mapping[str, Dialect]) -> None:
-        self.dialects = dialects
+
+class Registry:
+    """Look-ups by dialect and name. ``other/name`` reaches into another dialect. ``ours`` are plugins that neither
+    reference has: ``ours/name`` names one, and so does a plain name that the dialect does not have."""
+
+    def __init__(self, dialects: Mapping[str, Dialect], ours: Mapping[str, PluginSpec] | None = None) -> None:
+        self.dialects, self.ours = dialects, ours or {}
 
     def with_plugins(self, dialect: str, targets: Iterable[Callable[..., Any]]) -> Registry:
         """The same registry with more plugins in one dialect."""
         own = self.dialects[dialect]
         extended = replace(own, plugins=_over(plugin_specs(targets), own.plugins))
-        return Registry(_over({dialect: extended}, self.dialects))
+        return Registry(_over({dialect: extended}, self.dialects), self.ours)
 
     def _home(self, dialect: str, name: str) -> tuple[Dialect, str]:
         other, slash, rest = name.partition("/")
@@ -132,7 +137,8 @@ class Registry:
 
     def plugin(self, dialect: str, name: str) -> PluginSpec | None:
         home, plain = self._home(dialect, name)
-        return home.plugins.get(plain)
+        prefix, _, rest = name.partition("/")
+        return home.plugins.get(plain) or self.ours.get(rest if prefix == OURS else plain)
 
     def why_missing(self, dialect: str, name: str) -> str | None:
         """The sentence for a name that exists in the dialect but not yet here."""
@@ -143,4 +149,4 @@ class Registry:
         return sorted(self.dialects[dialect].actions)
 
     def plugins(self, dialect: str) -> list[str]:
-        return sorted(self.dialects[dialect].plugins)
+        return sorted({*self.dialects[dialect].plugins, *self.ours})

@@ -27,6 +27,12 @@ def ready(ssn: Session, job: Job) -> bool:
     return True
 
 
+@plugin("ready")
+@points.job_ready
+def other_ready(ssn: Session, job: Job) -> bool:
+    return False
+
+
 @plugin("busy")
 @points.overused
 def busy(ssn: Session, queue: Queue) -> bool:
@@ -69,6 +75,18 @@ def test_actions(dialect_name: str, name: str, action: Any) -> None:
 def test_plugins(dialect_name: str, name: str, target: Any) -> None:
     found = REGISTRY.plugin(dialect_name, name)
     assert (found.target if found else None) is target
+
+
+def test_plugins_of_no_dialect_are_there_by_prefix_and_by_a_name_that_is_free() -> None:
+    ours = {spec.name: spec for spec in (getattr(target, PLUGIN_ATTRIBUTE) for target in (ready, busy))}
+    registry = Registry({"volcano": dialect(plugins=(other_ready,)), "other": dialect()}, ours)
+    named = {
+        name: registry.plugin("volcano", name) for name in ("ours/ready", "ready", "busy", "other/busy", "ours/no")
+    }
+    found = {name: spec.target if spec else None for name, spec in named.items()}
+    assert found == {"ours/ready": ready, "ready": other_ready, "busy": busy, "other/busy": busy, "ours/no": None}
+    assert registry.plugins("other") == ["busy", "ready"]
+    assert registry.with_plugins("other", []).ours == ours
 
 
 def test_what_is_said_of_what_is_not_there_yet() -> None:

@@ -16,13 +16,13 @@ from pumice.framework.memo import Memo
 from pumice.framework.plugin import points
 from pumice.framework.plugin.errors import PolicyError
 from pumice.kai import devices as kai_devices
-from pumice.kai.free_gpus import MODEL_LABEL, FreeGpus, ask_of
-from pumice.kai.plugins import gpuplacement
-from pumice.kai.plugins.gpuplacement import POLICIES
 from pumice.model.decisions import GPU_GROUPS, Bind
 from pumice.model.events import Object, Seen
 from pumice.model.gpu import GPU_GROUP_LABEL, GPU_MEMORY_LABEL, GpuShare
 from pumice.model.pod import Pod
+from pumice.ours.free_gpus import MODEL_LABEL, FreeGpus, ask_of
+from pumice.ours.plugins import gpuplacement
+from pumice.ours.plugins.gpuplacement import POLICIES
 from pumice.placing import derived as derived_facts
 from pumice.state.store import Store
 from tests.unit.kai.cluster import NOW, Planner, Ran, cycle, job, node, policy, queue, store

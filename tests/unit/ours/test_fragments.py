@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pumice.algorithms.dice import rolled
-from pumice.algorithms.fragments import WHOLE, Ask, Room, Shape, Typical
-from pumice.algorithms.gpu_packing import best_fit, clustering, descent, dot_product, packing
+from pumice.ours.fragments import WHOLE, Ask, Room, Shape, Typical
+from pumice.ours.gpu_packing import best_fit, clustering, descent, dot_product, packing
 
 SHAPES = [
     Shape(Ask(4000.0, 1, 500.0), (True, True), 40.0),

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pumice.algorithms.fragments import WHOLE, Ask
+from pumice.ours.fragments import WHOLE, Ask
 
 LINES_MAX = 10_000
 _FORM = "wanted PODS CORES GPUS [MODEL|MODEL]"

@@ -13,9 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.algorithms.dice import rolled
-from pumice.algorithms.fragments import WHOLE, Ask, Room, Shape, Typical
-from pumice.algorithms.gpu_packing import best_fit, clustering, descent, dot_product, packing
-from pumice.algorithms.node_worth import NO_ROOM, NodeWorth, bids
 from pumice.columns.dtypes import F64
 from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
@@ -24,8 +21,11 @@ from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import PODS, ROWS, Question
 from pumice.kai import points
-from pumice.kai.free_gpus import FreeGpus, ask_of
-from pumice.kai.typical_pods import read_typical
+from pumice.ours.fragments import WHOLE, Ask, Room, Shape, Typical
+from pumice.ours.free_gpus import FreeGpus, ask_of
+from pumice.ours.gpu_packing import best_fit, clustering, descent, dot_product, packing
+from pumice.ours.node_worth import NO_ROOM, NodeWorth, bids
+from pumice.ours.typical_pods import read_typical
 from pumice.placing.derived import derived
 from pumice.placing.filters.nodes import stable_codes
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pumice.algorithms.fragments import F64, WHOLE, Ask, Ints, Room, Shape
+from pumice.ours.fragments import F64, WHOLE, Ask, Ints, Room, Shape
 
 #: Of one device, in hundredths: what parts of a device are counted in.
 PARTS = 100

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.algorithms.fragments import WHOLE, Ask, Room
 from pumice.columns.devices import SLOTS_MAX
 from pumice.columns.dtypes import CPU, EPS, F64, I64
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.kai.amounts import gpu_column
+from pumice.ours.fragments import WHOLE, Ask, Room
 from pumice.placing.derived import derived
 
 #: How nodes say which model their GPUs are, as NVIDIA's feature discovery labels them.

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from pumice.algorithms.fragments import F64, Ask, Room, Shape
-from pumice.algorithms.node_worth import PARTS, NodeWorth, bids, part_worths
+from pumice.ours.fragments import F64, Ask, Room, Shape
+from pumice.ours.node_worth import PARTS, NodeWorth, bids, part_worths
 
 ANY = (True,)
 

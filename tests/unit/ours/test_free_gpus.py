@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from pumice.algorithms.fragments import Ask
 from pumice.columns.rows import NodeRows
 from pumice.columns.views import Task
-from pumice.kai.free_gpus import MODEL_LABEL, FreeGpus, ask_of
 from pumice.model.events import Object
 from pumice.model.gpu import GpuShare
 from pumice.model.pod import Pod
+from pumice.ours.fragments import Ask
+from pumice.ours.free_gpus import MODEL_LABEL, FreeGpus, ask_of
 from tests.unit.kai.cluster import job, node, opened, queue, rows_of, store
 
 

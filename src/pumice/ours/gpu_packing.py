@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pumice.algorithms.fragments import F64, WHOLE, Ask, Bool, Room
+from pumice.ours.fragments import F64, WHOLE, Ask, Bool, Room
 
 #: What amounts are measured by: cores and GPUs of the largest machine of the study.
 CORES_MOST, GPUS_MOST = 128_000.0, 8_000.0

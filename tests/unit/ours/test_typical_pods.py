@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pumice.algorithms.fragments import Ask
 from pumice.framework.plugin.errors import PolicyError
-from pumice.kai.typical_pods import LINES_MAX, TypicalPods, read_typical, written
+from pumice.ours.fragments import Ask
+from pumice.ours.typical_pods import LINES_MAX, TypicalPods, read_typical, written
 from tests.unit.kai.cluster import job, node, queue, store
-from tests.unit.kai.test_gpuplacement import placed, sharing
+from tests.unit.ours.test_gpuplacement import placed, sharing
 
 MODEL = "nvidia.com/gpu.product"
 
