@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from pumice.model.resources import Missing, Resource, exceeded_part
+from pumice.model.resources import Resource
+from tests import resource_algebra as algebra
 
 SHARED = Path(os.environ.get("PUMICE_SHARED") or Path(__file__).parents[3] / "shared")
 VECTORS = SHARED / "spec" / "volcano" / "vectors" / "resource.jsonl.gz"
@@ -26,39 +27,39 @@ pytestmark = [
     ),
 ]
 
-Z, I = Missing.ZERO, Missing.INFINITY  # noqa: E741 - the suffixes of the keys
+Z, I = algebra.Missing.ZERO, algebra.Missing.INFINITY  # noqa: E741 - the suffixes of the keys
 Operation = Callable[[Resource, Resource, Resource], Any]
 
 #: key in a row -> what Pumice answers for its a, b and q
 OPERATIONS: dict[str, Operation] = {
     "Add": lambda a, b, q: a.add(b),
-    "SubW": lambda a, b, q: a.sub_unchecked(b),
+    "SubW": lambda a, b, q: algebra.sub_unchecked(a, b),
     "SetMax": lambda a, b, q: a.set_max(b),
-    "FitDelta": lambda a, b, q: a.fit_delta(b),
-    "MinDimZ": lambda a, b, q: a.min_dimension(b, Z),
-    "MinDimI": lambda a, b, q: a.min_dimension(b, I),
-    "DiffZ": lambda a, b, q: a.diff(b, Z),
-    "DiffI": lambda a, b, q: a.diff(b, I),
-    "Exceeded": lambda a, b, q: exceeded_part(a, b),
+    "FitDelta": lambda a, b, q: algebra.fit_delta(a, b),
+    "MinDimZ": lambda a, b, q: algebra.min_dimension(a, b, Z),
+    "MinDimI": lambda a, b, q: algebra.min_dimension(a, b, I),
+    "DiffZ": lambda a, b, q: algebra.diff(a, b, Z),
+    "DiffI": lambda a, b, q: algebra.diff(a, b, I),
+    "Exceeded": lambda a, b, q: algebra.exceeded_part(a, b),
     "IsEmpty": lambda a, b, q: a.is_empty(),
-    "Names": lambda a, b, q: a.names(),
-    "EqualZ": lambda a, b, q: a.equal(b),
-    "EqualI": lambda a, b, q: a.equal(b),
-    "LessZ": lambda a, b, q: a.less(b, Z),
-    "LessI": lambda a, b, q: a.less(b, I),
-    "LessEqualZ": lambda a, b, q: a.less_equal(b, Z),
-    "LessEqualI": lambda a, b, q: a.less_equal(b, I),
-    "LENZ": lambda a, b, q: a.less_equal_names(b, Z),
-    "LENI": lambda a, b, q: a.less_equal_names(b, I),
-    "LessPartlyZ": lambda a, b, q: a.less_partly(b, Z),
-    "LessPartlyI": lambda a, b, q: a.less_partly(b, I),
-    "LessEqualPartlyZ": lambda a, b, q: a.less_equal_partly(b, Z),
-    "LessEqualPartlyI": lambda a, b, q: a.less_equal_partly(b, I),
-    "LEWD": lambda a, b, q: a.less_equal_with_dimension(b, q),
-    "LEPWD": lambda a, b, q: a.less_equal_partly_with_dimension(b, q),
-    "LEPWDZ": lambda a, b, q: a.less_equal_partly_with_dimension_zero_filtered(b, q),
-    "GPWD": lambda a, b, q: a.greater_partly_with_dimension(b, q),
-    "GPRD": lambda a, b, q: a.greater_partly_with_relevant_dimensions(b, q),
+    "Names": lambda a, b, q: algebra.names(a),
+    "EqualZ": lambda a, b, q: algebra.equal(a, b),
+    "EqualI": lambda a, b, q: algebra.equal(a, b),
+    "LessZ": lambda a, b, q: algebra.less(a, b, Z),
+    "LessI": lambda a, b, q: algebra.less(a, b, I),
+    "LessEqualZ": lambda a, b, q: algebra.less_equal(a, b, Z),
+    "LessEqualI": lambda a, b, q: algebra.less_equal(a, b, I),
+    "LENZ": lambda a, b, q: algebra.less_equal_names(a, b, Z),
+    "LENI": lambda a, b, q: algebra.less_equal_names(a, b, I),
+    "LessPartlyZ": lambda a, b, q: algebra.less_partly(a, b, Z),
+    "LessPartlyI": lambda a, b, q: algebra.less_partly(a, b, I),
+    "LessEqualPartlyZ": lambda a, b, q: algebra.less_equal_partly(a, b, Z),
+    "LessEqualPartlyI": lambda a, b, q: algebra.less_equal_partly(a, b, I),
+    "LEWD": algebra.less_equal_with_dimension,
+    "LEPWD": algebra.less_equal_partly_with_dimension,
+    "LEPWDZ": algebra.less_equal_partly_with_dimension_zero_filtered,
+    "GPWD": algebra.greater_partly_with_dimension,
+    "GPRD": algebra.greater_partly_with_relevant_dimensions,
 }
 INPUTS = {"a", "b", "q"}
 

@@ -17,6 +17,7 @@ from pumice.model.queue import Queue
 from pumice.model.resources import Resource
 from pumice.state.store import Store
 from pumice.testing.build import Ran, cluster, run
+from tests import resource_algebra as algebra
 from tests.properties.worlds import Shape, groups_of, pods_of, worlds
 
 CONF = """
@@ -60,7 +61,7 @@ def no_node_is_overcommitted_and_no_pod_is_bound_twice(objects: list[Object], ra
     for name, used in used_by_node(objects, ran).items():
         names = {"cpu", "memory", *(used.scalars or {})}
         over = {n: used.get(n) for n in names if used.get(n) > has[name].get(n) and used.get(n)}
-        assert not over, (name, over, has[name].describe())
+        assert not over, (name, over, algebra.describe(has[name]))
 
 
 def a_gang_is_bound_whole_or_not_at_all(objects: list[Object], ran: Ran) -> None:

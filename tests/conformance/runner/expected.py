@@ -10,6 +10,7 @@ from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.model.status import TaskStatus
 from pumice.volcano.status.closing import phase_of
+from tests import resource_algebra as algebra
 from tests.conformance.runner.case import Raw
 from tests.conformance.runner.differences import Differences
 from tests.conformance.runner.result import NotYet
@@ -92,7 +93,7 @@ def _allocated(found: Differences, opened: Opened, wanted: Mapping[str, Raw]) ->
     by_name = {ssn.tables.jobs.groups[row].name: row for row in ssn.live_jobs.tolist()}
     for name, raw in wanted.items():
         have = ssn.tables.axis.resource(ssn.tables.jobs.allocated[by_name[name]])
-        found.value(f"allocated to {name}", resource(raw).describe(), have.describe())
+        found.value(f"allocated to {name}", algebra.describe(resource(raw)), algebra.describe(have))
 
 
 def job_of(ssn: Session, key: str) -> Job:

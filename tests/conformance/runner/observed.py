@@ -16,6 +16,7 @@ from pumice.model.pod import Pod
 from pumice.model.podgroup import PodGroupStatus
 from pumice.model.resources import Resource
 from pumice.model.status import TaskStatus
+from tests import resource_algebra as algebra
 from tests.conformance.runner.case import Raw
 from tests.conformance.runner.differences import Differences
 from tests.conformance.runner.result import NotYet
@@ -43,7 +44,7 @@ class Observation:
             "podGroupConditions": {key: _conditions(status) for key, status in self.groups.items()},
             "podConditions": {n.pod: f"{n.reason}: {n.message}" for n in self.notices},
             "nominated": _nominated(self.notices, pods),
-            "queueAllocated": {name: allocated.describe() for name, allocated in outcome.queues.items()},
+            "queueAllocated": {name: algebra.describe(allocated) for name, allocated in outcome.queues.items()},
             "counts": _counts(outcome, recorder),
         }
 
@@ -126,7 +127,7 @@ def _varying(names: Iterable[str]) -> set[tuple[str, str]]:
 def _readable(key: str, recorded: Any) -> Any:
     """What is recorded, in the shape of ``Observation.fields``."""
     if key == "queueAllocated":
-        return {name: Resource.from_list(amounts or {}).describe() for name, amounts in recorded.items()}
+        return {name: algebra.describe(Resource.from_list(amounts or {})) for name, amounts in recorded.items()}
     return recorded
 
 

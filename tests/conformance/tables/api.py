@@ -12,7 +12,7 @@ from pumice.model.pod import LabelSelector, Requirement
 from pumice.model.pod_request import pod_request, pod_request_without_init
 from pumice.model.podgroup import NetworkTopology, PodGroup, SubGroupPolicy
 from pumice.model.quantity import saturating_add, saturating_mul
-from pumice.model.resources import Missing, Resource, intersection, intersection_without_ignored
+from pumice.model.resources import Resource
 from pumice.model.subgroups import (
     SubJobKey,
     hardened,
@@ -22,9 +22,10 @@ from pumice.model.subgroups import (
     sub_job_id,
     topology_of,
 )
+from tests import resource_algebra as algebra
 from tests.conformance.tables.table import Row, disagreement, table
 
-ZERO, INFINITY = Missing.ZERO, Missing.INFINITY
+ZERO, INFINITY = algebra.Missing.ZERO, algebra.Missing.INFINITY
 _RESOURCE_FIELDS = {"MilliCPU", "Memory", "ScalarResources", "MaxTaskNum"}
 
 
@@ -51,7 +52,11 @@ def maybe_resource(raw: Row | None) -> Resource | None:
 def compared(found: Resource, wanted: Row) -> str | None:
     """Exact, but that the recording does not tell no scalars from an empty mapping of them."""
     want = resource(wanted)
-    return None if _comparable(found) == _comparable(want) else f"found {found.describe()}, wanted {want.describe()}"
+    return (
+        None
+        if _comparable(found) == _comparable(want)
+        else f"found {algebra.describe(found)}, wanted {algebra.describe(want)}"
+    )
 
 
 def _comparable(amount: Resource) -> tuple[float, float, dict[str, float], int]:
@@ -108,7 +113,7 @@ def add(row: Row) -> str | None:
 @table("api/TestSubResource.yaml")
 def sub(row: Row) -> str | None:
     a, b = both(row)
-    return compared(a.sub(b), row["expected"])
+    return compared(algebra.sub(a, b), row["expected"])
 
 
 @table("api/TestSetMaxResource.yaml")
@@ -119,16 +124,16 @@ def set_max(row: Row) -> str | None:
 
 @table("api/TestMinDimensionResourceZero.yaml", missing=ZERO)
 @table("api/TestMinDimensionResourceInfinity.yaml", missing=INFINITY)
-def min_dimension(row: Row, missing: Missing) -> str | None:
+def min_dimension(row: Row, missing: algebra.Missing) -> str | None:
     a, b = both(row)
-    return compared(a.min_dimension(b, missing), row["expected"])
+    return compared(algebra.min_dimension(a, b, missing), row["expected"])
 
 
 @table("api/TestDiff.yaml", missing=ZERO)
 @table("api/TestDiff-2.yaml", missing=INFINITY)
-def diff(row: Row, missing: Missing) -> str | None:
+def diff(row: Row, missing: algebra.Missing) -> str | None:
     a, b = both(row)
-    increased, decreased = a.diff(b, missing)
+    increased, decreased = algebra.diff(a, b, missing)
     return compared(increased, row["expectedIncreased"]) or compared(decreased, row["expectedDecreased"])
 
 
@@ -150,28 +155,28 @@ def ignored_devices(row: Row) -> str | None:
     ignored = {name for names in row.get("deviceLists", ()) for name in names}
     wanted = set(row.get("expectedIgnoredDevices", ()))
     listed = dict.fromkeys([*ignored, *wanted, "example.com/not-ignored"], 1)
-    dropped = set(Resource.from_list(listed).names()) - set(Resource.from_list(listed, ignored).names())
+    dropped = set(algebra.names(Resource.from_list(listed))) - set(algebra.names(Resource.from_list(listed, ignored)))
     return disagreement(dropped, wanted)
 
 
 @table("api/TestResourceString.yaml")
 def describe(row: Row) -> str | None:
-    return disagreement(resource(row["resource"]).describe(), row["expected"])
+    return disagreement(algebra.describe(resource(row["resource"])), row["expected"])
 
 
 @table("api/TestIsZero.yaml")
 def is_zero(row: Row) -> str | None:
-    return disagreement(resource(row["resource"]).is_zero(row["resourceName"]), row.get("expected", False))
+    return disagreement(algebra.is_zero(resource(row["resource"]), row["resourceName"]), row.get("expected", False))
 
 
 @table("api/TestIntersection.yaml")
 def intersecting(row: Row) -> str | None:
-    return disagreement(sorted(intersection(resource(row["r1"]), resource(row["r2"]))), sorted(row["want"]))
+    return disagreement(sorted(algebra.intersection(resource(row["r1"]), resource(row["r2"]))), sorted(row["want"]))
 
 
 @table("api/TestIntersectionWithIgnoredScalarResources.yaml")
 def intersecting_without_ignored(row: Row) -> str | None:
-    found = intersection_without_ignored(resource(row["r1"]), resource(row["r2"]))
+    found = algebra.intersection_without_ignored(resource(row["r1"]), resource(row["r2"]))
     return disagreement(sorted(found), sorted(row["want"]))
 
 
@@ -181,64 +186,64 @@ def intersecting_without_ignored(row: Row) -> str | None:
 @table("api/TestEqual.yaml")
 def equal(row: Row) -> str | None:
     a, b = both(row)
-    return disagreement(a.equal(b), row.get("expected", False))
+    return disagreement(algebra.equal(a, b), row.get("expected", False))
 
 
 @table("api/TestLess.yaml", missing=ZERO)
 @table("api/TestLess-2.yaml", missing=INFINITY)
-def less(row: Row, missing: Missing) -> str | None:
+def less(row: Row, missing: algebra.Missing) -> str | None:
     a, b = both(row)
-    return disagreement(a.less(b, missing), row.get("expected", False))
+    return disagreement(algebra.less(a, b, missing), row.get("expected", False))
 
 
 @table("api/TestLessEqual.yaml", missing=ZERO)
 @table("api/TestLessEqual-2.yaml", missing=INFINITY)
-def less_equal(row: Row, missing: Missing) -> str | None:
+def less_equal(row: Row, missing: algebra.Missing) -> str | None:
     a, b = both(row)
-    return disagreement(a.less_equal(b, missing), row.get("expected", False))
+    return disagreement(algebra.less_equal(a, b, missing), row.get("expected", False))
 
 
 @table("api/TestLessPartly.yaml", missing=ZERO)
 @table("api/TestLessPartly-2.yaml", missing=INFINITY)
-def less_partly(row: Row, missing: Missing) -> str | None:
+def less_partly(row: Row, missing: algebra.Missing) -> str | None:
     a, b = both(row)
-    return disagreement(a.less_partly(b, missing), row.get("expected", False))
+    return disagreement(algebra.less_partly(a, b, missing), row.get("expected", False))
 
 
 @table("api/TestLessEqualPartly.yaml", missing=ZERO)
 @table("api/TestLessEqualPartly-2.yaml", missing=INFINITY)
-def less_equal_partly(row: Row, missing: Missing) -> str | None:
+def less_equal_partly(row: Row, missing: algebra.Missing) -> str | None:
     a, b = both(row)
-    return disagreement(a.less_equal_partly(b, missing), row.get("expected", False))
+    return disagreement(algebra.less_equal_partly(a, b, missing), row.get("expected", False))
 
 
 @table("api/TestResource_LessEqualResource.yaml", missing=ZERO)
 @table("api/TestResource_LessEqualResource-2.yaml", missing=INFINITY)
-def less_equal_names(row: Row, missing: Missing) -> str | None:
+def less_equal_names(row: Row, missing: algebra.Missing) -> str | None:
     a, b = both(row)
-    return named(a.less_equal_names(b, missing), not row["expected"], row["expected"])
+    return named(algebra.less_equal_names(a, b, missing), not row["expected"], row["expected"])
 
 
 @table("api/TestResource_GreaterPartly.yaml")
 def greater_partly(row: Row) -> str | None:
-    found = resource(row["child"]).greater_partly(resource(row["parent"]), INFINITY)
+    found = algebra.greater_partly(resource(row["child"]), resource(row["parent"]), INFINITY)
     return named(found, row.get("expectedExceeds", False), row["expectedResources"])
 
 
 @table("api/TestLessEqualWithDimensionAndResourcesName.yaml")
 def less_equal_with_dimension(row: Row) -> str | None:
     a, b = both(row)
-    found = a.less_equal_with_dimension(b, maybe_resource(row.get("req")))
+    found = algebra.less_equal_with_dimension(a, b, maybe_resource(row.get("req")))
     return named(found, row.get("expectedFlag", False), row["expectedResourceNames"])
 
 
-@table("api/TestLessEqualPartlyWithDimension.yaml", method=Resource.less_equal_partly_with_dimension)
+@table("api/TestLessEqualPartlyWithDimension.yaml", method=algebra.less_equal_partly_with_dimension)
 @table(
     "api/TestLessEqualPartlyWithDimensionZeroFiltered.yaml",
-    method=Resource.less_equal_partly_with_dimension_zero_filtered,
+    method=algebra.less_equal_partly_with_dimension_zero_filtered,
 )
-@table("api/TestGreaterPartlyWithDimension.yaml", method=Resource.greater_partly_with_dimension)
-@table("api/TestGreaterPartlyWithRelevantDimensions.yaml", method=Resource.greater_partly_with_relevant_dimensions)
+@table("api/TestGreaterPartlyWithDimension.yaml", method=algebra.greater_partly_with_dimension)
+@table("api/TestGreaterPartlyWithRelevantDimensions.yaml", method=algebra.greater_partly_with_relevant_dimensions)
 def partly_with_dimension(row: Row, method: Callable[..., tuple[bool, Collection[str]]]) -> str | None:
     found = method(resource(row["r"]), resource(row["rr"]), maybe_resource(row.get("req")))
     return named(found, row.get("wantBool", False), row["wantNames"])

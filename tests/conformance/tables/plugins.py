@@ -36,6 +36,7 @@ from pumice.volcano.queues.entitlements import Entitlements
 from pumice.volcano.revocable import WindowError, parse_window
 from pumice.volcano.table import volcano_registry
 from pumice.volcano.topology.domains import ALLOCATE, EVICT, gradients_for_job, gradients_for_sub_job
+from tests import resource_algebra as algebra
 from tests.conformance.tables.api import resource
 from tests.conformance.tables.objects import decoded, job_row, lenient, opened, opened_on, row_of
 from tests.conformance.tables.table import Row, difference, disagreement, table
@@ -103,7 +104,7 @@ def hypernodes_with_room(row: Row) -> str | None:
     nodes = snapshot.tables.nodes.fork()
     for book, key in ((IDLE, "idleResource"), (FUTURE, "futureIdleResource")):
         nodes["books"].part()
-        nodes["books"].data[0, book] = snapshot.tables.axis.vector(resource(row[key]).with_scalar("pods", 110))
+        nodes["books"].data[0, book] = snapshot.tables.axis.vector(algebra.with_scalar(resource(row[key]), "pods", 110))
     ssn = opened_on(replace(snapshot, tables=dataclasses.replace(snapshot.tables, nodes=nodes)), _TOPOLOGY)
     purpose = EVICT if row.get("purpose", 0) else ALLOCATE
     job = job_row(ssn.tables, group.key)

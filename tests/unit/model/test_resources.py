@@ -13,21 +13,14 @@ from msgspec.structs import replace
 from pumice.model.quantity import INT64_MAX, QuantityError
 from pumice.model.resources import (
     EMPTY,
-    MAX_FLOAT,
-    Missing,
     Resource,
-    exceeded_part,
-    intersection,
-    intersection_without_ignored,
     is_kept_scalar,
-    max_of,
-    min_of,
-    share,
 )
+from tests import resource_algebra as algebra
 
 GPU = "nvidia.com/gpu"
 FPGA = "example.com/fpga"
-Z, INF = Missing.ZERO, Missing.INFINITY
+Z, INF = algebra.Missing.ZERO, algebra.Missing.INFINITY
 
 
 def gpu(amount: float) -> Resource:
@@ -64,7 +57,7 @@ def test_equal_values_are_one_key_and_survive_copying(resource: Resource) -> Non
 
 def test_no_scalars_differs_from_scalars_never_named() -> None:
     assert Resource(scalars={}) != EMPTY
-    assert Resource(scalars={}).equal(EMPTY)
+    assert algebra.equal(Resource(scalars={}), EMPTY)
 
 
 # --------------------------------------------------------------------------------------- to and from Kubernetes
@@ -122,13 +115,13 @@ def test_to_list_writes_canonical_texts() -> None:
 
 @given(st.builds(Resource, st.just(1500.0), st.integers(0, 2**50).map(float), st.just({GPU: 500.0, "pods": 3.0})))
 def test_a_written_list_reads_back(resource: Resource) -> None:
-    assert Resource.from_list(resource.to_list()).equal(resource)
+    assert algebra.equal(Resource.from_list(resource.to_list()), resource)
 
 
 def test_describe() -> None:
-    assert Resource(2000.0, 4096.0).describe() == "cpu 2000.00, memory 4096.00"
-    limitless = Resource(MAX_FLOAT, MAX_FLOAT, {"b": float(INT64_MAX), "a": 0.125})
-    assert limitless.describe() == "cpu maxFloat, memory maxFloat, a 0.12, b maxInt"
+    assert algebra.describe(Resource(2000.0, 4096.0)) == "cpu 2000.00, memory 4096.00"
+    limitless = Resource(algebra.MAX_FLOAT, algebra.MAX_FLOAT, {"b": float(INT64_MAX), "a": 0.125})
+    assert algebra.describe(limitless) == "cpu maxFloat, memory maxFloat, a 0.12, b maxInt"
 
 
 # ------------------------------------------------------------------------------------------------------- reading
@@ -136,7 +129,7 @@ def test_describe() -> None:
 
 def test_reading() -> None:
     resource = Resource(0.05, 3.0, {GPU: 2.0, FPGA: 0.0, "pods": 1.0})
-    assert resource.names() == ("memory", GPU, "pods")
+    assert algebra.names(resource) == ("memory", GPU, "pods")
     assert [resource.get(name) for name in ("cpu", "memory", GPU, "absent")] == [0.05, 3.0, 2.0, 0.0]
     assert not resource.is_empty()
     assert Resource(0.09, 0.09, {GPU: 0.09, "pods": 5.0}).is_empty()
@@ -144,16 +137,16 @@ def test_reading() -> None:
 
 def test_is_zero() -> None:
     resource = Resource(0.05, 1.0, {GPU: 0.0, FPGA: 1.0})
-    assert [resource.is_zero(name) for name in ("cpu", "memory", GPU, FPGA)] == [True, False, True, False]
-    assert EMPTY.is_zero("anything")
+    assert [algebra.is_zero(resource, name) for name in ("cpu", "memory", GPU, FPGA)] == [True, False, True, False]
+    assert algebra.is_zero(EMPTY, "anything")
     with pytest.raises(AssertionError, match="unknown resource absent: there is cpu 0.05"):
-        resource.is_zero("absent")
+        algebra.is_zero(resource, "absent")
 
 
 def test_intersections() -> None:
     a, b = Resource(1.0, 0.0, {GPU: 2.0, "pods": 1.0}), Resource(1.0, 1.0, {GPU: 0.1, "pods": 1.0})
-    assert intersection(a, b) == ("cpu", GPU, "pods")
-    assert intersection_without_ignored(a, b) == ("cpu", GPU)
+    assert algebra.intersection(a, b) == ("cpu", GPU, "pods")
+    assert algebra.intersection_without_ignored(a, b) == ("cpu", GPU)
 
 
 # ---------------------------------------------------------------------------------------------------- arithmetic
@@ -165,27 +158,37 @@ def test_add_names_scalars_only_where_there_are_some() -> None:
 
 
 def test_sub_takes_what_fits_and_nothing_else() -> None:
-    assert Resource(3.0, 3.0, {GPU: 2.0}).sub(Resource(1.0, 1.0, {GPU: 2.0})) == Resource(2.0, 2.0, {GPU: 0.0})
+    assert algebra.sub(Resource(3.0, 3.0, {GPU: 2.0}), Resource(1.0, 1.0, {GPU: 2.0})) == Resource(2.0, 2.0, {GPU: 0.0})
     with pytest.raises(AssertionError, match=r"cannot take <cpu 1\.00, memory 0\.00> from <cpu 0\.50, memory 0\.00>"):
-        Resource(0.5).sub(Resource(1.0))
-    assert Resource(0.95).sub(Resource(1.0)).milli_cpu == pytest.approx(-0.05)
+        algebra.sub(Resource(0.5), Resource(1.0))
+    assert algebra.sub(Resource(0.95), Resource(1.0)).milli_cpu == pytest.approx(-0.05)
 
 
 def test_sub_unchecked_may_go_below_zero_but_takes_no_scalar_from_none() -> None:
-    assert Resource(scalars={}).sub_unchecked(gpu(2.0)) == gpu(-2.0)
-    assert Resource(5.0).sub_unchecked(Resource(1.0, 1.0, {GPU: 2.0})) == Resource(4.0, -1.0)
+    assert algebra.sub_unchecked(Resource(scalars={}), gpu(2.0)) == gpu(-2.0)
+    assert algebra.sub_unchecked(Resource(5.0), Resource(1.0, 1.0, {GPU: 2.0})) == Resource(4.0, -1.0)
 
 
 @given(a=resources, b=resources)
 def test_what_is_added_can_be_taken(a: Resource, b: Resource) -> None:
-    assert a.add(b).sub(b).equal(a)
+    assert algebra.equal(algebra.sub(a.add(b), b), a)
 
 
 @given(a=resources, b=resources)
 def test_no_operation_touches_the_task_limit(a: Resource, b: Resource) -> None:
     limited = replace(a, max_task_num=7)
-    answers = [limited.add(b), limited.sub_unchecked(b), limited.multi(2.0), limited.set_max(b), limited.fit_delta(b)]
-    answers += [limited.min_dimension(b, Z), limited.with_scalar(GPU, 1.0)]
+    answers = [
+        limited.add(b),
+        algebra.sub_unchecked(limited, b),
+        limited.multi(2.0),
+        limited.set_max(b),
+        algebra.fit_delta(limited, b),
+    ]
+    answers += [
+        algebra.fit_delta(limited, b),
+        algebra.min_dimension(limited, b, Z),
+        algebra.with_scalar(limited, GPU, 1.0),
+    ]
     assert {answer.max_task_num for answer in answers} == {7}
 
 
@@ -203,53 +206,53 @@ def test_set_max() -> None:
 
 
 def test_fit_delta_shows_what_is_insufficient() -> None:
-    assert Resource(3.0, 1.0).fit_delta(Resource(2.0, 0.0, {GPU: 1.0, FPGA: 0.0})) == Resource(
+    assert algebra.fit_delta(Resource(3.0, 1.0), Resource(2.0, 0.0, {GPU: 1.0, FPGA: 0.0})) == Resource(
         3.0 - 2.1, 1.0, {GPU: -1.1}
     )
 
 
 @pytest.mark.parametrize(("missing", "kept"), [(Z, 0.0), (INF, 4.0)])
-def test_min_dimension_bounds_own_scalars(missing: Missing, kept: float) -> None:
+def test_min_dimension_bounds_own_scalars(missing: algebra.Missing, kept: float) -> None:
     mine = Resource(5.0, 5.0, {GPU: 4.0, FPGA: 4.0})
-    assert mine.min_dimension(Resource(9.0, 1.0, {FPGA: 3.0, "pods": 1.0}), missing) == Resource(
+    assert algebra.min_dimension(mine, Resource(9.0, 1.0, {FPGA: 3.0, "pods": 1.0}), missing) == Resource(
         5.0, 1.0, {GPU: kept, FPGA: 3.0}
     )
-    assert Resource(5.0).min_dimension(gpu(1.0), missing) == EMPTY
+    assert algebra.min_dimension(Resource(5.0), gpu(1.0), missing) == EMPTY
 
 
 def test_diff_marks_the_unlimited() -> None:
-    assert gpu(3.0).diff(Resource(1.0), Z) == (gpu(3.0), Resource(1.0, 0.0, {}))
-    assert gpu(3.0).diff(Resource(1.0), INF) == (Resource(scalars={}), Resource(1.0, 0.0, {GPU: -1.0}))
-    assert Resource(1.0).diff(gpu(3.0), INF) == (Resource(1.0, 0.0, {GPU: -1.0}), Resource(scalars={}))
-    assert gpu(3.0).diff(gpu(3.0), Z) == (Resource(scalars={}), gpu(0.0))
+    assert algebra.diff(gpu(3.0), Resource(1.0), Z) == (gpu(3.0), Resource(1.0, 0.0, {}))
+    assert algebra.diff(gpu(3.0), Resource(1.0), INF) == (Resource(scalars={}), Resource(1.0, 0.0, {GPU: -1.0}))
+    assert algebra.diff(Resource(1.0), gpu(3.0), INF) == (Resource(1.0, 0.0, {GPU: -1.0}), Resource(scalars={}))
+    assert algebra.diff(gpu(3.0), gpu(3.0), Z) == (Resource(scalars={}), gpu(0.0))
 
 
 @given(a=resources, b=resources)
 def test_a_difference_added_back_is_the_whole(a: Resource, b: Resource) -> None:
-    more, less = a.diff(b, Z)
-    assert b.add(more).sub_unchecked(less).equal(a)
+    more, less = algebra.diff(a, b, Z)
+    assert algebra.equal(algebra.sub_unchecked(b.add(more), less), a)
 
 
 def test_exceeded_part() -> None:
-    assert exceeded_part(Resource(3.0, 1.0), Resource(1.0, 2.0)) == Resource(2.0, 0.0, {})
-    assert exceeded_part(gpu(1.0), None) == gpu(1.0)
-    assert exceeded_part(None, gpu(1.0)) == exceeded_part(None, None) == EMPTY
+    assert algebra.exceeded_part(Resource(3.0, 1.0), Resource(1.0, 2.0)) == Resource(2.0, 0.0, {})
+    assert algebra.exceeded_part(gpu(1.0), None) == gpu(1.0)
+    assert algebra.exceeded_part(None, gpu(1.0)) == algebra.exceeded_part(None, None) == EMPTY
 
 
 def test_min_of_and_max_of() -> None:
     a, b = Resource(1.0, 5.0, {GPU: 2.0, "x": -1.0}), Resource(3.0, 4.0, {FPGA: 3.0, "y": 0.0})
-    assert min_of(a, b) == Resource(1.0, 4.0, {GPU: 0.0, "x": -1.0})
-    assert min_of(a, EMPTY).scalars is min_of(EMPTY, a).scalars is None
-    assert max_of(a, b) == Resource(3.0, 5.0, {GPU: 2.0, FPGA: 3.0})
-    assert max_of(a, EMPTY) == Resource(1.0, 5.0, {GPU: 2.0})
-    assert max_of(EMPTY, EMPTY).scalars is None
+    assert algebra.min_of(a, b) == Resource(1.0, 4.0, {GPU: 0.0, "x": -1.0})
+    assert algebra.min_of(a, EMPTY).scalars is algebra.min_of(EMPTY, a).scalars is None
+    assert algebra.max_of(a, b) == Resource(3.0, 5.0, {GPU: 2.0, FPGA: 3.0})
+    assert algebra.max_of(a, EMPTY) == Resource(1.0, 5.0, {GPU: 2.0})
+    assert algebra.max_of(EMPTY, EMPTY).scalars is None
 
 
 @pytest.mark.parametrize(
     ("part", "whole", "answer"), [(1, 4, 0.25), (0, 4, 0.0), (0, 0, 0.0), (2, 0, 1.0), (8, 4, 2.0)]
 )
 def test_share(part: float, whole: float, answer: float) -> None:
-    assert share(part, whole) == answer
+    assert algebra.share(part, whole) == answer
 
 
 # ---------------------------------------------------------------------------------------------------- comparison
@@ -276,25 +279,25 @@ COMPARED = [
 def test_comparison(
     a: Resource,
     b: Resource,
-    missing: Missing,
+    missing: algebra.Missing,
     less: bool,
     less_equal: bool,
     less_partly: bool,
     less_equal_partly: bool,
     names: tuple[str, ...],
 ) -> None:
-    assert a.less(b, missing) is less
-    assert a.less_equal(b, missing) is less_equal
-    assert a.less_partly(b, missing) is less_partly
-    assert a.less_equal_partly(b, missing) is less_equal_partly
-    assert a.less_equal_names(b, missing) == (not names, names)
-    assert a.greater_partly(b, missing) == (bool(names), names)
+    assert algebra.less(a, b, missing) is less
+    assert algebra.less_equal(a, b, missing) is less_equal
+    assert algebra.less_partly(a, b, missing) is less_partly
+    assert algebra.less_equal_partly(a, b, missing) is less_equal_partly
+    assert algebra.less_equal_names(a, b, missing) == (not names, names)
+    assert algebra.greater_partly(a, b, missing) == (bool(names), names)
 
 
 def test_equal_looks_at_own_dimensions() -> None:
-    assert EMPTY.equal(gpu(5.0))
-    assert not gpu(5.0).equal(EMPTY)
-    assert Resource(1.0, 1.0, {GPU: 0.09}).equal(Resource(1.09, 0.91))
+    assert algebra.equal(EMPTY, gpu(5.0))
+    assert not algebra.equal(gpu(5.0), EMPTY)
+    assert algebra.equal(Resource(1.0, 1.0, {GPU: 0.09}), Resource(1.09, 0.91))
 
 
 #: a, b, request -> what LessEqualWithDimension, GreaterPartlyWithDimension and ...RelevantDimensions name
@@ -318,32 +321,32 @@ def test_comparison_in_what_is_requested(
     greater: tuple[str, ...],
     relevant: tuple[str, ...],
 ) -> None:
-    assert a.less_equal_with_dimension(b, request_) == (not over, over)
-    assert a.greater_partly_with_dimension(b, request_) == (bool(greater), greater)
-    assert a.greater_partly_with_relevant_dimensions(b, request_) == (bool(relevant), relevant)
+    assert algebra.less_equal_with_dimension(a, b, request_) == (not over, over)
+    assert algebra.greater_partly_with_dimension(a, b, request_) == (bool(greater), greater)
+    assert algebra.greater_partly_with_relevant_dimensions(a, b, request_) == (bool(relevant), relevant)
 
 
 def test_comparison_without_a_request_or_another() -> None:
     a, b = Resource(4.0, 1.0, {GPU: 1.0}), Resource(1.0, 2.0)
-    assert a.less_equal_with_dimension(None, a) == (False, ("cpu", "memory", GPU))
-    assert a.less_equal_with_dimension(b, None) == (False, ("cpu", GPU))
-    assert a.less_equal_partly_with_dimension(b, None) == (False, ())
-    assert a.less_equal_partly_with_dimension_zero_filtered(b, None) == (False, ())
-    assert a.greater_partly_with_dimension(b, None) == (False, ())
-    assert a.greater_partly_with_dimension(None, gpu(1.0)) == (True, (GPU,))
-    assert a.greater_partly_with_relevant_dimensions(b, None) == (False, ())
-    assert a.greater_partly_with_relevant_dimensions(None, gpu(1.0)) == (False, ())
+    assert algebra.less_equal_with_dimension(a, None, a) == (False, ("cpu", "memory", GPU))
+    assert algebra.less_equal_with_dimension(a, b, None) == (False, ("cpu", GPU))
+    assert algebra.less_equal_partly_with_dimension(a, b, None) == (False, ())
+    assert algebra.less_equal_partly_with_dimension_zero_filtered(a, b, None) == (False, ())
+    assert algebra.greater_partly_with_dimension(a, b, None) == (False, ())
+    assert algebra.greater_partly_with_dimension(a, None, gpu(1.0)) == (True, (GPU,))
+    assert algebra.greater_partly_with_relevant_dimensions(a, b, None) == (False, ())
+    assert algebra.greater_partly_with_relevant_dimensions(a, None, gpu(1.0)) == (False, ())
 
 
 def test_partly_within_a_request() -> None:
     a, b, request = Resource(1.0), Resource(2.0), Resource(1.0, 1.0, {GPU: 1.0, "pods": 1.0})
-    assert a.less_equal_partly_with_dimension(b, request) == (True, ("cpu", "memory", GPU))
-    assert a.less_equal_partly_with_dimension_zero_filtered(b, request) == (True, ("cpu",))
+    assert algebra.less_equal_partly_with_dimension(a, b, request) == (True, ("cpu", "memory", GPU))
+    assert algebra.less_equal_partly_with_dimension_zero_filtered(a, b, request) == (True, ("cpu",))
 
 
-@given(a=resources, b=resources, missing=st.sampled_from(Missing))
-def test_less_is_never_more_than_less_equal(a: Resource, b: Resource, missing: Missing) -> None:
-    assert a.less_equal(a, missing)
-    assert not a.less(b, missing) or a.less_equal(b, missing)
-    assert not a.less_partly(b, missing) or a.less_equal_partly(b, missing)
-    assert not a.less_equal(b, Z) or a.less_equal_names(b, Z)[0]
+@given(a=resources, b=resources, missing=st.sampled_from(algebra.Missing))
+def test_less_is_never_more_than_less_equal(a: Resource, b: Resource, missing: algebra.Missing) -> None:
+    assert algebra.less_equal(a, a, missing)
+    assert not algebra.less(a, b, missing) or algebra.less_equal(a, b, missing)
+    assert not algebra.less_partly(a, b, missing) or algebra.less_equal_partly(a, b, missing)
+    assert not algebra.less_equal(a, b, Z) or algebra.less_equal_names(a, b, Z)[0]

@@ -15,6 +15,7 @@ from pumice.model.queue import Queue
 from pumice.testing.build import GPU, queue, resource
 from pumice.volcano.queues.entitlements import Entitlements, in_tree, side_by_side
 from pumice.volcano.queues.tree import QueueTree
+from tests import resource_algebra as algebra
 
 AXIS = ResourceAxis([GPU])  # cpu, memory, gpu, pods
 INF = float("inf")
@@ -75,7 +76,9 @@ def test_of_what_no_node_has_nobody_can_have_any() -> None:
 
 
 def test_an_amount_of_zero_is_spoken_of() -> None:
-    found, row = entitled(queue("a", deserved=resource(1).with_scalar(GPU, 0.0)), queue("b", deserved=resource(1)))
+    found, row = entitled(
+        queue("a", deserved=algebra.with_scalar(resource(1), GPU, 0.0)), queue("b", deserved=resource(1))
+    )
     assert (found.named[row["a"], GPUS], found.named[row["b"], GPUS]) == (True, False)
 
 
