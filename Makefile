@@ -17,7 +17,7 @@ FUZZ_SEEDS  ?= 0..9999
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-long test-kube fuzz fuzz-input kube-assets check format bench lock clean
+.PHONY: help setup demo test conformance test-long test-kube fuzz fuzz-input kube-assets check format bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,20 @@ demo: setup ## simulate the example cluster and write a report
 
 test: setup ## all tests but the long ones and those that need a Kubernetes API server
 	$(BIN)/python -m pytest -n auto -m "not kube and not long" $(TEST_ARGS)
+
+# Folders of recorded cases that must all pass, and those that run in the second process: one a core.
+CONFORMANCE_CASES ?= $(or $(PUMICE_SHARED),../shared)/conformance
+CONFORMANCE_FIRST  := volcano volcano-generated
+CONFORMANCE_SECOND := kai kai-generated
+
+conformance: setup ## every recorded case of both references, one language a core; skipped where ../shared is not there
+	@if [ ! -d "$(CONFORMANCE_CASES)" ]; then \
+		echo "conformance: SKIPPED, no recorded cases in $(CONFORMANCE_CASES)" >&2; \
+	else \
+		$(BIN)/pumice conformance $(addprefix $(CONFORMANCE_CASES)/,$(CONFORMANCE_FIRST)) & first=$$!; \
+		$(BIN)/pumice conformance $(addprefix $(CONFORMANCE_CASES)/,$(CONFORMANCE_SECOND)); second=$$?; \
+		wait $$first && exit $$second; \
+	fi
 
 test-long: setup ## what takes minutes a test, such as a year of a trace: make test holds a sample of each
 	$(BIN)/python -m pytest -n auto -m long $(TEST_ARGS)
