@@ -1,9 +1,27 @@
-"""What may be committed: nothing that is true on one machine only, and requirements that name no index."""
+"""What may be committed: nothing that is true on one machine only, requirements that name no index, subjects of one
+form."""
 
 import re
+import shutil
+import subprocess
 import tomllib
 
+import pytest
+
 from tests.tidy import repo
+
+#: The rule about subjects holds for what came after this commit.
+SUBJECTS_SINCE = "5c0e101"
+SUBJECT_MAX = 72
+#: ``area: imperative``. The verb is the plain form: no past tense, no third person, no participle, no capital.
+SUBJECT = re.compile(r"[a-z][a-z0-9_/.-]*(?:, [a-z][a-z0-9_/.-]*)*: (?P<verb>[a-z][\w'-]*)\b.*[^.]")
+#: Subjects that were committed before the rule was checked.
+BEFORE_THE_CHECK = {
+    "deps: install servers' packages as extras, drop rich and four unused extras",
+    "tests: the map names ours/gpuplacement, a name of policy files",
+    "tests: a workload trace keeps its name",
+}
+_NO_VERBS = {"a", "an", "the", "this", "that", "these", "some", "all", "no", "more", "new", "it", "we", "what", "there"}
 
 # Spelt in pieces, so that this file keeps its own rule.
 MACHINE_PATH = re.compile(r"(?<![\w.~$}])/(?:work|root|Users|home/[a-z]\w*)" + "/")
@@ -68,3 +86,57 @@ def test_requirements_pin_what_pyproject_asks_for() -> None:
     develop = {canonical(r) for r in project["optional-dependencies"]["dev"]}
     assert runtime <= pinned("requirements.txt"), "run make lock"
     assert runtime | develop <= pinned("requirements-dev.txt"), "run make lock"
+
+
+def wrong_subject(subject: str) -> str | None:
+    """What is wrong with the subject of a commit. Merges and reverts keep git's form."""
+    if subject.startswith(("Merge ", "Revert ")):
+        return None
+    if len(subject) > SUBJECT_MAX:
+        return f"{len(subject)} characters, at most {SUBJECT_MAX}"
+    found = SUBJECT.fullmatch(subject)
+    if found is None:
+        return "not of the form `area: imperative`, without a full stop"
+    verb = found["verb"]
+    if verb in _NO_VERBS or (verb.endswith(("ed", "ing")) and verb not in {"embed", "feed", "need", "seed", "bring"}):
+        return f"{verb!r} is no imperative"
+    return None
+
+
+def test_subjects_of_commits_are_area_and_imperative() -> None:
+    git = shutil.which("git")
+    if git is None or not (repo.ROOT / ".git").exists():
+        pytest.skip("no git history here: subjects of commits are not checked")
+    known = subprocess.run(
+        [git, "cat-file", "-e", f"{SUBJECTS_SINCE}^{{commit}}"], cwd=repo.ROOT, capture_output=True, check=False
+    )
+    if known.returncode != 0:
+        pytest.skip(f"the history ends after {SUBJECTS_SINCE} (a shallow clone?): subjects of commits are not checked")
+    command = [git, "log", "--format=%h %s", f"{SUBJECTS_SINCE}..HEAD"]
+    log = subprocess.run(command, cwd=repo.ROOT, check=True, capture_output=True, text=True).stdout
+    subjects = [line.partition(" ") for line in log.splitlines()]
+    found = [
+        f"{commit} {subject}: {what}"
+        for commit, _, subject in subjects
+        if subject not in BEFORE_THE_CHECK and (what := wrong_subject(subject))
+    ]
+    assert not found, repo.listed("git rebase -i mends a subject before it is pushed", found)
+
+
+@pytest.mark.parametrize(
+    ("subject", "right"),
+    [
+        ("docs: write the sizing page", True),
+        ("volcano/gang: keep a gang's minimum", True),
+        ("model, tests: move what only tests call", True),
+        ("Figures of today", False),
+        ("docs: Write the page", False),
+        ("docs: rewriting the page", False),
+        ("docs: added the page", False),
+        ("docs: the page", False),
+        ("docs: write the page.", False),
+        ("docs: " + "x" * 80, False),
+    ],
+)
+def test_form_of_a_subject(subject: str, right: bool) -> None:
+    assert (wrong_subject(subject) is None) is right

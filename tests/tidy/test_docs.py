@@ -13,16 +13,40 @@ from tests.tidy import repo
 
 DECISIONS = repo.ROOT / "docs" / "decisions"
 CONSOLE_BLOCK = re.compile(r"^```console\n(?P<body>.*?)^```", re.MULTILINE | re.DOTALL)
+REFERENCE = re.compile(
+    r"\b[Dd]ecisions?[\s#:]+\d{4}\b(?:(?:, | and )\d{4}\b)*|decisions/\d{4}\b(?!-)|\[\d{4}\](?=\()|\brecords? \d{4}\b"
+)
 LINK = re.compile(r"\]\((?!\w+:|#)(?P<target>[^)#\s]+)")
 
 
-def test_every_decision_is_listed_once() -> None:
+def test_decisions_are_numbered_without_gaps_and_listed_in_order() -> None:
     records = [p.name for p in sorted(DECISIONS.glob("[0-9]*.md"))]
+    assert [int(record[:4]) for record in records] == list(range(1, len(records) + 1))
     listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", repo.text(DECISIONS / "README.md"))
-    assert sorted(listed) == records
+    assert listed == records
 
-    numbers = [record[:4] for record in records]
-    assert len(set(numbers)) == len(numbers), "two records have one number"
+
+def references(text: str) -> Iterator[str]:
+    """The number of each decision that a text refers to: "decision 0001", "decisions 0001 and 0002", a link, a path."""
+    for found in REFERENCE.finditer(text):
+        yield from re.findall(r"\d{4}", found[0])
+
+
+def test_references_to_decisions_resolve() -> None:
+    there = {p.name[:4] for p in DECISIONS.glob("[0-9]*.md")}
+    dead = [
+        f"{repo.name(path)}: {number}"
+        for path in repo.files(".py", ".md", ".toml", ".yaml")
+        for number in references(repo.text(path))
+        if number not in there
+    ]
+    assert not dead, repo.listed("no record has this number", dead)
+
+
+def test_a_reference_is_found_over_the_end_of_a_line() -> None:
+    one, two, three, four = "0001", "0002", "0003", "0004"
+    text = f"(decision\n    {one}), see decisions {two} and {three}, docs/decisions/{four}, [{one}](x.md)"
+    assert list(references(text)) == [one, two, three, four, one]
 
 
 @pytest.mark.parametrize("record", [repo.name(p) for p in sorted(DECISIONS.glob("[0-9]*.md"))])

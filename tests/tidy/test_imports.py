@@ -28,7 +28,7 @@ CORE = (
 )  # not `explain`: it stands beside the cycle, over what the cycle told
 
 
-#: Of msgspec, the core has what values are made of, and nothing that decodes (decision 0249).
+#: Of msgspec, the core has what values are made of, and nothing that decodes (decision 0002).
 VALUES = {"msgspec.Struct", "msgspec.field", "msgspec.structs"}
 
 

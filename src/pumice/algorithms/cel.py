@@ -2,7 +2,7 @@
 
 An expression comes from whoever may write a claim, so what it may cost is bounded before it runs: its length, and its
 loops, of which none may stand in another; patterns are RE2's. The library is imported when the first selector is met,
-and is an extra (``dra``): few clusters have any. Decision 0185 has the figures.
+and is an extra (``dra``): few clusters have any. Decision 0022 has the figures.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _has_loop_in_loop(expression: str) -> bool:
 
 @cache
 def _environment() -> Any:
-    from cel_expr_python import cel  # noqa: PLC0415, TID251 - late and here only: decision 0185
+    from cel_expr_python import cel  # noqa: PLC0415, TID251 - late and here only: decision 0022
     from cel_expr_python.ext import ext_optional  # noqa: PLC0415, TID251
 
     kind = cel.Type

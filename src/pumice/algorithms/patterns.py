@@ -2,7 +2,7 @@
 
 Python's ``re`` backtracks: a pattern such as ``(a+)+$`` can hold it for hours. These are matched by RE2, which Go's
 ``regexp`` is modelled on. This is the one place in the core that uses a library besides NumPy, and it is imported when
-the first pattern is met: few clusters have any. Decision 0010 has the figures, and where RE2 and Go differ.
+the first pattern is met: few clusters have any. Decision 0009 has the figures, and where RE2 and Go differ.
 
 RE2 is an extra (``patterns``). Without it only plain text is matched, with ``^`` before it or ``$`` after it; every
 other pattern is refused, and the refusal names the extra.
@@ -56,7 +56,7 @@ def compile_pattern(pattern: str) -> Pattern:
     if len(pattern) > PATTERN_MAX:
         raise PatternError(f"a pattern of {len(pattern)} characters, at most {PATTERN_MAX}")
     try:
-        import re2  # noqa: PLC0415, TID251 - late and here only: decision 0010
+        import re2  # noqa: PLC0415, TID251 - late and here only: decision 0009
     except ImportError:
         return _plain(pattern)
 

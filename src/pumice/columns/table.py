@@ -80,7 +80,7 @@ class Table:
 
     Memory is copied when it is written, and only where others read it: a value (``freeze``) and a fork of it have the
     memory of the table that they are of, until one of them is written to; and what nobody holds any more when the store
-    moves on is not copied at all (decision 0243).
+    moves on is not copied at all (decision 0006).
     """
 
     FIELDS: ClassVar[Mapping[str, Field]] = {}

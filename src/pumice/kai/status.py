@@ -89,7 +89,7 @@ def _why_no_leaf(tables: Tables, tree: QueueTree, queue: int) -> str:
 
 def notices(outcome: Outcome) -> Iterator[PodNotice]:
     """For every waiting pod of a gang that was tried, unless the gang says that nobody is to be told; and for pods that
-    were promised a node which others are leaving, which one: it is held for them in the next cycles (decision 0173)."""
+    were promised a node which others are leaving, which one: it is held for them in the next cycles (decision 0017)."""
     yield from nominations(outcome)
     tables = outcome.tables
     tree, tasks = QueueTree(tables), tables.tasks

@@ -1,7 +1,7 @@
 """Evictions on their way: those of a cycle go out when it is written who was promised a node for them.
 
 A scheduler that ends in between leaves nominations for which nobody left yet, which whoever goes on can take up; the
-other way round it would leave free nodes of which nobody knows whose they are (decision 0199).
+other way round it would leave free nodes of which nobody knows whose they are (decision 0017).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """S11, S12: a gang of which a part was bound when its scheduler went away becomes whole as soon as there is room.
 
 Checked from what the API says, and only where it is beyond doubt that the rest would have room: plain pods, all alike,
-that nobody but the nodes could turn away. (docs/decisions/0062)
+that nobody but the nodes could turn away. (docs/decisions/0019)
 """
 
 from __future__ import annotations

@@ -286,7 +286,7 @@ def node_by_node(hook: Callable[[Task, TaskRows], Bool | None]) -> Callable[[Tas
 _VICTIMS = {"nodes": as_it_is, "tasks": node_by_node}
 preemptable_victims: Asked[[Task, Candidates], Bool] = Asked((preemptable,), _VICTIMS, combine.intersect_by_node)
 reclaimable_victims: Asked[[Task, Candidates], Bool] = Asked((reclaimable,), _VICTIMS, combine.intersect_by_node)
-#: The same, and ``unified_evictable``, where no vote is lost (decision 0237).
+#: The same, and ``unified_evictable``, where no vote is lost (decision 0018).
 preemptable_agreed: Asked[[Task, Candidates], Bool] = Asked((preemptable,), _VICTIMS, combine.agree_by_node)
 reclaimable_agreed: Asked[[Task, Candidates], Bool] = Asked((reclaimable,), _VICTIMS, combine.agree_by_node)
 evictable_agreed: Asked[[EvictionContext, TaskRows], Bool] = Asked(

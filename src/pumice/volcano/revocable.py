@@ -1,7 +1,7 @@
 """Zones that may be used between two times of day. Source: Volcano tdm (spec 04 §12).
 
 A window that ends at or before its beginning ends the next day. It is that of the day: before its beginning a zone is
-not active, even where the window of the day before has not ended yet. Days and times are those of UTC (decision 0112).
+not active, even where the window of the day before has not ended yet. Days and times are those of UTC (decision 0015).
 """
 
 from __future__ import annotations

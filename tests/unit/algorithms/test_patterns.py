@@ -158,7 +158,7 @@ def test_what_go_takes_and_is_too_large_here(pattern: str, why: str) -> None:
 
 
 def test_where_re2_and_go_differ() -> None:
-    """Go refuses the first two, and from 1.25 on reads the names of Unicode classes in either case: decision 0010."""
+    """Go refuses the first two, and from 1.25 on reads the names of Unicode classes in either case: decision 0009."""
     assert compile_pattern(r"^\C$").search("a")
     assert compile_pattern("(?P<n>a)(?P<n>b)").search("ab")
     with pytest.raises(PatternError, match="invalid character class range"):

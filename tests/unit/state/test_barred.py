@@ -1,4 +1,4 @@
-"""What could not be read (docs/decisions/0040) is in the tables what allows least: whatever the policy, from the event
+"""What could not be read (docs/decisions/0012) is in the tables what allows least: whatever the policy, from the event
 on, and only for as long as it is there."""
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class Named(NamedTuple):
 
 
 def agree(tiers: Tiers, subject: object, candidates: Sized) -> Bool:
-    """As intersect, but no vote is lost: a tier whose plugins agree on nobody names nobody (decision 0237)."""
+    """As intersect, but no vote is lost: a tier whose plugins agree on nobody names nobody (decision 0018)."""
     return intersect(tiers, subject, candidates, afresh=False)
 
 

@@ -19,7 +19,7 @@ def allocate(ssn: Session, *, promisedFirst: bool = True) -> None:
     """A gang is placed whole, then an elastic job grows by one task at a time, each growth in turn with all others. A
     job that fails is not tried again; others only take room, so neither are those like it.
 
-    ``promisedFirst``: before all others, jobs for which others were evicted in an earlier cycle (decision 0173).
+    ``promisedFirst``: before all others, jobs for which others were evicted in an earlier cycle (decision 0017).
     """
     rows = waiting_jobs(ssn)
     if promisedFirst:

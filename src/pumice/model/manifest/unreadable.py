@@ -2,7 +2,7 @@
 
 An unreadable pod on a node counts there; one that waits is held back. An unreadable node takes nothing new, nor does an
 unreadable queue; of an unreadable PodGroup nothing is placed; an unreadable HyperNode holds no node, an unreadable
-PriorityClass is the lowest, and of an unreadable quota nothing is left. Decision 0040 says why.
+PriorityClass is the lowest, and of an unreadable quota nothing is left. Decision 0012 says why.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """When a CronJob is due: five fields of cron, or a word for them, in a time zone.
 
 Source: the cron library of Kubernetes' and Volcano's controllers. Where both days are restricted either will do; a step
-restricts; an hour that a change of clocks leaves out is left out, one that comes twice counts twice (decision 0194).
+restricts; an hour that a change of clocks leaves out is left out, one that comes twice counts twice (decision 0038).
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def allocate(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFi
     """Best queue first, best job first; a job is placed up to its minimum a turn and comes back for the rest.
 
     What is ready is committed. What is only pipelined stays reserved for the session. Everything else is undone.
-    ``promisedFirst``: before all others, jobs for which others were evicted in an earlier cycle (decision 0173).
+    ``promisedFirst``: before all others, jobs for which others were evicted in an earlier cycle (decision 0017).
     """
     allocation = _Allocation(ssn, cached=predicateErrorCacheEnable, promised_first=promisedFirst)
     rows = allocation.waiting()
@@ -172,7 +172,7 @@ class _Allocation:
     def _look_again(self, job: int, *, in_domain: bool) -> None:
         """All of the job is promised a node. That stands; what is said of it follows Volcano, which goes through such
         pods once more: in domains it forgets what stood against them before, else they count as tried (decision
-        0140)."""
+        0017)."""
         ssn, trying = self.ssn, OpenAttempt(self.ssn, job)
         if not trying.errors:
             return

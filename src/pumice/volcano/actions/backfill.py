@@ -27,7 +27,7 @@ def backfill(ssn: Session, *, predicateErrorCacheEnable: bool = True, promisedFi
 
     ``predicateErrorCacheEnable`` changes nothing: what a class found out holds for all its tasks. ``promisedFirst``:
     where ``allocate`` comes later in the cycle, nodes that others left for a job are not taken by another one before
-    (decision 0173).
+    (decision 0017).
     """
     held = ssn.tables.tasks.awaiting() if promisedFirst and ssn.policy.comes_after("backfill", "allocate") else None
     for row in tasks_in_order(ssn):

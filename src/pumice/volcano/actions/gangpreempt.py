@@ -24,8 +24,8 @@ def gangpreempt(
     ``maxDomains``: how many domains are tried for a job; below 1 counts as 8. ``allowWholeBundle``: jobs may lose more
     than they can spare. ``onlyInNeed``: nobody is evicted for a gang that has room without; Volcano does not have this,
     and evicts somebody in any case. ``promisedKept``: domains in which others were evicted for the gang before are
-    tried first (decision 0173). ``allMustAgree``: no plugin's vote about victims is lost, as some are in Volcano
-    (decision 0237).
+    tried first (decision 0017). ``allMustAgree``: no plugin's vote about victims is lost, as some are in Volcano
+    (decision 0018).
     """
     limits = limits_of(
         maxDomains,

@@ -47,9 +47,9 @@ def preempt(
     """Best queue first: its starving jobs, best first, evict tasks of its other jobs, all or nothing; then each of
     their waiting tasks evicts tasks of its own job.
 
-    ``promisedKept``: a gang counts nodes that earlier evictions freed for its pods (decision 0173).
-    ``allMustAgree``: no plugin's vote about victims is lost, as some are in Volcano (decision 0237).
-    ``allocatableAsked``: topology-aware preemption asks the queue once its victims are gone (decision 0141).
+    ``promisedKept``: a gang counts nodes that earlier evictions freed for its pods (decision 0017).
+    ``allMustAgree``: no plugin's vote about victims is lost, as some are in Volcano (decision 0018).
+    ``allocatableAsked``: topology-aware preemption asks the queue once its victims are gone (decision 0018).
     ``topologyAwarePreemptWorkerNum`` changes nothing: a cycle is one thread.
     """
     starving = starving_jobs(ssn, with_topology=False)
@@ -191,7 +191,7 @@ class _Preemption:
 
     def _all_of(self, stmt: Statement, task: Task, found: Found) -> bool:
         """Evict all the victims, and promise the task the node; all of that or nothing. Filters are asked once more:
-        plugins that are told of victims by their simulate hooks do not speak for the others (decision 0141)."""
+        plugins that are told of victims by their simulate hooks do not speak for the others (decision 0018)."""
         self._count(len(found.victims))
         with stmt.trial() as trial:
             if found.victims:

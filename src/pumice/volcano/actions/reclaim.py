@@ -31,8 +31,8 @@ def reclaim(
     """Best queue first, best starving job first: room is made for its tasks one after the other, all or nothing.
 
     ``predicateErrorCacheEnable`` changes nothing: every task asks for itself. ``promisedKept``: a gang counts nodes
-    that earlier evictions freed for its pods (decision 0173). ``allMustAgree``: no plugin's vote about victims is lost,
-    as some are in Volcano (decision 0237).
+    that earlier evictions freed for its pods (decision 0017). ``allMustAgree``: no plugin's vote about victims is lost,
+    as some are in Volcano (decision 0018).
     """
     starving = starving_jobs(ssn, with_topology=True)
     if starving:
@@ -115,7 +115,7 @@ class _Reclaiming:
 
     def _allowed(self, rows: Sequence[int]) -> bool:
         """Whether their queue takes on all of some tasks of a job, once those have left who were evicted so far.
-        Volcano does not ask (decision 0141)."""
+        Volcano does not ask (decision 0018)."""
         tables = self.ssn.tables
         queue = int(tables.jobs.queue[tables.tasks.job[rows[0]]])
         allowed = self.ssn.ask(points.tasks_allowed, Queue(tables, queue), TaskRows(tables, np.array(rows)))

@@ -33,7 +33,7 @@ from pumice.volcano.topology.rules import has_hard
 class Limits(NamedTuple):
     """``domains``: how many are tried. ``whole``: whether jobs may be broken. ``only_in_need``: nobody is evicted for a
     gang that has room without. ``promised_kept``: domains that hold all nodes to which its tasks are nominated are
-    tried before others (decision 0173). ``all_must_agree``: no plugin's vote about victims is lost (decision 0237)."""
+    tried before others (decision 0017). ``all_must_agree``: no plugin's vote about victims is lost (decision 0018)."""
 
     domains: int
     whole: bool

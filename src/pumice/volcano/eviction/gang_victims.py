@@ -47,7 +47,7 @@ def bundles_of(
 ) -> list[VictimSet]:
     """Bundles of a domain, the first one to be evicted first. ``candidates``: who may be thought of there at all.
     ``need`` (R,): what the gang asks for. Not ``whole``: no job is broken. ``agreed``: no plugin's vote is lost
-    (decision 0237)."""
+    (decision 0018)."""
     found = _in_order(ssn, context.kind, context.job.row, list(_split(ssn, candidates, need)))
     found = _allowed(ssn, context, found, agreed=agreed)
     return [bundle for bundle in found if whole or bundle.kind is VictimSetKind.SAFE]

@@ -53,7 +53,7 @@ def promised_again(stmt: Statement, task: Task, fits: Callable[[Task, int], bool
     """Whether the task was promised its nominated node again, which it ``fits`` without anybody's leaving.
 
     Volcano has such a task wait for ``allocate``, which places nobody of a gang that is not whole: one that a
-    scheduler was killed over, with only some of its nodes free, would wait for ever (decision 0173).
+    scheduler was killed over, with only some of its nodes free, would wait for ever (decision 0017).
     """
     node = int(task.tables.tasks.nominated[task.row])
     return node >= 0 and fits(task, node) and stmt.pipeline([task.row], [node], evicted=False) is None

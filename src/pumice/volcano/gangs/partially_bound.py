@@ -1,7 +1,7 @@
 """Gangs that hold nodes below their minimum for too long: which of them gives way, so that another can be whole.
 
 Where two gangs hold what each other lacks, waiting ends nothing. The one that comes last goes whole, if with its nodes
-another one would be whole at once. Volcano does not have this. (docs/decisions/0152)
+another one would be whole at once. Volcano does not have this. (docs/decisions/0019)
 """
 
 from __future__ import annotations

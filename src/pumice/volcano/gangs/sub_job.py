@@ -81,7 +81,7 @@ def allocate_tasks(
 
 class _Placer:
     """One pass over the sheet. ``hypernode`` is the one the sub-job holds so far, -1 none. ``missing``: how many more
-    tasks it needs at least. ``is_in_vain``: too few of them find a node, so none was placed (decision 0246)."""
+    tasks it needs at least. ``is_in_vain``: too few of them find a node, so none was placed."""
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ class Gang:
     (``10m``), where the action shuffle is in the policy; without it nobody does.
 
     ``gatedCount``: a pending pod that asks for nothing counts as placed while a scheduling gate holds it, as in
-    Volcano; without it only those count that backfill can place (decision 0209).
+    Volcano; without it only those count that backfill can place (decision 0020).
     """
 
     spares = "that their gangs need for their minimum"

@@ -51,7 +51,7 @@ class Pdb:
 
     @points.victim_tasks
     def victim_tasks(self, tasks: TaskRows) -> MayGo:
-        """The same of all tasks together. Budgets say who may go, and of nobody that he should (decision 0141)."""
+        """The same of all tasks together. Budgets say who may go, and of nobody that he should (decision 0018)."""
         return MayGo(self._spared(tasks, np.zeros(len(tasks), dtype=np.int64)))
 
     def _spared(self, tasks: TaskRows, node: AnyArray) -> Bool:

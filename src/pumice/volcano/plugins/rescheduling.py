@@ -1,7 +1,7 @@
 """rescheduling: every now and then pods leave nodes that are really busy, as long as others are really idle.
 
-It names victims of ``shuffle``. What was measured is a table of the snapshot (decision 0175). Source: Volcano
-rescheduling (spec 04 §22), strategy lowNodeUtilization; where it differs: decision 0172.
+It names victims of ``shuffle``. What was measured is a table of the snapshot (decision 0015). Source: Volcano
+rescheduling (spec 04 §22), strategy lowNodeUtilization; where it differs: decision 0015.
 """
 
 from __future__ import annotations

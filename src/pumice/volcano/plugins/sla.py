@@ -22,7 +22,7 @@ class Sla:
     none. ``waits`` (J,): seconds, 0 for none.
 
     ``evictsForPart``: also for an overdue job of which only some pods would be placed others are evicted, as Volcano
-    does; such a job is not whole when they have left, and what was freed stays idle (decision 0200).
+    does; such a job is not whole when they have left, and what was freed stays idle (decision 0018).
     """
 
     def __init__(self, ssn: Session, *, sla_waiting_time: str = "", evictsForPart: bool = False) -> None:

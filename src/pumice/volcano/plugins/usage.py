@@ -1,6 +1,6 @@
 """usage: nodes that are really idle go first, and those that are too busy take nothing.
 
-What was measured is a table of the snapshot (decision 0175). To it comes an estimate of what started too lately to be
+What was measured is a table of the snapshot (decision 0015). To it comes an estimate of what started too lately to be
 measured, and of what this session places. Source: Volcano usage (spec 04 §18).
 """
 

@@ -2,7 +2,7 @@
 scheduling gates of queue admission (spec 03 §2.6, 05 §13).
 
 Whoever has a gate taken off is placed in a later cycle, when the API server says that it is gone. Volcano does this
-where a feature gate of its scheduler is on; here a pod's annotation is all that it takes (decision 0193).
+where a feature gate of its scheduler is on; here a pod's annotation is all that it takes (decision 0020).
 """
 
 from __future__ import annotations

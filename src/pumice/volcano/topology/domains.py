@@ -283,7 +283,7 @@ def allocate_for_job(
 
 def is_for_allocate(ssn: Session, job: int) -> bool:
     """Whether ``allocate``, which comes later in the cycle, has room for the job as things are, so that nobody has to
-    leave. A promise would keep it from being placed there, in every cycle anew (decision 0141)."""
+    leave. A promise would keep it from being placed there, in every cycle anew (decision 0018)."""
     if not ssn.policy.comes_after(ssn.trace.action, "allocate"):
         return False
     with ssn.statement() as trial:
