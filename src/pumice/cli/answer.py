@@ -57,10 +57,10 @@ def print_answer(answer: Answer, objects: Sequence[Object], conf: str) -> None:
     for job in touched[:BLOCKS_SHOWN]:
         _block(out, job, answer, hints.get(job.key, ""))
     if len(touched) > BLOCKS_SHOWN:
-        out.print(f"\nand {counted(len(touched) - BLOCKS_SHOWN, 'more job')}; --json has them all")
+        out.print(f"\nand {counted(len(touched) - BLOCKS_SHOWN, 'more job')}; --json lists all")
     idle = len(jobs) - len(touched)
     if idle:
-        out.print(f"\n{counted(idle, 'job')} with nothing to place")
+        out.print(f"\n{counted(idle, 'job')} with no pod to place")
     out.print(f"\ndigest {answer.digest}")
 
 

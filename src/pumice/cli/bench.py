@@ -37,7 +37,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     help="gang: equal pods anywhere; topo: gangs within a HyperNode; equal: admitted gangs; unique, hopeless: ones "
     "whose pods ask for different things; anti to preferred: that care who is near; preempt, reclaim: gangs that come "
     "before those which fill the cluster, of their own queue or of another; gangreclaim: of another, each within a "
-    "HyperNode; starving: gangs that come after those which fill the cluster; tree: queues in a tree, under capacity. "
+    "HyperNode; starving: gangs that come after those that fill the cluster; tree: queues in a tree, under capacity. "
     "kai-…: the same questions, and consolidation, in KAI's language.",
 )
 @click.option("--nodes", type=int, required=True, metavar="N")
@@ -62,10 +62,10 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def bench(scenario: str, nodes: int, pods: int, gang: int, queues: int, tier: int, conf: str, as_json: bool) -> None:
     """Measure one cycle: taking the snapshot, and deciding.
 
-    Making the workload is not measured; peak memory is that of the whole process. Then all bound pods run, evicted ones
-    are gone and statuses are written, and further cycles are measured: the very next (next_cycle_ms), and one in which
-    nothing changed (second_cycle_ms, the median of several). For figures that count, run it several times and take the
-    best and the median: make bench does.
+    Generating the workload is not measured. Peak memory is that of the whole process. Afterwards all bound pods run,
+    evicted pods are deleted and statuses are written, and more cycles are measured: the next one (next_cycle_ms), and
+    cycles without changes (second_cycle_ms, the median). For figures to publish, run it several times and take the
+    best and the median, as make bench does.
 
     \b
     Examples:
@@ -138,7 +138,7 @@ def _print(result: dict[str, Any]) -> None:
     for phase, seconds in result["phases"].items():
         table.add(f"  {phase}", f"{1000 * seconds:.1f} ms")
     table.add("the next cycle", f"{result['next_cycle_ms']:.2f} ms")
-    table.add("a cycle with nothing new", f"{result['second_cycle_ms']:.2f} ms")
+    table.add("a cycle without changes", f"{result['second_cycle_ms']:.2f} ms")
     table.add("peak memory", f"{result['peak_rss_mb']:.0f} MB")
     table.add("digest", result["digest"])
     out.print_table(table)

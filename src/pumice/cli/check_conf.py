@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def check_conf(ctx: click.Context, conf: str, plugins_dir: str, as_json: bool) -> None:
     """Check the policy file CONF, or the ConfigMap that holds it; - is standard input.
 
-    Names every problem at once: unknown actions, plugins, arguments and switches, wrong types. With none, prints the
-    actions, and the tiers with each plugin's arguments and the switches that are off.
+    Lists all problems: unknown actions, plugins, arguments and switches, and wrong types. If there are none, prints
+    the actions, and the tiers with each plugin's arguments and the switches that are off.
 
     \b
     Examples:

@@ -60,7 +60,9 @@ class Task(Struct, frozen=True):
 @plugins_option
 @simulation_options
 @click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, metavar="N", help="Universes.")
-@click.option("--workers", type=click.IntRange(1, 256), metavar="N", help="Processes at a time.  [default: one a core]")
+@click.option(
+    "--workers", type=click.IntRange(1, 256), metavar="N", help="Number of processes.  [default: one per core]"
+)
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -83,13 +85,13 @@ def compare(
     as_json: bool,
     strict: bool,
 ) -> None:
-    """Simulate each INPUT under the policies A and B, and say what differs and how sure that is.
+    """Simulate each INPUT under the policies A and B, and show the differences with confidence intervals.
 
-    Both see the same universes: --repeats of them, each the input with its arrivals moved by up to --shake (60s unless
-    given; none for --repeats 1), by the seeds from --seed on. Differences are taken within each universe; the interval
-    holds the true mean in 95 of 100 cases, and where it holds 0 the difference may be chance. The word default stands
-    for Volcano's default policy. Ctrl-C ends early: what both policies have finished is compared. What could not
-    be used is named, the rest is simulated, and the exit code is 1.
+    Both policies get the same universes. A universe is the input with each arrival moved by up to --shake (default
+    60s; 0 for --repeats 1), with seeds from --seed on. Differences are taken within each universe. The interval
+    contains the true mean in 95 of 100 cases; if it contains 0, the difference may be chance. The word default means
+    Volcano's default policy. Ctrl-C ends early and compares the universes that both policies have finished. Unusable
+    input is named, the rest is simulated, and the exit code is 1.
 
     \b
     Examples:
@@ -111,7 +113,7 @@ def compare(
         outcomes, interrupted = _run_all(job, repeats, workers or _cores(), chosen)
         compared = _compared(outcomes, found, chosen, flags, repeats)
         if compared is None:
-            say("interrupted: no universe has been finished under both policies, so there is nothing to compare")
+            say("interrupted: no universe is finished under both policies, so there is nothing to compare")
             ctx.exit(INTERRUPTED)
         if page is not None:
             from pumice.report.comparison_page import comparison_data

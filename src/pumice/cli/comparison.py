@@ -34,7 +34,7 @@ def print_comparison(compared: Compared) -> None:
     named = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
     out.print(f"universes  {len(seeds)}, {named}{moved}")
     if compared.same:
-        out.print("\nBoth decided the same in every universe.")
+        out.print("\nBoth policies took the same decisions in every universe.")
     numbers = ("A", "B", "B - A", "95 % interval")
     table = Table(*columns(("", *numbers, "better"), right=numbers))
     for row in compared.rows:
@@ -43,13 +43,13 @@ def print_comparison(compared: Compared) -> None:
     out.print()
     out.print_table(table)
     if len(seeds) == 1:
-        out.print("\nOne universe: whether a difference is chance cannot be told. Give --repeats.")
+        out.print("\nOne universe does not show whether a difference is chance. Use --repeats.")
 
 
 def _cells(row: Row) -> tuple[Styled | str, ...]:
     text, by = _TEXTS[row.figure.kind], _DIFFERENCES[row.figure.kind]
     if row.difference is None or row.a is None or row.b is None:
-        return (row.figure.label, "–", "–", "–", "not to be told in every run", "")
+        return (row.figure.label, "–", "–", "–", "not known in every run", "")
     found = row.difference
     interval = f"{_signed(found.low, by)} to {_signed(found.high, by)}" if found.size > 1 else "–"
     better = (row.better.upper(), "green" if row.better == "b" else "red")

@@ -23,8 +23,9 @@ from pumice.cli.output import print_json
 def conformance(ctx: click.Context, paths: tuple[str, ...], as_json: bool) -> None:
     """Run the recorded cases at or below each PATH.
 
-    A case passes, fails, is not yet (names what is missing), or is accepted (a decision record says why we differ).
-    Exit code 0 when nothing failed, 1 otherwise. Needs the source checkout, with the package installed from it.
+    A case passed, failed, is "not yet" (the output names what is missing), or is accepted (a decision record explains
+    the difference). The exit code is 0 if no case failed, else 1. Needs a source checkout with the package installed
+    from it.
 
     \b
     Examples:

@@ -38,7 +38,7 @@ class InputError(click.ClickException):
 def nothing_usable(paths: Sequence[str]) -> InputError:
     """The input has no object and no job."""
     where = ", ".join(paths[:_PATHS_SHOWN]) + (", …" if len(paths) > _PATHS_SHOWN else "")
-    return InputError(f"{where}: found nothing that can be used, wanted manifests or a trace")
+    return InputError(f"{where}: found nothing usable, wanted manifests or a trace")
 
 
 class InternalError(click.ClickException):
@@ -48,7 +48,9 @@ class InternalError(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"internal error: {escaped(self.message)}", file=file or sys.stderr)
-        click.echo("Set PUMICE_DEBUG=1 to see where, and please report it with the input.", file=file or sys.stderr)
+        click.echo(
+            "Set PUMICE_DEBUG=1 for the traceback, and please report this with the input.", file=file or sys.stderr
+        )
 
 
 @contextmanager
@@ -74,7 +76,7 @@ def guarded(ctx: click.Context) -> Iterator[None]:
 def _of_usage(error: click.UsageError) -> InputError:
     """One line, and where to read more."""
     text = error.format_message().rstrip(".")
-    more = f" ({error.ctx.command_path} --help says more)" if error.ctx is not None else ""
+    more = f" ({error.ctx.command_path} --help for more)" if error.ctx is not None else ""
     return InputError(text[:1].lower() + text[1:] + more)
 
 

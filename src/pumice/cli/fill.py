@@ -32,19 +32,21 @@ _FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
 @click.command()
 @click.argument("trace", metavar="TRACE", type=click.Path(path_type=Path))
-@click.option("--policies", metavar="A,B", help="Which policies, with commas.  [default: all]")
+@click.option("--policies", metavar="A,B", help="Policies, separated by commas.  [default: all]")
 @click.option(
     "--until",
     type=click.FloatRange(0.01, 10.0),
     default=1.3,
     show_default=True,
-    help="Until so many times the cluster's GPUs have been asked for.",
+    help="Stop when pods have requested this many times the cluster's GPUs.",
 )
-@click.option("--repeats", type=click.IntRange(1, REPEATS_MAX), default=10, show_default=True, help="Fills a policy.")
-@click.option("--seed", type=click.IntRange(0, 2**31), default=FIRST_SEED, show_default=True, help="Of the first fill.")
-@click.option("--expected", type=_FOLDER, metavar="DIR", help="The study's tables, to stand beside ours.")
-@click.option("--bound", is_flag=True, help="How much any policy could give away at most (extra bounds: HiGHS).")
-@click.option("--all-nodes", is_flag=True, help="With the nodes that have no GPUs, which the study left out.")
+@click.option("--repeats", type=click.IntRange(1, REPEATS_MAX), default=10, show_default=True, help="Fills per policy.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31), default=FIRST_SEED, show_default=True, help="Seed of the first fill."
+)
+@click.option("--expected", type=_FOLDER, metavar="DIR", help="Tables of the study, to print beside the results.")
+@click.option("--bound", is_flag=True, help="Compute the upper bound for any policy (extra bounds: HiGHS).")
+@click.option("--all-nodes", is_flag=True, help="Include the nodes without GPUs, which the study left out.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of a table.")
 @click.option("--report", type=_FILE, metavar="F.html", help="Write the table and the curves: one HTML file.")
 @click.pass_context
@@ -61,11 +63,11 @@ def fill(
     as_json: bool,
     report: Path | None,
 ) -> None:
-    """Fill the cluster of an openb TRACE (a pod list, or its folder) with its pods, in random order and drawn again,
-    and tell how much of its GPUs each policy has given away when as much has been asked for as there is.
+    """Fill the cluster of an openb TRACE (a pod list, or its folder) with pods drawn from it at random, and print what
+    share of the GPUs each policy has allocated when the pods have requested as many as there are.
 
-    As in the study of GPU fragmentation (Weng et al., USENIX ATC'23): a pod that finds no place is gone, nobody leaves.
-    A fill is the same for the same seed; fill i has the seed SEED + i.
+    As in the study of GPU fragmentation (Weng et al., USENIX ATC'23), a pod without a place is dropped, and no pod
+    ends. The same seed gives the same fill; fill i has the seed SEED + i.
 
     \b
     Examples:
@@ -132,7 +134,7 @@ def _published(folder: Path | None, workload: str) -> tuple[Mapping[str, Publish
     try:
         found = read_published(folder, ALLOCATION, workload)
         if not found:
-            say(f"note: {folder} has nothing about {workload}")
+            say(f"note: {folder} has no results for {workload}")
         return found, read_published(folder, FRAGMENTS, workload) if (folder / FRAGMENTS).is_file() else {}
     except PublishedError as error:
         raise InputError(str(error)) from None

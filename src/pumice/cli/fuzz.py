@@ -37,19 +37,19 @@ class Seeds(click.ParamType[range]):
 
 
 @click.command()
-@click.option("--seeds", type=Seeds(), default="0..99", show_default=True, help="A world each.")
+@click.option("--seeds", type=Seeds(), default="0..99", show_default=True, help="Seeds; one world for each.")
 @click.option(
-    "--confs", "confs", metavar="PATH", multiple=True, help="Policy files to draw from, instead of any policy."
+    "--confs", "confs", metavar="PATH", multiple=True, help="Draw from these policy files instead of all policies."
 )
 @click.option(
     "--dialect",
     type=click.Choice(["volcano", "kai"]),
     default="volcano",
     show_default=True,
-    help="Whose policies, and whose kinds of objects, where no --confs are given.",
+    help="Language of the policies and objects, without --confs.",
 )
 @click.option(
-    "--faults", metavar="PLAN", default="", help="What goes wrong, as in simulate; none for nothing.  [default: any]"
+    "--faults", metavar="PLAN", default="", help="Faults, as for simulate; none for no faults.  [default: any]"
 )
 @click.option(
     "--save",
@@ -57,7 +57,7 @@ class Seeds(click.ParamType[range]):
     default="fuzz-findings",
     show_default=True,
     metavar="DIR",
-    help="Where failing worlds are kept, cut down.",
+    help="Folder for failing worlds, reduced.",
 )
 @click.option(
     "--replay",
@@ -65,7 +65,7 @@ class Seeds(click.ParamType[range]):
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE",
-    help="Run this finding again, and no seed.",
+    help="Run this saved world again, and no seeds.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.pass_context
@@ -79,13 +79,13 @@ def fuzz(
     replay: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Search for worlds in which a law is broken.
+    """Search for small clusters in which an invariant is broken.
 
-    Each seed is a small, crowded cluster with a policy drawn from all actions and plugins, jobs, and things that go
-    wrong. It is simulated to its end; after every event laws are checked: no node is overcommitted, gangs are bound
-    whole, nobody is lost, nobody is evicted without a plan, evictions come to an end. A world that breaks one is cut
-    down and kept as a file, which --replay runs again. Counted are also the worlds in which pods were bound, and those
-    in which some were evicted: in others there was little to break. Exit code 1 when a law was broken.
+    Each seed makes a world: a small, crowded cluster with jobs, faults, and a policy drawn from all actions and
+    plugins. It is simulated to its end. After every event, invariants ("laws") are checked: no node is overcommitted,
+    gangs are bound whole, no pod is lost, no pod is evicted without a plan, evictions come to an end. A world that
+    breaks a law is reduced and saved to a file, which --replay runs again. The output also counts the worlds in which
+    pods were bound and evicted. The exit code is 1 if a law was broken.
 
     \b
     Examples:
@@ -153,12 +153,12 @@ def _read(path: Path) -> FuzzCase:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: {not_utf8(error)}; wanted a world that fuzz has kept") from None
+        raise InputError(f"{path}: {not_utf8(error)}; wanted a world saved by fuzz") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"{path}: is no JSON: {where}: {error.msg}; wanted a world that fuzz has kept") from None
+        raise InputError(f"{path}: is not valid JSON: {where}: {error.msg}; wanted a world saved by fuzz") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: found no world that fuzz has kept: {in_short(error)}") from None
+        raise InputError(f"{path}: found no world saved by fuzz: {in_short(error)}") from None
 
 
 def _played(case: FuzzCase, registry: Registry) -> Played:

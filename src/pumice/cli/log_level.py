@@ -14,17 +14,19 @@ from pumice.cli.params import SPAN
 
 @click.command()
 @click.argument("level", type=click.IntRange(1, 10), required=False)
-@click.option("--for", "span", type=SPAN, default="10m", show_default=True, help="Then it is as before; a day at most.")
+@click.option(
+    "--for", "span", type=SPAN, default="10m", show_default=True, help="Then the level is as before; at most one day."
+)
 @click.option(
     "--socket-dir",
     type=click.Path(path_type=Path, file_okay=False),
     default=lambda: os.environ.get("DEBUG_SOCKET_DIR", "/tmp/klog-socks"),
-    help="As DEBUG_SOCKET_DIR is for the scheduler.  [default: DEBUG_SOCKET_DIR, else /tmp/klog-socks]",
+    help="DEBUG_SOCKET_DIR of the scheduler.  [default: DEBUG_SOCKET_DIR, else /tmp/klog-socks]",
 )
 def log_level(level: int | None, span: float, socket_dir: Path) -> None:
-    """Set the log LEVEL of a scheduler on this machine for a time; without LEVEL print what it is.
+    """Set the log LEVEL of a scheduler on this machine for a time. Without LEVEL, print the current one.
 
-    The scheduler listens where DEBUG_SOCKET_DIR was set when it was started, as in the manifests of deploy/.
+    The scheduler listens if it was started with DEBUG_SOCKET_DIR, as in the manifests of deploy/.
 
     \b
     Examples:
@@ -54,7 +56,7 @@ async def _asked(folder: Path, level: int | None, seconds: float) -> str:
         ):
             text = clean((await answer.content.read(200)).decode(errors="replace").strip())
     except (aiohttp.ClientError, TimeoutError, OSError):
-        raise InputError(f"{path}: no scheduler listens there: was it started with DEBUG_SOCKET_DIR?") from None
+        raise InputError(f"{path}: no scheduler listens here: was it started with DEBUG_SOCKET_DIR?") from None
     if answer.status != 200:
         raise InputError(f"{path}: {text}")
     return text

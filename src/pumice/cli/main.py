@@ -13,16 +13,16 @@ from pumice.cli.errors import guarded
 #: name -> (module with the command, what ``pumice --help`` says). The command is the module's function of that name.
 COMMANDS: dict[str, tuple[str, str]] = {
     "simulate": ("simulate", "Run manifests or a trace on a simulated cluster."),
-    "compare": ("compare", "Run two policies on the same inputs: what differs."),
+    "compare": ("compare", "Run two policies on the same inputs and compare them."),
     "run": ("run", "Schedule a Kubernetes cluster."),
-    "log-level": ("log_level", "Have a scheduler that runs say more for a while."),
-    "schedule": ("schedule", "Run one cycle on manifests: what is bound where, and why not."),
-    "check-conf": ("check_conf", "Check a policy file, and show what it stands for."),
-    "serve": ("serve", "Serve a cluster without machines behind the Kubernetes API."),
-    "conformance": ("conformance", "Compare decisions with those recorded from the references."),
-    "fuzz": ("fuzz", "Search small worlds for one in which a law is broken."),
-    "bench": ("bench", "Measure one cycle on a workload made by formula."),
-    "fill": ("fill", "Fill a cluster of GPUs by the policies of a study, and by ours."),
+    "log-level": ("log_level", "Change the log level of a running scheduler for a while."),
+    "schedule": ("schedule", "Run one cycle on manifests: what is bound, and why pods wait."),
+    "check-conf": ("check_conf", "Check a policy file, and show all its settings."),
+    "serve": ("serve", "Serve a Kubernetes API with simulated nodes."),
+    "conformance": ("conformance", "Compare decisions with recorded ones of Volcano and KAI."),
+    "fuzz": ("fuzz", "Search random small clusters for a broken invariant."),
+    "bench": ("bench", "Measure one cycle on a generated workload."),
+    "fill": ("fill", "Fill a GPU cluster under the policies of a study and our own."),
     "completion": ("completion", "Print the completion script for a shell."),
 }
 
@@ -72,7 +72,7 @@ def main() -> None:
       pumice schedule manifests/ --conf volcano-scheduler.conf
       pumice check-conf volcano-scheduler.conf
 
-    Every command takes --help and answers with examples. With --json it prints one JSON document to standard output
+    Every command has --help, with examples. With --json it prints one JSON document to standard output
     and everything else to standard error. Exit codes: 0 done, 1 something failed or was left out (an error: line says
     what), 2 wrong input, 130 interrupted.
     PUMICE_DEBUG=1 shows the traceback of an internal error.

@@ -30,7 +30,7 @@ def written_whole(path: Path) -> Iterator[IO[str]]:
     folder is not there, or takes no files.
     """
     if not path.parent.is_dir():
-        raise InputError(f"{path}: the folder {path.parent} is not there")
+        raise InputError(f"{path}: the folder {path.parent} does not exist")
     if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8") as file:
             yield file

@@ -21,8 +21,8 @@ CONF_HELP = (
     "Policy file in the format of volcano-scheduler.conf. Default: the one in an input folder, else Volcano's default."
 )
 LENIENT_HELP = (
-    "Leave out what the policy file has and Pumice does not know, actions too, with a warning each, as Volcano does in "
-    "silence."
+    "Ignore unknown parts of the policy file, including actions, with a warning for each. Volcano ignores them "
+    "silently."
 )
 
 
@@ -32,7 +32,7 @@ def plugins_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--plugins-dir",
         default="",
         metavar="DIR",
-        help="Plugins of your own: its *.py files, with functions or classes under @plugin. They are run.",
+        help="Folder with your plugins: *.py files with functions or classes under @plugin. They are executed.",
     )(command)
 
 

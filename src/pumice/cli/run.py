@@ -62,7 +62,10 @@ class _Wanted(Struct, frozen=True):
 
 @click.command()
 @click.option(
-    "--scheduler-conf", type=_FILE, metavar="F", help="Policy file; read anew when it changes. Default: Volcano's own."
+    "--scheduler-conf",
+    type=_FILE,
+    metavar="F",
+    help="Policy file; reloaded when it changes. Default: Volcano's default policy.",
 )
 @plugins_option
 @click.option("--kubeconfig", default="", metavar="F", help="Default: KUBECONFIG, ~/.kube/config, the pod's account.")
@@ -70,47 +73,56 @@ class _Wanted(Struct, frozen=True):
 @click.option(
     "--scheduler-name",
     multiple=True,
-    help="Whose pods. May be given again. Default: volcano, or kai-scheduler under dialect: kai.",
+    help="Scheduler name of the pods. Can be repeated. Default: volcano, or kai-scheduler under dialect: kai.",
 )
 @click.option(
-    "--default-queue", default="", help="Of PodGroups that name none. Default: default, or default-queue under KAI's."
+    "--default-queue",
+    default="",
+    help="Queue of PodGroups without one. Default: default; default-queue under dialect: kai.",
 )
-@click.option("--schedule-period", type=SPAN, default="1s", show_default=True, help="Between cycles, at most.")
-@go_flag("--wake-on-change", default=True, help="A cycle as soon as something changes; false: Volcano's rhythm.")
-@go_flag("--leader-elect", default=True, help="Decide only while holding the Lease.")
+@click.option("--schedule-period", type=SPAN, default="1s", show_default=True, help="Longest time between two cycles.")
+@go_flag(
+    "--wake-on-change",
+    default=True,
+    help="Start a cycle as soon as something changes; false: only every period, as Volcano does.",
+)
+@go_flag("--leader-elect", default=True, help="Schedule only while holding the Lease.")
 @click.option("--leader-elect-lease-duration", type=SPAN, default="15s", show_default=True)
 @click.option("--leader-elect-renew-deadline", type=SPAN, default="10s", show_default=True)
 @click.option("--leader-elect-retry-period", type=SPAN, default="2s", show_default=True)
 @click.option(
-    "--leader-elect-resource-name", default="", help="The Lease's name. Default: volcano, or kai-scheduler under KAI's."
+    "--leader-elect-resource-name",
+    default="",
+    help="Name of the Lease. Default: volcano, or kai-scheduler under dialect: kai.",
 )
 @click.option(
     "--leader-elect-resource-namespace",
     "--lock-object-namespace",
     "lease_namespace",
     default="",
-    help="The Lease's namespace. Default: volcano-system, or kai-scheduler under KAI's.",
+    help="Namespace of the Lease. Default: volcano-system, or kai-scheduler under dialect: kai.",
 )
 @click.option("--kube-api-qps", type=click.FloatRange(0), default=2000.0, show_default=True, help="0: no limit.")
 @click.option("--kube-api-burst", type=click.IntRange(1), default=2000, show_default=True)
 @click.option(
-    "--node-selector", multiple=True, metavar="L:V", help="Only nodes with this label. May be given again: any of them."
+    "--node-selector",
+    multiple=True,
+    metavar="L:V",
+    help="Use only nodes with this label. Can be repeated: nodes with any of the labels.",
 )
 @kai_options
 @click.option(
-    "--feature-gates", multiple=True, metavar="G=BOOL", help="Volcano's; those that are not obeyed are refused."
+    "--feature-gates", multiple=True, metavar="G=BOOL", help="Feature gates of Volcano; unsupported ones are an error."
 )
-@go_flag("--disable-default-scheduler-config", default=False, help="Without --scheduler-conf, end.")
+@go_flag("--disable-default-scheduler-config", default=False, help="Exit if --scheduler-conf is missing.")
 @go_flag("--priority-class", default=True, help="Take priorities from PriorityClasses.")
 @go_flag("--enable-metrics", default=True, help="Serve /metrics and /conf.")
 @click.option("--listen-address", default="127.0.0.1:8080", show_default=True, help=":8080 means every address.")
 @go_flag("--enable-healthz", default=True, help="Serve /healthz and /readyz.")
 @click.option("--healthz-address", default="127.0.0.1:11251", show_default=True, help=":11251 means every address.")
 @click.option("--tls-cert-file", type=_FILE, metavar="F", help="Serve /healthz and /readyz over TLS.")
-@click.option("--tls-private-key-file", type=_FILE, metavar="F", help="Of --tls-cert-file.")
-@click.option(
-    "--ca-cert-file", type=_FILE, metavar="F", help="Clients' certificates, where shown, are signed by these."
-)
+@click.option("--tls-private-key-file", type=_FILE, metavar="F", help="Key of --tls-cert-file.")
+@click.option("--ca-cert-file", type=_FILE, metavar="F", help="CA certificates for optional client certificates.")
 @go_flag("--metrics-tls", default=False, help="Serve /metrics and /conf over TLS as well.")
 @go_flag("--cache-dumper", default=True, help="Whether SIGUSR2 writes a dump.")
 @click.option(
@@ -118,7 +130,7 @@ class _Wanted(Struct, frozen=True):
     default="auto",
     metavar="auto|on|off|LIST",
     show_default=True,
-    help="Controllers to run beside: all that Volcano's do not (auto), all, none, or some of"
+    help="Controllers to run: those that Volcano's do not run (auto), all (on), none (off), or some of"
     " podgroup,queue,job,cronjob,jobflow.",
 )
 @click.option(
@@ -128,9 +140,11 @@ class _Wanted(Struct, frozen=True):
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("/tmp"),
     show_default=True,
-    help="Where SIGUSR2 writes what is known, for `pumice schedule`.",
+    help="Folder for the dumps of SIGUSR2, which `pumice schedule` reads.",
 )
-@click.option("-v", "--v", "verbosity", type=VERBOSITY, default=2, show_default=True, help="3, 4, 5 say more.")
+@click.option(
+    "-v", "--v", "verbosity", type=VERBOSITY, default=2, show_default=True, help="Log level; 3, 4 and 5 log more."
+)
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(
     "--strict-conf/--lenient-conf", "strict", default=True, help="Whether unknown parts of the policy file are errors."
@@ -141,10 +155,10 @@ class _Wanted(Struct, frozen=True):
 def run(**given: Any) -> None:
     """Schedule the pods of a Kubernetes cluster.
 
-    Follows pods, nodes, PodGroups, queues and what else decides; binds gangs whole or not at all. Takes the flags of
-    Volcano's scheduler and its policy file. A flag that does nothing here is said when it is given; one that would
-    change decisions and is not obeyed is refused. SIGTERM and Ctrl-C finish the cycle, write what was decided and give
-    the lease back; SIGUSR2 dumps what is known.
+    Watches pods, nodes, PodGroups, queues and the other objects that affect scheduling, and binds gangs whole or not at
+    all. Accepts the flags of Volcano's scheduler and its policy file. A flag without effect here gives a note; an
+    unsupported flag that would change decisions is an error. SIGTERM and Ctrl-C finish the cycle, write its decisions
+    and release the lease. SIGUSR2 dumps the scheduler's input.
 
     \b
     Examples:
@@ -214,7 +228,7 @@ def _wanted(given: dict[str, Any]) -> _Wanted:
             raise InputError("wanted --leader-elect-retry-period < --leader-elect-renew-deadline < …-lease-duration")
         lease = (duration, renew, retry)
     if given["disable_default_scheduler_config"] and given["scheduler_conf"] is None:
-        raise InputError("--disable-default-scheduler-config: found no --scheduler-conf, wanted one")
+        raise InputError("--disable-default-scheduler-config: found no --scheduler-conf, wanted a policy file")
     certificate = certificate_of(given)
     return _Wanted(
         given["kubeconfig"],

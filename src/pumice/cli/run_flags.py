@@ -15,35 +15,35 @@ from pumice.cli.output import say
 
 #: Flags of vc-scheduler that are taken, do nothing, and change no decision: name -> why.
 MEANINGLESS = {
-    "resync-period": "what is watched is never listed again for the sake of it",
-    "minimum-feasible-nodes": "every node is looked at",
-    "minimum-percentage-nodes-to-find": "every node is looked at",
-    "percentage-nodes-to-find": "every node is looked at",
-    "node-worker-threads": "nodes need no workers of their own",
-    "gate-removal-worker-num": "gates need no workers of their own",
-    "resource-sync-timeout": "no cycle begins before everything is listed",
+    "resync-period": "watched objects are not listed again periodically",
+    "minimum-feasible-nodes": "all nodes are considered",
+    "minimum-percentage-nodes-to-find": "all nodes are considered",
+    "percentage-nodes-to-find": "all nodes are considered",
+    "node-worker-threads": "there are no worker threads for nodes",
+    "gate-removal-worker-num": "there are no worker threads for scheduling gates",
+    "resource-sync-timeout": "no cycle starts before all objects are listed",
     "csi-storage": "a pod with a volume claim waits: volumes are not scheduled yet",
     "ignored-provisioners": "a pod with a volume claim waits: volumes are not scheduled yet",
-    "scheduler-sharding-name": "nodes are not shared out yet",
-    "enable-pprof": "profiles are Go's; use py-spy",
-    "log-flush-frequency": "every line is written at once",
+    "scheduler-sharding-name": "nodes are not divided among schedulers yet",
+    "enable-pprof": "pprof is for Go programs; use py-spy",
+    "log-flush-frequency": "every line is written immediately",
     "logtostderr": "the log goes to standard error",
     "alsologtostderr": "the log goes to standard error",
     "stderrthreshold": "the log goes to standard error",
     "log-dir": "the log goes to standard error",
     "log-file": "the log goes to standard error",
     "log-file-max-size": "the log goes to standard error",
-    "log-backtrace-at": "faults have their traceback",
-    "add-dir-header": "lines have a form of their own: see --log-format",
-    "skip-headers": "lines have a form of their own: see --log-format",
-    "skip-log-headers": "lines have a form of their own: see --log-format",
+    "log-backtrace-at": "errors are logged with a traceback",
+    "add-dir-header": "the log has its own format: see --log-format",
+    "skip-headers": "the log has its own format: see --log-format",
+    "skip-log-headers": "the log has its own format: see --log-format",
     "one-output": "the log goes to standard error",
-    "vmodule": "levels are the same everywhere",
+    "vmodule": "all modules have the same log level",
 }
 #: The same of its environment.
 MEANINGLESS_ENVIRONMENT = {
-    "BATCH_BIND_NUM": "binds go out one by one, many at the same time",
-    "PANIC_ON_ERROR": "a fault is logged, and a later cycle tries again",
+    "BATCH_BIND_NUM": "binds are sent one by one, in parallel",
+    "PANIC_ON_ERROR": "an error is logged, and a later cycle tries again",
 }
 
 
@@ -56,8 +56,10 @@ class Unmet(Struct, frozen=True):
 
 #: Flags of vc-scheduler that would change decisions, and are refused.
 UNMET = {
-    "scheduler-sharding-mode": Unmet(("none",), "nodes are not shared out yet, so pods would go to those of others"),
-    "leader-elect-resource-lock": Unmet(("leases",), "a Lease is the only lock there is"),
+    "scheduler-sharding-mode": Unmet(
+        ("none",), "nodes are not divided among schedulers yet, so pods would be placed on nodes of other schedulers"
+    ),
+    "leader-elect-resource-lock": Unmet(("leases",), "only Leases are supported as locks"),
 }
 #: Feature gates of vc-scheduler -> the values that are obeyed here; any where nothing here hangs on it.
 _ANY = (False, True)
@@ -147,9 +149,9 @@ def gates_of(texts: Sequence[str]) -> dict[str, bool]:
     found = dict(_gates(texts))
     for name, on in found.items():
         if name not in GATES:
-            raise InputError(f"--feature-gates: {name[:60]}: not known here, so it is not obeyed")
+            raise InputError(f"--feature-gates: {name[:60]}: unknown feature gate")
         if on not in GATES[name]:
-            raise InputError(f"--feature-gates: {name}={str(on).lower()} is not obeyed here: leave it out")
+            raise InputError(f"--feature-gates: {name}={str(on).lower()} is not supported: remove it")
     return found
 
 
@@ -170,20 +172,20 @@ def not_obeyed(command: Callable[..., Any]) -> Callable[..., Any]:
         for name, unmet in UNMET.items():
             for value in given.pop(_key(name)):
                 if value.lower() not in unmet.harmless:
-                    raise InputError(f"--{name}={value[:40]}: not obeyed here: {unmet.why}")
+                    raise InputError(f"--{name}={value[:40]}: not supported: {unmet.why}")
         _refuse_shares_of_schedulers(os.environ)
         for name, why in MEANINGLESS.items():
             if given.pop(_key(name)):
-                say(f"note: --{name} does nothing here: {why}")
+                say(f"note: --{name} has no effect here: {why}")
         for name, why in MEANINGLESS_ENVIRONMENT.items():
             if os.environ.get(name):
-                say(f"note: {name} does nothing here: {why}")
+                say(f"note: {name} has no effect here: {why}")
         return command(**given)
 
     found: Any = told
     for name in reversed([*MEANINGLESS, *UNMET]):
         found = click.option(
-            f"--{name}", _key(name), multiple=True, is_flag=False, flag_value="true", hidden=True, help="Does nothing."
+            f"--{name}", _key(name), multiple=True, is_flag=False, flag_value="true", hidden=True, help="No effect."
         )(found)
     return found  # type: ignore[no-any-return]  # click's decorators are not typed so
 
@@ -191,7 +193,7 @@ def not_obeyed(command: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_shares_of_schedulers(environ: Mapping[str, str]) -> None:
     """Raises: InputError where this is to be one of several schedulers, each with pods and nodes of its own."""
     if environ.get("MULTI_SCHEDULER_ENABLE", "").lower() in _TRUE and environ.get("SCHEDULER_NUM", "1") != "1":
-        raise InputError("MULTI_SCHEDULER_ENABLE: not obeyed here: pods and nodes are not shared out among schedulers")
+        raise InputError("MULTI_SCHEDULER_ENABLE is not supported: pods and nodes are not divided among schedulers")
 
 
 def _key(name: str) -> str:

@@ -23,27 +23,27 @@ _OPTIONS = (
         default=_NODE_POOL_LABEL,
         show_default=True,
         metavar="KEY",
-        help="Under KAI's: the label by which nodes, queues and PodGroups are shared out among schedulers.",
+        help="dialect: kai: the label that divides nodes, queues and PodGroups among schedulers.",
     ),
     click.option(
         "--partition-label-value",
         default="",
         metavar="V",
-        help="Its value here; empty: what has no such label.",
+        help="Value of that label for this scheduler; empty: objects without the label.",
     ),
-    go_flag("--bind-requests", default=False, help="Under KAI's: ask KAI's binder to bind, by BindRequests."),
+    go_flag("--bind-requests", default=False, help="dialect: kai: let KAI's binder bind pods, by BindRequests."),
     click.option(
         "--bind-backoff-limit",
         type=click.IntRange(0, 1000),
         metavar="N",
-        help="How often KAI's binder tries again what failed. Default: not once.",
+        help="How often KAI's binder retries a failed bind. Default: never.",
     ),
     click.option(
         "--gpu-reservation-image",
         default="",
         metavar="IMAGE",
-        help="What holds GPUs that pods share: KAI's resource-reservation. Without it (or --bind-requests) such pods"
-        " are not bound.",
+        help="Image of KAI's resource-reservation pods, which hold shared GPUs. Without it (or --bind-requests), pods "
+        "that share GPUs are not bound.",
     ),
 )
 #: Of these, those that say nothing under another language: what is given all the same is refused.
@@ -72,10 +72,10 @@ def kai_settings(given: dict[str, Any], language: ClusterLanguage) -> dict[str, 
     if language.dialect != "kai":
         for name, default in _DEFAULTS.items():
             if given[name] != default:
-                raise InputError(f"--{name.replace('_', '-')}: is for a policy with dialect: kai")
+                raise InputError(f"--{name.replace('_', '-')}: needs a policy with dialect: kai")
         return {}
     if given["bind_backoff_limit"] is not None and not given["bind_requests"]:
-        raise InputError("--bind-backoff-limit: is for --bind-requests")
+        raise InputError("--bind-backoff-limit: needs --bind-requests")
     requests = Requests(given["bind_backoff_limit"]) if given["bind_requests"] else None
     reserving = Reserving(given["gpu_reservation_image"]) if given["gpu_reservation_image"] else None
     return {

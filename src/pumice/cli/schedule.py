@@ -43,18 +43,18 @@ class _Asked(Struct, frozen=True):
 
 @click.command()
 @click.argument("manifests", metavar="MANIFESTS…|SNAPSHOT", nargs=-1, required=True)
-@click.option("--conf", type=click.Path(path_type=Path), help=f"{CONF_HELP} A snapshot brings its own.")
+@click.option("--conf", type=click.Path(path_type=Path), help=f"{CONF_HELP} A snapshot contains a policy.")
 @plugins_option
 @click.option(
     "--now",
     type=float,
     metavar="SECONDS",
-    help="The moment of the cycle, since the epoch. Default: the newest creationTimestamp, or the snapshot's.",
+    help="Time of the cycle, seconds since the epoch. Default: the newest creationTimestamp, or the snapshot's.",
 )
 @click.option(
     "--scheduler-name",
     multiple=True,
-    help="Whose pods. May be given again. Default: volcano, or kai-scheduler under dialect: kai.",
+    help="Scheduler name of the pods. Can be repeated. Default: volcano, or kai-scheduler under dialect: kai.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
@@ -71,13 +71,12 @@ def schedule(
 ) -> None:
     """Run one scheduling cycle on MANIFESTS (files or folders) as they are, or on a SNAPSHOT.
 
-    Says what is bound where, what is promised a node that others are leaving (pipelined), what is evicted, and for
-    every pod that gets nothing, why. Volcano Jobs are expanded into their PodGroup and pods. Nothing leaves this
-    command: no cluster is asked or changed. What could not be used is named, the rest is decided on, and the exit code
-    is 1.
+    Shows which pods are bound to which nodes, which have a reserved node that other pods are leaving (pipelined), which
+    are evicted, and why the others wait. Volcano Jobs are expanded into their PodGroup and pods. No cluster is read or
+    changed. Unusable input is named, the rest is scheduled, and the exit code is 1.
 
-    A SNAPSHOT is the file that simulate --save-cycle and the dump of a running scheduler write: a cycle with its policy
-    and its moment. It decides what that cycle decided, to the byte.
+    A SNAPSHOT is a file written by simulate --save-cycle or dumped by a running scheduler: the input of a cycle with
+    its policy and time. The decisions are those of that cycle, byte for byte.
 
     \b
     Examples:
@@ -131,16 +130,16 @@ def _on_snapshot(paths: Sequence[str], options: _Options) -> _Asked:
     from pumice.runtime.snapshot_file import SnapshotError, read_cycle
 
     if len(paths) > 1:
-        raise InputError("a snapshot is a whole cluster: wanted it alone")
+        raise InputError("a snapshot contains a whole cluster: wanted no other input")
     path, plugins_dir = Path(paths[0]), options.plugins_dir
     try:
         cycle = read_cycle(path)
     except SnapshotError as error:
         raise InputError(f"{path}: {error}") from None
     if cycle.version != __version__:
-        say(f"note: {path} was written by Pumice {cycle.version}, which may have decided otherwise than {__version__}")
+        say(f"note: {path} was written by Pumice {cycle.version}, and may have decided differently from {__version__}")
     if options.names is not None:
-        say("note: --scheduler-name does nothing here: a snapshot knows whose pods are to be placed")
+        say("note: --scheduler-name has no effect: a snapshot contains the scheduler names")
     if options.conf is not None:
         chosen = choose_policy(options.conf, (), strict=options.strict, plugins_dir=plugins_dir)
     else:
@@ -158,7 +157,7 @@ def _idle(found: Inputs) -> Iterator[Problem]:
 
     for maker in found.scene.makers:
         if maker.kind != JOB_TEMPLATE:
-            what = "makes no Jobs in a single cycle; see pumice simulate"
+            what = "creates no Jobs in a single cycle; see pumice simulate"
             yield Problem(f"{maker.kind} {maker.key}", what, Severity.NOTE)
 
 

@@ -61,58 +61,56 @@ class _Wanted(Struct, frozen=True):
 
 @click.command()
 @click.argument("manifests", metavar="[MANIFEST]…", nargs=-1)
-@click.option(
-    "--nodes", metavar="SPEC", help="Nodes to have: 8x4gpu or 16:cpu=32,memory=256Gi,gpu=4, groups split by ;"
-)
+@click.option("--nodes", metavar="SPEC", help="Nodes: 8x4gpu or 16:cpu=32,memory=256Gi,gpu=4; separate groups with ;")
 @click.option(
     "--speed",
     type=click.FloatRange(0.001, 1_000_000),
     default=1.0,
     metavar="N",
-    help="How fast pods run: at 60 one of an hour (annotation pumice.dev/duration) is done in a minute.",
+    help="Speed of pods: at 60 a pod of an hour (annotation pumice.dev/duration) ends after a minute.",
 )
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Keep everything here over restarts.",
+    help="Folder to keep all objects in over restarts.",
 )
 @click.option(
     "--salvage",
     is_flag=True,
-    help="Put damaged lines of --data aside in damaged.jsonl, say what each costs, and go on with the rest.",
+    help="Move damaged lines of --data to damaged.jsonl, report what each contained, and continue with the rest.",
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any that is free."
+    "--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free port."
 )
 @click.option(
     "--listen",
     default="127.0.0.1",
     metavar="ADDRESS",
     show_default=True,
-    help="Beyond loopback: TLS and a token, always.",
+    help="Addresses other than loopback always use TLS and a token.",
 )
-@click.option(
-    "--token-file", type=_FILE, metavar="F", help="The token that clients must show; made where it is needed."
-)
-@click.option("--tls-cert", type=_FILE, metavar="F.crt", help="Certificate (PEM); made by openssl where it is needed.")
-@click.option("--tls-key", type=_FILE, metavar="F.key", help="Its key (PEM).")
+@click.option("--token-file", type=_FILE, metavar="F", help="Token for clients; created if needed.")
+@click.option("--tls-cert", type=_FILE, metavar="F.crt", help="Certificate (PEM); created with openssl if needed.")
+@click.option("--tls-key", type=_FILE, metavar="F.key", help="Key of the certificate (PEM).")
 @click.option(
     "--kubeconfig",
     type=_FILE,
     default=Path("pumice.kubeconfig"),
     show_default=True,
-    help="Where to write how to get in.",
+    help="Kubeconfig file to write.",
 )
-@click.option("--schedule", is_flag=True, help="Schedule it too: scheduler and controllers in the same process.")
-@click.option("--scheduler-conf", type=_FILE, metavar="F", help="Its policy file. Default: Volcano's own.")
+@click.option("--schedule", is_flag=True, help="Run scheduler and controllers too, in the same process.")
+@click.option(
+    "--scheduler-conf", type=_FILE, metavar="F", help="Policy file of --schedule. Default: Volcano's default policy."
+)
 @plugins_option
-@click.option("-v", "--v", "verbosity", type=VERBOSITY, default=0, show_default=True, help="How much to say: 0 to 5.")
+@click.option("-v", "--v", "verbosity", type=VERBOSITY, default=0, show_default=True, help="Log level, 0 to 5.")
 def serve(**given: Any) -> None:
-    """Serve a cluster without machines: a Kubernetes API with nodes, queues, PodGroups and jobs.
+    """Serve a Kubernetes API with simulated nodes, queues, PodGroups and jobs.
 
-    Nodes and each MANIFEST (a file or folder) are there from the start. A pod that is bound runs at once, and ends
-    after its annotation pumice.dev/duration. Ctrl-C stops; with --data the next start goes on from there.
+    Nodes and the objects of each MANIFEST (a file or folder) exist from the start. A bound pod runs at once, and ends
+    after the time in its annotation pumice.dev/duration. Ctrl-C stops; with --data the next start continues.
 
     \b
     Examples:
@@ -129,13 +127,13 @@ def serve(**given: Any) -> None:
     wanted = _Wanted(**given)
     require_there(wanted.manifests)
     if not wanted.kubeconfig.parent.is_dir():
-        raise InputError(f"--kubeconfig: the folder {wanted.kubeconfig.parent} is not there")
+        raise InputError(f"--kubeconfig: the folder {wanted.kubeconfig.parent} does not exist")
     if (wanted.tls_cert is None) != (wanted.tls_key is None):
         raise InputError("--tls-cert and --tls-key go together")
     if wanted.salvage and wanted.data is None:
-        raise InputError("--salvage is for --data; without it nothing is kept that could be damaged")
+        raise InputError("--salvage needs --data")
     if not wanted.schedule and (wanted.scheduler_conf or wanted.plugins_dir):
-        raise InputError("--scheduler-conf and --plugins-dir are for --schedule; `pumice run` takes its own")
+        raise InputError("--scheduler-conf and --plugins-dir need --schedule; `pumice run` has its own")
     try:
         with ExitStack() as files:
             folder = wanted.data or Path(files.enter_context(tempfile.TemporaryDirectory(prefix="pumice-")))
@@ -217,7 +215,7 @@ def _place_lease_namespace(cluster: Cluster) -> None:
 
 def _cannot_listen(place: Place, error: OSError) -> InputError:
     if error.errno == errno.EADDRINUSE:
-        return InputError(f"another program has port {place.port}: --port 0 takes any that is free")
+        return InputError(f"port {place.port} is in use: --port 0 takes any free port")
     return InputError(f"cannot listen on {place.address} port {place.port}: {error.strerror or error}")
 
 
@@ -298,7 +296,7 @@ def _tell(cluster: Cluster, url: str, wanted: _Wanted) -> None:
     count = cluster.store.count("nodes")
     say(f"serving {count} node{'' if count == 1 else 's'} on {url}; Ctrl-C stops")
     if not count:
-        say("note: no pod can run without nodes: create some, or begin with --nodes 8x4gpu")
+        say("note: no pod can run without nodes: create some, or start with --nodes 8x4gpu")
     say("in another terminal:")
     say(f"  export KUBECONFIG={wanted.kubeconfig.resolve()}")
     say("  kubectl get nodes")

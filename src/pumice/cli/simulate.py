@@ -31,14 +31,14 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--conf", type=click.Path(path_type=Path), help=CONF_HELP)
 @plugins_option
 @simulation_options
-@click.option("--events", type=_FILE, metavar="F.jsonl", help="Write every event as a line of JSON.")
-@click.option("--jobs", type=_FILE, metavar="F.csv", help="Write every job as a row of a table.")
+@click.option("--events", type=_FILE, metavar="F.jsonl", help="Write every event, one line of JSON for each.")
+@click.option("--jobs", type=_FILE, metavar="F.csv", help="Write a table with one row for each job.")
 @click.option("--report", type=_FILE, metavar="F.html", help="Write a report with plots: one HTML file.")
 @click.option(
     "--save-cycle",
     type=(click.IntRange(1), _FILE),
     metavar="N FILE",
-    help="Write what the Nth cycle began with, for pumice schedule: the cluster, the policy, the moment.",
+    help="Write the input of the Nth cycle (cluster, policy, time) to a file for pumice schedule.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of tables.")
 @click.option("--strict-conf/--lenient-conf", "strict", default=True, help=LENIENT_HELP)
@@ -56,12 +56,12 @@ def simulate(
     as_json: bool,
     strict: bool,
 ) -> None:
-    """Simulate each INPUT together: manifests (files or folders) and traces.
+    """Simulate all INPUTs together: manifests (files or folders) and traces.
 
-    A trace is recognised by its content, or named: philly-gavel:, acme:, tiresias:, swf:, openb: before the path. A
-    folder with a volcano-scheduler.conf brings its own policy. The same input gives the same decisions, and so the same
-    digest, always. Ctrl-C ends early with what was done so far. What could not be used is named, and so is what can
-    never run; the rest is simulated, and the exit code is 1. What one run proves is little: see --shake.
+    A trace is recognised by its content, or by philly-gavel:, acme:, tiresias:, swf: or openb: before the path. A
+    volcano-scheduler.conf in a folder is used as the policy. The same input always gives the same decisions, and so
+    the same digest. Ctrl-C ends early with the results so far. Unusable input and jobs that can never run are named,
+    the rest is simulated, and the exit code is 1. One run proves little: see --shake.
 
     \b
     Examples:
@@ -96,7 +96,7 @@ def simulate(
         if path is not None:
             say(f"wrote {path}")
     if run.result.ending == "interrupted":
-        say("interrupted: the figures are those of the time until then")
+        say("interrupted: the figures cover the time until then")
         ctx.exit(INTERRUPTED)
     if saving and not saving.is_done:
         cycles = run.result.cycles
@@ -109,7 +109,7 @@ class _Saving:
 
     def __init__(self, number: int, path: Path, chosen: Chosen) -> None:
         if not path.parent.is_dir():
-            raise InputError(f"{path}: the folder {path.parent} is not there")
+            raise InputError(f"{path}: the folder {path.parent} does not exist")
         self.number, self.path, self.is_done = number, path, False
         self._chosen = chosen
 

@@ -31,7 +31,7 @@ _OPTIONS = (
     click.option(
         "--nodes",
         metavar="SPEC",
-        help="The cluster, in place of the input's: 125x4gpu or 16:cpu=32,memory=256Gi,gpu=4, groups split by ;",
+        help="Cluster to use in place of the input's: 125x4gpu or 16:cpu=32,memory=256Gi,gpu=4; separate groups with ;",
     ),
     click.option("--until", type=SPAN, metavar="T", help="Stop after this much simulated time: 90s, 12h, 7d."),
     click.option(
@@ -40,26 +40,24 @@ _OPTIONS = (
         default="1s",
         show_default=True,
         metavar="T",
-        help="The schedule period: cycles are at least so far apart.",
+        help="Schedule period: the shortest time between two cycles.",
     ),
-    click.option("--warm-up", type=SPAN, metavar="T", help="Measure from T after the start on."),
+    click.option("--warm-up", type=SPAN, metavar="T", help="Measure from T after the start."),
     click.option(
-        "--cool-down", type=SPAN, metavar="T", help="Measure until T before the last arrival (or --until) only."
+        "--cool-down", type=SPAN, metavar="T", help="Measure until T before the last arrival (or before --until)."
     ),
-    click.option(
-        "--shake", type=SPAN, metavar="T", help="Move each arrival by up to T, earlier or later, as --seed says."
-    ),
+    click.option("--shake", type=SPAN, metavar="T", help="Move each arrival at random by up to T, earlier or later."),
     click.option(
         "--faults",
         metavar="PLAN",
-        help="What goes wrong, such as refused=2%,node-gone=6h,restart=1d; the guide has all of them.",
+        help="Faults, such as refused=2%,node-gone=6h,restart=1d; the guide lists all.",
     ),
     click.option(
         "--seed",
         type=click.IntRange(0, 2**63 - 1),
         default=0,
         metavar="N",
-        help="Seed of the dice of --faults and --shake. Nothing else is random.",
+        help="Seed of --faults and --shake. Nothing else is random.",
     ),
 )
 
@@ -99,7 +97,7 @@ def read_scene(inputs: tuple[str, ...], flags: Flags) -> Inputs:
 
     if snapshots := [path for path in inputs if is_archive(Path(path))]:
         raise InputError(
-            f"{snapshots[0]}: is a snapshot of one cycle, wanted manifests or a trace; see pumice schedule"
+            f"{snapshots[0]}: found a snapshot of one cycle, wanted manifests or a trace; see pumice schedule"
         )
     try:
         return read_inputs(inputs, flags.nodes)
@@ -113,7 +111,7 @@ def require_nodes(found: Inputs, inputs: Sequence[str]) -> None:
         return
     if not found.scene.objects and not found.scene.works:
         raise nothing_usable(inputs)
-    raise InputError("there are no nodes in the input; give --nodes, such as --nodes 16x4gpu")
+    raise InputError("the input has no nodes; use --nodes, such as --nodes 16x4gpu")
 
 
 def settings_of(found: Inputs, flags: Flags) -> SimSettings:

@@ -22,6 +22,8 @@ QUEUES_SHOWN = 40
 JOBS_NAMED = 2
 CAUSES_SHOWN = 8
 
+_STILL_WAITING = "were still waiting at the end; their waits are lower bounds"
+
 
 def print_summary(summary: Summary, found: Inputs, conf: str) -> None:
     """The whole of it."""
@@ -40,8 +42,8 @@ def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
         "done": "to the end",
         "until": "until the time given",
         "interrupted": "until interrupted",
-        "circles": "until it went in circles",
-        "stuck": "until nothing moved any more",
+        "circles": "until its states repeated",
+        "stuck": "until nothing more could happen",
     }
     never = sum(each.impossible is not None for each in run.stuck)
     rest = list(left_of(result))
@@ -56,12 +58,12 @@ def _heading(out: Console, summary: Summary, found: Inputs, conf: str) -> None:
     table.add("simulated", f"{duration(result.simulated_s)} {ended[result.ending.value]}, in {duration(run.wall_s)}")
     table.add("cycles", f"{result.cycles:,}; {result.binds:,} pods bound, {result.evictions:,} evicted")
     if summary.lost.evicted_again:
-        table.add("evicted again", f"{counted(summary.lost.evicted_again, 'time')} a job that had lost pods before")
+        table.add("evicted again", f"{counted(summary.lost.evicted_again, 'time')} for a job that had lost pods before")
     if summary.lost.restarts:
         hours = (
             f"{amount(value)} {unit_of(name).removesuffix('s')}-hours" for name, value in summary.lost.hours.items()
         )
-        table.add("lost", f"{counted(summary.lost.restarts, 'gang')} started over: {', '.join(hours)} in vain")
+        table.add("lost", f"{counted(summary.lost.restarts, 'gang')} restarted: {', '.join(hours)} lost")
     if run.history.figures.window != ALWAYS:
         table.add("measured", _measured(summary))
     if run.faults:
@@ -119,10 +121,11 @@ def _queues(out: Console, summary: Summary) -> None:
     if summary.slowdown is not None:
         _print(out, f"Slowdown: completion over run time, of at least {SLOWDOWN_BOUND_S:g} s", slowdowns)
     if summary.wait is not None and summary.wait.censored:
-        note = "counts as far as it went: percentiles are Kaplan-Meier estimates, means are at least so much"
-        out.print(f"\n{counted(summary.wait.censored, 'wait')} not over {note}.")
+        one = summary.wait.censored == 1
+        note = "was still waiting at the end; its wait is a lower bound" if one else _STILL_WAITING
+        out.print(f"\n{counted(summary.wait.censored, 'job')} {note}. Percentiles are Kaplan-Meier estimates.")
     if len(summary.queues) > len(shown):
-        out.print(f"and {len(summary.queues) - len(shown):,} more queues; --json has them all")
+        out.print(f"and {len(summary.queues) - len(shown):,} more queues; --json lists all")
 
 
 def _cells(spread: Spread | None, text: Callable[[float], str]) -> Iterable[str]:
@@ -167,14 +170,14 @@ def _gangs(out: Console, summary: Summary) -> None:
     count = len(summary.run.waiting)
     _print(out, f"{counted(count, 'gang')} wait{'s' if count == 1 else ''} at the end", table)
     if left:
-        out.print(f"and {left:,} more for other reasons; --json has them all")
+        out.print(f"and {left:,} more for other reasons; --json lists all")
 
 
 def _problems(out: Console, summary: Summary, found: Inputs) -> None:
     counts = Counter(problem.severity.value for problem in found.scene.problems if problem.severity.value != "note")
     if counts:
         named = ", ".join(f"{count:,} {name}{'s' if count > 1 else ''}" for name, count in counts.items())
-        out.print(f"\nIn the input: {named}, named above.")
+        out.print(f"\nInput: {named}; see above.")
 
 
 def _table(name: str, *numbers: str) -> Table:

@@ -25,7 +25,7 @@ class WorkerError(Exception):
     """A worker that failed: the last line of what it said, and all of it."""
 
     def __init__(self, told: str) -> None:
-        super().__init__((told.strip().splitlines() or ["a worker ended without a word"])[-1])
+        super().__init__((told.strip().splitlines() or ["a worker process ended without a result"])[-1])
         self.told = told
 
 

@@ -84,11 +84,11 @@ def report_data(summary: Summary, inputs: Inputs, conf: str) -> ReportData:
 def _facts(summary: Summary, inputs: Inputs, conf: str) -> list[list[str]]:
     run, result = summary.run, summary.run.result
     endings = {
-        "done": "everything ended",
-        "until": "stopped at the time given",
+        "done": "all jobs ended",
+        "until": "until the given time",
         "interrupted": "interrupted",
-        "circles": "went in circles",
-        "stuck": "nothing moved any more",
+        "circles": "states repeated",
+        "stuck": "nothing more could happen",
     }
     return [
         ["Policy", cut(conf)],
@@ -133,7 +133,7 @@ def _headlines(summary: Summary) -> list[dict[str, str]]:
     if fairness.jain is not None:
         note = "Jain's index over queues; 1 is even"
         if fairness.contended is not None:
-            note += f"; {fairness.contended:.3f} while more was asked for than there is"
+            note += f"; {fairness.contended:.3f} while contended"
         found.append(_headline("Fairness", f"{fairness.jain:.3f}", note))
     return found
 

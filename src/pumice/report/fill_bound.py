@@ -108,7 +108,7 @@ class _Program:
             added = [self._improved(m, duals) for m in range(len(self._models))]
             if not any(added):
                 return float(-self._highs.getInfo().objective_function_value)
-        raise BoundError(f"there is a better cut of a device still after {_ROUNDS_MAX} rounds")
+        raise BoundError(f"there is still a better split of a device after {_ROUNDS_MAX} rounds")
 
     def _improved(self, m: int, duals: Any) -> bool:
         """Whether a cut was added that is worth more than the device it takes."""

@@ -27,12 +27,12 @@ def _stuck(stuck: Iterable[Stuck]) -> Iterator[Problem]:
         if why is not None:
             what.append(f"can never run: alone on the empty cluster, {why.rstrip('.')}")
         else:
-            what.append("waits for ever")
+            what.append("waits forever")
         if promised:
             sum_of = _amounts(each.promised for each in jobs)
-            what.append(f"was admitted with a promise of {sum_of} and keeps it for nothing")
+            what.append(f"was admitted and reserves {sum_of} without using it")
         if holds:
-            what.append(f"holds {_amounts(each.holds for each in jobs)} on nodes for nothing")
+            what.append(f"holds {_amounts(each.holds for each in jobs)} on nodes without running")
         where = f"job {some([each.job for each in jobs], NAMES_SHOWN)}"
         yield Problem(where, "; ".join(what), Severity.WARNING if why is None else Severity.ERROR)
 

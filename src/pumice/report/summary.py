@@ -27,9 +27,10 @@ from pumice.sim.world import SimResult
 #: A job shorter than this counts as this long in its slowdown: a second of waiting is nothing to a job of a second.
 SLOWDOWN_BOUND_S = 10.0
 FAIRNESS_OF = (
-    "Jain's index of what each queue had over what it deserved, both summed over time: 1 is perfectly even, 1/n is all "
-    "for one of n queues. A queue deserves its part of the cluster by weight, of what its jobs ask for from arrival to "
-    "end, admitted or not; contended is the time in which all of them asked for more than the cluster has"
+    "Jain's index of what each queue had over what it deserved, both summed over time: 1 is perfectly even, 1/n means "
+    "that one of n queues has everything. A queue deserves its part of the cluster by weight, of all that its jobs ask "
+    "for from arrival to end, admitted or not; contended is the time in which the queues together asked for more than "
+    "the cluster has"
 )
 
 
@@ -215,7 +216,7 @@ def left_of(result: SimResult) -> Iterator[str]:
         (result.running, "running"),
         (result.pending, "waiting"),
         (result.broken, "to run again"),
-        (result.gone, "evicted, whose pods nobody makes again"),
+        (result.gone, "evicted and not created again"),
     ):
         if keys:
             yield f"{len(keys):,} {words}"

@@ -218,9 +218,9 @@ def test_a_trace_without_columns(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         pytest.param(
-            ["simulat"], "no command 'simulat'; did you mean 'simulate'? (pumice --help says more)", id="command"
+            ["simulat"], "no command 'simulat'; did you mean 'simulate'? (pumice --help for more)", id="command"
         ),
-        pytest.param(["simulate"], "missing argument 'INPUT…' (pumice simulate --help says more)", id="no-input"),
+        pytest.param(["simulate"], "missing argument 'INPUT…' (pumice simulate --help for more)", id="no-input"),
         pytest.param(["simulate", "nope"], "nope: no such file or folder", id="no-file"),
         pytest.param(["conformance", "nope"], "nope: no such file or folder", id="no-cases"),
         pytest.param(["check-conf", "nope"], "nope: no such file or folder", id="no-conf"),
@@ -230,11 +230,13 @@ def test_a_trace_without_columns(tmp_path: Path) -> None:
         pytest.param(
             ["simulate", "{good}", "--until", "-3"],
             "invalid value for '--until': found '-3', wanted a time above 0 such as 90s, 1h30m or 7d"
-            " (pumice simulate --help says more)",
+            " (pumice simulate --help for more)",
             id="until",
         ),
         pytest.param(
-            ["simulate", "{good}", "--report", "nope/r.html"], "nope/r.html: the folder nope is not there", id="report"
+            ["simulate", "{good}", "--report", "nope/r.html"],
+            "nope/r.html: the folder nope does not exist",
+            id="report",
         ),
         pytest.param(
             ["simulate", "{good}", "--faults", "refsed=2%"],
@@ -270,7 +272,7 @@ def test_no_nodes_says_what_to_give(tmp_path: Path) -> None:
     jobs.write_text(group("bad") + pod(group="bad"))
     told = run("simulate", jobs)
     assert told.code == 2
-    assert "there are no nodes in the input; give --nodes, such as --nodes 16x4gpu" in told.lines("error")
+    assert "the input has no nodes; use --nodes, such as --nodes 16x4gpu" in told.lines("error")
 
 
 def test_inputs_that_each_bring_a_policy(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_table(two_queues: Path, other: Path) -> None:
     rows = {line.split("  ")[0]: line for line in out.splitlines()}
     for label in ("wait, mean", "slowdown, mean", "CPU use", "fairness", "pods evicted"):
         assert (label in rows) == (label != "pods evicted"), label  # nobody evicts here: no row
-    assert "not to be told in every run" in rows["wait, 90 %"] and " to " in rows["wait, mean"]
+    assert "not known in every run" in rows["wait, 90 %"] and " to " in rows["wait, mean"]
 
 
 def test_who_is_better_is_said_where_it_is_no_chance() -> None:

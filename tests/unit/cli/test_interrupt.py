@@ -54,5 +54,5 @@ def test_simulate_ends_early_and_reports(tmp_path: Path) -> None:
     assert found["ending"] == "interrupted" and 0 < found["completed"] < found["jobs"] == 3000
     assert found["completed"] + found["running"] + found["pending"] + found["to_come"] == 3000
     assert json.loads(rest[-1])["ending"] == "interrupted"
-    assert "interrupted: the figures are those of the time until then" in err
+    assert "interrupted: the figures cover the time until then" in err
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -92,14 +92,16 @@ def test_an_environment_without_meaning_is_taken_with_a_note(nowhere: str, monke
 @pytest.mark.parametrize(
     ("flag", "why"),
     [
-        pytest.param("--scheduler-sharding-mode=hard", "nodes are not shared out", id="nodes of other shards"),
-        pytest.param("--scheduler-sharding-mode=soft", "nodes are not shared out", id="nodes of other shards first"),
-        pytest.param("--leader-elect-resource-lock=endpoints", "a Lease is the only lock", id="another lock"),
-        pytest.param("--feature-gates=SchedulingGatesQueueAdmission=false", "not obeyed", id="a gate that is on"),
-        pytest.param("--feature-gates=DynamicResourceAllocation=true", "not known here", id="a gate of Kubernetes"),
+        pytest.param("--scheduler-sharding-mode=hard", "nodes are not divided", id="nodes of other shards"),
+        pytest.param("--scheduler-sharding-mode=soft", "nodes are not divided", id="nodes of other shards first"),
+        pytest.param("--leader-elect-resource-lock=endpoints", "only Leases are supported", id="another lock"),
+        pytest.param("--feature-gates=SchedulingGatesQueueAdmission=false", "not supported", id="a gate that is on"),
+        pytest.param(
+            "--feature-gates=DynamicResourceAllocation=true", "unknown feature gate", id="a gate of Kubernetes"
+        ),
     ],
 )
-def test_what_would_change_decisions_and_is_not_obeyed_is_refused(nowhere: str, flag: str, why: str) -> None:
+def test_unsupported_flag_that_changes_decisions_is_refused(nowhere: str, flag: str, why: str) -> None:
     told = run("run", nowhere, flag)
     assert told.code == 2
     (error,) = told.lines("error")

@@ -131,7 +131,7 @@ def test_a_job_that_can_never_run_is_named_and_what_it_holds(tmp_path: Path) -> 
     assert told.code == 1  # an error like any other: it is named, the rest is simulated
     (said,) = told.lines("error")
     assert said.startswith("job default/five: can never run: alone on the empty cluster, 0/2 nodes are unavailable")
-    assert "a promise of 5 cores and keeps it for nothing" in said
+    assert "reserves 5 cores without using it" in said
     found = told.json
     assert found["ending"] == "stuck"
     assert [each["job"] for each in found["never_run"]] == ["default/five"]

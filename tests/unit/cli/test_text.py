@@ -39,7 +39,7 @@ def test_simulate(tmp_path: Path) -> None:
     out = run("simulate", file).out
     rows = {line.split("  ")[0]: line for line in out.splitlines() if line}
     assert "2 of 3 done, 1 waiting, 1 of them can never run" in rows["jobs"]
-    assert "2 min 22 s until nothing moved any more" in rows["simulated"]
+    assert "2 min 22 s until nothing more could happen" in rows["simulated"]
     for title in ("Utilisation", "Queues", "Waiting time", "Completion time", "Fairness", "Why jobs waited"):
         assert any(row.startswith(title) for row in rows), title
     gangs = out.partition("1 gang waits at the end\n")[2]

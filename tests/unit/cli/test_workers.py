@@ -37,7 +37,7 @@ def test_every_task_is_answered() -> None:
 
 @pytest.mark.parametrize(
     ("task", "told"),
-    [pytest.param(13, "ValueError: thirteen", id="raises"), pytest.param(66, "a worker ended", id="dies")],
+    [pytest.param(13, "ValueError: thirteen", id="raises"), pytest.param(66, "a worker process ended", id="dies")],
 )
 def test_a_worker_that_fails_is_an_error(task: int, told: str) -> None:
     with Workers(2, squares, 0) as workers, pytest.raises(WorkerError, match=told):

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.cli.kit import GOOD, run
 
 NO_SUCH = "gone: no such file or folder"
-NOTHING = "found nothing that can be used, wanted manifests or a trace"
+NOTHING = "found nothing usable, wanted manifests or a trace"
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("simulate folder", f"folder: {NOTHING}"),
         ("simulate bad.yaml", "bad.yaml document 1: is no YAML: line 2, column 2"),
         ("simulate bytes", "bytes: is not UTF-8 text: byte 0 is 0xff"),
-        ("simulate cycle.pumice", "cycle.pumice: is a snapshot of one cycle, wanted manifests or a trace"),
+        ("simulate cycle.pumice", "cycle.pumice: found a snapshot of one cycle, wanted manifests or a trace"),
         ("simulate swf:table.csv", "table.csv: found no row of a swf trace that can be used: 2 rows left out"),
         ("simulate openb:header.csv", "header.csv: found no row of a openb trace that can be used: it has none"),
         ("simulate acme:table.csv", "missing columns 'job_id'"),
@@ -57,14 +57,14 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("simulate good.yaml --until soon", "--until': found 'soon', wanted a time above 0"),
         ("simulate good.yaml --nodes 8x", "--nodes: found '8x', wanted COUNT"),
         ("simulate good.yaml --faults gremlins=1", "--faults: found 'gremlins=1', wanted some of refused"),
-        ("simulate good.yaml --report gone/x.html", "gone/x.html: the folder gone is not there"),
+        ("simulate good.yaml --report gone/x.html", "gone/x.html: the folder gone does not exist"),
         ("compare default default", "missing argument 'INPUT…'"),
         ("compare default folder good.yaml", "folder: found a folder, wanted a policy file"),
         ("compare default default empty.yaml", f"empty.yaml: {NOTHING}"),
-        ("compare default default cycle.pumice", "cycle.pumice: is a snapshot of one cycle"),
+        ("compare default default cycle.pumice", "cycle.pumice: found a snapshot of one cycle"),
         ("schedule empty.yaml", f"empty.yaml: {NOTHING}"),
         ("schedule cut.pumice", "cut.pumice: was cut or changed since it was written"),
-        ("schedule cycle.pumice good.yaml", "a snapshot is a whole cluster: wanted it alone"),
+        ("schedule cycle.pumice good.yaml", "a snapshot contains a whole cluster: wanted no other input"),
         ("check-conf folder", "folder: cannot be read: Is a directory"),
         ("check-conf bytes", "bytes: is not UTF-8 text: byte 0 is 0xff"),
         ("check-conf good.yaml", "good.yaml: found 4 documents, wanted one"),
@@ -72,13 +72,13 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("fuzz --seeds 1 --save good.yaml", "'good.yaml' is a file"),
         ("fuzz --seeds 1 --confs gone", "gone: cannot be read: No such file or directory"),
         ("fuzz --replay folder", "folder: cannot be read: Is a directory"),
-        ("fuzz --replay bytes", "bytes: is not UTF-8 text: byte 0 is 0xff; wanted a world that fuzz has kept"),
-        ("fuzz --replay bad.yaml", "bad.yaml: is no JSON: line 1, column 1"),
+        ("fuzz --replay bytes", "bytes: is not UTF-8 text: byte 0 is 0xff; wanted a world saved by fuzz"),
+        ("fuzz --replay bad.yaml", "bad.yaml: is not valid JSON: line 1, column 1"),
         ("fill table.csv", "missing columns 'name'"),
         ("fill header.csv", "found no openb_node_list_gpu_node.csv"),
         ("bench --scenario gang --nodes 0 --pods 1 --gang 1", "nodes: found 0, wanted 1 to 10,000,000"),
         ("completion tcsh", "'tcsh' is not one of 'bash', 'zsh', 'fish'"),
-        ("log-level 4 --socket-dir gone", "no scheduler listens there"),
+        ("log-level 4 --socket-dir gone", "no scheduler listens here"),
         ("run --kubeconfig folder", "kubeconfig folder: cannot be read: folder: Is a directory"),
         ("conformance gone", NO_SUCH),
     ],

@@ -13,7 +13,7 @@ function signed(value, kind) {
 function intervalTable() {
   const columns = [{ name: "figure", row: true }, { name: "A" }, { name: "B" }, { name: "B − A" }, { name: "95 % interval" }, { name: "", class: "interval" }, { name: "better", class: "left" }];
   const rows = DATA.rows.map((row) => {
-    if (row.difference === null) return [row.label, "–", "–", "–", "not to be told in every run", "", ""];
+    if (row.difference === null) return [row.label, "–", "–", "–", "not known in every run", "", ""];
     const text = BY_KIND[row.kind], sure = row.low !== null;
     return [row.label, text(row.a), text(row.b), signed(row.difference, row.kind), sure ? `${signed(row.low, row.kind)} to ${signed(row.high, row.kind)}` : "–",
       sure ? intervalPicture(row) : "", row.better ? h("b", { class: `side ${row.better}` }, row.better.toUpperCase()) : ""];
