@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None, figures: Sequence[Figure] = FIG
     if options.json:
         print(json.dumps({"figures": [result.to_json() for result in results], "failed": failed}, indent=2))
     elif results:
-        print(table(line for result in results for line in result.lines()))
+        print(table(result.line() for result in results))
     missed = [text for result in results for text in result.missed]
     for text in missed:
         _say(f"missed: {text}")

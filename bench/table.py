@@ -8,14 +8,16 @@ from statistics import median
 
 from msgspec import Struct
 
-from bench.figures import FIGURES, Figure, Measure
+from bench.figures import CYCLE_CPU, FIGURES, PEAK, PROCESS_CPU, Figure, Measure
 from bench.processes import Run
 
 BEGIN = "<!-- figures: written by make bench -->"
 END = "<!-- end of figures -->"
+#: Measures with a column of their own; the others share one.
+COLUMNS = (CYCLE_CPU, PEAK, PROCESS_CPU)
 HEAD = (
-    "| figure | measure | best | median | must reach | Volcano | Volcano / median |",
-    "|---|---|--:|--:|--:|--:|--:|",
+    f"| figure | what | command | {' | '.join(COLUMNS)} | other | Volcano (of its median) |",
+    "|---|---|---|--:|--:|--:|---|---|",
 )
 
 
@@ -44,17 +46,22 @@ class Result(Struct, frozen=True):
             found.append(f"{self.figure.name}: {len(self.digests)} digests in {len(self.runs)} runs")
         return found
 
-    def lines(self) -> list[str]:
-        return [self._line(measure) for measure in self.figure.measures]
+    def line(self) -> str:
+        """The row of the figure: of each measure the best run, the median, and what the median must reach."""
+        measures = {measure.name: measure for measure in self.figure.measures}
+        own = [self._cell(measures[name]) if name in measures else "" for name in COLUMNS]
+        other = ", ".join(f"{name} {self._cell(each)}" for name, each in measures.items() if name not in COLUMNS)
+        peer = ", ".join(self._beside(each) for each in measures.values() if each.volcano is not None)
+        return f"{begin_of(self.figure)} {' | '.join((*own, other, peer))} |"
 
-    def _line(self, measure: Measure) -> str:
+    def _cell(self, measure: Measure) -> str:
         values = self.values(measure)
-        middle = median(values)
-        limit = "" if measure.limit is None else f"≤ {measure.limit:g}"
-        peer = "" if measure.volcano is None else f"{measure.volcano:,g}"
-        ratio = "" if measure.volcano is None else f"{number(measure.volcano / middle)}×"
-        cells = (f"`{self.figure.name}`", measure.name, number(min(values)), number(middle), limit, peer, ratio)
-        return f"| {' | '.join(cells)} |"
+        limit = "" if measure.limit is None else f" ≤ {measure.limit:g}"
+        return f"{number(min(values))} / {number(median(values))}{limit}"
+
+    def _beside(self, measure: Measure) -> str:
+        assert measure.volcano is not None
+        return f"{measure.name} {measure.volcano:,g} ({number(measure.volcano / median(self.values(measure)))}×)"
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -75,14 +82,13 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def begin_of(figure: Figure) -> str:
+    """What the row of a figure begins with: its name, what it is, and the command that gives it."""
+    return f"| `{figure.name}` | {figure.what} | `{figure.command}` |"
+
+
 def table(lines: Iterable[str]) -> str:
     return "\n".join((*HEAD, *lines))
-
-
-def commands() -> str:
-    """Every figure with what it is and the command that gives it."""
-    rows = (f"| `{figure.name}` | {figure.what} | `{figure.command}` |" for figure in FIGURES)
-    return "\n".join(("| figure | what | command |", "|---|---|---|", *rows))
 
 
 def written(page: str, results: Sequence[Result]) -> str:
@@ -94,12 +100,7 @@ def written(page: str, results: Sequence[Result]) -> str:
     if parts is None:
         raise ValueError(f"found no markers, wanted a line {BEGIN} and below it a line {END}")
     before, old, after = parts.groups()
-    kept = {figure.name: [line for line in old.splitlines() if _is_of(line, figure)] for figure in FIGURES}
-    kept |= {result.figure.name: result.lines() for result in results}
-    lines = (line for found in kept.values() for line in found)
-    return f"{before}\n{commands()}\n\n{table(lines)}\n\n{after}"
-
-
-def _is_of(line: str, figure: Figure) -> bool:
-    """A row of the table of figures, not of that of commands."""
-    return line.startswith(f"| `{figure.name}` |") and line.count(" | ") >= len(HEAD[0].split(" | ")) - 1
+    rows = {line.split("`")[1]: line for line in old.splitlines() if line.startswith("| `")}
+    rows |= {result.figure.name: result.line() for result in results}
+    lines = (rows[figure.name] for figure in FIGURES if figure.name in rows)
+    return f"{before}\n{table(lines)}\n\n{after}"

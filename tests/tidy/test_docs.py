@@ -117,3 +117,8 @@ def test_console_examples_can_be_typed() -> None:
         known = {o for p in command.get_params(context) for o in (*p.opts, *p.secondary_opts)}
         wrong += [f"{where}: no option {w}" for w in words if w.startswith("--") and w.split("=")[0] not in known]
     assert not wrong, repo.listed("what a page says to type must work", wrong)
+
+
+def test_the_page_of_figures_is_no_diary() -> None:
+    """A new figure takes the place of an old one; what it was before is in git."""
+    assert len(repo.text(repo.ROOT / "docs" / "performance.md").splitlines()) <= 130

@@ -103,7 +103,7 @@ def test_the_page_is_written(machine: Machine, tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_text(f"# Figures\n{BEGIN}\n{END}\n", encoding="utf-8")
     assert runner.main(["--only", "gang-1k", "--write", str(page)], (SHORT,)) == 0
-    assert "| `gang-1k` | s | 1 | 1 | ≤ 2 |  |  |" in page.read_text(encoding="utf-8")
+    assert "| s 1 / 1 ≤ 2 |  |" in page.read_text(encoding="utf-8")
 
 
 def test_interrupted_tells_what_was_whole_and_writes_nothing(
