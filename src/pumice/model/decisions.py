@@ -105,8 +105,7 @@ class Writes(Struct, frozen=True):
     """What differs from the snapshot and should be written: PodGroup statuses, ``status.allocated`` of queues by name,
     and for the same queues ``usages``, in a language that writes such; ``gates`` that are to be taken off pods.
     ``job_hypernodes`` and ``sub_hypernodes`` (row -> hypernode row) are for the store to remember, and so are
-    ``notes``, which the next snapshot has again. ``ask_again``: once they are there, the next session may decide
-    otherwise, or say otherwise why jobs wait, though nothing else happens."""
+    ``notes``, which the next snapshot has again."""
 
     groups: tuple[PodGroupUpdate, ...] = ()
     queues: Mapping[str, Resource] = {}
@@ -115,4 +114,3 @@ class Writes(Struct, frozen=True):
     sub_hypernodes: Mapping[int, int] = {}
     notes: Mapping[str, float] = {}
     gates: tuple[GateRemoval, ...] = ()
-    ask_again: bool = False

@@ -89,6 +89,7 @@ class SimCluster:
         self.binds_done = 0
         self.evictions_done = 0
         self.refusals = 0
+        self.phases_written = 0  # PodGroups that were given another phase
         self._tables: dict[type[Object], dict[str, Any]] = {
             Pod: self.pods,
             PodGroup: self.groups,
@@ -187,6 +188,7 @@ class SimCluster:
         group = self.groups.get(update.job)
         if group is None or (group.status == update.status and update.times is None):
             return
+        self.phases_written += group.status.phase != update.status.phase
         gang = gang_at(group.gang, update.times)
         group = self.groups[update.job] = replace(group, status=update.status, gang=gang)
         self.telling.tell(group, update.job, news=False)

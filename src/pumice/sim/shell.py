@@ -43,7 +43,7 @@ class Shell:
         for notice in outcome.nominations():
             self.cluster.notice(notice)
         self.causes.observe(now, outcome)
-        return CycleReport(self._submitted, outcome.wakes_at, outcome.writes.ask_again)
+        return CycleReport(self._submitted, outcome.wakes_at)
 
     def _saw(self, now: float, snapshot: Snapshot) -> None:
         if self._began is not None:

@@ -29,11 +29,10 @@ CLOCK_ONLY_MAX = 100
 
 class CycleReport(Struct, frozen=True):
     """What a cycle did. ``decisions``: those that were carried out. ``wake_at``: run again then even if nothing happens
-    (a policy that waits for a time). ``ask_again``: the phases that it wrote may have the next one decide otherwise."""
+    (a policy that waits for a time)."""
 
     decisions: Sequence[Decision] = ()
     wake_at: float | None = None
-    ask_again: bool = False
 
 
 #: One scheduling cycle at a moment: drains the cluster, decides, carries out.
@@ -133,7 +132,7 @@ class Simulation:
         self._after_event = after_event
         self._after_cycle = after_cycle
         self._earliest = self.start  # no cycle before
-        self._again = False  # the last cycle decided something, was refused something, or says so
+        self._again = False  # the last cycle decided something, was refused something, or wrote a phase
         self._wake_at: float | None = None
         self._moved = (0, 0)
         self._vain_cycles = 0
@@ -195,14 +194,14 @@ class Simulation:
         return None if self._wake_at is None else max(self._wake_at, self._earliest)
 
     def _cycle(self, now: float) -> None:
-        refusals = self.cluster.refusals
+        refusals, phases = self.cluster.refusals, self.cluster.phases_written
         report = self.cycle_fn(now)
         self.cycles += 1
         self._earliest = now + self.period_s
         self._again = (
             len(report.decisions) > 0
             or self.cluster.refusals > refusals
-            or (report.ask_again and self._somebody_waits())
+            or (self.cluster.phases_written > phases and self._somebody_waits())
         )
         self._wake_at = report.wake_at
         if self._after_cycle is not None:

@@ -172,16 +172,6 @@ job_enqueued: Point[[Job], None, None] = Point(
     {("Job",): "job"},
     switch="JobEnqueued",
 )
-job_started: Point[[Job], None, None] = Point(
-    "job_started",
-    "The job, which was admitted, is said to run from now on: what it was promised it holds. Where every plugin at"
-    " job_enqueueable has a hook here, that question is put once more, and if the answers are the same, a simulation"
-    " takes no cycle to find that out.",
-    "when the cycle ends that writes its phase Running; what hooks write is taken back",
-    combine.notify,
-    {("Job",): "job"},
-    switch="JobEnqueued",
-)
 gate_taken_off: Point[[Task], None, None] = Point(
     "gate_taken_off",
     "The gate behind which the task waited for its queue is taken off.",
@@ -327,7 +317,6 @@ __all__ = [
     "job_pipelined",
     "job_ready",
     "job_rejected",
-    "job_started",
     "job_starving",
     "job_valid",
     "node_map",

@@ -110,14 +110,14 @@ def test_a_refusal_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waits", "matters", "expected"),
+    ("waits", "phase", "expected"),
     [
-        pytest.param(True, True, [0, 1], id="somebody-waits"),
-        pytest.param(True, False, [0], id="it-does-not-matter"),
-        pytest.param(False, True, [0], id="nobody-waits"),
+        pytest.param(True, "Running", [0, 1], id="a-job-waits"),
+        pytest.param(True, "Pending", [0], id="the-phase-is-the-same"),
+        pytest.param(False, "Running", [0], id="no-job-waits"),
     ],
 )
-def test_a_phase_that_was_written_is_a_reason_to_look_again(waits: bool, matters: bool, expected: list[float]) -> None:
+def test_a_phase_that_was_written_is_a_reason_to_look_again(waits: bool, phase: str, expected: list[float]) -> None:
     """Admission asks whose phase says that it runs: what it says one cycle decides the next."""
     cluster, controller = world(node("n0"))
     if waits:
@@ -128,8 +128,8 @@ def test_a_phase_that_was_written_is_a_reason_to_look_again(waits: bool, matters
     def cycle(now: float) -> CycleReport:
         cluster.drain()
         moments.append(now)
-        cluster.write_group(PodGroupUpdate("ns/other", PodGroupStatus("Running")))
-        return CycleReport(ask_again=matters and not now)
+        cluster.write_group(PodGroupUpdate("ns/other", PodGroupStatus(phase)))
+        return CycleReport()
 
     Simulation(cluster, controller, cycle).run()
     assert moments == expected

@@ -276,10 +276,6 @@ class Capacity:
         if self.devices is not None:
             self.devices.promise(job)
 
-    @points.job_started
-    def job_started(self, job: Job) -> None:
-        """Nothing changes: what it holds of its minimum was not counted as a promise."""
-
     # -- events -------------------------------------------------------------------------------------------------------
 
     @points.gate_taken_off

@@ -47,12 +47,6 @@ class Overcommit:
         if self.ssn.tables.jobs.has_min[job.row]:
             self.ssn.journal.add(self.inqueue, 0, minimum(self.ssn, job))
 
-    @points.job_started
-    def job_started(self, job: Job) -> None:
-        """Its minimum is no longer counted beside what it holds."""
-        if self.ssn.tables.jobs.has_min[job.row]:
-            self.ssn.journal.add(self.inqueue, 0, -minimum(self.ssn, job))
-
 
 def _idle(ssn: Session, factor: float) -> F64:
     """What is left of ``factor`` times the cluster (R,)."""

@@ -137,10 +137,6 @@ class Proportion:
     def job_enqueued(self, job: Job) -> None:
         self.ssn.journal.add(self.inqueue, job.queue, minimum(self.ssn, job))
 
-    @points.job_started
-    def job_started(self, job: Job) -> None:
-        """Nothing changes: what it holds of its minimum was not counted as a promise."""
-
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:
         self._move(run, 1.0)

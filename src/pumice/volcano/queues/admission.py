@@ -3,9 +3,8 @@ ask once. Source: Volcano enqueue (spec 03 §1)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from heapq import heapify, heappop, heapreplace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,12 +12,9 @@ from pumice.columns.dtypes import AnyArray
 from pumice.columns.jobs import INQUEUE_PHASE, PENDING_PHASE
 from pumice.columns.views import Job, Queue
 from pumice.framework.cycle.session import Session
-from pumice.framework.memo import Ground, ground_of_rows
+from pumice.framework.memo import ground_of_rows
 from pumice.framework.plugin.errors import PluginFault
-from pumice.framework.plugin.hooks import At
 from pumice.volcano import points
-
-V = TypeVar("V")
 
 
 class Kind(NamedTuple):
@@ -61,10 +57,7 @@ class Admission:
     def __init__(self, ssn: Session) -> None:
         self.ssn = ssn
         self.by_amount = ssn.hooks.forms(points.job_enqueueable) == {"amount"}
-        #: Whether it is known what a rejection rests on: a plugin with plain Python state may keep anything.
-        self.is_known = self.by_amount and not ssn.policy.python_plugins
-        self._ground: Ground | None = None  # until somebody is admitted
-        self._said: dict[tuple[int, int], str | None] = {}  # likewise, by queue and ask, as far as it is known
+        self._said: dict[tuple[int, int], str | None] = {}  # by queue and ask, until a job is admitted
 
     def rejects_all(self, kinds: list[Kind], *, remembered: bool = False) -> bool:
         """Reject everybody, if nobody can be admitted now: then no order matters. ``remembered``: from one cycle to the
@@ -72,30 +65,25 @@ class Admission:
         if not self.by_amount:
             return False
         try:
-            texts = self.reasons(kinds) if remembered else self._rejections(kinds)
+            texts = self._known(kinds) if remembered else self._rejections(kinds)
         except PluginFault:  # it costs the job its turn for which it happens, and that is not now
             return False
         for kind, text in zip(kinds, texts, strict=False):
             self._tell(kind.rows, text)
         return bool(texts)
 
-    def reasons(self, kinds: list[Kind]) -> tuple[str, ...]:
-        """Why each kind is not admitted; nothing where one of them would be."""
+    def _known(self, kinds: list[Kind]) -> tuple[str, ...]:
+        """``_rejections`` as an earlier cycle found them, if all that they rest on is the same."""
+        ssn = self.ssn
+        if ssn.policy.python_plugins:  # such a plugin may keep anything, so it is not known what its answer rests on
+            return self._rejections(kinds)
+        reading = ssn.hooks.reading(points.job_enqueueable)
+        rests_on = (*reading.rests_on(ssn.world), ssn.world.stamps("queue").tobytes())
         question = "rejected", tuple([(kind.queue, kind.ask) for kind in kinds])
-        return self._known(question, lambda: self._rejections(kinds))
-
-    def _known(self, question: Hashable, find: Callable[[], V]) -> V:
-        """What was found out before, if all that it rests on is the same."""
-        if not self.is_known:
-            return find()
-        if self._ground is None:
-            ssn = self.ssn
-            reading = ssn.hooks.reading(points.job_enqueueable)
-            self._ground = (*reading.rests_on(ssn.world), ssn.world.stamps("queue").tobytes())
-        return self.ssn.memo.get(question, self._ground, find)
+        return ssn.memo.get(question, rests_on, lambda: self._rejections(kinds))
 
     def _rejections(self, kinds: list[Kind]) -> tuple[str, ...]:
-        """The same, asked for now."""
+        """Why each kind is not admitted; nothing where a job of one of them would be."""
         texts = []
         for kind in kinds:
             text = self._rejection(kind, kind.rows[0])
@@ -149,36 +137,8 @@ class Admission:
             self.ssn.trace.rejected.append((rows, text))
 
     def _admit(self, row: int) -> None:
-        ssn, self._ground = self.ssn, None
+        ssn = self.ssn
         self._said.clear()
         ssn.ask(points.job_enqueued, Job(ssn.tables, row))
         ssn.journal.put(ssn.tables.jobs["phase"], row, INQUEUE_PHASE)
         ssn.trace.tell(ssn.tables.jobs.uids[row], "admitted")
-
-
-def would_answer_otherwise(ssn: Session, started: list[int]) -> bool:
-    """Whether a session that finds all as this one leaves it, but these admitted jobs, by row, running, may admit
-    somebody, or say something else of who waits. Where plugins do not say what that changes for them, it may, unless
-    nobody waits."""
-    kinds = waiting_kinds(ssn)
-    if not kinds:
-        return False
-    asked = points.job_enqueueable, points.job_started
-    now = Admission(ssn)
-    if not now.by_amount or not ssn.hooks.known(("told of starts", asked), asked, _all_are_told):
-        return True
-    mark = ssn.journal.mark()
-    try:
-        reasons = now.reasons(kinds)
-        for row in started:
-            ssn.ask(points.job_started, Job(ssn.tables, row))
-        return not reasons or Admission(ssn).reasons(kinds) != reasons
-    except PluginFault:  # it is told of the next session, which looks at it again
-        return True
-    finally:
-        ssn.journal.rollback(mark)
-
-
-def _all_are_told(at: At) -> bool:
-    """Whether all plugins that decide about admission hear of jobs that start."""
-    return {each.plugin for each in at(points.job_enqueueable)} <= {each.plugin for each in at(points.job_started)}

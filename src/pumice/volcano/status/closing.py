@@ -20,7 +20,6 @@ from pumice.model.decisions import PodGroupUpdate, Writes
 from pumice.model.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 from pumice.model.resources import Resource
 from pumice.model.status import PodGroupPhase, TaskStatus
-from pumice.volcano.queues.admission import would_answer_otherwise
 from pumice.volcano.queues.amounts import queue_amounts_now
 from pumice.volcano.queues.gates import removals
 from pumice.volcano.queues.tree import QueueTree
@@ -175,24 +174,7 @@ def close(ssn: Session) -> Writes:
         sub_hypernodes={sub: int(ssn.tables.subs.hypernode[sub]) for job in moved for sub in jobs.subs[job]},
         notes=ssn.notes,
         gates=tuple(removals(ssn)),
-        ask_again=_phases_matter(ssn, updates),
     )
-
-
-def _phases_matter(ssn: Session, updates: Mapping[int, PodGroupUpdate]) -> bool:
-    """Whether the phases that are written may have the next session decide otherwise. Admission counts what was
-    promised to a gang until its phase says that it runs."""
-    jobs = ssn.tables.jobs
-    moves = {row: (jobs.groups[row].status.phase, update.status.phase) for row, update in updates.items()}
-    started = [row for row, (before, after) in moves.items() if before != after]
-    if any(moves[row] != (PodGroupPhase.INQUEUE, PodGroupPhase.RUNNING) for row in started):
-        return True
-    assert jobs.stamps is not None
-    if any(jobs.stamps[row] > ssn.opened_at for row in started):  # plugins have not counted anew what it holds
-        return True
-    if not started or not ssn.policy.has_action("enqueue"):
-        return False
-    return would_answer_otherwise(ssn, started)
 
 
 def new_status(ssn: Session, job: int, fresh: Mapping[str, PodGroupCondition]) -> PodGroupUpdate | None:

@@ -1,4 +1,4 @@
-"""Admission, asked once more: once a job runs its promise ends, and somebody else may be admitted."""
+"""Admission: what was promised to a gang counts beside what it holds until its phase is Running."""
 
 from __future__ import annotations
 
@@ -6,99 +6,45 @@ from typing import Any
 
 import pytest
 
-from pumice.api import F64, Job, Queue, Session, Vote, plugin, points
-from pumice.testing.build import Ran, cluster, node, podgroup, pods, queue, resource, run
+from pumice.api import Job, Session, Vote, plugin, points
+from pumice.testing.build import cluster, node, podgroup, pods, queue, resource, run
 
-DEFAULT = "actions: '%s'\ntiers: [{plugins: [{name: gang}, {name: overcommit}, {name: proportion}]}]"
-ALONE = "actions: enqueue\ntiers: [{plugins: [{name: %s}]}]"
+CONF = "actions: enqueue\ntiers: [{plugins: [{name: gang}, {name: overcommit}, {name: proportion}]}]"
 ONE_NODE = node("n", 10)
-STARTS = [podgroup("s", 1, phase="Inqueue", min_resources=resource(4)), *pods("s", 1, cpu=4, on="n")]
-ADMITTED = [podgroup("w", 1, phase="Inqueue"), *pods("w", 1, cpu=9)]
 
 
-def wants(name: str, cpu: int) -> Any:
-    """A job that waits for admission."""
-    return podgroup(name, min_resources=resource(cpu))
-
-
-def rejected(found: Ran) -> list[str]:
-    return [text for rows, text in found.outcome.trace.rejected for _ in rows]
+def starts(phase: str) -> Any:
+    """A gang that holds four of the twelve cores that may be promised, and is promised four until it is Running."""
+    return podgroup("s", 1, phase=phase, min_resources=resource(4)), *pods("s", 1, cpu=4, on="n")
 
 
 @pytest.mark.parametrize(
-    ("objects", "actions", "again"),
-    [
-        pytest.param([*STARTS, wants("w", 5)], "enqueue", True, id="which is what the next one may have"),
-        pytest.param([*STARTS, wants("w", 9)], "enqueue", False, id="which is not enough for anybody"),
-        pytest.param([*STARTS, wants("w", 9), wants("v", 8)], "enqueue", True, id="which is enough for one of two"),
-        pytest.param([*STARTS, wants("w", 8), wants("v", 1)], "enqueue", True, id="for who is left"),
-        pytest.param(STARTS, "enqueue", False, id="and nobody waits"),
-        pytest.param([*STARTS, *ADMITTED], "allocate", False, id="and admission is not asked for"),
-        pytest.param([podgroup("s", 1), wants("w", 9)], "enqueue", True, id="another phase"),
-        pytest.param(
-            [podgroup("s", 1, phase="Running"), *pods("s", 1, cpu=4, on="n"), wants("w", 9)],
-            "enqueue",
-            False,
-            id="none",
-        ),
-    ],
+    ("phase", "cpu", "admitted"), [("Inqueue", 4, True), ("Inqueue", 5, False), ("Running", 6, True)]
 )
-def test_whether_the_next_cycle_may_answer_otherwise(objects: list[Any], actions: str, again: bool) -> None:
-    """Twelve cores may be promised, of which the job that starts holds four, and is promised four until it is said to
-    run."""
-    found = run(cluster(ONE_NODE, objects), DEFAULT % actions)
-    assert found.outcome.writes.ask_again == again
+def test_a_promise_ends_when_the_gang_runs(phase: str, cpu: int, admitted: bool) -> None:
+    found = run(cluster(ONE_NODE, *starts(phase), podgroup("w", min_resources=resource(cpu))), CONF)
+    assert (found.outcome.trace.rejected == []) is admitted
 
 
-def test_what_is_said_of_who_waits_may_change_too() -> None:
-    """Of two things that stand against it the cluster's comes first, as long as it does."""
-    queued = [queue("default", capability=resource(8)), *STARTS, wants("w", 7)]
-    found = run(cluster(ONE_NODE, queued), DEFAULT % "enqueue")
-    assert (rejected(found), found.outcome.writes.ask_again) == (
-        ["resource in cluster is overused: overused cpu"],
-        True,
-    )
+def test_the_cluster_s_reason_comes_before_the_queue_s() -> None:
+    small = queue("default", capability=resource(8))
+    found = run(cluster(ONE_NODE, small, *starts("Inqueue"), podgroup("w", min_resources=resource(7))), CONF)
+    assert [text for _, text in found.outcome.trace.rejected] == ["resource in cluster is overused: overused cpu"]
 
 
-class Refuses:
-    """Nobody is admitted, however little is asked for."""
+def test_a_hook_that_takes_a_job_is_asked_for_each() -> None:
+    asked: list[str] = []
 
-    def __init__(self, ssn: Session) -> None: ...
+    @plugin("judge", keeps="python")
+    class Judge:
+        def __init__(self, ssn: Session) -> None: ...
 
-    @points.job_enqueueable
-    def job_enqueueable(self, queue: Queue, asked: F64) -> Vote | str:
-        return "no"
+        @points.job_enqueueable
+        def job_enqueueable(self, job: Job) -> Vote | str:
+            asked.append(job.key)
+            return "no" if job.key == "ns/a" else Vote.PERMIT
 
-
-class Fails(Refuses):
-    """It hears of jobs that start."""
-
-    @points.job_started
-    def job_started(self, job: Job) -> None:
-        raise ValueError("of what?")
-
-
-class Judges:
-    """It looks at single jobs."""
-
-    def __init__(self, ssn: Session) -> None: ...
-
-    @points.job_enqueueable
-    def job_enqueueable(self, job: Job) -> Vote | str:
-        return "no"
-
-
-@pytest.mark.parametrize("asked", [Refuses, Fails, Judges])
-def test_it_is_asked_again_where_plugins_do_not_say_what_a_start_changes(asked: type[Any]) -> None:
-    """A fault of a hook is the next cycle's to tell."""
-    plugged = plugin("asked", keeps="python" if asked is Judges else "columns")(asked)
-    found = run(cluster(ONE_NODE, STARTS, wants("w", 9)), ALONE % "asked", plugins=[plugged])
-    assert (found.outcome.writes.ask_again, rejected(found)) == (True, ["no"])
-
-
-def test_what_is_tried_out_leaves_no_trace() -> None:
-    figures = run(cluster(ONE_NODE, STARTS, wants("w", 9)), DEFAULT % "enqueue").outcome.figures
-    assert (
-        figures["queue.inqueue"].tolist()
-        == run(cluster(ONE_NODE, STARTS), DEFAULT % "enqueue").outcome.figures["queue.inqueue"].tolist()
-    )
+    jobs = [podgroup(name, min_resources=resource(1)) for name in ("a", "b")]
+    found = run(cluster(ONE_NODE, *jobs), "actions: enqueue\ntiers: [{plugins: [{name: judge}]}]", plugins=[Judge])
+    assert sorted(asked) == ["ns/a", "ns/b"]
+    assert [text for _, text in found.outcome.trace.rejected] == ["no"]
