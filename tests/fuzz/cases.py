@@ -28,7 +28,7 @@ from tests.fuzz.worlds import CONFS, TRACES, cluster, write_all
 Case = dict[str, Any]
 #: Of a hundred inputs, how many are of which kind.
 SHARES = {"manifests": 45, "simulation": 10, "conf": 10, "trace": 10, "http": 25}
-UNFORESEEN = "in a way that nobody foresaw"
+UNFORESEEN = "unexpected error"
 _UNTIL_S = 300.0
 
 

@@ -353,7 +353,7 @@ async def _ask(client: aiohttp.ClientSession, url: str, asked: Case) -> list[str
                 json.loads(text)
     except (aiohttp.InvalidURL, ValueError) as error:
         if isinstance(error, json.JSONDecodeError):
-            return [f"{asked['method']} {path[:80]}: the answer is no JSON: {error}"]
+            return [f"{asked['method']} {path[:80]}: the answer is not valid JSON: {error}"]
     except aiohttp.ClientError as error:
         return [f"{asked['method']} {path[:80]}: no answer: {type(error).__name__} {error}"]
     return []

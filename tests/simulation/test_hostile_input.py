@@ -24,7 +24,7 @@ POLICY = policy_of(POLICIES["topology"], volcano_registry())
 VOLCANO, JOBS, TOPOLOGY = (f"{group}.volcano.sh" for group in ("scheduling", "batch", "topology"))
 INT_MAX = 2**31 - 1
 ENORMOUS = 10**18
-NOWHERE = "error: Pod default/x: PodGroup default/bad is not there"
+NOWHERE = "error: Pod default/x: PodGroup default/bad does not exist"
 
 
 def raw(api: str, kind: str, name: str, annotations: Any = None, **rest: Any) -> Raw:
@@ -116,7 +116,7 @@ def told(tmp_path: Path) -> Any:
         ),
         pytest.param(gang(minMember=-1), ["error: document 1: PodGroup bad: spec.minMember: found -1"], id="minus one"),
         pytest.param(gang(minTaskMember={f"r{i}": INT_MAX for i in range(5000)}), [], id="many roles that nobody has"),
-        pytest.param(gang(queue="que"), ["error: PodGroup default/bad: Queue que is not there"], id="no such queue"),
+        pytest.param(gang(queue="que"), ["error: PodGroup default/bad: Queue que does not exist"], id="no such queue"),
         pytest.param([pod("x", "bad")], [NOWHERE], id="no such PodGroup"),
         pytest.param(
             [group("bad"), pod("x", "bad", {"cpu": str(ENORMOUS)})],
@@ -159,7 +159,7 @@ def told(tmp_path: Path) -> Any:
         ),
         pytest.param(
             [queue("a", parent="b"), queue("b", parent="a"), group("bad", queue="a"), pod("x", "bad")],
-            ["error: Queue a: parents go round in a circle: a -> b -> a"],
+            ["error: Queue a: parents form a cycle: a -> b -> a"],
             id="queues in a circle",
         ),
         pytest.param(
@@ -169,7 +169,7 @@ def told(tmp_path: Path) -> Any:
         ),
         pytest.param(
             [hypernode("a", 1, exactMatch={"name": "b"}), hypernode("b", 2, exactMatch={"name": "a"})],
-            ["error: HyperNode a: members go round in a circle: a -> b -> a", "warning: HyperNode a: is of tier 1"],
+            ["error: HyperNode a: members form a cycle: a -> b -> a", "warning: HyperNode a: is of tier 1"],
             id="HyperNodes in a circle",
         ),
         pytest.param([hypernode("a", 9, regexMatch={"pattern": "(n+)+$"})], [], id="a slow pattern"),

@@ -112,7 +112,7 @@ def _loaded(text: str, registry: Registry, where: str, strict: bool, unset_switc
     unusable = tuple(_in_sections(policy))
     if unusable and strict:
         raise PolicyError(f"{where}: {problem}" for problem in unusable)
-    warnings = (*(f"actions: {why}; it is left out" for why in left_out.values()), *unusable, *no_policy)
+    warnings = (*(f"actions: {why} (ignored)" for why in left_out.values()), *unusable, *no_policy)
     policy = replace(policy, warnings=warnings + policy.warnings) if warnings else policy
     return LoadedPolicy(policy, text, tuple(left_out))
 

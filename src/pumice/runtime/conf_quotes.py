@@ -14,7 +14,7 @@ def hint_on_quotes(document: Any, problem: str) -> str:
     """What to add to a problem of ``read_policy`` about such a value: that it is in quotes. Empty for any other."""
     for place, text in _quoted(document):
         if f"{place}: found {text!r}, wanted" in problem:
-            return f": it is in quotes and so a text; write {text}"
+            return f": the quotes make it a string; write {text}"
     return ""
 
 

@@ -76,9 +76,9 @@ def _json_document(path: Path, text: str) -> Document | Problem:
     try:
         return Document(where, _from_json(text))
     except json.JSONDecodeError as error:
-        return Problem(where, f"is no JSON: line {error.lineno}, column {error.colno}: {error.msg}")
+        return Problem(where, f"is not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}")
     except (ValueError, RecursionError, _Refused) as error:
-        return Problem(where, f"is no JSON that can be used: {_first_line(error)}")
+        return Problem(where, f"is not usable JSON: {_first_line(error)}")
     except Exception as error:
         return Problem(where, unforeseen(error))
 
@@ -95,11 +95,11 @@ def _check_characters(value: Any, half: str) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise _Refused(f"half a character, such as {half}") from None
+        raise _Refused(f"half of a surrogate pair, such as {half}") from None
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 # -- YAML
@@ -110,16 +110,14 @@ class _Loader(_Base):  # type: ignore[misc, valid-type]
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         if not isinstance(node, yaml.MappingNode):
-            raise yaml.constructor.ConstructorError(None, None, "found no mapping under its tag", node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, "the tagged value is not a mapping", node.start_mark)
         merges = any(key.tag == _MERGE for key, _ in node.value)
         mapping: dict[Any, Any] = super().construct_mapping(node, deep)
         if len(mapping) < len(node.value) and not merges:
             seen: set[str] = set()
             for key, _ in node.value:
                 if key.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"key {key.value} a second time", key.start_mark
-                    )
+                    raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key.value}", key.start_mark)
                 seen.add(key.value)
         return mapping
 
@@ -167,9 +165,9 @@ def yaml_documents(source: str, text: str) -> Iterator[Document | Problem]:
         try:
             yield Document(where, _from_yaml(chunk))
         except yaml.MarkedYAMLError as error:
-            yield Problem(where, f"is no YAML: {_marked(error, first_line)}")
+            yield Problem(where, f"is not valid YAML: {_marked(error, first_line)}")
         except (yaml.YAMLError, ValueError, RecursionError, _Refused) as error:
-            yield Problem(where, f"is no YAML that can be used: from line {first_line}: {_first_line(error)}")
+            yield Problem(where, f"is not usable YAML: from line {first_line}: {_first_line(error)}")
         except Exception as error:
             yield Problem(where, f"from line {first_line} on it {unforeseen(error)}")
 
@@ -238,7 +236,7 @@ def _check_aliases(root: yaml.Node) -> None:
             if sizes[id(node)] > EXPANDED_NODES_MAX:
                 raise _Refused(f"aliases that expand to more than {EXPANDED_NODES_MAX} values")
         elif id(node) in open_nodes:
-            raise _Refused("an alias inside of what it stands for")
+            raise _Refused("an alias inside the value that it refers to")
         elif id(node) not in sizes:
             open_nodes.add(id(node))
             waiting.append((node, True))

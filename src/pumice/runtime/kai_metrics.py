@@ -29,10 +29,10 @@ _HELD = {"cpu_cores": 1e3, "memory_bytes": 1.0, "gpus": 1e3}
 
 #: By name: what actions count, and what that is.
 _TALLIES = {
-    "podgroups_acted_on_by_action": (Tally.TRIED, "Turns of jobs"),
-    "podgroups_scheduled_by_action": (Tally.PLACED, "Turns in which a job was placed"),
+    "podgroups_acted_on_by_action": (Tally.TRIED, "Attempts to place jobs"),
+    "podgroups_scheduled_by_action": (Tally.PLACED, "Attempts that placed a job"),
     "scenarios_simulation_by_action": (Tally.SIMULATED, "Sets of victims that were simulated"),
-    "scenarios_filtered_by_action": (Tally.RULED_OUT, "Sets of victims that bounds ruled out"),
+    "scenarios_filtered_by_action": (Tally.RULED_OUT, "Sets of victims ruled out without simulation"),
 }
 _PREEMPTIONS = "total_preemption_attempts"
 
@@ -43,24 +43,35 @@ def _families() -> Iterable[Family]:
     yield Family(f"action_scheduling_{_LATENCY}", "gauge", "Time of an action", _ACTION, prefix=PREFIX)
     yield Family(f"plugin_scheduling_{_LATENCY}", "gauge", "Time in a plugin", ("plugin", "OnSession"), prefix=PREFIX)
     yield Family(
-        f"task_scheduling_{_LATENCY}", "histogram", "From a pod's creation to its bind", (), _DOUBLING, prefix=PREFIX
+        f"task_scheduling_{_LATENCY}",
+        "histogram",
+        "Time from a pod's creation to its bind",
+        (),
+        _DOUBLING,
+        prefix=PREFIX,
     )
-    yield Family(f"task_bind_{_LATENCY}", "histogram", "Time in which a bind is written", (), _DOUBLING, prefix=PREFIX)
-    about = "Time in which what queues had lately is answered"
+    yield Family(f"task_bind_{_LATENCY}", "histogram", "Time to write a bind", (), _DOUBLING, prefix=PREFIX)
+    about = "Time of a query for the usage history of queues"
     yield Family(f"usage_query_{_LATENCY}", "histogram", about, (), _DOUBLING, prefix=PREFIX)
     for name, (_, about) in _TALLIES.items():
         yield Family(name, "counter", about, _ACTION, prefix=PREFIX)
     yield Family(_PREEMPTIONS, "counter", "Jobs for which preempt looked for victims", prefix=PREFIX)
     yield Family("queue_info", "gauge", "1 for each queue", _QUEUE, prefix=PREFIX)
     for what in ("cpu", "memory", "gpu"):
-        about = f"Which part of the cluster's {what} a queue had lately"
+        about = f"Share of the cluster's {what} that a queue used lately"
         yield Family(f"queue_{what}_usage", "gauge", about, _QUEUE, prefix=PREFIX)
     for unit in _FAIR:
         yield Family(f"queue_fair_share_{unit}", "gauge", "Fair share of a queue", _QUEUE, prefix=PREFIX)
     for unit in _HELD:
-        yield Family(f"queue_allocated_{unit}", "gauge", "What a queue and all below it hold", _QUEUE, prefix=PREFIX)
+        yield Family(
+            f"queue_allocated_{unit}",
+            "gauge",
+            "Resources allocated to a queue and all queues below it",
+            _QUEUE,
+            prefix=PREFIX,
+        )
         name = f"queue_quota_{unit}" if unit != "gpus" else "queue_deserved_gpus"
-        yield Family(name, "gauge", "Quota of a queue, -1 without bound", _QUEUE, prefix=PREFIX)
+        yield Family(name, "gauge", "Quota of a queue, -1 if unlimited", _QUEUE, prefix=PREFIX)
     yield Family("pod_group_evicted_pods_total", "counter", "Pods evicted of a PodGroup", _EVICTED, prefix=PREFIX)
 
 

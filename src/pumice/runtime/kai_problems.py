@@ -26,7 +26,7 @@ def sharing_problems(queues: Iterable[Queue]) -> Iterator[Problem]:
         for name in ("cpu", "memory", "gpu") if queue.sharing is not None else ():
             amount = getattr(queue.sharing, name)
             if amount.limit is not None and (amount.quota is None or amount.quota > amount.limit):
-                what = f"limit is below its quota of {name}: it can have no more than the limit"
+                what = f"limit is below its quota of {name}: the limit applies"
                 yield Problem(f"Queue {queue.name}", what, Severity.WARNING)
 
 
@@ -51,7 +51,7 @@ def _of_pod_sets(group: PodGroup, gang: Gang, sizes: Counter[tuple[str, str]]) -
             yield f"sub-group {name} has a minMember of {least}, but {count} pods", Severity.WARNING
     strays = sorted(name for key, name in sizes if key == group.key and pod_sets and name not in pod_sets)
     for name in strays:
-        yield f"has pods of a sub-group {name[:80]} that it does not name: they are not placed", Severity.WARNING
+        yield f"has no sub-group {name[:80]}, but pods that name it: these are not placed", Severity.WARNING
 
 
 def _of_topologies(gang: Gang, by_name: dict[str, Topology], guess: Guess) -> Iterator[tuple[str, Severity]]:
@@ -63,7 +63,7 @@ def _of_topologies(gang: Gang, by_name: dict[str, Topology], guess: Guess) -> It
 def _of_wish(wish: TopologyConstraint, by_name: dict[str, Topology], guess: Guess) -> Iterator[tuple[str, Severity]]:
     topology = by_name.get(wish.topology)
     if topology is None:
-        yield f"Topology {wish.topology} is not there{guess(wish.topology, by_name)}", Severity.ERROR
+        yield f"Topology {wish.topology} does not exist{guess(wish.topology, by_name)}", Severity.ERROR
         return
     for level in (wish.required, wish.preferred):
         if level and level not in topology.levels:
@@ -78,9 +78,7 @@ def share_problems(pods: Iterable[Pod], nodes: Iterable[Node]) -> Iterator[Probl
         if share is None:
             continue
         if share.problem:
-            yield Problem(
-                f"Pod {pod.key}", f"{share.problem}; where GPUs are shared it finds no node", Severity.WARNING
-            )
+            yield Problem(f"Pod {pod.key}", f"{share.problem}; it fits no node where GPUs are shared", Severity.WARNING)
         elif share.memory_mib > most:
             there = f"the largest device has {most}" if most else f"no node has the label {GPU_MEMORY_LABEL}"
             what = f"annotation gpu-memory asks for {share.memory_mib} MiB of a GPU: {there}"

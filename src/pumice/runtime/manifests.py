@@ -71,7 +71,7 @@ class _Reading:
         if path.is_file():
             yield path
         elif not path.is_dir():
-            what = "is neither a file nor a folder" if path.exists() else "is not there"
+            what = "is not a file or folder" if path.exists() else "is not there"
             self.problems.append(Problem(str(path), what))
         else:
             found = sorted(self._below(path))
@@ -127,7 +127,7 @@ class _Reading:
         """The items of a list. Those of a typed one, such as PodList, may leave their kind to it."""
         items = obj["items"]
         if depth >= _LISTS_MAX or not isinstance(items, list | None):
-            wanted = "a list" if depth < _LISTS_MAX else f"at most {_LISTS_MAX} lists in each other"
+            wanted = "a list" if depth < _LISTS_MAX else f"at most {_LISTS_MAX} nested lists"
             self.problems.append(Problem(where, f"items: found {kind_of(items)}, wanted {wanted}"))
             return
         kind = obj["kind"].removesuffix("List")
@@ -156,19 +156,21 @@ class _Reading:
             what = f"{kind} {namespace}/{name}".replace(" /", " ")
             where = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
             if key in self.differing:
-                kept = f"is given {len(places)} times, differently; kept the one of {self.objects[key][1]}"
+                kept = (
+                    f"is defined {len(places)} times with different contents; using the one in {self.objects[key][1]}"
+                )
                 self.problems.append(Problem(where, f"{what} {kept}"))
             else:
-                self.problems.append(Problem(where, f"{what} is given {len(places)} times", Severity.WARNING))
+                self.problems.append(Problem(where, f"{what} is defined {len(places)} times", Severity.WARNING))
         for unknown, places in self.unknown.items():
             left = self.unknown_counts[unknown] - len(places)
             where = "; ".join(places) + (f" and {left} more" if left else "")
             meant = f"; did you mean {unknown.near}?" if unknown.near else ""
-            what = f"{unknown.path} is no key there and is passed over{meant}"
+            what = f"{unknown.path} unknown field (ignored){meant}"
             self.problems.append(Problem(where, what, Severity.WARNING))
         for kind, count in self.unread.items():
             where = self.first_unread[kind] + (f" and {count - 1} more" if count > 1 else "")
-            self.problems.append(Problem(where, f"{kind} is a kind that Pumice does not read", Severity.WARNING))
+            self.problems.append(Problem(where, f"kind {kind} is not supported (ignored)", Severity.WARNING))
         return Manifests(tuple(value for value, _ in self.objects.values()), tuple(self.problems))
 
 

@@ -46,12 +46,12 @@ _ACTION, _TASK, _STAGE = (1, 2000, 20), (50, 60_000, 30), (0.1, 500, 20)
 
 def _queue_families() -> Iterator[Family]:
     kinds = {
-        "allocated": "What the jobs of the queue hold",
-        "request": "What the jobs of the queue hold and wait for",
-        "deserved": "What the queue deserves",
+        "allocated": "Resources that the jobs of the queue hold",
+        "request": "Resources that the jobs of the queue hold and wait for",
+        "deserved": "Resources that the queue deserves",
         "capacity": "The limit in the queue's spec",
-        "real_capacity": "The limit of the queue that the cluster and other queues' guarantees leave",
-        "inqueue": "What admitted jobs of the queue wait for",
+        "real_capacity": "Limit of the queue given by the cluster and the guarantees of other queues",
+        "inqueue": "Resources that admitted jobs of the queue wait for",
     }
     for kind, about in kinds.items():
         yield Family(f"queue_{kind}_milli_cpu", "gauge", f"{about}: cpu, in thousandths", ("queue_name",))
@@ -65,28 +65,32 @@ FAMILIES: Mapping[str, Family] = {
     for family in (
         Family("e2e_scheduling_latency_milliseconds", "histogram", "Time of a scheduling cycle", (), _E2E),
         Family("open_session_duration_milliseconds", "histogram", "Time to open a session", (), _E2E),
-        Family("e2e_job_scheduling_latency_milliseconds", "histogram", "From a job's creation to a bind", (), _JOBS),
+        Family(
+            "e2e_job_scheduling_latency_milliseconds", "histogram", "Time from a job's creation to a bind", (), _JOBS
+        ),
         Family("e2e_job_scheduling_duration", "gauge", "Milliseconds from a job's creation to its last bind", _JOB),
-        Family("e2e_job_scheduling_start_time", "gauge", "When the job was created, in seconds", _JOB),
-        Family("e2e_job_scheduling_last_time", "gauge", "When a pod of the job was last bound, in seconds", _JOB),
+        Family("e2e_job_scheduling_start_time", "gauge", "Creation time of the job, in seconds", _JOB),
+        Family("e2e_job_scheduling_last_time", "gauge", "Time of the last bind of the job, in seconds", _JOB),
         Family(
             "plugin_scheduling_latency_milliseconds", "histogram", "Time in a plugin", ("plugin", "OnSession"), _PLUGIN
         ),
         Family("action_scheduling_latency_milliseconds", "histogram", "Time of an action", ("action",), _ACTION),
-        Family("task_scheduling_latency_milliseconds", "histogram", "A pod's way to a node", ("stage",), _TASK),
+        Family(
+            "task_scheduling_latency_milliseconds", "histogram", "Time to schedule and bind a pod", ("stage",), _TASK
+        ),
         Family("scheduling_stage_duration_milliseconds", "histogram", "Time of a stage", ("stage",), _STAGE),
-        Family("schedule_attempts_total", "counter", "SearchBudget to schedule a pod, by result", ("result",)),
-        Family("pod_preemption_victims", "gauge", "Victims of the last preemption that was looked at"),
-        Family("total_preemption_attempts", "counter", "Preemptions tried"),
+        Family("schedule_attempts_total", "counter", "Attempts to schedule a pod, by result", ("result",)),
+        Family("pod_preemption_victims", "gauge", "Victims of the last preemption"),
+        Family("total_preemption_attempts", "counter", "Attempted preemptions"),
         Family("eviction_transactions_total", "counter", "Committed statements that evict", ("action",)),
-        Family("unschedule_task_count", "gauge", "Pods that a gang lacks", ("job_id",)),
-        Family("unschedule_job_count", "gauge", "Gangs that lack pods"),
+        Family("unschedule_task_count", "gauge", "Pods missing to the minimum of a gang", ("job_id",)),
+        Family("unschedule_job_count", "gauge", "Gangs below their minimum"),
         Family("job_share", "gauge", "Dominant share of a job", ("job_ns", "job_id")),
-        Family("job_retry_counts", "counter", "Cycles at whose end the gang lacked pods", ("job_id",)),
+        Family("job_retry_counts", "counter", "Cycles at whose end the gang was below its minimum", ("job_id",)),
         *_queue_families(),
-        Family("queue_share", "gauge", "Share of a queue: allocated by deserved", ("queue_name",)),
+        Family("queue_share", "gauge", "Share of a queue: allocated divided by deserved", ("queue_name",)),
         Family("queue_weight", "gauge", "Weight of a queue", ("queue_name",)),
-        Family("queue_overused", "gauge", "1 where a queue has what it deserves, or more", ("queue_name",)),
+        Family("queue_overused", "gauge", "1 if a queue has all that it deserves", ("queue_name",)),
         # How many PodGroups of a queue are in which phase: the queue controller's (spec 06 §2).
         *(
             Family(f"queue_pod_group_{phase}_count", "gauge", f"PodGroups of a queue that are {phase}", ("queue_name",))
@@ -94,8 +98,8 @@ FAMILIES: Mapping[str, Family] = {
         ),
         Family("namespace_share", "gauge", "Share of a namespace", ("namespace_name",)),
         Family("namespace_weight", "gauge", "Weight of a namespace", ("namespace_name",)),
-        Family("namespace_weighted_share", "gauge", "Share of a namespace by its weight", ("namespace_name",)),
-        Family("goroutines", "gauge", "Work going on at the same time, by operation", ("operation",)),
+        Family("namespace_weighted_share", "gauge", "Share of a namespace divided by its weight", ("namespace_name",)),
+        Family("goroutines", "gauge", "Operations in progress, by operation", ("operation",)),
     )
 }
 

@@ -226,7 +226,7 @@ class _Reader:
             values = self._table(required)
             places = _decoded(text, list[int], name)
             if places and not (_NOTHING if is_optional else 0) <= min(places) <= max(places) < len(values) - 1:
-                raise ValuesError(f"{name}: a place is not below {len(values) - 1}")
+                raise ValuesError(f"{name}: an index is not below {len(values) - 1}")
             found = [values[place] for place in places]  # the last one, which -1 names, is None
         if len(found) != count:
             raise ValuesError(f"{name}: found {len(found)} values, wanted {count}")

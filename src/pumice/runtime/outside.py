@@ -29,7 +29,7 @@ class HttpOutside:
     def ask(self, url: str, question: Mapping[str, Any], within_s: float) -> Mapping[str, Any]:
         """Raises: OutsideError."""
         if self._left_s <= 0:
-            raise OutsideError("this cycle has waited long enough for answers")
+            raise OutsideError("the time for answers in this cycle is used up")
         began = self._clock()
         try:
             body = msgspec.json.encode(question)
@@ -40,7 +40,7 @@ class HttpOutside:
         finally:
             self._left_s -= self._clock() - began
         if not isinstance(answer, dict):
-            raise OutsideError("the answer is no object")
+            raise OutsideError("the answer is not an object")
         return answer
 
     def _posted(self, url: SplitResult, body: bytes, until: float) -> bytes:

@@ -28,7 +28,7 @@ def by_culprit(faults: Iterable[Fault]) -> Iterator[tuple[Culprit, str]]:
     for culprit, each in found.items():
         subjects = list(dict.fromkeys(fault.subject for fault in each))
         more = f" and {len(subjects) - _NAMED_MAX} more" if len(subjects) > _NAMED_MAX else ""
-        yield culprit, f"{each[0].text}; it cost {', '.join(subjects[:_NAMED_MAX])}{more} the turn"
+        yield culprit, f"{each[0].text}; skipped: {', '.join(subjects[:_NAMED_MAX])}{more}"
 
 
 class FaultLog:

@@ -40,11 +40,11 @@ def read_secret(path: Path) -> str:
     with path.open("rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_ISREG(mode) and mode & stat.S_IRWXO:
-            raise NotPrivate(f"{path}: everybody on this machine may read it; chmod 600 {path}")
+            raise NotPrivate(f"{path}: all users of this machine can read it; chmod 600 {path}")
         return file.read(_SECRET_BYTES_MAX).decode("utf-8", "replace")
 
 
 def require_own_folder(folder: Path) -> None:
     """Raises: NotPrivate for a folder in which everybody may put files, OSError."""
     if folder.stat().st_mode & stat.S_IWOTH:
-        raise NotPrivate(f"{folder}: everybody on this machine may write there; name a folder of your own")
+        raise NotPrivate(f"{folder}: all users of this machine can write there; use a folder of your own")

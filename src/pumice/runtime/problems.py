@@ -36,4 +36,4 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 def unforeseen(error: Exception) -> str:
     """What to say of an error that no reader is known to raise: the input is named, and what it did here."""
     first = (str(error).splitlines() or [""])[0][:_SHOWN_MAX]
-    return f"cannot be read, in a way that nobody foresaw: {type(error).__name__}{': ' if first else ''}{first}"
+    return f"cannot be read; unexpected error: {type(error).__name__}{': ' if first else ''}{first}"

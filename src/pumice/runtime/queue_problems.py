@@ -32,10 +32,10 @@ def queue_problems(queues: Collection[Queue], total: Resource, used: Iterable[st
                 yield Problem(f"Queue {parent}", what, Severity.WARNING)
     top = children.get(ROOT, [])
     for name in _exceeding(_sum(queue.guarantee for queue in top), total):
-        what = f"guarantees of all together are more {name} than the nodes have: nothing is left for anybody else"
+        what = f"the guarantees together exceed the {name} of the nodes: nothing is left for other queues"
         yield Problem(f"Queue {', '.join(queue.name for queue in top[:3])}", what, Severity.WARNING)
     for name in sorted({each for each in used if children.get(each) and each != ROOT}):
-        what = "has queues below it and jobs of its own: with hierarchical queues (capacity) nothing at all is placed"
+        what = "has child queues and jobs of its own: with hierarchical queues (capacity) no job is placed"
         yield Problem(f"Queue {name}", what, Severity.WARNING)
 
 
@@ -43,14 +43,14 @@ def _of_itself(queue: Queue) -> Iterator[str]:
     if queue.name == ROOT and queue.capability is not None and not queue.capability.is_empty():
         for name, amount in (("cpu", queue.capability.milli_cpu), ("memory", queue.capability.memory)):
             if amount <= 0:
-                yield f"capability says nothing of {name}: with hierarchical queues (capacity) no queue may have any"
+                yield f"capability does not include {name}: with hierarchical queues (capacity) no queue can have any"
     if queue.capability is not None:
         for name in filter(is_counted_by_card, sorted(queue.capability.scalars or ())):
-            yield f"capability in {name} limits nobody: it is counted card by card, and queues have no quota in it yet"
+            yield f"capability in {name} has no effect: it is counted by card, and queues have no quota in it yet"
         for kind in ("deserved", "guarantee"):
             stated = getattr(queue, kind) or EMPTY
             for name in _exceeding(stated, queue.capability, only_stated=True):
-                yield f"{kind} is above its capability in {name}: it can have no more than the capability"
+                yield f"{kind} is above its capability in {name}: the capability applies"
 
 
 def _below_ancestors(queue: Queue, by_name: Mapping[str, Queue]) -> Iterator[str]:
@@ -58,12 +58,12 @@ def _below_ancestors(queue: Queue, by_name: Mapping[str, Queue]) -> Iterator[str
     above, depth, told = by_name.get(queue.parent), 1, set[str]()
     while above is not None and above.name != ROOT:
         if depth > DEPTH_MAX:
-            yield f"lies more than {DEPTH_MAX} levels below {ROOT}: with hierarchical queues nothing at all is placed"
+            yield f"is more than {DEPTH_MAX} levels below {ROOT}: with hierarchical queues no job is placed"
             return
         for name in _exceeding(queue.capability or EMPTY, above.capability or EMPTY, only_stated=True):
             if name not in told:
                 told.add(name)
-                yield f"capability is above that of {above.name} in {name}: together they can have no more than that"
+                yield f"capability is above that of {above.name} in {name}: the smaller one applies"
         above, depth = by_name.get(above.parent), depth + 1
 
 
@@ -96,5 +96,5 @@ def budget_problems(budgets: Iterable[PodDisruptionBudget]) -> Iterator[Problem]
     """Budgets whose selector does not select what a reader would think."""
     for budget in budgets:
         if budget.selector is not None and not budget.selector.requirements:
-            what = "selects every pod of its namespace, for an eviction by the API; Volcano's plugin pdb leaves it out"
+            what = "selects every pod of its namespace for evictions through the API; Volcano's plugin pdb ignores it"
             yield Problem(f"PodDisruptionBudget {budget.key}", what, Severity.WARNING)

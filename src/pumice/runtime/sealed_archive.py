@@ -71,15 +71,15 @@ class Archive:
     def __init__(self, content: bytes, kind: str) -> None:
         named = (_KIND + kind).encode()
         if not content.startswith(ARCHIVE) or content[_KIND_AT : _KIND_AT + len(named)] != named:
-            raise ArchiveError(f"is of another kind than {kind}")
+            raise ArchiveError(f"is not of kind {kind}")
         if content[:-_DIGITS][-len(_SEAL) :] != _SEAL or sealed(content) != content:
-            raise ArchiveError("was cut or changed since it was written: its checksum is not that of its content")
+            raise ArchiveError("was truncated or changed: its checksum does not match its content")
         with _reading():
             self._archive = zipfile.ZipFile(io.BytesIO(content))
         members = [member for member in self._archive.infolist() if member.filename != _KIND]
         self._members = {member.filename: member for member in members}
         if len(self._members) < len(members):
-            raise ArchiveError("has a member twice")
+            raise ArchiveError("has a duplicate member")
         if sum(member.file_size for member in members) > UNPACKED_BYTES_MAX:
             raise ArchiveError(f"unpacks to more than {UNPACKED_BYTES_MAX >> 20} MB")
 
@@ -95,7 +95,7 @@ class Archive:
         if member.file_size > bytes_max:
             raise ArchiveError(f"has a {name} of {member.file_size:,} bytes, of which at most {bytes_max:,} are read")
         if member.compress_type not in _PACKINGS:
-            raise ArchiveError(f"has a {name} that is packed in a way which is not read")
+            raise ArchiveError(f"has a {name} with an unsupported compression")
         with _reading():
             return self._archive.read(member)
 
@@ -106,4 +106,4 @@ def _reading() -> Iterator[None]:
     try:
         yield
     except _WRONG as error:
-        raise ArchiveError(f"is no archive that can be read: {str(error)[:200]}") from None
+        raise ArchiveError(f"is not a readable archive: {str(error)[:200]}") from None

@@ -140,6 +140,6 @@ def _fits(value: Any, kind: type) -> bool:
 def _left_out(spec: Mapping[str, Any]) -> Iterator[str]:
     """What the operator makes flags of."""
     if spec.get("partitionLabelValue"):
-        yield f"spec.partitionLabelValue: say it as --partition-label-value={str(spec['partitionLabelValue'])[:80]}"
+        yield f"spec.partitionLabelValue: use --partition-label-value={str(spec['partitionLabelValue'])[:80]}"
     for name in _said(spec, "args"):
-        yield f"spec.args: {str(name)[:80]} is a flag of KAI's scheduler: it is left out"
+        yield f"spec.args: {str(name)[:80]} is a flag of KAI's scheduler (ignored)"

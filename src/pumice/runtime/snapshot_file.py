@@ -191,21 +191,21 @@ def from_bytes(content: bytes) -> Cycle:
     except ArchiveError as error:
         raise SnapshotError(str(error)) from None
     except (PartsDiffer, ValuesError) as error:
-        raise SnapshotError(f"contradicts itself: {error}") from None
+        raise SnapshotError(f"is inconsistent: {error}") from None
 
 
 def _head_from(archive: Archive) -> _Head:
     try:
         head = msgspec.json.decode(archive.content(_HEAD, HEAD_BYTES_MAX), type=_Head)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SnapshotError(f"has a {_HEAD} that is none: {str(error).splitlines()[0][:200]}") from None
+        raise SnapshotError(f"has an unreadable {_HEAD}: {str(error).splitlines()[0][:200]}") from None
     if head.format != FORMAT or head.layout != layout():
         raise SnapshotError(
-            f"was written by Pumice {head.pumice[:40]!r}, with other columns than {__version__} has: only the version"
-            " that wrote a snapshot reads it"
+            f"was written by Pumice {head.pumice[:40]!r}, with other columns than {__version__}: only the version"
+            " that wrote a snapshot can read it"
         )
     if head.rows.keys() != {*NAMES, "hypernodes"} or not all(0 <= n <= ROWS_MAX for n in head.rows.values()):
-        raise SnapshotError(f"says that a table has less than 0 or more than {ROWS_MAX:,} rows")
+        raise SnapshotError(f"has a table with less than 0 or more than {ROWS_MAX:,} rows")
     if len(head.resources) > NAMES_MAX:
         raise SnapshotError(f"names {len(head.resources):,} resources, of which at most {NAMES_MAX} are read")
     return head
@@ -216,13 +216,13 @@ def _snapshot_from(archive: Archive, head: _Head) -> Snapshot:
     rows = {name: head.rows[name.partition(".")[0]] for name in (*wanted, *_OUTSIDE)}
     numbers = {name: each for name, each in wanted.items() if each.holds is None}
     if archive.names != {_HEAD, _OBJECTS, *map(_member, numbers)}:
-        raise SnapshotError("has other members than a snapshot has")
+        raise SnapshotError("has other members than a snapshot")
     lists = {name: (each.holds, rows[name]) for name, each in wanted.items() if each.holds is not None}
     lists |= {name: (kind, rows[name]) for name, kind in _OUTSIDE.items()}
     columns = {name: _array_from(archive, name, each, rows[name]) for name, each in numbers.items()}
     values = decode_values(archive.content(_OBJECTS, OBJECTS_BYTES_MAX), lists)
     if any(None in values[name] for name in _OUTSIDE):
-        raise SnapshotError("contradicts itself: a node or a HyperNode is not there")
+        raise SnapshotError("is inconsistent: a node or a HyperNode is missing")
     columns |= {name: _objects(values[name]) for name in wanted if name not in numbers}
     return put_together(
         Parts(
@@ -246,10 +246,10 @@ def _array_from(archive: Archive, name: str, wanted: Wanted, rows: int) -> AnyAr
     content = archive.content(_member(name), size + _NPY_HEAD_MAX)
     start = 10 + int.from_bytes(content[8:10], "little")
     if _array_head(content[:start]) != (shape, False, little) or len(content) - start != size:
-        raise SnapshotError(f"has a {_member(name)} that is no array of {little.name} with the shape {shape}")
+        raise SnapshotError(f"has a {_member(name)} that is not an array of {little.name} with the shape {shape}")
     array = np.frombuffer(content, little, offset=start).reshape(shape)
     if wanted.dtype == np.bool_ and (array.view(np.uint8) > 1).any():
-        raise SnapshotError(f"has a {_member(name)} in which something is neither true nor false")
+        raise SnapshotError(f"has a {_member(name)} with a value other than true and false")
     return array.astype(wanted.dtype, copy=False)
 
 

@@ -37,13 +37,13 @@ class Spared:
             self.count += 1
             self._last = f"{what}: {type(error).__name__}: {error}"[:_SHOWN_MAX]
             if self.count <= _SPARED_TOLD_MAX:
-                last = " (further ones are only counted)" if self.count == _SPARED_TOLD_MAX else ""
-                self._log.exception("%s: %s is left alone, a fault of this program%s", self._part, what, last)
+                last = " (further errors are only counted)" if self.count == _SPARED_TOLD_MAX else ""
+                self._log.exception("%s: %s is skipped because of an internal error%s", self._part, what, last)
 
     @property
     def note(self) -> str:
         """Empty where there were none."""
-        return f"objects left alone: {self.count}, the last {self._last}" if self.count else ""
+        return f"objects skipped: {self.count}, the last {self._last}" if self.count else ""
 
 
 class Supervised:
@@ -86,7 +86,7 @@ class Supervised:
                 delay_s = self._first_s
             self._since = None
             if not self._stop.is_set():
-                self._log.warning("%s is started again in %.1f s", self.name, delay_s)
+                self._log.warning("%s restarts in %.1f s", self.name, delay_s)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), delay_s)
             delay_s = min(2 * delay_s, self._last_s)
@@ -95,5 +95,5 @@ class Supervised:
         if not self._why:
             return Health()
         if self._since is not None and self._clock() - self._since >= self._steady_s:
-            return Health(True, f"it was started again after {self._why}")
+            return Health(True, f"it was restarted after {self._why}")
         return Health(False, self._why)

@@ -57,7 +57,7 @@ def _files(folder: Path) -> list[Path]:
     except OSError as error:
         raise PolicyError([f"{folder}: cannot be read: {error.strerror or error}"]) from None
     if not files:
-        raise PolicyError([f"{folder}: found no *.py file, wanted plugins (*.so are Go's and cannot be loaded)"])
+        raise PolicyError([f"{folder}: found no *.py file, wanted plugins (*.so files of Go plugins cannot be loaded)"])
     if len(files) > FILES_MAX:
         raise PolicyError([f"{folder}: found {len(files)} *.py files, wanted at most {FILES_MAX}"])
     return files

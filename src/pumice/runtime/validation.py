@@ -54,7 +54,9 @@ def _with_default_queue(objects: tuple[Value, ...]) -> tuple[tuple[Value, ...], 
     wanted = any(isinstance(obj, PodGroup | VolcanoJob) and obj.queue == DEFAULT_QUEUE for obj in objects)
     if not wanted or any(isinstance(obj, Queue) and obj.name == DEFAULT_QUEUE for obj in objects):
         return objects, ()
-    note = Problem(f"Queue {DEFAULT_QUEUE}", "is not there and was added with weight 1, as Volcano does", Severity.NOTE)
+    note = Problem(
+        f"Queue {DEFAULT_QUEUE}", "does not exist and was added with weight 1, as Volcano does", Severity.NOTE
+    )
     return (*objects, Queue(DEFAULT_QUEUE)), (note,)
 
 
@@ -97,22 +99,22 @@ class _Cluster:
         for group, pods in lost.items():
             namespace = group.partition("/")[0] + "/"
             near = (key for key in known if key.startswith(namespace))
-            yield Problem(_named("Pod", pods), f"PodGroup {group} is not there{self.guess(group, near)}")
+            yield Problem(_named("Pod", pods), f"PodGroup {group} does not exist{self.guess(group, near)}")
         bare = [pod.key for pod in self.pods if is_bare(pod, self.scheduler_names)]
         if bare:
-            yield Problem(_named("Pod", bare), "names no PodGroup and is not scheduled without one", Severity.WARNING)
+            yield Problem(_named("Pod", bare), "has no PodGroup and is not scheduled", Severity.WARNING)
         nodes = {node.name for node in self.nodes}
         bound = [pod for pod in self.pods if pod.node_name]
         homeless = _grouped((pod.node_name, pod.key) for pod in bound if pod.node_name not in nodes)
         for node, pods in homeless.items():
-            yield Problem(_named("Pod", pods), f"Node {node} is not there{self.guess(node, nodes)}", Severity.WARNING)
+            yield Problem(_named("Pod", pods), f"Node {node} does not exist{self.guess(node, nodes)}", Severity.WARNING)
 
     def _groups(self) -> Iterator[Problem]:
         queues = {queue.name for queue in self.queues} | {ROOT_QUEUE}
         asking = [(g.queue, f"PodGroup {g.key}") for g in self.groups] + [(j.queue, f"Job {j.key}") for j in self.jobs]
         lost = _grouped((queue, who) for queue, who in asking if queue not in queues)
         for queue, keys in lost.items():
-            yield Problem(_named("", keys), f"Queue {queue} is not there{self.guess(queue, queues)}")
+            yield Problem(_named("", keys), f"Queue {queue} does not exist{self.guess(queue, queues)}")
         yield from self._priority_classes()
         counts = Counter(pod.group_key for pod in self.pods)
         for group in self.groups:
@@ -126,7 +128,7 @@ class _Cluster:
         for key in SLA_ANNOTATIONS:
             text = group.annotations.get(key)
             if text is not None and not _is_waiting_time(text):
-                what = f"annotation {key}: found {text[:80]!r}, wanted a duration above 0 such as 30m; it is left out"
+                what = f"annotation {key}: found {text[:80]!r}, wanted a duration above 0 such as 30m (ignored)"
                 yield Problem(f"PodGroup {group.key}", what, Severity.WARNING)
 
     def _priority_classes(self) -> Iterator[Problem]:
@@ -135,7 +137,7 @@ class _Cluster:
         named += [("Job", j.key, j.priority_class_name) for j in self.jobs]
         lost = _grouped((name, f"{kind} {key}") for kind, key, name in named if name and name not in classes)
         for name, keys in lost.items():
-            what = f"PriorityClass {name} is not there and counts as the default{self.guess(name, classes)}"
+            what = f"PriorityClass {name} does not exist, so the default is used{self.guess(name, classes)}"
             yield Problem(_named("", keys), what, Severity.WARNING)
         defaults = [each.name for each in self.classes if each.global_default]
         if len(defaults) > 1:
@@ -146,10 +148,10 @@ class _Cluster:
         children = [queue for queue in self.queues if queue.parent]
         lost = _grouped((queue.parent, queue.name) for queue in children if queue.parent not in names)
         for parent, orphans in lost.items():
-            yield Problem(_named("Queue", orphans), f"parent {parent} is not there{self.guess(parent, names)}")
+            yield Problem(_named("Queue", orphans), f"parent {parent} does not exist{self.guess(parent, names)}")
         cycles = _cycles({queue.name: (queue.parent,) for queue in children})
         for cycle in cycles:
-            yield Problem(f"Queue {cycle[0]}", f"parents go round in a circle: {' -> '.join(cycle)}")
+            yield Problem(f"Queue {cycle[0]}", f"parents form a cycle: {' -> '.join(cycle)}")
         if not cycles:
             total = reduce(Resource.add, (node.allocatable for node in self.nodes), EMPTY)
             used = {group.queue for group in self.groups} | {job.queue for job in self.jobs}
@@ -158,7 +160,7 @@ class _Cluster:
     def _nodes(self) -> Iterator[Problem]:
         empty = [node.name for node in self.nodes if node.allocatable.is_empty() and node.oversubscription.is_empty()]
         if empty:
-            yield Problem(_named("Node", empty), "allocatable is zero: nothing can run there", Severity.WARNING)
+            yield Problem(_named("Node", empty), "allocatable is zero: no pod can run there", Severity.WARNING)
 
     def _hypernodes(self) -> Iterator[Problem]:
         members = {
@@ -166,7 +168,7 @@ class _Cluster:
             for hypernode in self.hypernodes
         }
         for cycle in _cycles(members):
-            yield Problem(f"HyperNode {cycle[0]}", f"members go round in a circle: {' -> '.join(cycle)}")
+            yield Problem(f"HyperNode {cycle[0]}", f"members form a cycle: {' -> '.join(cycle)}")
         for error in link(self.hypernodes).errors:
             if not error.startswith("cyclic"):
                 yield Problem("HyperNode", error)
@@ -182,7 +184,7 @@ class _Cluster:
         for name, found in by_name.items():
             if len(set(found)) > 1:
                 several = ", ".join(map(str, sorted(set(found))))
-                yield Problem(f"HyperNode tierName {name}", f"stands for several tiers: {several}", Severity.WARNING)
+                yield Problem(f"HyperNode tierName {name}", f"is used for several tiers: {several}", Severity.WARNING)
 
     def _members(self, hypernode: HyperNode, tiers: Mapping[str, int], nodes: Collection[str]) -> Iterator[str]:
         missing = []
@@ -196,14 +198,14 @@ class _Cluster:
                 if member.exact and member.exact not in nodes:
                     missing.append(member.exact)
             elif not member.exact:
-                yield "a member of type HyperNode needs exactMatch; this one counts for nothing"
+                yield "a member of type HyperNode needs exactMatch; this member is ignored"
             elif member.exact not in tiers:
-                yield f"member HyperNode {member.exact} is not there{self.guess(member.exact, tiers)}"
+                yield f"member HyperNode {member.exact} does not exist{self.guess(member.exact, tiers)}"
             elif tiers[member.exact] >= hypernode.tier:
                 its = tiers[member.exact]
-                yield f"is of tier {hypernode.tier}, its member {member.exact} of tier {its}: not below it"
+                yield f"is of tier {hypernode.tier}, its member {member.exact} of tier {its}, which is not lower"
         if missing:
-            yield f"members that are no nodes: {_few(missing)}"
+            yield f"members that are not nodes: {_few(missing)}"
 
 
 # -- small things

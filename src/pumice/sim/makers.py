@@ -138,7 +138,9 @@ class Makers:
             job = read_volcano_job(obj, self._specs, "default", "volcano")
             self._pods += max(job.replicas, 1)
             if self._pods > MADE_PODS_MAX:
-                self._say(f"{which[0]} {which[1]}: makes no more: all that are made have {MADE_PODS_MAX:,} pods")
+                self._say(
+                    f"{which[0]} {which[1]}: creates no more: the jobs created so far have {MADE_PODS_MAX:,} pods"
+                )
                 return
             work = ManifestJob(job, self._priorities)
             self._controller.submit(Moved(work, self._now_s()))

@@ -62,7 +62,10 @@ def group(name: str, minimum: int = 1, queue: str = "team-a") -> str:
             group("bad", 10**18), "error", ["ns/bad", "spec.minMember", str(10**18), "wanted"], id="huge-minimum"
         ),
         pytest.param(
-            SECOND_NODE, "error", ["good.yaml", "bad.yaml", "Node n1", "2 times, differently", "kept"], id="duplicate"
+            SECOND_NODE,
+            "error",
+            ["good.yaml", "bad.yaml", "Node n1", "2 times with different contents", "using"],
+            id="duplicate",
         ),
         pytest.param(CIRCLE, "error", ["Queue x", "x -> y -> x"], id="circle-of-queues"),
         pytest.param(
@@ -200,7 +203,7 @@ def test_unknown_keys_of_jobs_are_named(tmp_path: Path) -> None:
     told = run("schedule", file, "--json")
     (said,) = told.lines("warning")
     assert "document 5, Job train-0; " in said and "Job train-1 and 2 more" in said
-    assert said.endswith("spec.task is no key there and is passed over; did you mean tasks?")
+    assert said.endswith("spec.task unknown field (ignored); did you mean tasks?")
 
 
 def test_a_trace_without_columns(tmp_path: Path) -> None:

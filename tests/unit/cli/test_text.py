@@ -81,7 +81,7 @@ def test_check_conf() -> None:
 def test_check_conf_tells_what_no_policy_says() -> None:
     told = run("check-conf", "-", stdin="{kind: SchedulingShard, spec: {partitionLabelValue: blue}}")
     assert told.code == 0 and "dialect kai; actions: allocate" in told.out
-    assert told.err == "warning: standard input: spec.partitionLabelValue: say it as --partition-label-value=blue\n"
+    assert told.err == "warning: standard input: spec.partitionLabelValue: use --partition-label-value=blue\n"
 
 
 def test_bench() -> None:

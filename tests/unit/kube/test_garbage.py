@@ -101,7 +101,7 @@ def test_a_fault_of_a_reader_is_an_object_that_cannot_be_read(monkeypatch: pytes
     with pytest.raises(BadObject) as refused:
         Codec(PODS, Decoder()).read(b'{"metadata":{"namespace":"a","name":"b","resourceVersion":"7"}}')
     assert (refused.value.key, refused.value.version) == ("a/b", "7")
-    assert "nobody foresaw: ZeroDivisionError: a fault" in refused.value.why
+    assert "unexpected error: ZeroDivisionError: a fault" in refused.value.why
 
 
 @pytest.mark.parametrize("body", WRONG)

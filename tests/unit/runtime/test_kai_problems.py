@@ -39,12 +39,12 @@ def pod(name: str = "p", pod_set: str = "", share: GpuShare | None = None) -> Po
             (group(sub_groups=(SubGroup("a", 2),)), pod("p", "a"), pod("r", "x")),
             [
                 "warning: PodGroup n/g: sub-group a has a minMember of 2, but 1 pods",
-                "warning: PodGroup n/g: has pods of a sub-group x that it does not name: they are not placed",
+                "warning: PodGroup n/g: has no sub-group x, but pods that name it: these are not placed",
             ],
         ),
         (
             (group(topology=TopologyConstraint("rack", "zone")), TREE, pod()),
-            ["error: PodGroup n/g: Topology rack is not there; did you mean racks?"],
+            ["error: PodGroup n/g: Topology rack does not exist; did you mean racks?"],
         ),
         (
             (group(topology=TopologyConstraint("racks", "zone", "racks")), TREE, pod()),
@@ -56,7 +56,7 @@ def pod(name: str = "p", pod_set: str = "", share: GpuShare | None = None) -> Po
         ),
         (
             (group(), pod(share=GpuShare(1.0, problem="annotation x: found y, wanted z"))),
-            ["warning: Pod n/p: annotation x: found y, wanted z; where GPUs are shared it finds no node"],
+            ["warning: Pod n/p: annotation x: found y, wanted z; it fits no node where GPUs are shared"],
         ),
     ],
 )
@@ -68,8 +68,8 @@ def test_gangs_topologies_and_shares(objects: tuple[Any, ...], told: list[str]) 
 @pytest.mark.parametrize(
     ("quota", "told"),
     [
-        (Quota(2.0, 1.0), ["warning: Queue q: limit is below its quota of gpu: it can have no more than the limit"]),
-        (Quota(None, 1.0), ["warning: Queue q: limit is below its quota of gpu: it can have no more than the limit"]),
+        (Quota(2.0, 1.0), ["warning: Queue q: limit is below its quota of gpu: the limit applies"]),
+        (Quota(None, 1.0), ["warning: Queue q: limit is below its quota of gpu: the limit applies"]),
         (Quota(2.0, None), []),
         (Quota(2.0, 2.0), []),
     ],
@@ -82,4 +82,4 @@ def test_a_limit_below_the_quota(quota: Quota, told: list[str]) -> None:
 def test_queues_that_go_round_in_a_circle_are_named() -> None:
     queues = [Queue("a", parent="b", sharing=QueueSharing()), Queue("b", parent="a", sharing=QueueSharing())]
     _, problems = validate_cluster((NODE, *queues))
-    assert [str(problem) for problem in problems] == ["error: Queue a: parents go round in a circle: a -> b -> a"]
+    assert [str(problem) for problem in problems] == ["error: Queue a: parents form a cycle: a -> b -> a"]

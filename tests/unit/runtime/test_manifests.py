@@ -57,7 +57,7 @@ def test_a_broken_document_does_not_take_the_others_with_it(load: Any, tmp_path:
     found = load(f_yaml=text)
     assert names(found) == ["a", "b", "c"]
     assert told(found, tmp_path) == [
-        "error: f.yaml document 2: is no YAML: line 8, column 7: mapping values are not allowed in this context",
+        "error: f.yaml document 2: is not valid YAML: line 8, column 7: mapping values are not allowed in this context",
         "error: f.yaml document 3: Queue b: spec.weight: found -1, wanted an integer from 0 to 65535; "
         "nothing is taken into it",
     ]
@@ -86,7 +86,7 @@ def test_lists_in_lists_have_an_end(load: Any) -> None:
         obj = {"kind": "List", "apiVersion": "v1", "items": [obj]}
     found = load(a_json=json.dumps(obj))
     assert found.objects == ()
-    assert "at most 8 lists in each other" in found.problems[0].what
+    assert "at most 8 nested lists" in found.problems[0].what
 
 
 def test_unknown_kinds_are_told_once_each(load: Any, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_unknown_kinds_are_told_once_each(load: Any, tmp_path: Path) -> None:
     found = load(a_yaml="---\n".join(service % i for i in range(3)), b_yaml=queue("q"))
     assert names(found) == ["q"]
     assert told(found, tmp_path) == [
-        "warning: a.yaml document 1 and 2 more: v1 Service is a kind that Pumice does not read"
+        "warning: a.yaml document 1 and 2 more: kind v1 Service is not supported (ignored)"
     ]
 
 
@@ -116,15 +116,15 @@ def test_which_copy_is_kept_does_not_depend_on_the_order(load: Any, tmp_path: Pa
     assert [(value.name, value.weight) for value in found.objects] == [("q", 3), ("p", 6)]
     newest = "a.yaml" if flip else "b.yaml"
     assert told(found, tmp_path)[0] == (
-        "error: a.yaml document 1, b.yaml document 1: Queue q is given 2 times, differently; "
-        f"kept the one of {newest} document 1"
+        "error: a.yaml document 1, b.yaml document 1: Queue q is defined 2 times with different contents; "
+        f"using the one in {newest} document 1"
     )
 
 
 def test_equal_copies_are_a_warning(load: Any, tmp_path: Path) -> None:
     found = load(a_yaml="---\n".join([queue("q")] * 5))
     assert told(found, tmp_path) == [
-        "warning: a.yaml document 1, a.yaml document 2, a.yaml document 3 and 2 more: Queue q is given 5 times"
+        "warning: a.yaml document 1, a.yaml document 2, a.yaml document 3 and 2 more: Queue q is defined 5 times"
     ]
 
 
@@ -137,7 +137,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     assert told(found, tmp_path) == [
         "error: gone: is not there",
         "warning: empty: has no .yaml, .yml, .json files",
-        "error: /dev/zero: is neither a file nor a folder",
+        "error: /dev/zero: is not a file or folder",
     ]
 
 
@@ -156,9 +156,9 @@ def test_what_is_no_text(load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert names(found) == ["bom"]
     problems = told(found, tmp_path)
     assert problems[0] == "error: a.yaml: is not UTF-8 text: byte 0 is 0xff"
-    assert problems[1].startswith("error: b.yaml document 1: is no YAML that can be used: from line 1:")
-    assert problems[2].startswith("error: c.json document 1: is no JSON: line 1, column 2:")
-    assert problems[3] == "error: d.json document 1: is no JSON that can be used: NaN is no JSON number"
+    assert problems[1].startswith("error: b.yaml document 1: is not usable YAML: from line 1:")
+    assert problems[2].startswith("error: c.json document 1: is not valid JSON: line 1, column 2:")
+    assert problems[3] == "error: d.json document 1: is not usable JSON: NaN is not a JSON number"
     assert len(problems) == 7
     assert problems[6] == "error: g.yaml: found 1001 bytes, wanted at most 1000"
 
@@ -278,7 +278,7 @@ def test_the_default_queue_is_added_where_it_is_wanted() -> None:
     objects, problems = validate_cluster(decode(raw("PodGroup", "g")))
     assert objects[-1] == Queue("default")
     assert problems == (
-        Problem("Queue default", "is not there and was added with weight 1, as Volcano does", Severity.NOTE),
+        Problem("Queue default", "does not exist and was added with weight 1, as Volcano does", Severity.NOTE),
     )
     assert len(validate_cluster(decode(raw("PodGroup", "g"), raw("Queue", "default", {"weight": 3})))[0]) == 2
     assert validate_cluster(decode(raw("Queue", "q")))[1] == ()
@@ -290,12 +290,12 @@ def test_references_that_lead_nowhere() -> None:
     bound = raw("Pod", "b", {"nodeName": "node-2"})
     node = raw("Node", "node-1") | {"status": {"allocatable": {"cpu": "1"}}}
     assert problems_of(raw("Queue", "training"), raw("PriorityClass", "high"), node, group, bound, *pods) == [
-        "error: Pod default/p0, default/p1, default/p2 and 2 more: PodGroup default/gang-b is not there; "
+        "error: Pod default/p0, default/p1, default/p2 and 2 more: PodGroup default/gang-b does not exist; "
         "did you mean default/gang-a?",
-        "warning: Pod default/b: names no PodGroup and is not scheduled without one",
-        "warning: Pod default/b: Node node-2 is not there; did you mean node-1?",
-        "error: PodGroup default/gang-a: Queue trainnig is not there; did you mean training?",
-        "warning: PodGroup default/gang-a: PriorityClass hihg is not there and counts as the default; "
+        "warning: Pod default/b: has no PodGroup and is not scheduled",
+        "warning: Pod default/b: Node node-2 does not exist; did you mean node-1?",
+        "error: PodGroup default/gang-a: Queue trainnig does not exist; did you mean training?",
+        "warning: PodGroup default/gang-a: PriorityClass hihg does not exist, so the default is used; "
         "did you mean high?",
     ]
 
@@ -303,15 +303,15 @@ def test_references_that_lead_nowhere() -> None:
 def test_pods_of_a_job_have_its_podgroup() -> None:
     job = raw("Job", "j", {"queue": "q", "tasks": [{"name": "t", "template": {}}]}, uid="u")
     assert problems_of(raw("Queue", "q"), job, pod("x", "j-u")) == []
-    assert problems_of(raw("Queue", "r"), job) == ["error: Job default/j: Queue q is not there"]
+    assert problems_of(raw("Queue", "r"), job) == ["error: Job default/j: Queue q does not exist"]
 
 
 def test_circles_are_named_in_order() -> None:
     queues = [raw("Queue", name, {"parent": parent}) for name, parent in ("ba", "cb", "ac", "dd", "ea", "xz")]
     assert problems_of(*queues) == [
-        "error: Queue x: parent z is not there",
-        "error: Queue a: parents go round in a circle: a -> c -> b -> a",
-        "error: Queue d: parents go round in a circle: d -> d",
+        "error: Queue x: parent z does not exist",
+        "error: Queue a: parents form a cycle: a -> c -> b -> a",
+        "error: Queue d: parents form a cycle: d -> d",
     ]
 
     def hypernode(name: str, tier: int, *below: str) -> dict[str, Any]:
@@ -319,12 +319,12 @@ def test_circles_are_named_in_order() -> None:
         return raw("HyperNode", name, {"tier": tier, "members": members})
 
     assert problems_of(hypernode("a", 3, "b"), hypernode("b", 2, "c"), hypernode("c", 1, "a")) == [
-        "error: HyperNode a: members go round in a circle: a -> b -> c -> a",
-        "warning: HyperNode c: is of tier 1, its member a of tier 3: not below it",
+        "error: HyperNode a: members form a cycle: a -> b -> c -> a",
+        "warning: HyperNode c: is of tier 1, its member a of tier 3, which is not lower",
     ]
     assert problems_of(hypernode("a", 2, "c"), hypernode("b", 2, "c", "z"), hypernode("c", 1)) == [
         "error: HyperNode: HyperNode c already has a parent a, and cannot set another parent b",
-        "warning: HyperNode b: member HyperNode z is not there",
+        "warning: HyperNode b: member HyperNode z does not exist",
     ]
 
 
@@ -337,10 +337,10 @@ def test_hypernodes_that_hold_less_than_they_say() -> None:
     objects = [raw("HyperNode", "a", {"tier": 1, "members": members, "tierName": "t"})]
     objects.append(raw("HyperNode", "b", {"tier": 2, "tierName": "t"}))
     assert problems_of(*objects) == [
-        "warning: HyperNode tierName t: stands for several tiers: 1, 2",
+        "warning: HyperNode tierName t: is used for several tiers: 1, 2",
         "warning: HyperNode a: pattern '(' matches nothing: missing ): (",
-        "warning: HyperNode a: a member of type HyperNode needs exactMatch; this one counts for nothing",
-        "warning: HyperNode a: members that are no nodes: gone",
+        "warning: HyperNode a: a member of type HyperNode needs exactMatch; this member is ignored",
+        "warning: HyperNode a: members that are not nodes: gone",
     ]
 
 
@@ -350,7 +350,7 @@ def test_numbers_and_identities() -> None:
     assert problems_of(raw("Queue", "q"), raw("Node", "n"), group, *pods) == [
         "error: Pod default/x, default/y: have the same uid 1",
         "warning: PodGroup default/g: minMember is 3, but it has 2 pods",
-        "warning: Node n: allocatable is zero: nothing can run there",
+        "warning: Node n: allocatable is zero: no pod can run there",
     ]
 
 

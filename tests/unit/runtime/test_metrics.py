@@ -94,7 +94,7 @@ def test_counter_text() -> None:
     metrics.add("total_preemption_attempts", 2)
     metrics.add("eviction_transactions_total", 1, "preempt")
     assert lines(metrics, "total_preemption", "eviction_tr") == [
-        "# HELP volcano_total_preemption_attempts Preemptions tried",
+        "# HELP volcano_total_preemption_attempts Attempted preemptions",
         "# TYPE volcano_total_preemption_attempts counter",
         "volcano_total_preemption_attempts 3.0",
         "# HELP volcano_eviction_transactions_total Committed statements that evict",

@@ -104,7 +104,7 @@ def test_an_empty_answer_says_nothing() -> None:
             reply(b"", b"302 Found\r\nLocation: http://127.0.0.1:1/"), "answered 302", 5.0, id="sends elsewhere"
         ),
         pytest.param(reply(b"<html>"), "DecodeError", 5.0, id="no JSON"),
-        pytest.param(reply(b"[1]"), "no object", 5.0, id="no object"),
+        pytest.param(reply(b"[1]"), "not an object", 5.0, id="not an object"),
         pytest.param(reply(b"[" * 90_000), "Recursion|Decode", 5.0, id="brackets without end"),
         pytest.param(sends(b"hello\r\n"), "BadStatusLine", 5.0, id="no HTTP"),
         pytest.param(
@@ -138,5 +138,5 @@ def test_a_cycle_waits_so_long_and_no_longer() -> None:
         for _ in range(3):
             with suppress(OutsideError):
                 outside.ask(url, {}, 0.05)
-    with pytest.raises(OutsideError, match="waited long enough"):
+    with pytest.raises(OutsideError, match="time for answers in this cycle is used up"):
         outside.ask("http://127.0.0.1:1/", {}, 1.0)

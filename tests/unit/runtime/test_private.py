@@ -49,12 +49,12 @@ def test_a_secret_that_everybody_may_read_is_refused(tmp_path: Path) -> None:
         if fine:
             assert read_secret(path) == "secret"
             continue
-        with pytest.raises(NotPrivate, match=r"token: everybody on this machine may read it; chmod 600"):
+        with pytest.raises(NotPrivate, match=r"token: all users of this machine can read it; chmod 600"):
             read_secret(path)
 
 
 def test_a_folder_in_which_everybody_may_write_is_refused(tmp_path: Path) -> None:
     require_own_folder(tmp_path)
     tmp_path.chmod(0o1777)
-    with pytest.raises(NotPrivate, match="everybody on this machine may write there"):
+    with pytest.raises(NotPrivate, match="all users of this machine can write there"):
         require_own_folder(tmp_path)

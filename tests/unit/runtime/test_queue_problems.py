@@ -21,13 +21,13 @@ TOTAL = resource(10, "10Gi", gpu=4, pods=100)
         pytest.param(
             [queue("a", deserved=resource(4), capability=resource(2))],
             "",
-            ["Queue a: deserved is above its capability in cpu: it can have no more than the capability"],
+            ["Queue a: deserved is above its capability in cpu: the capability applies"],
             id="deserved above capability",
         ),
         pytest.param(
             [queue("a", guarantee=resource(gpu=2), capability=Resource(scalars={"nvidia.com/gpu": 0.0}))],
             "",
-            ["Queue a: guarantee is above its capability in nvidia.com/gpu: it can have no more than the capability"],
+            ["Queue a: guarantee is above its capability in nvidia.com/gpu: the capability applies"],
             id="a capability of none is one",
         ),
         pytest.param(
@@ -37,7 +37,7 @@ TOTAL = resource(10, "10Gi", gpu=4, pods=100)
                 queue("low", parent="mid", capability=resource(3)),
             ],
             "",
-            ["Queue low: capability is above that of top in cpu: together they can have no more than that"],
+            ["Queue low: capability is above that of top in cpu: the smaller one applies"],
             id="a child above its nearest ancestor that says something",
         ),
         pytest.param(
@@ -53,27 +53,21 @@ TOTAL = resource(10, "10Gi", gpu=4, pods=100)
         pytest.param(
             [queue("a", guarantee=resource(6)), queue("b", guarantee=resource(6))],
             "",
-            [
-                "Queue a, b: guarantees of all together are more cpu than the nodes have: nothing is left for anybody"
-                " else"
-            ],
+            ["Queue a, b: the guarantees together exceed the cpu of the nodes: nothing is left for other queues"],
             id="guarantees that exceed the cluster",
         ),
         pytest.param(
             [queue("p"), queue("c", parent="p")],
             "p",
-            [
-                "Queue p: has queues below it and jobs of its own: with hierarchical queues (capacity) nothing at all"
-                " is placed"
-            ],
+            ["Queue p: has child queues and jobs of its own: with hierarchical queues (capacity) no job is placed"],
             id="jobs in a queue that is a parent",
         ),
         pytest.param(
             [queue("a", capability=Resource(scalars={VGPU_MEMORY: 4e6, VGPU_NUMBER: 4e3, VGPU_CORES: 0.0}))],
             "",
             [
-                f"Queue a: capability in {name} limits nobody: it is counted card by card, and queues have no quota in"
-                " it yet"
+                f"Queue a: capability in {name} has no effect: it is counted by card, and queues have no quota in it"
+                " yet"
                 for name in (VGPU_CORES, VGPU_MEMORY)
             ],
             id="what is counted card by card",
@@ -82,8 +76,8 @@ TOTAL = resource(10, "10Gi", gpu=4, pods=100)
             [queue("root", capability=resource(gpu=4))],
             "",
             [
-                f"Queue root: capability says nothing of {name}: with hierarchical queues (capacity) no queue may have"
-                " any"
+                f"Queue root: capability does not include {name}: with hierarchical queues (capacity) no queue"
+                " can have any"
                 for name in ("cpu", "memory")
             ],
             id="a root for gpus alone",
@@ -104,6 +98,6 @@ def test_a_chain_that_is_too_deep() -> None:
 def test_a_budget_that_selects_everything() -> None:
     (found,) = budget_problems([budget("all", {}), budget("some", {"app": "web"})])
     assert str(found) == (
-        "warning: PodDisruptionBudget ns/all: selects every pod of its namespace, for an eviction by the API; Volcano's"
-        " plugin pdb leaves it out"
+        "warning: PodDisruptionBudget ns/all: selects every pod of its namespace for evictions through the API;"
+        " Volcano's plugin pdb ignores it"
     )

@@ -46,7 +46,7 @@ def test_every_zip_program_can_open_it() -> None:
 def test_an_archive_that_is_cut_anywhere_is_refused() -> None:
     content = pack(KIND, MEMBERS)
     for end in range(len(content)):
-        with pytest.raises(ArchiveError, match="^is of another kind|^was cut or changed"):
+        with pytest.raises(ArchiveError, match="^is not of kind|^was truncated or changed"):
             Archive(content[:end], KIND)
 
 
@@ -55,7 +55,7 @@ def test_an_archive_with_any_byte_changed_is_refused() -> None:
     for place in range(len(content)):
         changed = bytearray(content)
         changed[place] ^= 1 << place % 8
-        with pytest.raises(ArchiveError, match="^is of another kind|^was cut or changed"):
+        with pytest.raises(ArchiveError, match="^is not of kind|^was truncated or changed"):
             Archive(bytes(changed), KIND)
 
 
@@ -70,10 +70,10 @@ def test_an_archive_with_more_bytes_is_refused(change: Callable[[bytes], bytes])
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        pytest.param(b"", "is of another kind", id="nothing"),
-        pytest.param(packed(kind="application/epub+zip"), "is of another kind", id="another kind"),
-        pytest.param(packed()[:-64] + b"0" * 64, "its checksum is not that of its content", id="another checksum"),
-        pytest.param(sealed(packed()[:200] + packed()[-71:]), "is no archive that can be read", id="no directory"),
+        pytest.param(b"", "is not of kind", id="nothing"),
+        pytest.param(packed(kind="application/epub+zip"), "is not of kind", id="another kind"),
+        pytest.param(packed()[:-64] + b"0" * 64, "its checksum does not match its content", id="another checksum"),
+        pytest.param(sealed(packed()[:200] + packed()[-71:]), "is not a readable archive", id="no directory"),
         pytest.param(packed({"long-name": b"1"}).replace(b"long-name", b"name-long"), "checksum", id="renamed"),
     ],
 )
@@ -84,7 +84,7 @@ def test_what_is_no_such_archive_is_refused(content: bytes, said: str) -> None:
 
 def test_a_member_twice_is_refused() -> None:
     once = packed({"a": b"1", "b": b"2"})
-    with pytest.raises(ArchiveError, match="has a member twice"):
+    with pytest.raises(ArchiveError, match="has a duplicate member"):
         Archive(sealed(once.replace(b"b", b"a")), KIND)
 
 
@@ -98,7 +98,7 @@ def test_a_member_that_says_less_than_it_unpacks_to_is_refused() -> None:
     """The size in the directory is a claim; what is unpacked never goes beyond it."""
     content = packed({"a": bytes(1 << 20)})
     claimed = sealed(content.replace((1 << 20).to_bytes(4, "little"), (16).to_bytes(4, "little")))
-    with pytest.raises(ArchiveError, match="is no archive that can be read"):
+    with pytest.raises(ArchiveError, match="is not a readable archive"):
         Archive(claimed, KIND).content("a", 1000)
 
 
@@ -111,7 +111,7 @@ def test_an_archive_that_unpacks_to_more_is_refused_as_a_whole(monkeypatch: pyte
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_only_one_way_of_packing_is_read(packing: int) -> None:
-    with pytest.raises(ArchiveError, match="packed in a way which is not read"):
+    with pytest.raises(ArchiveError, match="with an unsupported compression"):
         Archive(packed(packing=packing), KIND).content("a.json", 20_000)
 
 
@@ -120,7 +120,7 @@ def test_an_encrypted_member_is_refused() -> None:
     for sign, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         at = content.rindex(sign) + place
         content[at] |= 1
-    with pytest.raises(ArchiveError, match="is no archive that can be read"):
+    with pytest.raises(ArchiveError, match="is not a readable archive"):
         Archive(sealed(bytes(content)), KIND).content("a", 1000)
 
 

@@ -80,8 +80,8 @@ def test_plugins_and_actions_are_merged_by_name_and_ordered_by_priority() -> Non
 def test_what_is_a_flag_here_is_told() -> None:
     found = read(partitionLabelValue="blue", args={"v": "4"})
     assert [each.partition(": ")[2] for each in found.warnings] == [
-        "spec.partitionLabelValue: say it as --partition-label-value=blue",
-        "spec.args: v is a flag of KAI's scheduler: it is left out",
+        "spec.partitionLabelValue: use --partition-label-value=blue",
+        "spec.args: v is a flag of KAI's scheduler (ignored)",
     ]
 
 

@@ -38,7 +38,7 @@ async def test_what_stops_is_started_again_and_told(caplog: pytest.LogCaptureFix
     assert [record.getMessage() for record in caplog.records if record.exc_info] == ["nodes stopped", "nodes stopped"]
     assert part.health() == Health(False, "OSError: gone")
     now[0] = 5.0
-    assert part.health() == Health(True, "it was started again after OSError: gone")
+    assert part.health() == Health(True, "it was restarted after OSError: gone")
     running.cancel()
 
 
@@ -47,7 +47,7 @@ async def test_what_fails_again_and_again_is_started_ever_later(caplog: pytest.L
     part = Supervised(LOG, "nodes", work, first_s=0.001, last_s=0.004, clock=lambda: 0.0)
     running = asyncio.create_task(part.run())
     await asyncio.wait_for(work.running.wait(), 30)
-    delays = [record.args[1] for record in caplog.records if "again" in record.msg]  # type: ignore[index]
+    delays = [record.args[1] for record in caplog.records if "restarts in" in record.msg]  # type: ignore[index]
     assert delays == [0.001, 0.002, 0.004, 0.004]
     running.cancel()
 
@@ -72,8 +72,8 @@ def test_an_object_that_cannot_be_dealt_with_is_left_alone(caplog: pytest.LogCap
                 raise KeyError("image")
             done.append(name)
     assert done == ["a", "c"]
-    assert spared.note == "objects left alone: 1, the last pods default/b: KeyError: 'image'"
-    assert "nodes: pods default/b is left alone" in caplog.text
+    assert spared.note == "objects skipped: 1, the last pods default/b: KeyError: 'image'"
+    assert "nodes: pods default/b is skipped" in caplog.text
 
 
 def test_many_objects_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
@@ -82,5 +82,5 @@ def test_many_objects_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> N
         with spared.whatever(f"pods default/{i}"):
             raise KeyError("image")
     assert len(caplog.records) == 20
-    assert "further ones are only counted" in caplog.records[-1].getMessage()
+    assert "further errors are only counted" in caplog.records[-1].getMessage()
     assert spared.count == 100

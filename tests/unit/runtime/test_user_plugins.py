@@ -105,7 +105,9 @@ def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
     [
         pytest.param("nowhere", "nowhere: cannot be read: No such file or directory", id="not there"),
         pytest.param("file", "file: cannot be read: Not a directory", id="a file"),
-        pytest.param("empty", "empty: found no *.py file, wanted plugins (*.so are Go's and cannot be", id="empty"),
+        pytest.param(
+            "empty", "empty: found no *.py file, wanted plugins (*.so files of Go plugins cannot be", id="empty"
+        ),
     ],
 )
 def test_a_folder_that_has_none_is_told(tmp_path: Path, name: str, problem: str) -> None:

@@ -75,7 +75,7 @@ def test_what_cannot_be_simulated_is_said() -> None:
     assert problem.startswith("CronJob ns/c: UnparseableSchedule: found 'at noon'")
     flow = obj(FLOW, "JobFlow", "f", flows=[{"name": "a"}])
     (problem,) = run(flow).result.problems
-    assert "TemplateNotFound: JobTemplate a is not there" in problem
+    assert "TemplateNotFound: JobTemplate a does not exist" in problem
     odd = obj(FLOW, "JobTemplate", "a", tasks=[{"name": "w", "replicas": -1}])
     (problem,) = run(flow, odd).result.problems
     assert "spec.tasks[0].replicas" in problem

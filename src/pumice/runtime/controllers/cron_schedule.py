@@ -145,7 +145,7 @@ def read_schedule(text: str, zone: str = "") -> Schedule:
     of_day = tuple(60 * hour + minute for hour in sorted(hours) for minute in sorted(minutes))
     found = Cron(of_day, days, months, weekdays, not any_day and not any_weekday, place)
     if not found.either and min(days) > max(_days_in(month) for month in months):
-        raise ScheduleError(f"found {text!r}, wanted a day that some of these months have")
+        raise ScheduleError(f"found {text!r}, wanted a day that exists in one of these months")
     return found
 
 
@@ -167,7 +167,7 @@ def _every(text: str) -> Every:
     except DurationError:
         raise ScheduleError(f"found @every {text!r}, wanted a duration such as 1h30m") from None
     if seconds < _EVERY_MIN_S:
-        raise ScheduleError(f"found @every {text}, wanted a minute at least: a job is named after its minute")
+        raise ScheduleError(f"found @every {text}, wanted at least a minute, because jobs are named after the minute")
     return Every(seconds)
 
 

@@ -85,7 +85,7 @@ def _flow(item: Obj, path: str, flow_name: str, retry: Retry) -> Flow:
             raise FieldError(
                 f"{path_of_probe}.{asked}",
                 "addresses to ask",
-                "taskStatusList: these controllers ask nobody's addresses",
+                "taskStatusList: HTTP probes are not supported",
             )
     phases = tables(probe, "taskStatusList", path_of_probe)
     place = f"{path_of_probe}.taskStatusList"
@@ -144,7 +144,7 @@ def _check_order(flows: tuple[Flow, ...]) -> None:
                 free.append(follower)
     if waits:
         names = ", ".join(list(waits)[:20])
-        raise FieldError("spec.flows", f"{names}, which wait for each other", "dependsOn without a circle")
+        raise FieldError("spec.flows", f"{names}, which depend on each other", "dependsOn without a cycle")
 
 
 def patched(spec: Any, patch: Any) -> Any:

@@ -136,7 +136,7 @@ def _made(case: _Case, again: Set[str]) -> Iterator[Write]:
             continue
         template = case.templates.get(each.name)
         if template is None:
-            why = f"JobTemplate {each.name} is not there; its Job is made when it is"
+            why = f"JobTemplate {each.name} does not exist; its Job is created when it does"
             yield Tell(ref_of(case.obj), "Warning", "TemplateNotFound", why)
             continue
         job = _job(case, each, template)

@@ -168,4 +168,4 @@ def ray_doubts(obj: Obj, job: VolcanoJob, plugins: Plugins) -> Iterator[str]:
         main = ray_container(plugins, task.name)
         containers = raw.get("template", {}).get("spec", {}).get("containers") or ()
         if main and main not in (each.get("name") for each in containers):
-            yield f"ray: task {task.name} has no container {main}, so Ray is not started there"
+            yield f"ray: task {task.name} has no container {main}, so Ray is not started in it"

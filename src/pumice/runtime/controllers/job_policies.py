@@ -184,19 +184,19 @@ def _why(request: Request, others: int = 0) -> str:
     code = "" if request.exit_code is None else f" with exit code {request.exit_code}"
     match request.event:
         case "":
-            return "a Command orders it"
+            return "requested by a Command"
         case "PodFailed":
             return f"{pod} failed{code}"
         case "PodEvicted":
             return f"{pod} was evicted or deleted"
         case "TaskFailed":
-            return f"{pod} was restarted more often than its task's maxRetry allows"
+            return f"{pod} exceeded the maxRetry of its task"
         case "TaskCompleted":
             return f"task {request.task} completed"
         case "PodPending":
-            return f"{pod} has been pending for as long as its policy allows"
+            return f"{pod} was pending longer than its policy allows"
         case "Unknown":
-            return "its PodGroup has lost pods that its minimum needs"
+            return "its PodGroup fell below its minimum"
     return request.event
 
 

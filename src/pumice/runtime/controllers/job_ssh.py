@@ -39,7 +39,7 @@ def new_keys() -> Keys:
     """An RSA pair, of openssl's making. Raises: NoKeys."""
     program = shutil.which("openssl")
     if program is None:
-        raise NoKeys("there is no openssl to make keys with; give --ssh-private-key and --ssh-public-key")
+        raise NoKeys("openssl, which creates keys, is not installed; use --ssh-private-key and --ssh-public-key")
     private = _answer(program, "genrsa", "-traditional", _BITS)
     modulus = int(_answer(program, "rsa", "-noout", "-modulus", given=private).partition("=")[2], 16)
     blob = b"".join(_field(part) for part in (b"ssh-rsa", _whole(_EXPONENT), _whole(modulus)))
@@ -50,9 +50,9 @@ def _answer(*command: str, given: str = "") -> str:
     try:
         made = subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoKeys(f"openssl made no keys: {type(error).__name__}") from None
+        raise NoKeys(f"openssl created no keys: {type(error).__name__}") from None
     if made.returncode:
-        raise NoKeys(f"openssl made no keys: exit code {made.returncode}")
+        raise NoKeys(f"openssl created no keys: exit code {made.returncode}")
     return made.stdout
 
 

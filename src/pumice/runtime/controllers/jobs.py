@@ -180,7 +180,7 @@ def _check_order(job: VolcanoJob) -> None:
         for name in free:
             del waits[name]
     if waits:
-        raise FieldError("spec.tasks", f"{', '.join(waits)}, which wait for each other", "dependsOn without a circle")
+        raise FieldError("spec.tasks", f"{', '.join(waits)}, which depend on each other", "dependsOn without a cycle")
 
 
 def _verdict(case: _Case, view: JobView) -> tuple[FilterResult, list[Write]]:
@@ -270,7 +270,7 @@ def _why_failed(case: _Case, after: Standing, counts: Counts) -> str:
     if after.phase is not JobPhase.FAILED or case.standing.phase is JobPhase.FAILED:
         return ""
     if case.standing.phase is JobPhase.RESTARTING:
-        return f"restarted {after.retries} times, as often as its maxRetry of {case.job.max_retry} allows"
+        return f"restarted {after.retries} times, the limit of its maxRetry ({case.job.max_retry})"
     failed = sorted(str(meta(pod)["name"]) for pod in case.pods if part(pod, "status").get("phase") == "Failed")
     shown = ", ".join(failed[:_SHOWN]) + (f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else "")
     return f"{counts.succeeded} of {case.job.replicas} pods succeeded" + (f", failed: {shown}" if failed else "")

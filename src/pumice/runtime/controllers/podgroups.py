@@ -81,7 +81,7 @@ def reconcile_pod(
     try:
         wanted = _wanted(pod, owner, settings, cache, queue)
     except (FieldError, KeyError) as error:
-        return [Tell(ref_of(pod), "Warning", "PodGroupError", f"no PodGroup can be made: {_told(error)}")]
+        return [Tell(ref_of(pod), "Warning", "PodGroupError", f"the PodGroup cannot be created: {_told(error)}")]
     named = Patch(ref_of(pod), {"metadata": {"annotations": {GROUP_NAME_ANNOTATION: group_name_for(pod)}}})
     return [named] if group is not None else [Create(wanted), named]
 

@@ -112,7 +112,7 @@ class UsageFeed:
         finally:
             self._timed(time.perf_counter() - began)
         if self.trouble:
-            _log.info("%s: %s answers again", self._measuring.what, settings.type)
+            _log.info("%s: %s responds again", self._measuring.what, settings.type)
         self.trouble, self.measured_at = "", self._clock()
         self._known |= {usage.name: usage for usage in found}
         if found:
@@ -132,7 +132,7 @@ class UsageFeed:
     def _failed(self, settings: SourceSettings, why: str) -> None:
         if why != self.trouble:
             _log.warning(
-                "%s: %s: %s; what was measured last stays for as long as it is fresh",
+                "%s: %s: %s; the last values are used until they are too old",
                 self._measuring.what,
                 settings.type,
                 why,

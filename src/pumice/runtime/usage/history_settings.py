@@ -53,7 +53,7 @@ class HistorySettings(Struct, frozen=True):
         window, half_life, interval = (_seconds(params.get(key)) for key in _SPANS)
         variable = section.get(_VARIABLE, "")
         address = environ.get(variable, "") if variable else section[_ADDRESS]
-        trouble = f"{_VARIABLE}: {variable} holds no address" if variable and any(_address_problems(address)) else ""
+        trouble = f"{_VARIABLE}: {variable} is not set" if variable and any(_address_problems(address)) else ""
         source = SourceSettings(PROMETHEUS, address, max(interval or _INTERVAL_S, 1.0))
         kind = params.get("windowType")
         start = epoch_of(params[_START]) if kind == TUMBLING else None
@@ -95,9 +95,9 @@ def _address_problems(address: Any) -> Iterator[str]:
 def _variable_problems(section: Mapping[str, Any]) -> Iterator[str]:
     name = section[_VARIABLE]
     if not isinstance(name, str) or not _VARIABLE_NAME.fullmatch(name):
-        yield f"{_VARIABLE}: found {name!r:.80}, wanted the name of a variable of the environment"
+        yield f"{_VARIABLE}: found {name!r:.80}, wanted the name of an environment variable"
     if section.get(_ADDRESS):
-        yield f"{_VARIABLE}: there is a {_ADDRESS} too, wanted one of both"
+        yield f"{_VARIABLE}: there is a {_ADDRESS} too, wanted only one of them"
 
 
 def _cron(text: Any) -> Cron:

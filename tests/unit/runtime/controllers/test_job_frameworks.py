@@ -98,7 +98,7 @@ def test_a_task_without_the_container_for_ray_is_named() -> None:
     world = World(named("head", "main"), plugins={"ray": []})
     world.settle()
     (said,) = {each.message for each in world.told if isinstance(each, Tell) and each.reason == "PluginArgument"}
-    assert said == "ray: task head has no container head, so Ray is not started there"
+    assert said == "ray: task head has no container head, so Ray is not started in it"
 
 
 def test_pods_come_into_each_other_by_keys_of_their_job() -> None:

@@ -435,9 +435,7 @@ def test_a_job_whose_tries_are_over_says_so() -> None:
     world.become("Failed", exit_code=1)
     world.settle()
     assert world.phase == "Failed"
-    assert told(world, "JobFailed") == [
-        ("Warning", "Job failed: restarted 1 times, as often as its maxRetry of 1 allows")
-    ]
+    assert told(world, "JobFailed") == [("Warning", "Job failed: restarted 1 times, the limit of its maxRetry (1)")]
 
 
 # -- what jobs ask for beside pods
@@ -552,7 +550,7 @@ def test_volumes_of_a_job_are_mounted_everywhere() -> None:
         ({"minAvailable": 3}, "minAvailable"),
         ({"tasks": [task("a b")]}, "a b"),
         ({"tasks": [task("a", dependsOn={"name": ["b"]}), task("b", dependsOn={"name": ["a"]}), task("c")]}, "a, b,"),
-        ({"tasks": [task("a", dependsOn={"name": ["a"]})]}, "wait for each other"),
+        ({"tasks": [task("a", dependsOn={"name": ["a"]})]}, "depend on each other"),
     ],
 )
 def test_what_cannot_be_done_is_told(spec: dict[str, Any], word: str) -> None:

@@ -79,7 +79,7 @@ async def test_the_address_may_stand_in_the_environment() -> None:
     assert (given.source.address, given.trouble) == ("http://db:9090", "")
     wrong = of_queues(lambda: section, {"USAGE_DB": "user:secret@db"})
     assert wrong.settings().type == "prometheus"
-    with pytest.raises(SourceError, match="USAGE_DB holds no address") as told:
+    with pytest.raises(SourceError, match="USAGE_DB is not set") as told:
         await wrong.measure(wrong.settings(), Answers(), [], NOW)
     assert "secret" not in str(told.value)
 
