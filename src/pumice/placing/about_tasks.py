@@ -12,6 +12,7 @@ from pumice.columns.tables import Tables
 from pumice.columns.views import TaskClass
 from pumice.framework.plugin import points
 from pumice.framework.plugin.hooks import At, Hook, Hooks
+from pumice.framework.plugin.point import by_signature
 
 ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batch_node_order)
 
@@ -19,6 +20,12 @@ ABOUT_NODES: tuple[Any, ...] = (points.predicate, points.node_order, points.batc
 def hooks_about_tasks(at: At) -> list[Any]:
     """Those of the hooks about nodes that look at the single task."""
     return [hook for hook in at(*ABOUT_NODES) if hook.form not in ("class", "class_node")]
+
+
+def that_tell_equal_tasks_apart(at: At) -> list[Any]:
+    """Hooks about nodes that take Task and declare neither ``concerns=`` nor SIGNATURE: each may read a label, so its
+    answer about one task holds for no other."""
+    return [hook for hook in hooks_about_tasks(at) if hook.concerns is None and not by_signature(hook.reads)]
 
 
 class AboutTasks:

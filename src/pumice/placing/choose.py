@@ -29,7 +29,7 @@ from pumice.framework.plugin import points
 from pumice.framework.plugin.filter_result import FilterResult, FitErrors
 from pumice.framework.plugin.hooks import At, Hook, Hooks
 from pumice.framework.plugin.point import JOBS, QUEUES
-from pumice.placing.about_tasks import AboutTasks
+from pumice.placing.about_tasks import ABOUT_NODES, AboutTasks, that_tell_equal_tasks_apart
 from pumice.placing.feasibility import Ahead, ClassFit, Feasibility
 from pumice.placing.fill_state import Filling, Said, Turns, said_of
 from pumice.placing.k_best import KBestMerge
@@ -64,6 +64,7 @@ class Placing:
     """Chooses nodes by what the hooks of a session say."""
 
     __slots__ = (
+        "_apart",
         "_asked",
         "_by_class",
         "_hooks",
@@ -81,6 +82,7 @@ class Placing:
     def __init__(self, world: World, hooks: Hooks, memo: Memo, feasible: Feasibility) -> None:
         self._world, self._tables, self._hooks, self.feasible = world, world.tables, hooks, feasible
         self.about_tasks = AboutTasks(world.tables, hooks)
+        self._apart = hooks.known("tell equal tasks apart", ABOUT_NODES, that_tell_equal_tasks_apart)
         self._picks = PrefetchedPlacements(memo, feasible, to_the_last=True)
         self._by_class = feasible.at_once and not hooks.has(points.node_reduce)
         self._reduces, self._names_best = hooks.has(points.node_reduce), hooks.has(points.best_node)
@@ -130,7 +132,7 @@ class Placing:
     def _said(self, rows: Sequence[int], nodes: NodeRows) -> Said | None:
         """What is said of single tasks of one class as they are placed one after the other; None where that, or what
         becomes of nodes, is known only once each is booked."""
-        if not self._by_class:
+        if not self._by_class or (len(rows) > 1 and not all(hook.several for hook in self._apart)):
             return None
         return said_of(self._hooks, TaskRows(self._tables, np.array(rows)), nodes)
 
@@ -153,9 +155,8 @@ class Placing:
         return [int(nodes.rows[place]) for place in turns.choose()]
 
     def is_plain(self, task: Task, nodes: NodeRows) -> bool:
-        """Whether no hook that looks at the single task objects to any of the nodes or prefers one, neither for this
-        task nor for further ones of its class: then its class decides."""
-        return self._same_everywhere(task, nodes) is not None
+        """Return True if the class decides: no hook about single tasks objects to a node or prefers one."""
+        return not self._apart and self._same_everywhere(task, nodes) is not None
 
     def _same_everywhere(self, task: Task, nodes: NodeRows) -> float | None:
         """What hooks that look at the single task add to the score of every node; None where one objects to some node

@@ -247,6 +247,14 @@ def odd_names(ssn: Session, job: Job) -> Invalid | None:
     return None if int(job.group.name[1:]) % 2 else Invalid("Even", "its name is even")
 
 
+@plugin("odd-tasks")
+@points.allocatable(reads=(ROWS, SIGNATURE))
+def odd_tasks(ssn: Session, queue: Queue, tasks: TaskRows) -> int:
+    """By the names of jobs, though it says that it knows only their signatures."""
+    jobs = [tasks.tables.jobs.uids[row][-1] for row in tasks.job.tolist()]
+    return 0 if jobs and ord(jobs[0]) % 2 else len(tasks)
+
+
 @plugin("busybody")
 class Busybody:
     """Speaks of jobs that it says are no concern of it."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from random import Random
 from typing import Any
 
@@ -11,11 +10,9 @@ import numpy as np
 
 from pumice.columns.rows import Candidates, ClassRows, JobRows, NodeRows, TaskRows
 from pumice.columns.views import Job, Task, TaskClass
-from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.filter_result import FilterResult
 from pumice.framework.plugin.hooks import Hook
 from pumice.framework.plugin.incremental import FilterInTurn, InTurn, ScoreInTurn
-from pumice.framework.plugin.point import ROWS, SIGNATURE
 from pumice.placing.choose import placing_of
 from pumice.testing.checks.answers import Answers, Asking, by_row, is_by_row, rows_at, said
 from pumice.testing.checks.breach import Breach
@@ -172,43 +169,7 @@ def _asked_about(
     return said(asking.call(hook, question, [*arguments[:at], fewer, *arguments[at + 1 :]]))
 
 
-# -- jobs that are alike -----------------------------------------------------------------------------------------------
-
-
-def jobs_like_it_fare_alike(asking: Asking, questions: Iterable[Question]) -> None:
-    """A hook that reads the SIGNATURE of a job says the same of another job with that signature. Raises: Breach."""
-    twins = dict(_twins(asking.ssn))
-    for question in dict.fromkeys(questions):
-        hook = asking.hook(question)
-        if hook is None or hook.reads is None or SIGNATURE not in hook.reads or question.subjects[0].kind != "job":
-            continue
-        if ROWS in hook.reads and len(question.subjects) == 1:
-            continue
-        (job,) = question.subjects[0].names
-        for twin in twins.get(job, ()):
-            other = question._replace(subjects=(Subject("job", (twin,)), *question.subjects[1:]))
-            one, two = asking.ask(question), asking.ask(other)
-            if one != two:
-                facts = [("asked", question.text), ("answer", one), (f"of {twin}", two)]
-                problem = "says SIGNATURE and tells two jobs apart that have one"
-                raise Breach("signature", question.plugin, question.where, problem, facts, _SIGNATURE)
-
-
-_SIGNATURE = (
-    "Jobs of one signature have equal tasks, minima and counts; names, labels, age and priority are not in it. Write"
-    " reads=(ROWS,), or say no reads= at all."
-)
-
-
-def _twins(ssn: Session) -> Iterator[tuple[str, list[str]]]:
-    """Jobs, and those with the same signature and counts."""
-    jobs, live = ssn.tables.jobs, ssn.tables.jobs.live.tolist()
-    like: dict[str, list[str]] = {}
-    for a, b in combinations([row for row in live if jobs.signature[row] >= 0], 2):
-        if jobs.signature[a] == jobs.signature[b] and (jobs.counts[a] == jobs.counts[b]).all():
-            like.setdefault(jobs.uids[a], []).append(jobs.uids[b])
-            like.setdefault(jobs.uids[b], []).append(jobs.uids[a])
-    yield from like.items()
+# -- whom a hook concerns ----------------------------------------------------------------------------------------------
 
 
 def others_are_no_concern(asking: Asking, questions: Iterable[Question]) -> None:

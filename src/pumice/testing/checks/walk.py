@@ -31,6 +31,7 @@ from pumice.testing.checks.breach import Breach
 from pumice.testing.checks.cycles import Cycle, Quiet
 from pumice.testing.checks.grounds import NOTHING, answers_rest_on_what_is_declared
 from pumice.testing.checks.questions import Context, Question, draw_context, questions_of
+from pumice.testing.checks.twins import jobs_like_it_fare_alike
 from pumice.testing.clusters import Alter, key_of
 
 BEGIN = 1000.0
@@ -201,7 +202,7 @@ class Walk:
             ask.order_does_not_matter(asking, questions, answers, dice)
             ask.comparisons_are_orders(asking, questions)
         if self._has_turn(2, 4):
-            ask.jobs_like_it_fare_alike(asking, questions)
+            jobs_like_it_fare_alike(asking, questions)
             ask.nodes_stand_apart(asking, questions, answers)
             ask.others_are_no_concern(asking, questions)
         if self._has_turn(3, 4):

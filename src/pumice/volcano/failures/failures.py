@@ -45,16 +45,17 @@ class _Reads(NamedTuple):
     @classmethod
     def of(cls, at: At, asks: tuple[point.Question, ...]) -> _Reads:
         about_tasks = hooks_about_tasks(at)
-        before = at(*asks, points.pre_predicate)
+        before, of_queue = at(*asks, points.pre_predicate), at(points.allocatable)
         alike = [h for h in before if h.form == "class" or point.by_signature(h.reads)]
-        one = [hook for hook in before if hook not in alike]
+        # A hook at allocatable is given tasks, so unless it declares SIGNATURE it may tell two equal ones apart.
+        one = [hook for hook in (*before, *of_queue) if hook not in alike and not point.by_signature(hook.reads)]
         return cls(
             one,
             of_one=Reading.of(one),
             about_tasks=Reading.of(about_tasks),
             but_pods=Reading.of(about_tasks, pods=False),
             alike=Reading.of(alike),
-            of_queue=Reading.of(at(points.allocatable)),
+            of_queue=Reading.of(of_queue),
         )
 
 

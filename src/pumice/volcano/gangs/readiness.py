@@ -66,3 +66,9 @@ class Lost:
 
 def _all_by_signature(at: At) -> bool:
     return all(by_signature(hook.reads) for hook in at(points.job_pipelined))
+
+
+def takes_on_by_class(at: At) -> bool:
+    """Return True if every hook at allocatable answers the same for equal tasks: it takes TaskRows and declares
+    SIGNATURE. Any other hook may read a label, and is asked for each job."""
+    return all(hook.form == "run" and by_signature(hook.reads) for hook in at(points.allocatable))

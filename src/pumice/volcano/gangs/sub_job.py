@@ -21,7 +21,7 @@ from pumice.placing.choose import Choice, placing_of
 from pumice.volcano import points
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import SubJobQueue
-from pumice.volcano.gangs.readiness import Lost, sub_missing, sub_pipelined
+from pumice.volcano.gangs.readiness import Lost, sub_missing, sub_pipelined, takes_on_by_class
 
 
 class Domain:
@@ -101,7 +101,7 @@ class _Placer:
         #: By role: nodes of the domain that have not failed a task of it. Such a node is not tried for the next one,
         #: whatever that asks for (error cache). None where that makes no difference.
         self.open_to: dict[int, Bool] | None = {} if cached and not sheet.uniform_roles else None
-        self.by_class = "task" not in ssn.hooks.forms(points.allocatable)
+        self.by_class = ssn.hooks.known("queues by class", (points.allocatable,), takes_on_by_class)
         self.missing = sub_missing(ssn, self.sub)
         self.is_in_vain = False
         self.lost: Lost | None = None  # of a gang that may be left out once more is known
@@ -298,7 +298,8 @@ _AS_TASKS_ARE_PLACED: dict[Question, str] = {
 
 
 def _answer_for_equal_tasks(at: At) -> bool:
-    return all(hook.form == form for point, form in _AS_TASKS_ARE_PLACED.items() for hook in at(point))
+    forms_hold = all(hook.form == form for point, form in _AS_TASKS_ARE_PLACED.items() for hook in at(point))
+    return forms_hold and takes_on_by_class(at)
 
 
 def try_nomination(ssn: Session, stmt: Statement, sub: int, sheet: SubJobQueue, trying: OpenAttempt) -> bool:

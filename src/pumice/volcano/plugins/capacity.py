@@ -32,6 +32,9 @@ from pumice.volcano.queues.tree import QueueTree
 
 #: What the order of victims rests on, which every plugin may have a say in.
 VICTIMS = (ROWS, SIGNATURE, QUEUES, JOBS, PODS)
+#: What may be taken on rests on the whole line of a queue, on devices, and on room that is kept for some tasks.
+_TAKES_ON = ("allocated", "most", "works", "devices", "naming", "kept_room", "kept_for")
+TAKES_ON = (ROWS, SIGNATURE, *(f"capacity.{name}" for name in _TAKES_ON))
 
 #: Column -> the figure that it is published as.
 FIGURES = {
@@ -161,7 +164,7 @@ class Capacity:
 
     # -- what a queue may take on -------------------------------------------------------------------------------------
 
-    @points.allocatable
+    @points.allocatable(reads=TAKES_ON)
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int | Unfit:
         """As many as stay within what the queue and each ancestor can have at most, in the dimensions that each asks
         for; none in a closed queue or one with queues below it."""

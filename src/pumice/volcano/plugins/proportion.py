@@ -68,7 +68,7 @@ class Proportion:
     def overused(self, queue: Queue) -> bool:
         return all_at_most(self.deserved.array[queue.row].tolist(), self.allocated.array[queue.row].tolist())
 
-    @points.allocatable(reads=(ROWS,))
+    @points.allocatable(reads=(ROWS, SIGNATURE))
     def allocatable(self, queue: Queue, tasks: TaskRows) -> int:
         """As many as stay within what the queue deserves, in the dimensions that each asks for; none in a closed
         queue."""

@@ -22,7 +22,7 @@ from pumice.volcano import points
 from pumice.volcano.failures.trials import Trials
 from pumice.volcano.gangs.attempt import OpenAttempt
 from pumice.volcano.gangs.pending_tasks import PendingTasks, SubJobQueue
-from pumice.volcano.gangs.readiness import job_missing, job_pipelined, job_ready
+from pumice.volcano.gangs.readiness import job_missing, job_pipelined, job_ready, takes_on_by_class
 from pumice.volcano.gangs.sub_job import Domain, allocate_tasks, try_nomination
 from pumice.volcano.topology.rules import has_hard, job_bound, sub_bound
 
@@ -111,7 +111,9 @@ class JobTrials:
     def _kind(self) -> Hashable:
         ssn, tables, job = self.ssn, self.ssn.tables, self.job
         sheets = self.pending_tasks.sheets
-        if len(sheets) != 1 or not placing_of(ssn).feasible.at_once or "task" in ssn.hooks.forms(points.allocatable):
+        if len(sheets) != 1 or not placing_of(ssn).feasible.at_once:
+            return None
+        if not ssn.hooks.known("queues by class", (points.allocatable,), takes_on_by_class):
             return None
         ((sub, sheet),) = sheets.items()
         rows, jobs = sheet.rows, tables.jobs
