@@ -31,19 +31,8 @@ demo: setup ## simulate the example cluster and write a report
 test: setup ## all tests but the long ones and those that need a Kubernetes API server
 	$(BIN)/python -m pytest -n auto -m "not kube and not long" $(TEST_ARGS)
 
-# Folders of recorded cases that must all pass, and those that run in the second process: one a core.
-CONFORMANCE_CASES ?= $(or $(PUMICE_SHARED),../shared)/conformance
-CONFORMANCE_FIRST  := volcano volcano-generated
-CONFORMANCE_SECOND := kai kai-generated
-
-conformance: setup ## every recorded case of both references, one language a core; skipped where ../shared is not there
-	@if [ ! -d "$(CONFORMANCE_CASES)" ]; then \
-		echo "conformance: SKIPPED, no recorded cases in $(CONFORMANCE_CASES)" >&2; \
-	else \
-		$(BIN)/pumice conformance $(addprefix $(CONFORMANCE_CASES)/,$(CONFORMANCE_FIRST)) & first=$$!; \
-		$(BIN)/pumice conformance $(addprefix $(CONFORMANCE_CASES)/,$(CONFORMANCE_SECOND)); second=$$?; \
-		wait $$first && exit $$second; \
-	fi
+conformance: setup ## every recorded case of both references, on all cores; skipped where ../shared is not there
+	$(BIN)/python -m tests.conformance
 
 test-long: setup ## what takes minutes a test, such as a year of a trace: make test holds a sample of each
 	$(BIN)/python -m pytest -n auto -m long $(TEST_ARGS)
