@@ -69,7 +69,7 @@ def _compiled(expression: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
     try:
         compiled = _environment().compile(expression)
     except ImportError:
-        raise SelectorError("CEL selectors need the extra 'dra' (pip install pumice[dra])") from None
+        raise SelectorError("CEL selectors need the extra 'dra' (pip install 'pumice[dra]')") from None
     except (RuntimeError, ValueError) as error:
         raise SelectorError(" ".join(str(error).split())[:_SAID_MAX]) from None
     domains = {(kind, double or single) for kind, double, single in _DOMAINS.findall(expression)}

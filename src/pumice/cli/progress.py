@@ -65,7 +65,7 @@ def counting(unit: str) -> Iterator[Callable[[int, int, str], None]]:
 
 @contextmanager
 def simulating(start: float, until: float | None) -> Iterator[Callable[[Progress], None] | None]:
-    """Simulated time, jobs done, how many wait, cycles. None where nobody looks."""
+    """Draw simulated time, jobs done, how many wait, and cycles. Yields None unless standard error is a terminal."""
     if not wanted():
         yield None
         return
