@@ -23,29 +23,87 @@ from pumice.api import (
     TaskRows,
     TaskRun,
 )
+from pumice.columns.label_values import LabelValues
 from pumice.framework.cycle.world import World
+from pumice.model.gpu import GpuShare
+from pumice.model.node import Node as NodeObject
+from pumice.model.pod import Pod, PodSpec
+from pumice.model.podgroup import PodGroup, PodGroupStatus
+from pumice.model.queue import Queue as QueueObject
+from pumice.model.queue import QueueSharing, Quota
+from pumice.model.resources import Resource
 
 PAGE = Path(__file__).with_suffix(".md")
-GIVEN = (Task, TaskClass, ClassRows, Job, SubJob, Queue, Node, NodeRows, JobRows, TaskRows, Candidates, TaskRun)
+#: Kubernetes objects as far as they are read, and what they are made of.
+OBJECTS: dict[str, type] = {
+    "Pod": Pod,
+    "PodSpec": PodSpec,
+    "GpuShare": GpuShare,
+    "PodGroup": PodGroup,
+    "PodGroupStatus": PodGroupStatus,
+    "Queue (the object)": QueueObject,
+    "QueueSharing": QueueSharing,
+    "Quota": Quota,
+    "Node (the object)": NodeObject,
+    "Resource": Resource,
+}
+OF_OBJECTS = (
+    "## Kubernetes objects",
+    "",
+    "`task.pod`, `cls.spec`, `job.group`, `queue.obj` and `node.obj` are the objects of the cluster, as far as Pumice"
+    " reads them. A field that is not here is not read.",
+    "",
+)
+GIVEN = (
+    Task,
+    TaskClass,
+    ClassRows,
+    Job,
+    SubJob,
+    Queue,
+    Node,
+    NodeRows,
+    JobRows,
+    TaskRows,
+    Candidates,
+    LabelValues,
+    TaskRun,
+)
 OPENING = """\
 # What a hook can ask
 
 What can be read of the things that hooks are given. Written by `python -m docs.rows` from `src/pumice/columns`: do not
 edit.
 
-One thing (`Task`, `Job`) reads one row; rows (`NodeRows`) read many at once, as arrays. A shape (R,) is one number a
-resource: `CPU` (thousandths of a core) and `MEMORY` (bytes) are its first two, `tables.axis.names` says all of them. A
-row number is only good in this session, and -1 stands for none. Nothing here can be written: a plugin writes columns
-of its own (`ssn.column`), through `ssn.journal`.
+One thing (`Task`, `Job`) reads one row; rows (`NodeRows`) read many at once, as arrays and lists in the order of the
+rows. A thing is false where there is none: ask `if task.node:` before you read a node. It can be the index of an array
+that has a value for each row: `column.array[task.queue]`. A row number (`task.row`) is only good in this session, and
+-1 stands for none. Nothing here can be written: a plugin writes columns of its own (`ssn.column`), through
+`ssn.journal`. [Writing a plugin](guide/write-a-plugin.md) shows how they go together.
 
-The session (`ssn`) has `now` (seconds since the epoch), `total` (what all nodes have, (R,)), `tables`, `journal`, and
-for a plugin that opens `column`. [Writing a plugin](guide/write-a-plugin.md) shows how they go together.
+## Units
+
+A shape (R,) is one number for each resource. What stands where, and in which unit:
+
+| place along R | resource | unit |
+|---|---|---|
+| `CPU`, which is 0 | `cpu` | thousandths of a core |
+| `MEMORY`, which is 1 | `memory` | bytes |
+| `ssn.resource("nvidia.com/gpu")` | GPUs | thousandths of a GPU: 1000 is one |
+| `ssn.resource(name)` | any other resource that a node has or a queue names, `ephemeral-storage` too | thousandths |
+| `ssn.resource("pods")`, which is the last | `pods` | pods |
+
+`ssn.resource(name)` is None where no node has and no queue names the resource. Moments are seconds since the epoch,
+spans are seconds. Kubernetes objects (`pod`, `spec`, `group`, `obj`) keep amounts as
+`Resource`: `milli_cpu`, `memory`, and `scalars` by name, in the same units.
 """
 
 
 def page() -> str:
     """The whole page as it should be."""
-    return "\n".join((OPENING, *(line for each in GIVEN for line in _section(each)), *_of_session()))
+    given = (line for each in GIVEN for line in _section(each))
+    objects = (line for name, each in OBJECTS.items() for line in _of_object(name, each))
+    return "\n".join((OPENING, *_of_session(), *given, *OF_OBJECTS, *objects))
 
 
 def _section(of: type) -> Iterator[str]:
@@ -56,16 +114,54 @@ def _section(of: type) -> Iterator[str]:
     yield "| name | type | what it is |"
     yield "|---|---|---|"
     for name, member in sorted(_members(of).items()):
-        called = member.fget if isinstance(member, property) else member
-        takes = "" if isinstance(member, property) else _parameters(member)
-        yield f"| `{name}{takes}` | `{_type(called)}` | {_text(inspect.getdoc(called) or '')} |"
+        yield _line(name, member)
     yield ""
+
+
+def _of_object(name: str, of: type) -> Iterator[str]:
+    """A Kubernetes object, as far as it is read: its fields, and what is worked out from them."""
+    yield f"### {name}"
+    yield ""
+    yield _text(inspect.getdoc(of) or "")
+    yield ""
+    yield "| field | type |"
+    yield "|---|---|"
+    yield from (f"| `{field}` | `{_text(type_)}` |" for field, type_ in inspect.get_annotations(of).items())
+    worked_out = {name: member for name, member in _members(of).items() if isinstance(member, property)}
+    yield from (f"| `{field}` | `{_type(member.fget)}` |" for field, member in sorted(worked_out.items()))
+    yield ""
+
+
+def _line(name: str, member: Any) -> str:
+    called = member.fget if isinstance(member, property) else member
+    takes = "" if isinstance(member, property) else _parameters(member)
+    doc = World.column if member is Session.column else called
+    return f"| `{name}{takes}` | `{_type(called)}` | {_text(inspect.getdoc(doc) or '')} |"
+
+
+#: What plugins ask a session for; it has more, for actions.
+_OF_SESSION = ("nodes", "queues", "jobs", "tasks", "running", "resource", "shared", "column")
+_FIELDS = (
+    ("now", "float", "The moment of this cycle, seconds since the epoch. The only clock that there is."),
+    ("total", "F64", "What all nodes have together (R,)."),
+    ("journal", "Journal", "The writer of columns: `put(column, rows, values)` and `add(column, rows, changes)`."),
+    ("tables", "Tables", "All columns of the cluster, by table. What this page has is easier to read."),
+)
 
 
 def _of_session() -> Iterator[str]:
-    yield "## Session.column"
+    yield "## Session"
     yield ""
-    yield f"`column{_parameters(Session.column)}`: {_text(inspect.getdoc(World.column) or '')}"
+    yield (
+        "The session (`ssn`) of one cycle. What it lists is as it is at the moment at which it is asked: read it as a"
+        " plugin opens, and keep what follows from it in a column of your own."
+    )
+    yield ""
+    yield "| name | type | what it is |"
+    yield "|---|---|---|"
+    yield from (f"| `{name}` | `{type_}` | {what} |" for name, type_, what in _FIELDS)
+    members = _members(Session)
+    yield from (_line(name, members[name]) for name in _OF_SESSION)
     yield ""
 
 
@@ -81,7 +177,7 @@ def _parameters(function: object) -> str:
 
 
 def _type(function: object) -> str:
-    return str(inspect.signature(function).return_annotation)  # type: ignore[arg-type]
+    return _text(str(inspect.signature(function).return_annotation))  # type: ignore[arg-type]
 
 
 def _text(doc: str) -> str:

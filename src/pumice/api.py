@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from pumice.columns.column import Column
 from pumice.columns.dtypes import CPU, F64, I32, I64, MEMORY, AnyArray, Bool
-from pumice.columns.rows import Candidates, ClassRows, JobRows, NodeRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.label_values import LabelValues
+from pumice.columns.rows import Candidates, ClassRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
 from pumice.framework.cycle.session import Session
@@ -56,6 +58,7 @@ __all__ = [
     "Invalid",
     "Job",
     "JobRows",
+    "LabelValues",
     "MayGo",
     "Node",
     "NodeRows",

@@ -111,7 +111,7 @@ class Plain:
         for job in ssn.live_jobs.tolist():
             handle = Job(self.tables, job)
             if ssn.ask(points.job_valid, handle) is None and ssn.ask(points.job_starving, handle):
-                found.setdefault(handle.queue, []).append(job)
+                found.setdefault(handle.queue.row, []).append(job)
         return found
 
     def waiting(self, job: int) -> list[int]:
@@ -184,7 +184,7 @@ class Plain:
 
     def for_reclaimer(self, stmt: Statement, row: int) -> bool:
         task, jobs, tasks = Task(self.tables, row), self.tables.jobs, self.tables.tasks
-        own = Queue(self.tables, task.job.queue)
+        own = task.queue
         if task.pod.spec.preemption_policy == "Never":
             return False
         if not self.ssn.ask(points.preemptive, own, TaskRows(self.tables, np.array([row]))):
@@ -255,7 +255,7 @@ class Plain:
 
     def evict(self, stmt: Statement, task: Task, there: int, victims: list[int], *, checked: bool) -> bool:
         ssn, evicted = self.ssn, list[int]()
-        own = Queue(self.tables, task.job.queue)
+        own = task.queue
 
         def is_let_in() -> bool:
             allowed = ssn.ask(points.tasks_allowed, own, TaskRows(self.tables, np.array([task.row])))

@@ -41,7 +41,8 @@ ready_in, scheduled_in = _in_states(READY), _in_states(SCHEDULED)
 
 
 class Row:
-    """One row of one table."""
+    """One row of one table. It is false where there is none (row -1), and can be used as the index of an array that has
+    a value for each row."""
 
     __slots__ = ("row", "tables")
 
@@ -54,6 +55,12 @@ class Row:
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self.row))
+
+    def __bool__(self) -> bool:
+        return self.row >= 0
+
+    def __index__(self) -> int:
+        return self.row
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self, 'key', self.row)!r})"

@@ -7,6 +7,7 @@ comes back is known to be the one that was.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ class Journal:
         if column.shared is not None:
             column.part()
         data, stamps = column.data, column.stamps
+        if type(index) is not int:
+            index = _as_int(index)
         old = data[index]
         if data.ndim > 1 and type(index) is int:
             old = old.copy()  # one row is a view; everything else that indexing gives is a copy already
@@ -56,6 +59,8 @@ class Journal:
         if column.shared is not None:
             column.part()
         data, stamps = column.data, column.stamps
+        if type(index) is not int:
+            index = _as_int(index)
         old = data[index]
         stamp = None if stamps is None else stamps[index]
         try:
@@ -88,3 +93,9 @@ class Journal:
     def forget(self) -> None:
         """Make everything so far permanent. Marks taken before are void."""
         self._entries.clear()
+
+
+def _as_int(index: Any) -> Any:
+    """An index that names one row as an int, others as they are: of one row NumPy gives a view, which has to be copied
+    before the row is written, and of several a copy."""
+    return index if isinstance(index, np.ndarray | list | tuple | slice) else operator.index(index)

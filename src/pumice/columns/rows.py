@@ -9,8 +9,8 @@ import numpy as np
 
 from pumice.algorithms.groups import all_equal
 from pumice.columns.column import Column
-from pumice.columns.counting import ACTIVE, READY
-from pumice.columns.dtypes import EPS, F64, I32, I64, AnyArray, Bool
+from pumice.columns.dtypes import EPS, F64, I8, I32, I64, AnyArray, Bool
+from pumice.columns.label_values import LabelValues
 from pumice.columns.nodes import FUTURE, IDLE, USED, NodeFacts
 from pumice.columns.tables import Tables
 from pumice.columns.views import Node, Task, TaskClass
@@ -64,6 +64,24 @@ class NodeRows:
     def are_hypothetical(self) -> bool:
         """Whether they are shown as they would be with more tasks there."""
         return self._after is not None
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each."""
+        names = self.tables.nodes.facts.names
+        return [names[row] for row in self.rows.tolist()]
+
+    @property
+    def labels(self) -> list[Mapping[str, str]]:
+        """The labels of each."""
+        objs = self.tables.nodes.facts.objs
+        return [objs[row].labels for row in self.rows.tolist()]
+
+    def label(self, key: str) -> LabelValues:
+        """The value that each has of one label. It looks at each node: ask for it once, of ``ssn.nodes`` as the plugin
+        opens, and take the ``codes`` of rows with ``pick``."""
+        objs = self.tables.nodes.facts.objs
+        return LabelValues.of([objs[row].labels.get(key, "") for row in self.rows.tolist()])
 
     def pick(self, of_nodes: A) -> A:
         """The rows of something that every node has (…, N). Shape (…, rows). Not to be written on."""
@@ -210,59 +228,6 @@ class ClassRows(Rows):
         return np.ones((len(self.rows), len(nodes)), dtype=bool) if found is None else found
 
 
-class JobRows(Rows):
-    """Some rows of the job table, for hooks that answer for many jobs at once.
-
-    ``active``: how many active tasks sub-jobs would have, by row, where that is not what they have. A hook cannot tell
-    the difference.
-    """
-
-    __slots__ = ("_active",)
-
-    def __init__(self, tables: Tables, rows: AnyArray, active: Mapping[int, int] | None = None) -> None:
-        super().__init__(tables, rows)
-        self._active = active
-
-    @property
-    def surplus(self) -> I64:
-        """Whether each holds less than its minimums (-1), just these (0), or more (1); of its sub-jobs the one with the
-        least decides, then the one with the most. Shape (rows,)."""
-        jobs, subs = self.tables.jobs, self.tables.subs
-        found = np.zeros(len(self.rows), dtype=np.int64)
-        each = [jobs.subs[row] for row in self.rows.tolist()]
-        lengths = [len(parts) for parts in each]
-        if not sum(lengths):
-            return found
-        flat = np.array([sub for parts in each for sub in parts])
-        have = subs.counts[flat] @ ACTIVE
-        if self._active is not None:
-            have = np.array([self._active.get(s, h) for s, h in zip(flat.tolist(), have.tolist(), strict=True)])
-        over: I64 = np.sign(have - subs.min_available[flat]).astype(np.int64)
-        if len(flat) == len(found) == sum(lengths) and max(lengths) == 1:
-            return over
-        job = np.repeat(np.arange(len(found)), lengths)
-        np.maximum.at(found, job, over)
-        found[job[over < 0]] = -1
-        return found
-
-    @property
-    def priority(self) -> I64:
-        """Priority of each. Shape (rows,)."""
-        return self.tables.jobs.priority[self.rows]
-
-    @property
-    def creation(self) -> F64:
-        """When each was created, seconds since the epoch. Shape (rows,)."""
-        return self.tables.jobs.creation[self.rows]
-
-    @property
-    def ready(self) -> Bool:
-        """IsReady of each."""
-        jobs = self.tables.jobs
-        have = jobs.counts[self.rows] @ READY + jobs.best_effort[self.rows]
-        return np.asarray(have >= jobs.min_available[self.rows])
-
-
 class TaskRows(Rows):
     """Some rows of the task table, for hooks that answer for many tasks at once."""
 
@@ -294,6 +259,40 @@ class TaskRows(Rows):
         """The pods as they were last seen."""
         pods = self.tables.tasks.pods
         return [pods[row] for row in self.rows.tolist()]
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each one's pod."""
+        return [pod.name for pod in self.pods]
+
+    @property
+    def namespaces(self) -> list[str]:
+        """The namespace of each."""
+        return [pod.namespace for pod in self.pods]
+
+    @property
+    def labels(self) -> list[Mapping[str, str]]:
+        """The labels of each one's pod."""
+        return [pod.labels for pod in self.pods]
+
+    def label(self, key: str) -> LabelValues:
+        """The value that each has of one label."""
+        return LabelValues.of([pod.labels.get(key, "") for pod in self.pods])
+
+    @property
+    def annotations(self) -> list[Mapping[str, str]]:
+        """The annotations of each one's pod."""
+        return [pod.annotations for pod in self.pods]
+
+    @property
+    def node(self) -> I32:
+        """Row of the node on which each is or is placed, -1 for none. Shape (rows,)."""
+        return self.tables.tasks.node[self.rows]
+
+    @property
+    def status(self) -> I8:
+        """State of each in this session, as numbers of TaskStatus. Shape (rows,)."""
+        return self.tables.tasks.status[self.rows]
 
     @property
     def priority(self) -> I64:

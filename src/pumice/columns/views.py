@@ -59,6 +59,26 @@ class Task(Row):
         return self.pod.key
 
     @property
+    def name(self) -> str:
+        """The pod's name."""
+        return self.pod.name
+
+    @property
+    def namespace(self) -> str:
+        """The pod's namespace."""
+        return self.pod.namespace
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The pod's labels."""
+        return self.pod.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The pod's annotations."""
+        return self.pod.annotations
+
+    @property
     def cls(self) -> TaskClass:
         """What it shares with equal tasks."""
         return TaskClass(self.tables, int(self.tables.tasks.cls[self.row]))
@@ -71,8 +91,14 @@ class Task(Row):
 
     @property
     def job(self) -> Job:
-        """Its job: the pod group; row -1 without one."""
+        """Its job (the pod group), false without one."""
         return Job(self.tables, int(self.tables.tasks.job[self.row]))
+
+    @property
+    def queue(self) -> Queue:
+        """The queue of its job, false without one."""
+        job = int(self.tables.tasks.job[self.row])
+        return Queue(self.tables, int(self.tables.jobs.queue[job]) if job >= 0 else -1)
 
     @property
     def sub_job(self) -> SubJob:
@@ -90,14 +116,9 @@ class Task(Row):
         return TaskStatus(int(self.tables.tasks.status[self.row]))
 
     @property
-    def node(self) -> int:
-        """Row of its node, -1 for none."""
-        return int(self.tables.tasks.node[self.row])
-
-    @property
-    def node_name(self) -> str:
-        """Name of its node, empty for none."""
-        return self.tables.nodes.facts.names[self.node] if self.node >= 0 else ""
+    def node(self) -> Node:
+        """The node on which it is or is placed, false for none."""
+        return Node(self.tables, int(self.tables.tasks.node[self.row]))
 
     @property
     def priority(self) -> int:
@@ -175,14 +196,35 @@ class Job(Counters):
         return self.tables.jobs.uids[self.row]
 
     @property
+    def name(self) -> str:
+        """The pod group's name."""
+        return self.key.partition("/")[2]
+
+    @property
+    def namespace(self) -> str:
+        """The pod group's namespace."""
+        return self.key.partition("/")[0]
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The pod group's labels, and those of its first pod that the group does not have."""
+        rows, own = self.tasks, self.group.labels
+        return {**self.tables.tasks.pods[rows[0]].labels, **own} if len(rows) else own
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """The pod group's annotations."""
+        return self.group.annotations
+
+    @property
     def group(self) -> PodGroup:
         """The pod group as it was last seen. Nothing is asked again because its status changed, but for the phase."""
         return self.tables.jobs.groups[self.row]
 
     @property
-    def queue(self) -> int:
-        """Row of its queue, -1 when there is no such queue."""
-        return int(self.tables.jobs.queue[self.row])
+    def queue(self) -> Queue:
+        """Its queue, false when there is no such queue."""
+        return Queue(self.tables, int(self.tables.jobs.queue[self.row]))
 
     @property
     def priority(self) -> int:
@@ -266,10 +308,20 @@ class Queue(Row):
 
     @property
     def name(self) -> str:
-        """Its name."""
-        return self.tables.queues.names[self.row]
+        """Its name, empty for none."""
+        return self.tables.queues.names[self.row] if self.row >= 0 else ""
 
     key = name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Its labels."""
+        return self.obj.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Its annotations."""
+        return self.obj.annotations
 
     @property
     def open(self) -> bool:
@@ -293,8 +345,8 @@ class Node(Row):
 
     @property
     def name(self) -> str:
-        """Its name."""
-        return self.tables.nodes.facts.names[self.row]
+        """Its name, empty for none."""
+        return self.tables.nodes.facts.names[self.row] if self.row >= 0 else ""
 
     key = name
 
@@ -302,6 +354,11 @@ class Node(Row):
     def labels(self) -> Mapping[str, str]:
         """Its labels."""
         return self.obj.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Its annotations."""
+        return self.obj.annotations
 
     @property
     def allocatable(self) -> F64:

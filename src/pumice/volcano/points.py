@@ -290,7 +290,7 @@ amount_rejected: Asked[[Queue, F64], str | None] = Asked((job_enqueueable,), {"a
 job_rejected: Asked[[Job], str | None] = Asked(
     (job_enqueueable,),
     {
-        "amount": lambda hook: lambda job: hook(Queue(job.tables, job.queue), job.tables.jobs.min_resources[job.row]),
+        "amount": lambda hook: lambda job: hook(job.queue, job.tables.jobs.min_resources[job.row]),
         "job": as_it_is,
     },
     combine.rejection,

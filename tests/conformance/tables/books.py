@@ -34,7 +34,7 @@ class _Told:
     def task(self, row: int) -> dict[str, Any]:
         task = Task(self.tables, row)
         request = amount(self.tables.axis, task.req)
-        placed = {"NodeName": task.node_name} if task.node >= 0 else {}
+        placed = {"NodeName": task.node.name} if task.node else {}
         told = {
             "UID": task.pod.uid,
             "Name": task.pod.name,

@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 
 from pumice.columns.column import Column, Versions
+from pumice.columns.counting import Row
+from pumice.columns.dtypes import ResourceAxis
 from pumice.columns.journal import Journal
+from pumice.columns.tables import Tables
 
 ONE = (np.int32, [1, 2, 3])
 TWO = (np.float64, [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 DEEP = (np.float64, [[[1.0], [2.0]], [[3.0], [4.0]]])
 FLAGS = (np.bool_, [False, True, False])
 NAMES = (object, ["a", None, "c"])
+ROW = Row(Tables.empty(Versions(), ResourceAxis()), 1)
 
 
 def opened(*columns: tuple[Any, Any], stamped: bool = True) -> tuple[Journal, list[Column[Any]]]:
@@ -46,6 +50,9 @@ def state(column: Column[Any]) -> tuple[Any, ...]:
         pytest.param(ONE, Journal.add, 0, 4, [5, 2, 3], id="add a number"),
         pytest.param(ONE, Journal.add, np.array([0, 2]), [1, -1], [2, 2, 2], id="add at rows"),
         pytest.param(TWO, Journal.add, 2, [1, -1], [[1, 2], [3, 4], [6, 5]], id="add to a wide row"),
+        pytest.param(TWO, Journal.put, ROW, [7, 8], [[1, 2], [7, 8], [5, 6]], id="put a wide row by its handle"),
+        pytest.param(TWO, Journal.add, ROW, [1, -1], [[1, 2], [4, 3], [5, 6]], id="add to a wide row by its handle"),
+        pytest.param(TWO, Journal.add, np.int64(1), [1, -1], [[1, 2], [4, 3], [5, 6]], id="by a number of NumPy's"),
         pytest.param(DEEP, Journal.add, 1, [[1], [2]], [[[1], [2]], [[4], [6]]], id="add to a deep row"),
         pytest.param(DEEP, Journal.add, np.array([1]), [[[1], [2]]], [[[1], [2]], [[4], [6]]], id="add to deep rows"),
     ],

@@ -9,9 +9,11 @@ import pytest
 
 from pumice.columns.column import Column
 from pumice.columns.dtypes import fits
+from pumice.columns.job_rows import JobRows
 from pumice.columns.nodes import FUTURE, IDLE
-from pumice.columns.rows import JobRows, NodeRows, TaskRows
+from pumice.columns.rows import NodeRows, TaskRows
 from pumice.framework.cycle.session import Session
+from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, node, pod, podgroup, pods, queue, session
 
 CONF = "tiers: [{plugins: [{name: predicates}]}]"  # which moves the view as tasks are placed
@@ -143,3 +145,38 @@ def test_whether_tasks_are_alike(cpus: tuple[int, ...], alike: bool) -> None:
     state = cluster(podgroup("g"), [pod(f"p{i}", "g", cpu=cpu) for i, cpu in enumerate(cpus)])
     tables = state.snapshot().tables
     assert TaskRows(tables, tables.jobs.tasks[0]).alike is alike
+
+
+def test_names_and_labels_of_rows() -> None:
+    machines = [node("n0", labels={"rack": "r1"}), node("n1")]
+    gangs = [podgroup("a"), podgroup("b", annotations={"note": "late"})]
+    ssn = session(
+        cluster(machines, gangs, pod("p", "a", labels={"user": "ann"}), pod("q", "b", on="n1", labels={"user": "bob"})),
+        "tiers: []",
+    )
+    nodes, jobs, tasks = ssn.nodes, ssn.jobs, ssn.tasks
+    assert (nodes.names, [labels.get("rack") for labels in nodes.labels]) == (["n0", "n1"], ["r1", None])
+    assert (jobs.names, jobs.namespaces, jobs.queue.tolist()) == (["a", "b"], ["ns", "ns"], [0, 0])
+    assert [job.key for job in jobs] == ["ns/a", "ns/b"]
+    assert [notes.get("note") for notes in jobs.annotations] == [None, "late"]
+    assert [labels["user"] for labels in jobs.labels] == ["ann", "bob"]
+    assert (tasks.names, tasks.namespaces) == (["p", "q"], ["ns", "ns"])
+    assert [labels["user"] for labels in tasks.labels] == ["ann", "bob"]
+    assert (tasks.node.tolist(), tasks.status.tolist()) == ([-1, 1], [TaskStatus.PENDING, TaskStatus.RUNNING])
+
+
+def test_values_of_a_label_are_sorted_and_rows_without_it_have_none() -> None:
+    users = ["bob", "", "ann", "bob"]
+    members = [pod(f"p{i}", cpu=i + 1, labels={"user": user} if user else {}) for i, user in enumerate(users)]
+    tasks = session(cluster(members), "tiers: []").tasks
+    found = tasks.label("user")
+    assert found.values == ["", "ann", "bob"]
+    assert found.codes.tolist() == [2, 0, 1, 2]
+    assert {user: amounts[0] for user, amounts in found.sums(tasks.req).items()} == {"": 2000, "ann": 3000, "bob": 5000}
+    assert found.sums(np.ones(4)) == {"": 1, "ann": 1, "bob": 2}
+    assert tasks.label("other").values == [""]
+
+
+def test_values_of_no_rows_are_none() -> None:
+    tasks = session(cluster(), "tiers: []").tasks
+    assert (tasks.label("user").values, tasks.label("user").sums(tasks.req)) == ([], {})

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from pumice.columns.counting import HELD, READY
+from pumice.columns.job_rows import JobRows
 from pumice.columns.jobs import INQUEUE_PHASE
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
 from pumice.model.podgroup import SubGroupPolicy
 from pumice.model.status import PodGroupPhase, TaskStatus
-from pumice.testing.build import cluster, node, pod, podgroup, queue, spec
+from pumice.testing.build import cluster, node, pod, podgroup, pods, queue, spec
 
 GI = 2.0**30
 
@@ -43,12 +44,12 @@ def task(found: Tables, name: str) -> Task:
     [
         pytest.param(
             "g-w-0",
-            {"status": TaskStatus.RUNNING, "node_name": "n1", "node": 1, "role": "worker", "priority": 9},
+            {"status": TaskStatus.RUNNING, "role": "worker", "priority": 9},
             id="one that runs",
         ),
         pytest.param(
             "g-p-0",
-            {"status": TaskStatus.PENDING, "node_name": "", "node": -1, "preemptable": False, "best_effort": False},
+            {"status": TaskStatus.PENDING, "preemptable": False, "best_effort": False},
             id="one that waits",
         ),
         pytest.param("g-w-1", {"preemptable": True, "job_hypernode": -1, "key": "ns/g-w-1"}, id="its equal"),
@@ -77,7 +78,7 @@ def test_a_job() -> None:
     found = tables()
     job = Job(found, 0)
     assert (job.key, job.group.name, job.size, job.creation, job.priority) == ("ns/g", "g", 4, 5.0, 0)
-    assert (job.phase, job.min_available, job.queue) == (PodGroupPhase.INQUEUE, 3, 0)
+    assert (job.phase, job.min_available, job.queue.name) == (PodGroupPhase.INQUEUE, 3, "q")
     assert [found.tasks.pods[row].name for row in job.tasks] == ["g-n-0", "g-p-0", "g-w-0", "g-w-1"]
     assert (job.ready_count, job.held_count, job.valid_count, job.scheduled_count) == (1, 1, 4, 1)
     assert (job.best_effort_count, job.waiting_count, job.missing_count) == (1, 0, 1)
@@ -158,3 +159,48 @@ def test_no_handle_keeps_what_it_read() -> None:
     found.jobs["phase"].part()
     found.jobs["phase"].data[0] = INQUEUE_PHASE
     assert handle.phase is PodGroupPhase.INQUEUE
+
+
+def test_a_task_says_who_it_is_and_where() -> None:
+    found = tables()
+    runs, waits = task(found, "g-w-0"), task(found, "g-w-1")
+    assert (runs.name, runs.namespace, runs.key) == ("g-w-0", "ns", "ns/g-w-0")
+    assert runs.annotations["volcano.sh/task-spec"] == "worker"
+    assert (runs.job.name, runs.job.namespace, runs.queue.name) == ("g", "ns", "q")
+    assert (runs.node.name, bool(runs.node)) == ("n1", True)
+    assert (waits.node.name, bool(waits.node)) == ("", False), "it is on no node"
+
+
+def test_a_pod_of_no_job_is_in_no_queue() -> None:
+    lonely = task(cluster(pod("p")).snapshot().tables, "p")
+    assert not lonely.job
+    assert not lonely.queue
+    assert lonely.queue.name == ""
+
+
+def test_a_handle_is_the_index_of_what_there_is_for_its_row() -> None:
+    found = tables()
+    assert np.array([7, 8])[task(found, "g-w-0").node] == 8
+    assert ["seven"][Queue(found, 0)] == "seven"
+
+
+@pytest.mark.parametrize(
+    ("of_group", "of_pod", "labels"),
+    [
+        pytest.param({"user": "ann"}, {"user": "bob"}, {"user": "ann"}, id="the pod group's before the pod's"),
+        pytest.param({}, {"user": "bob"}, {"user": "bob"}, id="the first pod's where the group has none"),
+        pytest.param({"user": "ann"}, {"team": "t"}, {"user": "ann", "team": "t"}, id="both"),
+        pytest.param({}, {}, {}, id="none"),
+    ],
+)
+def test_labels_of_a_job(of_group: dict[str, str], of_pod: dict[str, str], labels: dict[str, str]) -> None:
+    found = cluster(podgroup("g", labels=of_group), pods("g", 2, labels=of_pod)).snapshot().tables
+    assert Job(found, 0).labels == labels
+    values, codes = JobRows(found, np.array([0])).label("user")
+    assert values[codes[0]] == labels.get("user", "")
+
+
+def test_a_job_without_pods_has_the_labels_of_its_group() -> None:
+    found = cluster(podgroup("g", labels={"user": "ann"})).snapshot().tables
+    assert Job(found, 0).labels == {"user": "ann"}
+    assert JobRows(found, np.array([0])).label("team").values == [""]

@@ -24,7 +24,8 @@ import numpy as np
 import pytest
 
 from pumice.columns.dtypes import F64, I32
-from pumice.columns.rows import JobRows, NodeRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, SubJob, Task, TaskClass
 from pumice.framework.cycle.session import Session

@@ -96,7 +96,7 @@ def heavy_queues_only(ssn: Session, job: Job) -> Invalid | None:
 @points.predicate(reads=(ROWS, QUEUES))
 def heavy_queues_fit(ssn: Session, task: Task, nodes: NodeRows) -> FilterResult | None:
     weight = ssn.tables.queues.weight
-    return None if weight[task.job.queue] == weight.max() else _all(nodes, False, Unfit("a heavier queue is there"))
+    return None if weight[task.queue] == weight.max() else _all(nodes, False, Unfit("a heavier queue is there"))
 
 
 @plugin("weight-is-room")

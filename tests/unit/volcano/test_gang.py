@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.columns.rows import Candidates, JobRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import Candidates
 from pumice.columns.views import Job, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.columns.rows import JobRows
+from pumice.columns.job_rows import JobRows
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote

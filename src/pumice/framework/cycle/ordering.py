@@ -18,7 +18,8 @@ import numpy as np
 
 from pumice.algorithms.groups import all_equal, runs
 from pumice.columns.dtypes import AnyArray, some
-from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import TaskRows
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Queue, Task
 from pumice.framework.plugin import points

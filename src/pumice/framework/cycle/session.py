@@ -5,12 +5,12 @@ these together and does nothing itself. The core below computes on ``world``; pl
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import cached_property
 from typing import Any, TypeVar
 
 from pumice.columns.column import Column
 from pumice.columns.dtypes import F64, AnyArray
 from pumice.columns.snapshot import Snapshot
+from pumice.framework.cycle.contents import Contents
 from pumice.framework.cycle.observer import Observer, nobody
 from pumice.framework.cycle.ordering import Ordering
 from pumice.framework.cycle.ports import NOBODY, Outside
@@ -28,7 +28,7 @@ V = TypeVar("V")
 PUBLISHED = "published while nothing waited"
 
 
-class Session:
+class Session(Contents):
     """Opened on a snapshot under a policy at a moment. ``now`` is seconds since the epoch.
 
     ``tables`` are the state, written through ``journal`` and, for tasks, ``ledger``; ``total`` (R,) is what all nodes
@@ -103,8 +103,3 @@ class Session:
     def turn(self, subject: str) -> Turn:
         """Somebody's turn: what a plugin does wrong in it costs this one the turn, and nobody else anything."""
         return Turn(self.journal, self.trace, subject)
-
-    @cached_property
-    def live_jobs(self) -> AnyArray:
-        """Jobs that belong to the session: with a pod group and a queue that exists."""
-        return self.tables.jobs.live

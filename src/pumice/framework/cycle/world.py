@@ -16,6 +16,7 @@ from pumice.columns.nodes import PIPELINED, RELEASING
 from pumice.columns.snapshot import Snapshot
 from pumice.columns.table import Table
 from pumice.columns.tables import Tables
+from pumice.framework.plugin.errors import PluginError
 
 #: Axes on which a plugin may put a column, and their tables. Those of ``STAMPED`` tell changes row by row.
 AXES = {"node": "nodes", "task": "tasks", "job": "jobs", "sub": "subs", "queue": "queues", "class": "classes"}
@@ -77,11 +78,16 @@ class World:
         """A plugin's own numbers under the name that they have from now on, written through the journal and so rolled
         back with everything else.
 
-        ``name`` is ``plugin.column``. ``axis``: whose rows they are (``AXES``), empty for rows of its own; ``shape``:
-        the further axes (all of them without ``axis``). ``values`` to begin with, zero without; they become the
-        column's. ``per_task``: of a column of nodes, what one task of each class adds to it.
+        ``name`` is ``plugin.column``. ``axis``: whose rows they are (node, task, job, sub, queue or class), empty for
+        rows of its own; ``shape``: the further axes (all of them without ``axis``). ``values`` to begin with, zero
+        without; they become the column's. ``per_task``: of a column of nodes, what one task of each class adds to it.
+        Raises: PluginError for an axis that there is not.
         """
-        assert "." in name, f"a column is called plugin.column, not {name}"
+        if "." not in name:
+            raise PluginError(f'column "{name}": wanted the name of the plugin, a dot and a name')
+        if axis and axis not in AXES:
+            wanted = ", ".join(AXES)
+            raise PluginError(f'column "{name}": found axis "{axis}", wanted one of {wanted}, or none for own rows')
         name = name if name not in self.columns else self._free_name(name)
         if values is None:
             values = np.zeros((self.table(axis).capacity, *shape) if axis else shape)

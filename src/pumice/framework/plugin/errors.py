@@ -36,6 +36,17 @@ def in_short(text: object) -> str:
     return shown if len(shown) <= _SHOWN_MAX else shown[:_SHOWN_MAX] + "…"
 
 
+def problem_of(error: Exception) -> str:
+    """An exception that a plugin raised on one line, with its type. Of an attribute that something of Pumice's does not
+    have it says which ones there are, those with a similar name first."""
+    if isinstance(error, AttributeError) and type(error.obj).__module__.startswith("pumice.") and error.name:
+        known = [name for name in dir(error.obj) if not name.startswith("_")]
+        near = get_close_matches(error.name, known, n=3, cutoff=0.6)
+        names = ", ".join([*near, *(name for name in known if name not in near)])
+        return f"{type(error.obj).__name__} has no {error.name!r:.40}; it has {names}"
+    return f"{type(error).__name__}: {in_short(error)}"
+
+
 class PluginFault(Exception):
     """A plugin raised, or answered what nobody can use. It costs the job that was asked about its turn.
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 from pumice.columns.rows import ClassRows, NodeRows
 from pumice.framework.cycle.observer import Observer, nobody
 from pumice.framework.cycle.world import World
-from pumice.framework.plugin.errors import PluginError, PluginFault, WrongAnswer, in_short
+from pumice.framework.plugin.errors import PluginError, PluginFault, WrongAnswer, problem_of
 from pumice.framework.plugin.point import Asked, Point, Question, Reads
 from pumice.framework.plugin.policy_file import Policy
 from pumice.framework.plugin.resolution import Reading, Unused, Wire, Wiring
@@ -349,5 +349,5 @@ def _fault(plugin: str, point: str, hook: str, error: Exception, code: CodeType 
     frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     own = code.co_filename if code is not None else (frames[-1][0] if frames else "?")
     line = next((number for file, number in reversed(frames) if file == own), code.co_firstlineno if code else 0)
-    problem = str(error) if isinstance(error, WrongAnswer) else f"{type(error).__name__}: {in_short(error)}"
+    problem = str(error) if isinstance(error, WrongAnswer) else problem_of(error)
     return PluginFault(plugin, point, hook or "__init__", f"{own}:{line}", problem)

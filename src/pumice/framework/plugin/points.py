@@ -12,7 +12,8 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 import numpy as np
 
 from pumice.columns.dtypes import F64, I64, AnyArray, Bool
-from pumice.columns.rows import ClassRows, JobRows, NodeRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import ClassRows, NodeRows, TaskRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass

@@ -298,7 +298,9 @@ class _Reader:
         spec = self.registry.plugin(dialect, name)
         if spec is None:
             reason = self.registry.why_missing(dialect, name)
-            unknown = f'unknown plugin "{name}"{did_you_mean(name, self.registry.plugins(dialect))}'
+            hint = did_you_mean(name, self.registry.plugins(dialect))
+            where_else = "" if hint.endswith("?") else "; is it in --plugins-dir?"
+            unknown = f'unknown plugin "{name}"{hint}{where_else}'
             self.problems.append(f"conf: {where}: {reason or unknown}")
             return None
         defaults = self.language.switches

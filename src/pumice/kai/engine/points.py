@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from pumice.columns.dtypes import F64, Bool
-from pumice.columns.rows import JobRows
+from pumice.columns.job_rows import JobRows
 from pumice.columns.views import Job, Node, Queue, Task
 from pumice.framework.plugin import combine
 from pumice.framework.plugin.point import Point

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.dtypes import F64, AnyArray, Bool
-from pumice.columns.rows import JobRows
+from pumice.columns.job_rows import JobRows
 from pumice.framework.cycle.session import Session
 from pumice.framework.cycle.statement import Statement
 from pumice.framework.plugin import points

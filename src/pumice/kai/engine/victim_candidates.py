@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pumice.columns.dtypes import F64, AnyArray
-from pumice.columns.rows import JobRows
+from pumice.columns.job_rows import JobRows
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points
 from pumice.kai.engine.chunks import active_tasks, victims_of

@@ -4,7 +4,7 @@ elastic."""
 from __future__ import annotations
 
 from pumice.columns.dtypes import AnyArray
-from pumice.columns.rows import JobRows
+from pumice.columns.job_rows import JobRows
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.plugin import plugin
 from pumice.framework.plugin.point import ROWS

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pumice.columns.dtypes import Bool
-from pumice.columns.rows import JobRows
+from pumice.columns.job_rows import JobRows
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.plugin import plugin
@@ -109,10 +109,10 @@ class MinRuntime:
 
     def _candidates(self, job: Job, jobs: JobRows, *, same_queue: bool) -> Bool:
         """Elastic jobs may always give what they have above their minimums."""
-        queue = self.ssn.tables.jobs.queue
+        queue, own = self.ssn.tables.jobs.queue, job.queue.row
         return np.array(
             [
-                (queue[row] == job.queue) != same_queue
+                (queue[row] == own) != same_queue
                 or self._is_elastic(row)
                 or not self._is_protected(row, self._runtime(job.row, row))
                 for row in jobs.rows.tolist()

@@ -144,7 +144,7 @@ class Proportion:
         preemptible = bool(self.ssn.tables.jobs.preemptible[job.row])
         return may_reclaim(
             self._states(self.allocated.array, self.held_fast.array),
-            job.queue,
+            job.queue.row,
             shared(self.ssn.tables, amount),
             preemptible,
         )

@@ -10,7 +10,8 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.columns.counting import Row
-from pumice.columns.rows import JobRows, NodeRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import NodeRows, TaskRows
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import combine
 from pumice.framework.plugin.errors import WrongAnswer

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pumice.columns.rows import Candidates, ClassRows, JobRows, NodeRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import Candidates, ClassRows, NodeRows, TaskRows
 from pumice.columns.views import Job, Task, TaskClass
 from pumice.framework.plugin.filter_result import FilterResult
 from pumice.framework.plugin.hooks import Hook

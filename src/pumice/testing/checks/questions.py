@@ -15,7 +15,8 @@ import numpy as np
 from msgspec import Struct
 
 from pumice.columns.dtypes import F64
-from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.tables import Tables
 from pumice.columns.views import Job, Node, Queue, SubJob, Task
 from pumice.framework.cycle.session import Session

@@ -178,7 +178,7 @@ def _simulate(ssn: Session, dice: Random, done: list[str]) -> None:
     if victims and remove is not None:
         gone = Task(tables, dice.choice(victims))
         done.append(f"simulate that {gone.key} is gone")
-        ssn.ask(remove, task, gone, Node(tables, gone.node))
+        ssn.ask(remove, task, gone, gone.node)
     elif add is not None:
         node = Node(tables, dice.randrange(len(tables.nodes.facts.names)))
         done.append(f"simulate that {task.key} is on {node.name}")

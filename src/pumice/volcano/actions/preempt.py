@@ -155,7 +155,7 @@ class _Preemption:
         found = self._anywhere(stmt, rows, victims, reachable)
         if found:
             return found
-        queue = ssn.tables.queues.names[task.job.queue]
+        queue = task.queue.name
         return lambda: why_no_victims(ssn, victims, reachable, f"of queue {queue}")
 
     def _anywhere(self, stmt: Statement, rows: Sequence[int], victims: Victims, reachable: Bool) -> int:

@@ -64,7 +64,7 @@ class _Reclaiming:
         """Make room for the first of some equal tasks on the first node where that can be done, and for further ones as
         far as they would follow it there."""
         ssn, search, task = self.ssn, self.search, Task(self.ssn.tables, rows[0])
-        queue = Queue(ssn.tables, task.job.queue)
+        queue = task.queue
         if never_preempts(task):
             return lambda: "its preemptionPolicy is Never"
         if not self._may_take(rows[:1]):

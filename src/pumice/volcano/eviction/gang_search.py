@@ -207,7 +207,7 @@ class GangSearch:
         ssn = self._ssn
         for row in rows:
             task = Task(ssn.tables, row)
-            queue, alone = Queue(ssn.tables, task.job.queue), TaskRows(ssn.tables, np.array([row]))
+            queue, alone = task.queue, TaskRows(ssn.tables, np.array([row]))
             if not ssn.ask(points.tasks_allowed, queue, alone).tasks or ssn.ask(points.task_refused, task):
                 return False
             node = self._best_node(task, nodes)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pumice.columns.dtypes import F64
 from pumice.columns.nodes import FUTURE
-from pumice.columns.views import Node, Queue, Task
+from pumice.columns.views import Node, Task
 from pumice.framework.cycle.session import Session
 from pumice.volcano import points
 from pumice.volcano.eviction.node_search import Found
@@ -61,7 +61,7 @@ class _WhatIf:
 
     def __init__(self, ssn: Session, task: Task, node: int) -> None:
         self.ssn, self.task = ssn, task
-        self.node, self.queue = Node(ssn.tables, node), Queue(ssn.tables, task.job.queue)
+        self.node, self.queue = Node(ssn.tables, node), task.queue
         self.future: F64 = ssn.tables.nodes.books[node, FUTURE].copy()
 
     def victims_among(self, victims: list[int]) -> Found | None:

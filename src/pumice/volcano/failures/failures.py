@@ -18,7 +18,8 @@ import numpy as np
 from pumice.columns.column import Column
 from pumice.columns.counting import PENDING
 from pumice.columns.dtypes import AnyArray, Bool, some
-from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import TaskRows
 from pumice.columns.views import Queue, Task
 from pumice.framework.cycle.trace import Attempt, CycleTrace, Failure, LastTrial
 from pumice.framework.cycle.world import World

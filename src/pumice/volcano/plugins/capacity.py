@@ -219,7 +219,7 @@ class Capacity:
         """Tasks that their queues can be made to give back, in the order of eviction. Shape (rows,)."""
         if self.problem:
             return np.zeros(len(candidates), dtype=bool)
-        order, queue = eviction_order_by_node(self.ssn, candidates, reclaimer.row), reclaimer.job.queue
+        order, queue = eviction_order_by_node(self.ssn, candidates, reclaimer.row), reclaimer.queue.row
         given = self._giving_back().to_task(queue, reclaimer.req, self.level, candidates, order)
         return given if self.common_count else given & self._due_to(queue, reclaimer.req, candidates)
 
@@ -236,7 +236,7 @@ class Capacity:
             return given
         tables, tasks = self.ssn.tables, context.job.tasks
         waiting = tasks[tables.tasks.status[tasks] == PENDING]
-        return given & self._due_to(context.job.queue, TaskRows(tables, waiting).req.sum(axis=0), candidates)
+        return given & self._due_to(context.job.queue.row, TaskRows(tables, waiting).req.sum(axis=0), candidates)
 
     def _due_to(self, queue: int, asked: F64, candidates: TaskRows) -> Bool:
         """Candidates that a queue may have so much more (R,) from, where common ancestors do not count: all of them,
@@ -275,7 +275,7 @@ class Capacity:
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
-        self.ssn.journal.add(self.inqueue, self.tree.line(job.queue), minimum(self.ssn, job))
+        self.ssn.journal.add(self.inqueue, self.tree.line(job.queue.row), minimum(self.ssn, job))
         if self.devices is not None:
             self.devices.promise(job)
 

@@ -12,7 +12,8 @@ from pumice.algorithms.groups import in_turn
 from pumice.algorithms.shares import dominant_share, largest_part
 from pumice.columns.column import Column
 from pumice.columns.dtypes import F64, AnyArray, Bool, read_only
-from pumice.columns.rows import Candidates, JobRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import Candidates
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Queue, Task
 from pumice.framework.cycle.session import Session

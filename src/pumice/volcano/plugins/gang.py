@@ -9,8 +9,9 @@ import numpy as np
 from pumice.algorithms.groups import nth_of_its_group
 from pumice.columns.counting import HELD, READY, VALID
 from pumice.columns.dtypes import F64, I32, Bool
+from pumice.columns.job_rows import JobRows
 from pumice.columns.jobs import JobTable
-from pumice.columns.rows import Candidates, JobRows, TaskRows
+from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.tasks import NO_GATE
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.cycle.figures import Given

@@ -139,7 +139,7 @@ class NodeGroup:
     def predicate(self, task: Task, nodes: NodeRows) -> FilterResult | None:
         """Nodes of groups that the queue may use, as long as it holds no more of the group than it may. Where a
         group has a limit an answer is given even while nothing stands against any node: it may, after one more task."""
-        queue = _queue_of(task)
+        queue = task.queue.row
         by_group = self._code[queue].copy()
         pairs = self._pair_of[queue]
         limited = np.flatnonzero((pairs >= 0) & (by_group == _FITS))
@@ -153,7 +153,7 @@ class NodeGroup:
     @points.node_order(reads=(ROWS, QUEUES))
     def node_order(self, task: Task, nodes: NodeRows) -> F64 | None:
         """100 for a group that the queue must use, 50 for one that it would rather use, -1 for one it would avoid."""
-        by_group = self._score[_queue_of(task)]
+        by_group = self._score[task.queue.row]
         return nodes.pick(by_group[self._group_of]) if by_group.any() else None
 
     @points.on_allocate
@@ -179,9 +179,3 @@ class NodeGroup:
 
 def _some(rules: NodeGroupAffinity | None) -> NodeGroupAffinity | None:
     return None if rules == _NO_RULES else rules
-
-
-def _queue_of(task: Task) -> int:
-    """The row of a task's queue, -1 without: the last row of what is said of queues."""
-    job = task.job
-    return job.queue if job.row >= 0 else -1

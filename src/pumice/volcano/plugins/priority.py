@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import I64, Bool
-from pumice.columns.rows import Candidates, JobRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import Candidates, TaskRows
 from pumice.columns.views import Job, SubJob, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.plugin import plugin

@@ -135,7 +135,7 @@ class Proportion:
 
     @points.job_enqueued
     def job_enqueued(self, job: Job) -> None:
-        self.ssn.journal.add(self.inqueue, job.queue, minimum(self.ssn, job))
+        self.ssn.journal.add(self.inqueue, job.queue.row, minimum(self.ssn, job))
 
     @points.on_allocate
     def on_allocate(self, run: TaskRun) -> None:

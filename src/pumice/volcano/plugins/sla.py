@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import F64, AnyArray, Bool
-from pumice.columns.rows import JobRows
+from pumice.columns.job_rows import JobRows
 from pumice.columns.views import Job
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote

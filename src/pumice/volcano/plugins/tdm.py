@@ -12,7 +12,8 @@ import numpy as np
 
 from pumice.algorithms.groups import nth_of_its_group
 from pumice.columns.dtypes import F64, I32, AnyArray, Bool
-from pumice.columns.rows import Candidates, JobRows, NodeRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import Candidates, NodeRows, TaskRows
 from pumice.columns.views import Job, Task
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin.combine import Vote

@@ -142,14 +142,14 @@ class DeviceQuota:
         asked = self.minimum(job)
         return not any(
             ((asked > 0) & (self.claimed.array[each] + self.inqueue.array[each] + asked > self.limit[each])).any()
-            for each in self._tree.line(job.queue)
+            for each in self._tree.line(job.queue.row)
         )
 
     def promise(self, job: Job) -> None:
         """The job was admitted."""
         asked = self.minimum(job)
         if asked.any():
-            self._ssn.journal.add(self.inqueue, self._tree.line(job.queue), asked)
+            self._ssn.journal.add(self.inqueue, self._tree.line(job.queue.row), asked)
 
     def minimum(self, job: Job) -> F64:
         """What as many of its tasks as it needs claim: of each role with a minimum, else of the first by name. (K,)."""

@@ -54,7 +54,7 @@ class ReservedRoom:
 
     def keep(self, task: Task) -> None:
         """The gate of a task is taken off."""
-        self._change([task.row], task.job.queue, 1.0)
+        self._change([task.row], task.queue.row, 1.0)
 
     def placed(self, run: TaskRun) -> None:
         """Tasks are placed: what they hold is counted elsewhere from now on."""

@@ -124,7 +124,7 @@ class ShareTree:
         for job, queue, cls, req in each:
             kind = queue, cls, held[job].tobytes(), self.request[job].tobytes()
             if kind not in known:
-                known[kind] = self.order(own.queue, queue, *trial.without(job, self._path[queue], req)) < 0
+                known[kind] = self.order(own.queue.row, queue, *trial.without(job, self._path[queue], req)) < 0
             found.append(known[kind])
         return np.array(found, dtype=bool)
 

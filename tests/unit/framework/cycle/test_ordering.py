@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.columns.rows import JobRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import TaskRows
 from pumice.columns.views import Job, Queue, Task
 from pumice.framework.cycle.ordering import Heap, Keyer, live, older
 from pumice.framework.cycle.session import Session

@@ -63,9 +63,9 @@ def where(ssn: Session) -> dict[str, str]:
     """Of every task that is not plainly waiting: ``Status node``."""
     handles = [Task(ssn.tables, r) for r in ssn.tables.tasks.alive.nonzero()[0].tolist()]
     return {
-        task.pod.name: f"{task.status.label} {task.node_name}".strip()
+        task.pod.name: f"{task.status.label} {task.node.name}".strip()
         for task in handles
-        if (task.status, task.node) != (TaskStatus.PENDING, -1)
+        if task.status is not TaskStatus.PENDING or task.node
     }
 
 

@@ -10,6 +10,7 @@ import pytest
 from pumice.columns.placement import Placement
 from pumice.columns.runs import TaskRun
 from pumice.framework.cycle.world import AXES, STAMPED, World
+from pumice.framework.plugin.errors import PluginError
 from pumice.model.status import TaskStatus
 from pumice.testing.build import cluster, node, pod, podgroup, pods
 from pumice.volcano.accounting import ACCOUNTING
@@ -61,8 +62,14 @@ def test_a_plugin_that_is_listed_twice_has_two_columns() -> None:
 
 
 def test_a_column_is_named_after_its_plugin() -> None:
-    with pytest.raises(AssertionError, match=r"a column is called plugin\.column, not share"):
+    with pytest.raises(PluginError, match=r'column "share": wanted the name of the plugin, a dot and a name'):
         world().column("share")
+
+
+def test_an_axis_that_there_is_not_is_told_with_those_that_there_are() -> None:
+    wanted = 'found axis "nodes", wanted one of node, task, job, sub, queue, class, or none'
+    with pytest.raises(PluginError, match=wanted):
+        world().column("a.share", "nodes")
 
 
 def test_which_columns_are_on_an_axis() -> None:

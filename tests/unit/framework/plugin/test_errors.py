@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from pumice.framework.plugin.errors import PluginFault, PolicyError, WrongAnswer, did_you_mean, in_short
+from pumice.columns.views import Task
+from pumice.framework.plugin.errors import PluginFault, PolicyError, WrongAnswer, did_you_mean, in_short, problem_of
+from pumice.testing.build import cluster, pod
 
 LONG = "x" * 500
 
@@ -52,3 +56,29 @@ def test_every_problem_of_a_policy_has_a_line() -> None:
 )
 def test_did_you_mean(found: str, known: list[str], said: str) -> None:
     assert did_you_mean(found, known) == said
+
+
+def raised_by(of: Any, name: str) -> Exception:
+    try:
+        getattr(of, name)
+    except AttributeError as error:
+        return error
+    raise AssertionError("it is there")
+
+
+def test_an_attribute_that_there_is_not_names_those_that_there_are() -> None:
+    told = problem_of(raised_by(Task(cluster(pod("p")).snapshot().tables, 0), "nam"))
+    assert told.startswith("Task has no 'nam'; it has name, ")
+    assert "labels" in told
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        pytest.param(raised_by("text", "nam"), "AttributeError: 'str' object has no attribute 'nam'", id="of Python's"),
+        pytest.param(AttributeError("none"), "AttributeError: none", id="without an object"),
+        pytest.param(KeyError("user"), "KeyError: 'user'", id="another error"),
+    ],
+)
+def test_what_else_a_plugin_raises_is_told_as_it_is(error: Exception, told: str) -> None:
+    assert problem_of(error) == told

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pumice.columns.rows import JobRows
+from pumice.columns.job_rows import JobRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Queue
 from pumice.framework.cycle.session import Session

@@ -10,7 +10,8 @@ import pytest
 from mypy import api
 
 from pumice.columns.dtypes import F64
-from pumice.columns.rows import JobRows, NodeRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import NodeRows
 from pumice.columns.runs import TaskRun
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework.cycle.session import Session
@@ -199,7 +200,8 @@ from __future__ import annotations
 import numpy as np
 
 from pumice.columns.dtypes import F64, Bool
-from pumice.columns.rows import JobRows, NodeRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Job, Node, Queue, SubJob, Task, TaskClass
 from pumice.framework.plugin.combine import Vote
 from pumice.framework.cycle.session import Session

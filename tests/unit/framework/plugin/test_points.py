@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pumice.columns.dtypes import F64
-from pumice.columns.rows import JobRows, NodeRows, TaskRows
+from pumice.columns.job_rows import JobRows
+from pumice.columns.rows import NodeRows, TaskRows
 from pumice.columns.views import Job, Node, Queue, Task, TaskClass
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points

@@ -379,6 +379,12 @@ PROBLEMS = [
         id="mistyped plugin",
     ),
     pytest.param(
+        with_plugins({"name": "of-my-own"}),
+        'conf: tiers[0].plugins[0]: unknown plugin "of-my-own"; known: busy, drf, late, proportion, ready;'
+        " is it in --plugins-dir?",
+        id="a plugin of the user's own that is nowhere",
+    ),
+    pytest.param(
         with_plugins({"name": "shuffle"}),
         "conf: tiers[0].plugins[0]: shuffle: not here yet",
         id="a plugin that is not here yet",

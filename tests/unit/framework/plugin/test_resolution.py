@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.columns.rows import JobRows
+from pumice.columns.job_rows import JobRows
 from pumice.columns.views import Job, Queue
 from pumice.framework.cycle.session import Session
 from pumice.framework.plugin import points

@@ -30,7 +30,7 @@ def reference(ssn: Session, capacity: Capacity, reclaimer: Task, rows: Sequence[
     """Spec 04 §8.3, Reclaimable: the candidates of one node in the order of eviction."""
     tree, of, pods = capacity.tree, capacity.of, ssn.tables.axis.pods
     left = {row: capacity.allocated.array[row].copy() for row in range(len(ssn.tables.queues))}
-    own = reclaimer.job.queue
+    own = reclaimer.queue.row
 
     def ancestors(row: int) -> list[int]:
         above = tree.line(row)[1:-1][:level]
@@ -46,7 +46,7 @@ def reference(ssn: Session, capacity: Capacity, reclaimer: Task, rows: Sequence[
 
     found = []
     for task in (Task(ssn.tables, row) for row in rows):
-        req, of_task = task.req, task.job.queue
+        req, of_task = task.req, task.queue.row
         kept = left[of_task] - req
         taken = both(req[:pods], reclaimer.req[:pods])
         taken = taken and all(g <= 0 or g - k < EPS for g, k in zip(of.guarantee[of_task], kept, strict=True))

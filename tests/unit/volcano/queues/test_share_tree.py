@@ -54,7 +54,7 @@ def test_without_a_victim(data: st.DataObject) -> None:
         allocated[task.job.row] -= task.req
         held = allocated[live]
         whole = tree.evaluate(held, held.sum(axis=0) < ssn.total)
-        assert victim == (tree.order(reclaimer.job.queue, task.job.queue, whole.share, whole.full) < 0)
+        assert victim == (tree.order(reclaimer.queue.row, task.queue.row, whole.share, whole.full) < 0)
 
 
 def test_a_queue_without_jobs_has_no_share_and_is_not_saturated() -> None:
